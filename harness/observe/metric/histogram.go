@@ -1,0 +1,254 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scale is the resolution at which we record. Bucket i of scale s holds the
+// values in (b^i, b^(i+1)] with b = 2^(2^-s), as OpenTelemetry's exponential
+// histograms do. At scale 7 b = 1.00543, and the geometric middle of a bucket
+// is within 0.28 % of each of its values (DESIGN: at most 0.5 %).
+const Scale = 7
+
+// minScale still tells 2^-1024 from 2^1024 in a handful of buckets; a
+// histogram from elsewhere is never merged below it.
+const minScale = -10
+
+// Hist is a mergeable histogram of values >= 0. The zero value is empty, at
+// scale Scale. Negative values and NaN count as zero observations of value 0,
+// which keeps Count exact; Min then tells that there were some.
+type Hist struct {
+	zero   uint64   // observations <= 0
+	offset int      // bucket index of counts[0]
+	counts []uint64 // dense from the lowest to the highest bucket used
+	total  uint64
+	sum    float64
+	min    float64 // of no meaning while total is 0
+	max    float64
+	coarse int // Scale - scale: how far below our own resolution; zero value means none
+}
+
+// Record adds n observations of v.
+func (h *Hist) Record(v float64, n uint64) {
+	if n == 0 {
+		return
+	}
+	if math.IsNaN(v) {
+		v = 0
+	}
+	if h.total == 0 {
+		h.min, h.max = v, v
+	} else {
+		h.min, h.max = min(h.min, v), max(h.max, v)
+	}
+	h.total += n
+	h.sum += v * float64(n)
+	if v <= 0 {
+		h.zero += n
+		return
+	}
+	h.add(bucketOf(v, h.Scale()), n)
+}
+
+// Scale is the resolution that this histogram has: Scale, or less after a
+// merge with a coarser one.
+func (h *Hist) Scale() int { return Scale - h.coarse }
+
+// bucketOf maps v > 0 to its bucket: ceil(log_b v) - 1.
+func bucketOf(v float64, scale int) int {
+	if math.IsInf(v, 1) {
+		v = math.MaxFloat64
+	}
+	frac, exp := math.Frexp(v) // v = frac * 2^exp, frac in [0.5, 1)
+	if scale <= 0 {
+		if frac == 0.5 { //nolint:staticcheck // an exact power of two belongs to the bucket below
+			exp--
+		}
+		return (exp - 1) >> -scale
+	}
+	per := float64(int(1) << scale)
+	index := int(math.Ceil(math.Log2(frac)*per)) - 1
+	return exp<<scale + index
+}
+
+// upperBound is the largest value of bucket i.
+func upperBound(i, scale int) float64 {
+	return math.Exp2(math.Ldexp(float64(i+1), -scale))
+}
+
+// middle is the geometric middle of bucket i.
+func middle(i, scale int) float64 {
+	return math.Exp2(math.Ldexp(float64(i)+0.5, -scale))
+}
+
+func (h *Hist) add(index int, n uint64) {
+	if len(h.counts) == 0 {
+		h.offset = index
+		h.counts = append(h.counts, n)
+		return
+	}
+	switch at := index - h.offset; {
+	case at < 0:
+		grown := make([]uint64, len(h.counts)-at)
+		copy(grown[-at:], h.counts)
+		h.counts, h.offset = grown, index
+		h.counts[0] += n
+	case at >= len(h.counts):
+		if at < cap(h.counts) {
+			h.counts = h.counts[:at+1]
+		} else {
+			grown := make([]uint64, at+1, at+1+at/4)
+			copy(grown, h.counts)
+			h.counts = grown
+		}
+		h.counts[at] += n
+	default:
+		h.counts[at] += n
+	}
+}
+
+// Merge adds the observations of other, which stays as it is. The result has
+// the coarser of the two resolutions.
+func (h *Hist) Merge(other *Hist) {
+	if other == nil || other.total == 0 {
+		return
+	}
+	if h.total == 0 {
+		h.min, h.max = other.min, other.max
+	} else {
+		h.min, h.max = min(h.min, other.min), max(h.max, other.max)
+	}
+	if h.Scale() > other.Scale() {
+		h.coarsen(other.Scale())
+	}
+	shift := other.Scale() - h.Scale()
+	for i, n := range other.counts {
+		if n > 0 {
+			h.add((other.offset+i)>>shift, n)
+		}
+	}
+	h.zero += other.zero
+	h.total += other.total
+	h.sum += other.sum
+}
+
+// coarsen halves the resolution until the scale is reached.
+func (h *Hist) coarsen(scale int) {
+	shift := h.Scale() - scale
+	old, offset := h.counts, h.offset
+	h.counts, h.offset, h.coarse = nil, 0, Scale-scale
+	for i, n := range old {
+		if n > 0 {
+			h.add((offset+i)>>shift, n)
+		}
+	}
+}
+
+// Clone copies the histogram.
+func (h *Hist) Clone() *Hist {
+	c := *h
+	c.counts = append([]uint64(nil), h.counts...)
+	return &c
+}
+
+// Reset empties the histogram and keeps its memory.
+func (h *Hist) Reset() {
+	counts := h.counts
+	clear(counts)
+	*h = Hist{}
+	if cap(counts) > 0 {
+		h.counts = counts[:0]
+	}
+}
+
+// Count is the number of observations.
+func (h *Hist) Count() uint64 { return h.total }
+
+// Sum is the sum of the observations.
+func (h *Hist) Sum() float64 { return h.sum }
+
+// Mean is the mean observation; false where there is none.
+func (h *Hist) Mean() (float64, bool) {
+	if h.total == 0 {
+		return 0, false
+	}
+	return h.sum / float64(h.total), true
+}
+
+// Min is the smallest observation; false where there is none.
+func (h *Hist) Min() (float64, bool) { return h.min, h.total > 0 }
+
+// Max is the largest observation; false where there is none.
+func (h *Hist) Max() (float64, bool) { return h.max, h.total > 0 }
+
+// Quantile is the observation of rank ceil(q n), the smallest one that at
+// least the share q of all does not exceed, to the resolution of the
+// histogram; false where there is none. q is in [0, 1].
+func (h *Hist) Quantile(q float64) (float64, bool) {
+	if h.total == 0 || math.IsNaN(q) {
+		return 0, false
+	}
+	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(h.total)))
+	switch {
+	case rank <= 1:
+		return h.min, true
+	case rank >= h.total:
+		return h.max, true
+	case rank <= h.zero:
+		return min(max(0, h.min), h.max), true
+	}
+	seen := h.zero
+	for i, n := range h.counts {
+		if seen += n; seen >= rank {
+			return min(max(middle(h.offset+i, h.Scale()), h.min), h.max), true
+		}
+	}
+	return h.max, true
+}
+
+// AtLeast bounds the number of observations >= limit: those in buckets wholly
+// at or above it (lo) and those in buckets that reach it (hi).
+func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
+	if h.total == 0 || limit > h.max {
+		return 0, 0
+	}
+	if limit <= h.min {
+		return h.total, h.total
+	}
+	if limit <= 0 {
+		return h.total - h.zero, h.total
+	}
+	for i, n := range h.counts {
+		upper := upperBound(h.offset+i, h.Scale())
+		lower := upperBound(h.offset+i-1, h.Scale())
+		if lower >= limit {
+			lo += n
+		}
+		if upper >= limit {
+			hi += n
+		}
+	}
+	return lo, hi
+}
+
+// check verifies what must hold between the fields; decoders call it, so that
+// a histogram from outside cannot lie about its count.
+func (h *Hist) check() error {
+	var n uint64 = h.zero
+	for _, c := range h.counts {
+		if n+c < n {
+			return fmt.Errorf("check histogram: bucket counts overflow")
+		}
+		n += c
+	}
+	switch {
+	case n != h.total:
+		return fmt.Errorf("check histogram: count is %d, buckets hold %d", h.total, n)
+	case h.total > 0 && !(h.min <= h.max):
+		return fmt.Errorf("check histogram: min %g above max %g", h.min, h.max)
+	case h.Scale() < minScale || h.Scale() > 20:
+		return fmt.Errorf("check histogram: scale %d out of range", h.Scale())
+	}
+	return nil
+}

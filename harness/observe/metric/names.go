@@ -1,0 +1,78 @@
+package metric
+
+// Names of what we measure ourselves. k6's own metrics keep k6's names:
+// trends are histograms, counters counters, gauges gauges, and a rate becomes
+// two counters, as in k6's OpenTelemetry output: NAME.occurred (samples that
+// were not 0) and NAME.total (all samples).
+const (
+	RateOccurred = ".occurred"
+	RateTotal    = ".total"
+
+	// Transactions, by the second in which they were scheduled.
+	// TransactionDuration is a histogram (ms) from the scheduled arrival to the
+	// end, of every scheduled transaction: one that timed out counts with the
+	// time until it ended or was interrupted, a dropped one with the time-out,
+	// which is the least that it would have taken.
+	TransactionDuration = "transaction_duration"
+	// Transactions counts them by label outcome: completed, failed, timed_out, dropped.
+	Transactions = "transactions"
+	// TransactionsScheduled counts the slots of the schedule.
+	TransactionsScheduled = "transactions_scheduled"
+	// Violations and Judged count, exactly, for each SLO that samples decide
+	// (label slo: its text) the samples that break it, and all of them.
+	Violations = "slo_violations"
+	Judged     = "slo_samples"
+
+	// The generator, by the second of the slot.
+	GeneratorLag     = "generator_lag"      // histogram, ms, one observation a slot: delay that the generator itself caused
+	GeneratorLate    = "generator_late"     // slots whose generator lag exceeded the plan's limit
+	GeneratorDropped = "generator_dropped"  // slots lost while the generator stood still
+	ArrivalQueueing  = "arrival_queueing"   // histogram, ms: delay because every VU was busy with the system under test
+	WorkerCPU        = "worker_cpu_seconds" // counter: CPU time used
+	WorkerCPUs       = "worker_cpus"        // gauge: CPUs that the worker may use
+	WorkerRunQueue   = "worker_runqueue_seconds"
+	WorkerMemory     = "worker_memory_bytes"
+	// In a worker's closing frame: what it aggregated and sent, over all seconds.
+	WorkerSamples = "worker_samples" // counter by label metric
+	WorkerFrames  = "worker_frames"  // counter: frames sent before the closing one
+
+	// The database. Average active sessions of a class over a window are
+	// sum(DBSession) / sum(DBSample).
+	DBSession        = "db_session"         // counter: sessions seen active; labels event, class, inferred (true), digest
+	DBSample         = "db_sample"          // counter: samples taken
+	DBSampleInterval = "db_sample_interval" // histogram, ms between one sample and the next; its max is the longest gap
+	DBCounter        = "db_counter"         // counter: increase of a status variable; label name
+	DBGauge          = "db_gauge"           // gauge: a status variable that goes up and down; label name
+	DBStatementTime  = "db_statement_time"  // counter, ms, by digest
+	DBStatements     = "db_statements"      // counter, by digest
+
+	// The service under test.
+	ServicePoolInUse    = "service_pool_in_use"     // gauge: connections in use
+	ServicePoolOpen     = "service_pool_open"       // gauge: connections open
+	ServicePoolMax      = "service_pool_max"        // gauge: most connections allowed
+	ServicePoolWaits    = "service_pool_waits"      // counter: requests that waited for a connection
+	ServicePoolWaitTime = "service_pool_wait_time"  // counter, ms
+	ServiceQueries      = "service_queries"         // counter
+	ServiceQueryTime    = "service_query_time"      // counter, ms: time in statements, without the wait for a connection
+	HostCPU             = "host_cpu_seconds"        // counter by label mode
+	HostCPUs            = "host_cpus"               // gauge
+	HostMemoryAvailable = "host_memory_available"   // gauge, By
+	HostDiskWritten     = "host_disk_written"       // counter, By
+	HostDiskRead        = "host_disk_read"          // counter, By
+	HostDiskBusy        = "host_disk_busy"          // counter, ms
+	HostNetReceived     = "host_network_received"   // counter, By
+	HostNetSent         = "host_network_sent"       // counter, By
+	ProcessCPU          = "process_cpu_seconds"     // counter by label process
+	ProcessMemory       = "process_resident_memory" // gauge, By, by label process
+)
+
+// Values of the label outcome.
+const (
+	Completed = "completed"
+	Failed    = "failed"
+	TimedOut  = "timed_out"
+	Dropped   = "dropped"
+)
+
+// Outcomes lists every outcome; each scheduled transaction has exactly one.
+var Outcomes = []string{Completed, Failed, TimedOut, Dropped}
