@@ -1,0 +1,111 @@
+package record
+
+import (
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/ledger"
+	"assay/harness/spec"
+)
+
+// Run is a sealed record in memory: all that verdict and diagnosis read.
+type Run struct {
+	Plan        Plan
+	Environment Environment
+	Facts       Facts
+	Timeline    *Timeline
+	Ledger      *ledger.Comparison // nil: the profile has no ledger, or nothing could be read back
+	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
+}
+
+// Plan is evidence/plan.json: what was asked.
+type Plan struct {
+	Schema     string            `json:"schema"` // "assay/plan/v1"
+	Run        string            `json:"run"`
+	Profile    spec.Profile      `json:"profile"`
+	Load       plan.Plan         `json:"load"`
+	Target     string            `json:"target"`             // base URL
+	Database   string            `json:"database,omitempty"` // DSN without password; empty: the run had none
+	Thresholds Digest            `json:"thresholds"`
+	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
+	Scope      string            `json:"scope"`   // "smoke" or "certificate"
+	Tool       Tool              `json:"tool"`
+	Overrides  map[string]string `json:"overrides,omitempty"` // what the command line changed of the profile: "rate", "hold"
+}
+
+// Digest names a file and its content.
+type Digest struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// Tool is the program that made the record.
+type Tool struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // commit of the build; empty: unknown
+	Dirty    bool   `json:"dirty"`              // built from changed sources, or unknown
+	Go       string `json:"go"`
+	K6       string `json:"k6"`
+}
+
+// Environment is evidence/environment.json: where the run took place.
+type Environment struct {
+	Schema     string            `json:"schema"` // "assay/environment/v1"
+	Host       Host              `json:"host"`   // the generator's
+	Database   *Database         `json:"database,omitempty"`
+	CoLocation []string          `json:"co_location"` // what shares the generator's host: "service", "database"
+	Service    map[string]string `json:"service,omitempty"`
+}
+
+// Host describes one machine.
+type Host struct {
+	Name   string `json:"name"`
+	OS     string `json:"os"`
+	Kernel string `json:"kernel"`
+	CPU    string `json:"cpu"`    // model
+	CPUs   int    `json:"cpus"`   // that this process may use
+	Memory int64  `json:"memory"` // bytes
+}
+
+// Database describes the server and the settings that decide durability and speed.
+type Database struct {
+	Flavour     string            `json:"flavour"` // "mysql", "mariadb"
+	Version     string            `json:"version"`
+	Variables   map[string]string `json:"variables"`
+	Instruments []string          `json:"instruments,omitempty"` // switched on for the run and restored after it
+}
+
+// Facts is evidence/facts.json: what happened, written when the record is sealed.
+type Facts struct {
+	Schema      string     `json:"schema"` // "assay/facts/v1"
+	T0          time.Time  `json:"t0"`     // the instant all schedules count from; a whole second
+	Ended       time.Time  `json:"ended"`
+	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
+	Interrupted bool       `json:"interrupted,omitempty"`
+	Workers     []Worker   `json:"workers"`
+	Collectors  []Collect  `json:"collectors"`
+	Ledger      LedgerFact `json:"ledger"`
+	Limitations []string   `json:"limitations,omitempty"`
+	Issued      time.Time  `json:"issued"`
+	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included
+}
+
+// Worker is what became of one worker.
+type Worker struct {
+	Source string `json:"source"`          // "worker/0"
+	Exit   string `json:"exit"`            // "0", "signal: killed", ...
+	Error  string `json:"error,omitempty"` // last error line of its log
+}
+
+// Collect is what became of one collector.
+type Collect struct {
+	Source string `json:"source"` // "database", "service", "host"
+	State  string `json:"state"`  // "ok", "absent", "failed"
+	Reason string `json:"reason,omitempty"`
+}
+
+// LedgerFact says how the ledger was gathered.
+type LedgerFact struct {
+	State  string `json:"state"` // "ok", "absent", "failed"
+	Reason string `json:"reason,omitempty"`
+}

@@ -1,0 +1,5 @@
+// Package spec holds what is asked: the profiles of thresholds.json, decoded
+// strictly. Input: the file's bytes; output: a File of Profiles, or an error
+// that names file, line, place and the nearest valid word. It is pure: reading
+// the file is the caller's business.
+package spec

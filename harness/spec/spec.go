@@ -1,0 +1,141 @@
+package spec
+
+import (
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+// File is a decoded thresholds.json.
+type File struct {
+	Path     string             // as the caller named it; scenarios are relative to its folder
+	Digest   string             // "sha256:" and the hex digest of the file's bytes
+	Targets  []string           // hosts beside loopback that load may be sent to
+	Profiles map[string]Profile // by name
+}
+
+// Profile is one entry of thresholds.json: a scenario, its load, and what the
+// system under test must hold.
+type Profile struct {
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Scenario    string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
+	Load        Load          `json:"load"`
+	Timeout     time.Duration `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	SLOs        []SLO         `json:"slos"`       // sorted by metric, then by place in the file
+	Ledger      *Ledger       `json:"ledger,omitempty"`
+	Abort       []Abort       `json:"abort,omitempty"`
+	Needs       []string      `json:"needs,omitempty"` // "db": the script gets the database's DSN
+	Rules       Rules         `json:"rules"`
+}
+
+// Load is the shape of the offered load: either Target with its phases, or
+// Stages. Rates are arrivals a second.
+type Load struct {
+	Unit     string        `json:"unit"` // "tps" or "rps"
+	Target   float64       `json:"target,omitempty"`
+	Warmup   time.Duration `json:"warmup_ns,omitempty"`
+	Baseline Baseline      `json:"baseline"`
+	Ramp     time.Duration `json:"ramp_ns,omitempty"`
+	Hold     time.Duration `json:"hold_ns,omitempty"`
+	Cooldown time.Duration `json:"cooldown_ns,omitempty"`
+	Stages   []Stage       `json:"stages,omitempty"`
+	Even     bool          `json:"even,omitempty"` // even spacing of arrivals instead of Poisson
+}
+
+// Baseline is the low load that the diagnosis compares the hold window with.
+type Baseline struct {
+	Rate float64       `json:"rate"`
+	For  time.Duration `json:"for_ns"`
+}
+
+// Stage is one step of an event's shape: reach Rate within Ramp (from the rate
+// before), then hold it for For.
+type Stage struct {
+	Rate  float64       `json:"rate"`
+	For   time.Duration `json:"for_ns"`
+	Ramp  time.Duration `json:"ramp_ns,omitempty"`
+	Judge bool          `json:"judge,omitempty"`
+}
+
+// Aggregate is what an SLO compares with its bound.
+type Aggregate string
+
+// The aggregates of SLO expressions.
+const (
+	Percentile Aggregate = "percentile" // p(N): Quantile is N/100
+	Rate       Aggregate = "rate"       // share of samples that are not 0
+	Max        Aggregate = "max"        // largest sample
+	Exact      Aggregate = "exact"      // a count that must equal the bound: ledger's missing, duplicated
+)
+
+// SLO is one condition on one metric.
+type SLO struct {
+	Metric     string         `json:"metric"`             // e.g. "http_req_duration"
+	Selector   []metric.Label `json:"selector,omitempty"` // e.g. name:pay; sorted by key
+	Expression string         `json:"expression"`         // as in the file, spaces removed, e.g. "p(95)<200"
+	Aggregate  Aggregate      `json:"aggregate"`
+	Quantile   float64        `json:"quantile,omitempty"` // (0, 1), for Percentile
+	Count      string         `json:"count,omitempty"`    // for Exact: "missing" or "duplicated"
+	Operator   string         `json:"operator"`           // "<", "<=", ">", ">=" (the last two for Rate alone), "=="
+	Bound      float64        `json:"bound"`              // in the metric's own unit: ms for times, a share for rates
+}
+
+// MetricText is the metric with its selector, as thresholds.json writes it.
+func (s SLO) MetricText() string {
+	return metric.Series{Name: s.Metric, Labels: s.Selector}.Key()
+}
+
+// ID is the SLO as text; equal exactly where the SLOs are.
+func (s SLO) ID() string { return s.MetricText() + ":" + s.Expression }
+
+// Violates reports whether one sample breaks the SLO by itself: latency at or
+// over the bound, or for rates with an upper bound a sample that is not 0 (with
+// a lower bound: one that is 0).
+func (s SLO) Violates(v float64) bool {
+	switch {
+	case s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">="):
+		return v == 0
+	case s.Aggregate == Rate:
+		return v != 0
+	case s.Operator == "<=":
+		return v > s.Bound
+	default:
+		return v >= s.Bound
+	}
+}
+
+// Sampled reports whether samples of the load decide the SLO, so that workers
+// count its violations; the others are decided by the ledger.
+func (s SLO) Sampled() bool { return s.Metric != LedgerMetric && s.Metric != PersistLagMetric }
+
+// Metrics that the ledger decides.
+const (
+	LedgerMetric     = "ledger"
+	PersistLagMetric = "persist_lag"
+)
+
+// Ledger says how persisted transactions are read back.
+type Ledger struct {
+	Persisted string `json:"persisted"`         // query with one ? (the run id) that returns identity and time
+	Cleanup   string `json:"cleanup,omitempty"` // statement with one ? (the run id) that removes the run's rows
+}
+
+// Abort stops a run that hurts the target: the metric's rate above Share for
+// the time For.
+type Abort struct {
+	Metric     string        `json:"metric"`
+	Expression string        `json:"expression"`
+	Share      float64       `json:"share"`
+	For        time.Duration `json:"for_ns"`
+}
+
+// Rules are the limits of the validity rules that a profile may override;
+// DefaultRules gives the RULEBOOK's. A nil pointer leaves the default.
+type Rules struct {
+	GeneratorDrops *float64       `json:"generator_drops,omitempty"` // share of scheduled arrivals [0,1]
+	GeneratorLag   *float64       `json:"generator_lag,omitempty"`   // share of slots [0,1]
+	GeneratorCPU   *float64       `json:"generator_cpu,omitempty"`   // share of the CPUs a worker may use [0,1]
+	CollectorShare *float64       `json:"collector_share,omitempty"` // share of database samples taken [0,1]
+	CollectorGap   *time.Duration `json:"collector_gap_ns,omitempty"`
+}
