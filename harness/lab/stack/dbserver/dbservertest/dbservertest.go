@@ -1,0 +1,56 @@
+// Package dbservertest starts real database servers for tests.
+package dbservertest
+
+import (
+	"os"
+	"testing"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+// The environment variables that name the servers to test with.
+const (
+	MySQLEnv   = "ASSAY_TEST_MYSQLD"
+	MariaDBEnv = "ASSAY_TEST_MARIADBD"
+)
+
+// Binary returns the server of this flavour ("mysql" or "mariadb") to test
+// with. A missing one fails the test: a suite that skips its servers passes
+// without having tested anything.
+func Binary(t testing.TB, flavour string) dbserver.Binary {
+	t.Helper()
+	env := MySQLEnv
+	if dbserver.Flavour(flavour) == dbserver.MariaDB {
+		env = MariaDBEnv
+	}
+	path := os.Getenv(env)
+	if path == "" {
+		t.Fatalf("no %s server to test with: %s is not set (run: make test)", flavour, env)
+	}
+	b, err := dbserver.Probe(path)
+	if err != nil {
+		t.Fatalf("no %s server to test with: %v (run: make test)", flavour, err)
+	}
+	if string(b.Flavour) != flavour {
+		t.Fatalf("no %s server to test with: %s names %s (run: make test)", flavour, env, b)
+	}
+	return b
+}
+
+// Start starts a server of this flavour, with these options beside the usual
+// ones, in a folder of the test, and stops it when the test ends.
+func Start(t testing.TB, flavour string, args ...string) *dbserver.Server {
+	t.Helper()
+	s, err := dbserver.Start(t.Context(), dbserver.Options{
+		Dir: t.TempDir(), Binary: Binary(t, flavour), Args: args,
+	})
+	if err != nil {
+		t.Fatalf("start %s: %v", flavour, err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop %s: %v", flavour, err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,135 @@
+package dbserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"assay/harness/lab/stack/process"
+)
+
+// layout is where a server keeps its things below its folder.
+type layout struct{ dir string }
+
+func (l layout) data() string    { return filepath.Join(l.dir, "data") }
+func (l layout) log() string     { return filepath.Join(l.dir, "log", "server.log") }
+func (l layout) tmp() string     { return filepath.Join(l.dir, "tmp") }
+func (l layout) run() string     { return filepath.Join(l.dir, "run") }
+func (l layout) pid() string     { return filepath.Join(l.dir, "run", "server.pid") }
+func (l layout) running() string { return filepath.Join(l.dir, "run", "server.json") }
+func (l layout) account() string { return filepath.Join(l.dir, "account.json") }
+func (l layout) lock() string    { return filepath.Join(l.dir, "lock") }
+
+// socket is relative to the data folder, into which both flavours change before
+// they bind: an absolute path of more than 107 bytes does not fit into a unix
+// socket address, and test folders are easily that deep.
+func (l layout) socket() string { return filepath.Join("..", "run", "server.sock") }
+
+// unborn is the prefix of a folder that is being initialised.
+const unborn = "init-"
+
+func (l layout) make() error {
+	for _, dir := range []string{l.dir, filepath.Dir(l.log()), l.tmp(), l.run()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make server folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweep removes what an initialisation that was killed left behind.
+func (l layout) sweep() error {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unborn) {
+			if err := os.RemoveAll(filepath.Join(l.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// account is what a data folder was made with: by whom, and the key to it.
+type account struct {
+	Flavour  Flavour `json:"flavour"`
+	Version  string  `json:"version"`
+	Password string  `json:"password"`
+}
+
+// running is the server that was last started on a folder.
+type running struct {
+	Process process.Identity `json:"process"`
+	Port    int              `json:"port"`
+	Binary  Binary           `json:"binary"`
+}
+
+func readJSON(path string, into any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON replaces the file at once, readable by its owner only.
+func writeJSON(path string, from any) error {
+	b, err := json.MarshalIndent(from, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// ErrRunning says that a server already runs on the folder; Attach reaches it.
+var ErrRunning = errors.New("a database server already runs there")
+
+// takeLock locks the folder. The lock belongs to the open file, which the
+// server inherits: it is held for exactly as long as anybody works on the
+// folder, whoever of us dies first, and no stale one can remain.
+func (l layout) takeLock() (*os.File, error) {
+	f, err := os.OpenFile(l.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock server folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("start in %s: %w", l.dir, ErrRunning)
+		}
+		return nil, fmt.Errorf("lock server folder: %w", err)
+	}
+	return f, nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,122 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// Identity names one process. A pid alone does not: pids are given out again,
+// and a number read from a file may by now be somebody else's editor.
+type Identity struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started_ticks"` // start of the process, in clock ticks after boot
+	Boot    string `json:"boot"`          // boot id of the kernel: ticks start again with each boot
+}
+
+// pollEvery is how often the end of a process that is not our child is looked
+// for: nothing tells us.
+const pollEvery = 20 * time.Millisecond
+
+// Of identifies the process that has this pid now.
+func Of(pid int) (Identity, error) {
+	stat, err := statOf(pid)
+	if err != nil {
+		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	return Identity{PID: pid, Started: stat.Starttime, Boot: boot}, nil
+}
+
+// Alive reports whether this very process still runs. A zombie does not: it
+// only waits for a parent, and in a container without an init nobody reaps it.
+func (id Identity) Alive() bool {
+	if id.PID <= 0 {
+		return false
+	}
+	boot, err := bootID()
+	if err != nil || boot != id.Boot {
+		return false
+	}
+	stat, err := statOf(id.PID)
+	return err == nil && stat.Starttime == id.Started && stat.State != "Z" && stat.State != "X"
+}
+
+// Signal sends a signal to this very process; to one that is gone it is a no-op.
+func (id Identity) Signal(sig syscall.Signal) error {
+	// FindProcess holds a pidfd, so that a process found alive after it is the
+	// one that gets the signal, even if it ends in between.
+	p, err := os.FindProcess(id.PID)
+	if err != nil {
+		return fmt.Errorf("find process %d: %w", id.PID, err)
+	}
+	defer func() { _ = p.Release() }()
+	if !id.Alive() {
+		return nil
+	}
+	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %w", id.PID, err)
+	}
+	return nil
+}
+
+// Stop asks the process to end (SIGTERM), waits for patience, then kills it.
+// It returns when the process is gone, with an error if it had to be killed.
+func (id Identity) Stop(patience time.Duration) error {
+	if err := id.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if id.waitGone(patience) {
+		return nil
+	}
+	if err := id.Kill(); err != nil {
+		return err
+	}
+	return fmt.Errorf("process %d did not stop within %s and was killed", id.PID, patience)
+}
+
+// Kill ends the process at once (SIGKILL) and returns when it is gone.
+func (id Identity) Kill() error {
+	if err := id.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	// Longer than a disk that hangs for a moment; a process in
+	// uninterruptible sleep dies only when the kernel lets go of it.
+	if !id.waitGone(time.Minute) {
+		return fmt.Errorf("process %d survives SIGKILL", id.PID)
+	}
+	return nil
+}
+
+func (id Identity) waitGone(patience time.Duration) bool {
+	for end := time.Now().Add(patience); ; time.Sleep(pollEvery) {
+		if !id.Alive() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+func statOf(pid int) (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
+	}
+	return p.Stat()
+}
+
+var bootID = sync.OnceValues(func() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b)), err
+})

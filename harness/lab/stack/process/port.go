@@ -1,0 +1,41 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// Loopback is the only address on which anything of the stack listens.
+const Loopback = "127.0.0.1"
+
+// Address is the loopback address with this port.
+func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
+
+// FreePort returns a loopback port that nobody listens on. Somebody else may
+// take it before its user does, who must be ready to ask again.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", Address(0))
+	if err != nil {
+		return 0, fmt.Errorf("find free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}
+
+// ErrPortTaken is wrapped by CheckPort.
+var ErrPortTaken = errors.New("is already in use")
+
+// CheckPort fails if somebody listens on this loopback port.
+func CheckPort(port int) error {
+	l, err := net.Listen("tcp", Address(port))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("port %d %w", port, ErrPortTaken)
+	case err != nil:
+		return fmt.Errorf("listen on port %d: %w", port, err)
+	}
+	return l.Close()
+}
