@@ -71,7 +71,8 @@ func isolated() []string {
 // production (every commit is flushed, redo and binlog): commit waits are what
 // the stack is there to show.
 func serverArgs(l layout, port int, flavour Flavour, extra []string) []string {
-	args := append(isolated(),
+	args := append(
+		isolated(),
 		"--datadir="+l.data(), "--tmpdir="+l.tmp(), "--pid-file="+l.pid(), "--socket="+l.socket(),
 		// The default folder of Debian's MySQL need not exist, and then it
 		// does not start.
