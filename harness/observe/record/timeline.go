@@ -2,35 +2,50 @@ package record
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
+	"time"
 
+	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 )
 
 // Timeline is all frames of a run, folded: for each source and series one
 // merged point a second. The order in which frames were added does not matter,
 // but for gauges of one source in one second, of which the one with the
-// highest sequence stays.
+// highest sequence stays. A numbered frame that was added before is left out,
+// so that a resend counts once. Reading sorts on first use: a timeline belongs
+// to one goroutine.
 type Timeline struct {
 	series  map[string]*line // by series key and kind
 	order   []*line          // sorted by key, once read
-	sources map[string]*Source
+	sources map[string]*stream
 }
 
 // Source is what was received from one sender.
 type Source struct {
 	Name    string
 	Frames  uint64         // frames received, the closing one not counted
-	Highest uint64         // highest sequence received
+	Highest uint64         // highest sequence received, the closing frame's included
+	Missing uint64         // sequences below Highest that were not received
 	Closed  bool           // its closing frame was received
 	Totals  []metric.Point // of the closing frame
 }
 
+// stream is a Source while frames come in.
+type stream struct {
+	Source
+	seen    map[uint64]bool // sequences received
+	closing uint64          // sequence of the closing frame
+}
+
 type line struct {
-	key    string
-	series metric.Series
-	kind   metric.Kind
-	cells  map[int64]map[string]*cell // second -> source
+	key     string
+	series  metric.Series
+	kind    metric.Kind
+	cells   map[int64]map[string]*cell // second -> source
+	seconds []int64                    // of cells, sorted, once read
 }
 
 type cell struct {
@@ -41,19 +56,28 @@ type cell struct {
 
 // NewTimeline makes an empty timeline.
 func NewTimeline() *Timeline {
-	return &Timeline{series: map[string]*line{}, sources: map[string]*Source{}}
+	return &Timeline{series: map[string]*line{}, sources: map[string]*stream{}}
 }
 
 // Add folds one frame in.
 func (t *Timeline) Add(f metric.Frame) {
 	src := t.sources[f.Source]
 	if src == nil {
-		src = &Source{Name: f.Source}
+		src = &stream{Source: Source{Name: f.Source}, seen: map[uint64]bool{}}
 		t.sources[f.Source] = src
+	}
+	if f.Sequence > 0 {
+		if src.seen[f.Sequence] {
+			return
+		}
+		src.seen[f.Sequence] = true
 	}
 	src.Highest = max(src.Highest, f.Sequence)
 	if f.Closing {
-		src.Closed, src.Totals = true, f.Points
+		if !src.Closed || f.Sequence > src.closing {
+			src.Totals, src.closing = f.Points, f.Sequence
+		}
+		src.Closed = true
 		return
 	}
 	src.Frames++
@@ -78,6 +102,7 @@ func (l *line) add(f metric.Frame, p metric.Point) {
 	if second == nil {
 		second = map[string]*cell{}
 		l.cells[f.Second] = second
+		l.seconds = nil
 	}
 	c := second[f.Source]
 	if c == nil {
@@ -103,7 +128,8 @@ func (l *line) add(f metric.Frame, p metric.Point) {
 func (t *Timeline) Sources() []Source {
 	all := make([]Source, 0, len(t.sources))
 	for _, s := range t.sources {
-		all = append(all, *s)
+		s.Missing = s.Highest - uint64(len(s.seen))
+		all = append(all, s.Source)
 	}
 	slices.SortFunc(all, func(a, b Source) int { return cmp.Compare(a.Name, b.Name) })
 	return all
@@ -111,6 +137,18 @@ func (t *Timeline) Sources() []Source {
 
 // Span is a span of unix seconds, [From, To).
 type Span struct{ From, To int64 }
+
+// All holds every second. It is for sums: Counts and Gauge make a value for
+// each second of their span.
+var All = Span{From: math.MinInt64, To: math.MaxInt64}
+
+// SpanOf places a window of the plan in time.
+func SpanOf(t0 time.Time, w plan.Window) Span {
+	return Span{
+		From: t0.Unix() + int64(w.Start/time.Second),
+		To:   t0.Unix() + int64(w.End/time.Second),
+	}
+}
 
 // Seconds is the span's length.
 func (s Span) Seconds() int64 { return s.To - s.From }
@@ -166,6 +204,24 @@ func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span
 	return total, found
 }
 
+// HistOf is Hist for one source.
+func (t *Timeline) HistOf(source, name string, selector []metric.Label, span Span) *metric.Hist {
+	h := &metric.Hist{}
+	t.each(name, metric.Histogram, selector, span, func(_ int64, from string, c *cell) {
+		if from == source {
+			h.Merge(c.hist)
+		}
+	})
+	return h
+}
+
+// BySecond is Sum for each second that has a point, over the whole run.
+func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]float64 {
+	out := map[int64]float64{}
+	t.each(name, metric.Counter, selector, All, func(second int64, _ string, c *cell) { out[second] += c.value })
+	return out
+}
+
 // Series lists the series of a name, sorted by key.
 func (t *Timeline) Series(name string) (all []metric.Series) {
 	for _, l := range t.sorted() {
@@ -193,23 +249,18 @@ func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, 
 		if l.series.Name != name || l.kind != kind || !l.series.Matches(selector) {
 			continue
 		}
-		for second := span.From; second < span.To; second++ {
+		if l.seconds == nil {
+			l.seconds = slices.Sorted(maps.Keys(l.cells))
+		}
+		first, _ := slices.BinarySearch(l.seconds, span.From)
+		for _, second := range l.seconds[first:] {
+			if second >= span.To {
+				break
+			}
 			cells := l.cells[second]
-			for _, source := range sortedKeys(cells) {
+			for _, source := range slices.Sorted(maps.Keys(cells)) {
 				visit(second, source, cells[source])
 			}
 		}
 	}
-}
-
-func sortedKeys(m map[string]*cell) []string {
-	if len(m) == 0 {
-		return nil
-	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
