@@ -46,6 +46,12 @@ type Worker struct {
 	VUs     int    `json:"vus"`     // virtual users that it keeps
 }
 
+// Fleet is how the workers share the schedule.
+type Fleet struct {
+	Workers  []Worker `json:"workers"`
+	Sequence string   `json:"sequence,omitempty"` // k6 execution segment sequence, e.g. "0,1/2,1"; empty for one worker
+}
+
 // Plan is what a run does, before it is done.
 type Plan struct {
 	Unit     string        `json:"unit"`
@@ -56,9 +62,8 @@ type Plan struct {
 	Timeout  time.Duration `json:"timeout_ns"`
 	Even     bool          `json:"even,omitempty"`
 	Seed     uint64        `json:"seed"`
-	Workers  []Worker      `json:"workers"`
-	Sequence string        `json:"sequence,omitempty"` // k6 execution segment sequence, e.g. "0,1/2,1"; empty for one worker
-	LagLimit time.Duration `json:"lag_limit_ns"`       // a slot delayed longer by the generator itself counts against it
+	Fleet
+	LagLimit time.Duration `json:"lag_limit_ns"` // a slot delayed longer by the generator itself counts against it
 }
 
 // Duration is the length of the schedule; transactions may end up to Timeout
@@ -138,7 +143,7 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 		return Plan{}, fmt.Errorf("plan %s: %g/s is more than the %d/s that one worker can be asked for", p.Name, peak/float64(workers), MaxRate)
 	}
 	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
-	pl.Workers, pl.Sequence = share(workers, vus)
+	pl.Fleet = Share(workers, vus)
 	return pl, nil
 }
 
@@ -240,17 +245,17 @@ func lagLimit(slos []spec.SLO) time.Duration {
 	return time.Duration(tightest * lagShare * float64(time.Millisecond))
 }
 
-func share(workers, vus int) ([]Worker, string) {
+// Share splits the schedule evenly over workers.
+func Share(workers, vus int) Fleet {
 	if workers == 1 {
-		return []Worker{{Segment: "0:1", VUs: vus}}, ""
+		return Fleet{Workers: []Worker{{Segment: "0:1", VUs: vus}}}
 	}
-	all := make([]Worker, workers)
-	sequence := "0"
-	for i := range all {
-		all[i] = Worker{Segment: fmt.Sprintf("%s:%s", fraction(i, workers), fraction(i+1, workers)), VUs: vus}
-		sequence += "," + fraction(i+1, workers)
+	f := Fleet{Sequence: "0"}
+	for i := range workers {
+		f.Workers = append(f.Workers, Worker{Segment: fraction(i, workers) + ":" + fraction(i+1, workers), VUs: vus})
+		f.Sequence += "," + fraction(i+1, workers)
 	}
-	return all, sequence
+	return f
 }
 
 func fraction(n, of int) string {

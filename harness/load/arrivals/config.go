@@ -1,0 +1,94 @@
+package arrivals
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/lib"
+	"go.k6.io/k6/lib/executor"
+
+	"assay/harness/load/plan"
+)
+
+// ExecutorType is the executor's name in k6's configuration.
+const ExecutorType = "assay-arrivals"
+
+// Parameters is what the executor follows; the plan's part of a k6 scenario.
+type Parameters struct {
+	Stages   []plan.Stage  `json:"stages"`
+	Seed     uint64        `json:"seed"`
+	Even     bool          `json:"even"`
+	VUs      int           `json:"vus"`
+	Timeout  time.Duration `json:"timeout_ns"`
+	RunSetup bool          `json:"run_setup"` // this worker runs setup() and gives its result to the others
+}
+
+// Config is the executor's configuration in k6.
+type Config struct {
+	executor.BaseConfig
+	Parameters Parameters `json:"assay"`
+}
+
+// Register makes the executor known to k6. start waits for the fleet's common
+// start; nil starts at the next whole second.
+func Register(start Starter) {
+	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
+		c := &configured{Config{BaseConfig: executor.NewBaseConfig(name, ExecutorType)}, start}
+		err := json.Unmarshal(raw, &c.Config)
+		return c, err
+	})
+}
+
+// configured is a Config with what the process adds to it.
+type configured struct {
+	Config
+	start Starter
+}
+
+var _ lib.ExecutorConfig = &configured{}
+
+func (c *configured) duration() time.Duration {
+	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
+}
+
+// Validate checks the parameters, which only the plan writes.
+func (c *configured) Validate() []error {
+	errs := c.BaseConfig.Validate()
+	if len(c.Parameters.Stages) == 0 {
+		errs = append(errs, errors.New("there are no stages"))
+	}
+	if c.Parameters.VUs < 1 {
+		errs = append(errs, errors.New("there are no VUs"))
+	}
+	if c.Parameters.Timeout <= 0 {
+		errs = append(errs, errors.New("the time-out must be positive"))
+	}
+	return errs
+}
+
+// GetGracefulStop is how long transactions may go on after the last arrival.
+func (c *configured) GetGracefulStop() time.Duration { return c.Parameters.Timeout }
+
+// GetExecutionRequirements asks for all VUs from the start.
+func (c *configured) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
+	return []lib.ExecutionStep{
+		{PlannedVUs: uint64(c.Parameters.VUs)},
+		{TimeOffset: c.duration() + c.Parameters.Timeout},
+	}
+}
+
+// GetDescription is k6's line about the scenario.
+func (c *configured) GetDescription(*lib.ExecutionTuple) string {
+	return fmt.Sprintf("open-model arrivals for %s with %d VUs", c.duration(), c.Parameters.VUs)
+}
+
+// HasWork is always true: a worker without slots of its own still takes part.
+func (c *configured) HasWork(*lib.ExecutionTuple) bool { return true }
+
+// NewExecutor makes the executor.
+func (c *configured) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
+	return newExecutor(c, state, log)
+}

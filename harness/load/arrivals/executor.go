@@ -1,0 +1,145 @@
+package arrivals
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/lib"
+	"go.k6.io/k6/lib/executor"
+	"go.k6.io/k6/metrics"
+
+	"assay/harness/observe/metric"
+)
+
+// Starter is the fleet as the executor sees it. Both calls may block until ctx
+// is done.
+type Starter interface {
+	// Ready tells the coordinator which metrics the script has registered; an
+	// error stops the run before it has sent anything.
+	Ready(ctx context.Context, registered map[string]string) error
+	// Start waits for every worker and gives the common t0, as a time of this
+	// process's clocks, and the data of setup(). own is what setup() returned
+	// here, nil where another worker runs it.
+	Start(ctx context.Context, own []byte) (t0 time.Time, setup []byte, err error)
+}
+
+// arrivalsExecutor follows the schedule with a fixed number of VUs, each of
+// which takes the next slot, waits until it is due and runs one iteration.
+type arrivalsExecutor struct {
+	*executor.BaseExecutor
+	config *configured
+	state  *lib.ExecutionState
+	metric *metrics.Metric
+	stripe Stripe
+}
+
+func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
+	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
+	m, err := state.Test.Registry.NewMetric(metric.TransactionDuration, metrics.Trend, metrics.Time)
+	if err != nil {
+		return nil, fmt.Errorf("register %s: %w", metric.TransactionDuration, err)
+	}
+	return &arrivalsExecutor{
+		BaseExecutor: executor.NewBaseExecutor(c, state, log),
+		config:       c, state: state, metric: m,
+		stripe: Stripe{Start: start, Offsets: offsets},
+	}, nil
+}
+
+// Init registers the worker once its script and VUs are initialised.
+func (e *arrivalsExecutor) Init(ctx context.Context) error {
+	if e.config.start == nil {
+		return nil
+	}
+	registered := map[string]string{}
+	for _, m := range e.state.Test.Registry.All() {
+		registered[m.Name] = m.Type.String()
+	}
+	return e.config.start.Ready(ctx, registered)
+}
+
+// Run follows the schedule to its end, then waits for what was started, at
+// most until the last slot's time-out.
+func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.SampleContainer) error {
+	t0, err := e.awaitStart(parent)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(parent, t0.Add(e.config.duration()+e.config.Parameters.Timeout))
+	defer cancel()
+	ctx = lib.WithScenarioState(ctx, &lib.ScenarioState{
+		Name: e.config.Name, Executor: ExecutorType, StartTime: t0,
+		ProgressFn: func() (float64, []string) {
+			return min(1, max(0, float64(time.Since(t0))/float64(e.config.duration()))), nil
+		},
+	})
+	r := newRunning(e, t0, out, cancel)
+	var vus, deactivated sync.WaitGroup
+	stopHeart := r.startHeart(ctx)
+	for range e.config.Parameters.VUs {
+		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
+		if err != nil {
+			r.fail(fmt.Errorf("get a VU: %w", err))
+			break
+		}
+		// A context a VU keeps k6's per-iteration contexts out of one shared
+		// list with one lock.
+		own, stop := context.WithCancel(ctx)
+		deactivated.Add(1)
+		active := vu.Activate(&lib.VUActivationParams{
+			RunContext: own, Scenario: e.config.Name, Exec: e.config.GetExec(),
+			Env: e.config.GetEnv(), Tags: e.config.GetTags(),
+			DeactivateCallback: func(u lib.InitializedVU) {
+				e.state.ReturnVU(u, true)
+				deactivated.Done()
+			},
+			GetNextIterationCounters: r.iteration,
+		})
+		vus.Add(1)
+		go func() {
+			defer vus.Done()
+			defer stop()
+			r.serve(own, active, vu.GetID())
+		}()
+	}
+	vus.Wait()
+	stopHeart(r.sweep(ctx))
+	cancel()
+	deactivated.Wait()
+	return r.failure()
+}
+
+func (e *arrivalsExecutor) awaitStart(ctx context.Context) (time.Time, error) {
+	if e.config.start == nil {
+		now := time.Now()
+		return now.Add(now.Truncate(time.Second).Add(time.Second).Sub(now)), nil
+	}
+	var own []byte
+	if e.config.Parameters.RunSetup {
+		own = e.state.Test.Runner.GetSetupData()
+	}
+	t0, setup, err := e.config.start.Start(ctx, own)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !e.config.Parameters.RunSetup && setup != nil {
+		e.state.Test.Runner.SetSetupData(setup)
+	}
+	return t0, nil
+}
+
+func (e *arrivalsExecutor) tags() *metrics.TagSet {
+	tags := e.state.Test.RunTags
+	if e.state.Test.Options.SystemTags.Has(metrics.TagScenario) {
+		tags = tags.With(metrics.TagScenario.String(), e.config.Name)
+	}
+	return tags
+}
+
+func (e *arrivalsExecutor) newSchedule() *Schedule {
+	p := e.config.Parameters
+	return NewSchedule(p.Stages, p.Seed, p.Even, e.stripe)
+}

@@ -1,0 +1,213 @@
+package arrivals
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.k6.io/k6/errext"
+	"go.k6.io/k6/lib"
+	"go.k6.io/k6/metrics"
+)
+
+// running is one execution of the schedule, shared by its VUs.
+type running struct {
+	executor *arrivalsExecutor
+	t0       time.Time
+	out      chan<- metrics.SampleContainer
+	tags     *metrics.TagSet
+	cancel   context.CancelFunc
+	stalls   stalls
+	// stopped is the instant, since t0, from which no slot falls due any more,
+	// once the run's context is done: the same for everyone who asks.
+	stopped func() time.Duration
+
+	mu       sync.Mutex
+	schedule *Schedule
+	counter  *lib.SegmentedIndex
+	err      error
+}
+
+func newRunning(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer, cancel context.CancelFunc) *running {
+	r := &running{
+		executor: e, t0: t0, out: out, cancel: cancel, tags: e.tags(),
+		schedule: e.newSchedule(),
+		counter:  lib.NewSegmentedIndex(e.state.ExecutionTuple),
+		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
+	}
+	r.stalls.beat = time.Since(t0)
+	return r
+}
+
+// take gives the next slot to a VU.
+func (r *running) take() (due time.Duration, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.schedule.Next()
+}
+
+// fail ends the run with an error; the first one counts.
+func (r *running) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.cancel()
+}
+
+func (r *running) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// iteration counts iterations as k6 does: from 0, on this worker and over all.
+func (r *running) iteration() (local, global uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	scaled, unscaled := r.counter.Next()
+	return uint64(scaled - 1), uint64(unscaled - 1)
+}
+
+// serve is the life of one VU.
+func (r *running) serve(ctx context.Context, vu lib.ActiveVU, id uint64) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		due, ok := r.take()
+		if !ok {
+			return
+		}
+		t := &Transaction{Due: due, VU: id}
+		now := time.Since(r.t0)
+		if now < due {
+			r.wait(ctx, timer, due-now)
+			now = time.Since(r.t0)
+			t.Lag = max(0, now-due)
+		} else {
+			t.Lag = r.stalls.blame(due, now)
+			t.Queueing = now - due - t.Lag
+		}
+		switch {
+		case ctx.Err() != nil:
+			if due <= r.stopped() {
+				r.drop(t)
+			}
+		case now-due >= r.executor.config.Parameters.Timeout:
+			r.drop(t)
+		default:
+			r.run(ctx, vu, t)
+		}
+	}
+}
+
+// wait sleeps until the slot is due or the run stops.
+func (r *running) wait(ctx context.Context, timer *time.Timer, d time.Duration) {
+	r.stalls.onTime()
+	r.stalls.idle.Add(1)
+	defer r.stalls.idle.Add(-1)
+	timer.Reset(d)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// run runs one iteration and reports it.
+func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
+	err := vu.RunOnce()
+	end := time.Now()
+	t.Latency = end.Sub(r.t0) - t.Due
+	interrupted := ctx.Err() != nil
+	if interrupted && t.Due > r.stopped() {
+		return
+	}
+	switch {
+	case interrupted || t.Latency > r.executor.config.Parameters.Timeout:
+		t.Outcome = TimedOut
+	case err != nil:
+		t.Outcome = Failed
+	}
+	r.report(t, end)
+	if interrupted {
+		r.executor.state.AddInterruptedIterations(1)
+		return
+	}
+	r.executor.state.AddFullIterations(1)
+	if err != nil {
+		r.explain(err)
+	}
+}
+
+// explain logs what a script threw, as k6's own executors do.
+func (r *running) explain(err error) {
+	var exception errext.Exception
+	switch {
+	case errext.IsInterruptError(err): // test.abort() in the script
+		r.fail(err)
+	case errors.As(err, &exception):
+		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
+	default:
+		r.executor.GetLogger().Error(err.Error())
+	}
+}
+
+func (r *running) drop(t *Transaction) {
+	t.Outcome, t.VU, t.Latency = Dropped, 0, r.executor.config.Parameters.Timeout
+	r.report(t, time.Now())
+}
+
+func (r *running) report(t *Transaction, end time.Time) {
+	t.sample = metrics.Sample{
+		TimeSeries: metrics.TimeSeries{Metric: r.executor.metric, Tags: r.tags},
+		Time:       end, Value: metrics.D(t.Latency),
+	}
+	r.out <- t
+}
+
+// sweep reports the slots that fell due and that no VU came to take, because
+// all were busy until the run ended. It returns when that was, since t0.
+func (r *running) sweep(ctx context.Context) (end time.Duration) {
+	end = time.Since(r.t0)
+	if ctx.Err() != nil {
+		end = r.stopped()
+	}
+	for {
+		due, ok := r.take()
+		if !ok || due > end {
+			return end
+		}
+		t := &Transaction{Due: due, Lag: r.stalls.blame(due, end)}
+		t.Queueing = end - due - t.Lag
+		r.drop(t)
+	}
+}
+
+// startHeart starts the heartbeat. The function that it returns stops it, after
+// it has counted the slots up to the end.
+func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration)) {
+	done := make(chan time.Duration)
+	var heart sync.WaitGroup
+	heart.Go(func() {
+		count := newSlotCount(r.executor.newSchedule())
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case end := <-done:
+				count.upTo(end+1, r.out) // a slot due at the very end was due
+				return
+			case <-tick.C:
+				now := time.Since(r.t0)
+				r.stalls.check(now, true)
+				if ctx.Err() != nil {
+					continue // the end is decided; what falls due after it never does
+				}
+				count.upTo(now.Truncate(time.Second), r.out)
+			}
+		}
+	})
+	return func(end time.Duration) { done <- end; heart.Wait() }
+}

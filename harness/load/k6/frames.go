@@ -1,0 +1,80 @@
+package k6
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+)
+
+// taken is what take lifted out of the aggregate.
+type taken struct {
+	seconds []int64 // in order
+	buckets []*bucket
+	series  []metric.Series
+	kinds   []metric.Kind
+	entries []ledger.Entry
+}
+
+// take lifts out every second before end, and the acknowledged identities.
+func (a *aggregate) take(end int64) taken {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := taken{entries: a.entries, series: a.cat.series, kinds: a.cat.kinds}
+	a.entries = nil
+	for _, second := range slices.Sorted(maps.Keys(a.seconds)) {
+		if second < end {
+			t.seconds, t.buckets = append(t.seconds, second), append(t.buckets, a.seconds[second])
+			delete(a.seconds, second)
+		}
+	}
+	return t
+}
+
+// give returns the buckets of t, which nobody reads any more.
+func (a *aggregate) give(t taken) {
+	for _, b := range t.buckets {
+		clear(b.values)
+		clear(b.touched)
+		for _, h := range b.hists {
+			if h != nil {
+				h.Reset()
+			}
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	const most = 16 // more seconds than are open together, but for a long stall
+	a.free = append(a.free, t.buckets[:min(len(t.buckets), max(0, most-len(a.free)))]...)
+}
+
+// points are the bucket's, in the order of the series.
+func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Point {
+	var points []metric.Point
+	for i, touched := range b.touched {
+		if !touched {
+			continue
+		}
+		p := metric.Point{Series: series[i], Kind: kinds[i], Value: b.values[i]}
+		if kinds[i] == metric.Histogram {
+			p.Value, p.Hist = 0, b.hists[i]
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// closing is what the stream held in total.
+func (a *aggregate) closing(frames uint64) []metric.Point {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	points := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(frames))}
+	for _, name := range slices.Sorted(maps.Keys(a.totals)) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), float64(a.totals[name])))
+	}
+	return points
+}
+
+func formatVU(id uint64) string { return strconv.FormatUint(id, 10) }

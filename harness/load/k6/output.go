@@ -1,0 +1,196 @@
+package k6
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/metrics"
+	"go.k6.io/k6/output"
+
+	"assay/harness/load/link"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// OutputName is the output's name: `--out assay=SESSION`.
+const OutputName = "assay"
+
+// Session is what a worker must know of its run to aggregate; a JSON file that
+// the fleet writes and `--out assay=` names.
+type Session struct {
+	Run      string        `json:"run"`
+	Scenario string        `json:"scenario"`
+	SLOs     []spec.SLO    `json:"slos"`
+	LagLimit time.Duration `json:"lag_limit_ns"`
+}
+
+const (
+	// settle is how long after a second's end its frame is made, for samples
+	// that are still in k6's pipeline (50 ms batches).
+	settle = 120 * time.Millisecond
+	// giveUp ends a run whose coordinator does not answer any more.
+	giveUp = 15 * time.Second
+	// lastFlush bounds the sending of what is left at the end.
+	lastFlush = 20 * time.Second
+)
+
+// frameOutput is the k6 output that aggregates in process and sends frames.
+type frameOutput struct {
+	worker *worker
+	log    logrus.FieldLogger
+	agg    *aggregate
+	self   *selfMeter
+
+	stopRun func(error)
+	stop    chan struct{}
+	stopped chan struct{}
+
+	frames  uint64 // sent so far; the next frame has the sequence frames+1
+	batches uint64 // of acknowledged identities
+}
+
+var _ output.WithTestRunStop = &frameOutput{}
+
+func (w *worker) newOutput(p output.Params) (output.Output, error) {
+	if w.link == nil {
+		return nil, errors.New("the assay output needs a coordinator: use `assay certify`")
+	}
+	data, err := os.ReadFile(p.ConfigArgument)
+	if err != nil {
+		return nil, fmt.Errorf("read worker session: %w", err)
+	}
+	var s Session
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
+	}
+	w.agg = newAggregate(s.Run, s.Scenario, s.SLOs, s.LagLimit)
+	return &frameOutput{
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(),
+		stop: make(chan struct{}), stopped: make(chan struct{}),
+	}, nil
+}
+
+// Description is k6's line about the output.
+func (o *frameOutput) Description() string { return "assay frames" }
+
+// SetTestRunStopCallback keeps the way to end the run.
+func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = stop }
+
+// Start starts the sending.
+func (o *frameOutput) Start() error {
+	go o.send()
+	return nil
+}
+
+// AddMetricSamples folds samples in: k6 never calls it concurrently.
+func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
+
+// Stop sends what is left and closes the stream.
+func (o *frameOutput) Stop() error {
+	close(o.stop)
+	<-o.stopped
+	return nil
+}
+
+func (o *frameOutput) send() {
+	defer close(o.stopped)
+	for {
+		now := time.Now()
+		next := now.Truncate(time.Second).Add(time.Second + settle)
+		select {
+		case <-time.After(next.Sub(now)):
+			err := o.flush(o.agg.take(o.second()), giveUp)
+			if err != nil {
+				o.log.WithError(err).Error("frames cannot be delivered")
+				o.stopRun(fmt.Errorf("frames cannot be delivered: %w", err))
+				<-o.stop
+				return
+			}
+		case <-o.stop:
+			if err := o.close(); err != nil {
+				o.log.WithError(err).Error("the last frames cannot be delivered")
+			}
+			return
+		}
+	}
+}
+
+// second is the current one on the aggregate's clock.
+func (o *frameOutput) second() int64 {
+	o.agg.mu.Lock()
+	defer o.agg.mu.Unlock()
+	return o.agg.second(time.Now())
+}
+
+func (o *frameOutput) close() error {
+	const everything = int64(1) << 62
+	deadline := time.Now().Add(lastFlush)
+	if err := o.flush(o.agg.take(everything), lastFlush); err != nil {
+		return err
+	}
+	last := metric.Frame{
+		Source: o.worker.link.Source, Sequence: o.frames + 1, Second: time.Now().Unix(),
+		Closing: true, Points: o.agg.closing(o.frames),
+	}
+	body, err := metric.Encode(last)
+	if err != nil {
+		return err
+	}
+	return retry(time.Until(deadline), func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) })
+}
+
+// flush sends frames and acknowledged identities, trying until patience ends.
+// What arrives meanwhile stays in the aggregate.
+func (o *frameOutput) flush(t taken, patience time.Duration) error {
+	defer o.agg.give(t)
+	frames := make([]metric.Frame, 0, len(t.seconds)+1)
+	add := func(second int64, points []metric.Point) {
+		o.frames++
+		frames = append(frames, metric.Frame{Source: o.worker.link.Source, Sequence: o.frames, Second: second, Points: points})
+	}
+	for i, second := range t.seconds {
+		add(second, t.buckets[i].points(t.series, t.kinds))
+	}
+	if points := o.self.points(); len(points) > 0 {
+		add(o.second()-1, points)
+	}
+	body, err := metric.Encode(frames...)
+	if err != nil {
+		return err
+	}
+	if err := retry(patience, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) }); err != nil {
+		return err
+	}
+	if len(t.entries) == 0 {
+		return nil
+	}
+	o.batches++
+	text := ledger.AppendText(nil, t.entries)
+	return retry(patience, func(ctx context.Context) error { return o.worker.link.Acknowledged(ctx, o.batches, text) })
+}
+
+// retry repeats a send until it is answered, refused, or patience ends.
+func retry(patience time.Duration, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		one, done := context.WithTimeout(ctx, 5*time.Second)
+		err := send(one)
+		done()
+		var refused *link.RefusedError
+		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}

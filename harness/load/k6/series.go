@@ -1,0 +1,174 @@
+package k6
+
+import (
+	"slices"
+	"strings"
+
+	"go.k6.io/k6/metrics"
+
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+const (
+	// maxSeries bounds the label sets kept for one metric; what comes above it
+	// is counted under the label overflow, so that nothing is lost but detail.
+	maxSeries = 200
+	// maxCached bounds the cache of k6's tag sets, which a script with unbounded
+	// URLs would otherwise let grow; the cache is then built anew.
+	maxCached = 20_000
+
+	overflowLabel = "overflow"
+)
+
+// keptTags are the tags of k6 that become labels, for every metric: few, because
+// each label set costs a histogram a second. What an SLO selects by is kept too.
+var keptTags = []string{"scenario", "name"}
+
+// keptFor are further tags of single metrics, where they are cheap or the point.
+var keptFor = map[string][]string{
+	metrics.HTTPReqsName:      {"method", "status", "error_code"},
+	metrics.ChecksName:        {"check"},
+	metrics.GroupDurationName: {"group"},
+}
+
+// slot is where samples of one k6 time series go: one of our series, and the
+// SLOs that they decide.
+type slot struct {
+	kind  metrics.MetricType
+	index int   // of the series; for a rate that of NAME.total
+	hits  int   // of NAME.occurred, for a rate
+	slos  []int // indexes into catalogue.slos
+}
+
+// catalogue gives every k6 time series its slot. Not safe for concurrent use.
+type catalogue struct {
+	slos   []spec.SLO
+	series []metric.Series
+	kinds  []metric.Kind
+	judged []int // series of slo_samples, by SLO
+	broken []int // series of slo_violations, by SLO
+
+	byKey  map[string]int
+	cached map[metrics.TimeSeries]*slot
+	count  map[string]int // label sets by metric
+}
+
+func newCatalogue(slos []spec.SLO) *catalogue {
+	c := &catalogue{
+		byKey: map[string]int{}, cached: map[metrics.TimeSeries]*slot{}, count: map[string]int{},
+	}
+	for _, s := range slos {
+		if s.Sampled() {
+			c.slos = append(c.slos, s)
+			c.judged = append(c.judged, c.add(metric.NewSeries(metric.Judged, "", "slo", s.ID()), metric.Counter))
+			c.broken = append(c.broken, c.add(metric.NewSeries(metric.Violations, "", "slo", s.ID()), metric.Counter))
+		}
+	}
+	return c
+}
+
+// add gives a series its index.
+func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
+	key := s.Key()
+	if i, ok := c.byKey[key]; ok {
+		return i
+	}
+	i := len(c.series)
+	c.series, c.kinds = append(c.series, s), append(c.kinds, kind)
+	c.byKey[key] = i
+	return i
+}
+
+// find gives the slot of a k6 time series.
+func (c *catalogue) find(ts metrics.TimeSeries) *slot {
+	if s, ok := c.cached[ts]; ok {
+		return s
+	}
+	if len(c.cached) >= maxCached {
+		clear(c.cached)
+	}
+	s := c.resolve(ts)
+	c.cached[ts] = s
+	return s
+}
+
+func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
+	name := ts.Metric.Name
+	s := &slot{kind: ts.Metric.Type}
+	labels := c.labels(ts)
+	switch s.kind {
+	case metrics.Rate:
+		s.index = c.add(metric.NewSeries(name+metric.RateTotal, "", labels...), metric.Counter)
+		s.hits = c.add(metric.NewSeries(name+metric.RateOccurred, "", labels...), metric.Counter)
+	case metrics.Trend:
+		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Histogram)
+	case metrics.Gauge:
+		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Gauge)
+	default:
+		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Counter)
+	}
+	for i, slo := range c.slos {
+		if slo.Metric == name && selects(slo, ts.Tags) {
+			s.slos = append(s.slos, i)
+		}
+	}
+	return s
+}
+
+// labels are the kept tags of a time series, or the overflow label.
+func (c *catalogue) labels(ts metrics.TimeSeries) []string {
+	name := ts.Metric.Name
+	keys := slices.Concat(keptTags, keptFor[name])
+	for _, slo := range c.slos {
+		if slo.Metric == name {
+			for _, l := range slo.Selector {
+				if !slices.Contains(keys, l.Key) {
+					keys = append(keys, l.Key)
+				}
+			}
+		}
+	}
+	var labels []string
+	for _, k := range keys {
+		if v, ok := ts.Tags.Get(k); ok && v != "" {
+			labels = append(labels, k, v)
+		}
+	}
+	probe := name
+	if ts.Metric.Type == metrics.Rate {
+		probe += metric.RateTotal
+	}
+	if _, known := c.byKey[metric.NewSeries(probe, "", labels...).Key()]; known {
+		return labels
+	}
+	if c.count[name]++; c.count[name] > maxSeries {
+		return []string{overflowLabel, "true"}
+	}
+	return labels
+}
+
+func selects(slo spec.SLO, tags *metrics.TagSet) bool {
+	for _, l := range slo.Selector {
+		if v, _ := tags.Get(l.Key); v != l.Value {
+			return false
+		}
+	}
+	return true
+}
+
+func unit(m *metrics.Metric) string {
+	switch m.Contains {
+	case metrics.Time:
+		return "ms"
+	case metrics.Data:
+		return "By"
+	}
+	return ""
+}
+
+// isRequestDuration tells metrics whose samples come one a request, with the
+// request's failure known.
+func isRequestDuration(name string) bool {
+	return strings.HasPrefix(name, "http_req_") && name != metrics.HTTPReqFailedName
+}

@@ -1,0 +1,70 @@
+package k6
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
+	"github.com/grafana/xk6-sql/sql"
+	k6cmd "go.k6.io/k6/cmd"
+	"go.k6.io/k6/output"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/load/link"
+)
+
+// worker is this process as a member of a fleet; without a link it is plain k6.
+type worker struct {
+	link *link.Link
+	agg  *aggregate // made with the output, before the executor starts
+}
+
+// Main runs k6 with args and ends the process with k6's exit code.
+func Main(args []string) {
+	w := &worker{link: link.FromEnvironment()}
+	if w.link != nil {
+		cleanEnvironment()
+		arrivals.Register(w)
+	} else {
+		arrivals.Register(nil)
+	}
+	output.RegisterExtension(OutputName, w.newOutput)
+	sql.RegisterModule("mysql")
+	// k6 reads its arguments and environment from the process.
+	os.Args = append([]string{"k6"}, args...)
+	k6cmd.Execute()
+}
+
+// cleanEnvironment removes what would change the run from outside, and keeps
+// k6 from fetching extensions or reporting usage.
+func cleanEnvironment() {
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "K6_") {
+			_ = os.Unsetenv(name) // fails for malformed names alone
+		}
+	}
+	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
+	_ = os.Setenv("K6_NO_USAGE_REPORT", "true")
+}
+
+// Ready registers the worker with the coordinator.
+func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
+	return w.link.Ready(ctx, registered)
+}
+
+// Start waits at the start line, and gives the aggregate its t0.
+func (w *worker) Start(ctx context.Context, own []byte) (time.Time, []byte, error) {
+	g, err := w.link.Start(ctx, json.RawMessage(own))
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	now := time.Now()
+	t0 := now.Add(g.T0.Sub(now.Round(0))) // the common instant, with this process's monotonic reading
+	if w.agg != nil {
+		w.agg.start(t0)
+	}
+	return t0, g.Setup, nil
+}
