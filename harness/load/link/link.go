@@ -50,8 +50,8 @@ type Started struct {
 
 // Go is the start signal.
 type Go struct {
-	T0     time.Time       `json:"t0"`
-	Setup  json.RawMessage `json:"setup,omitempty"`
+	T0    time.Time       `json:"t0"`
+	Setup json.RawMessage `json:"setup,omitempty"`
 }
 
 // Link is one worker's line.

@@ -90,6 +90,13 @@ type Facts struct {
 	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included
 }
 
+// States of a collector and of the ledger.
+const (
+	StateOK     = "ok"
+	StateAbsent = "absent" // not asked for, or nothing there to read
+	StateFailed = "failed"
+)
+
 // Worker is what became of one worker.
 type Worker struct {
 	Source string `json:"source"`          // "worker/0"

@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/load/k6"
+	"assay/harness/load/link"
+	"assay/harness/load/plan"
+	"assay/harness/spec"
+)
+
+// Spec is what a fleet runs.
+type Spec struct {
+	Run     string
+	Profile spec.Profile
+	Plan    plan.Plan
+	Script  string // path of the scenario
+	Target  string // base URL, ASSAY_TARGET
+	URL     string // the coordinator's
+	Token   string
+	DSN     string // given to scripts that need the database, as ASSAY_DB; else empty
+	Dir     string // for configuration and logs
+}
+
+// Source names a worker.
+func Source(i int) string { return fmt.Sprintf("worker/%d", i) }
+
+// Worker is how one worker is started, whatever engine does it.
+type Worker struct {
+	Source string
+	Args   []string // of `assay k6`, without secrets
+	Env    []string // its whole environment
+	Log    string   // path that its output goes to
+}
+
+// gogc is the workers' garbage-collection target. On one core a prototype held
+// 18,000 arrivals a second at Go's 100 and 22,000 at 400 (DESIGN section 5).
+const gogc = "GOGC=400"
+
+// scenarioName is k6's name for the one scenario of a run, from the profile's,
+// of which k6 takes letters, digits, - and _ alone.
+func scenarioName(profile string) string {
+	name := []byte(profile)
+	for i, c := range name {
+		if !(c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+// Prepare writes the configuration of worker i into the fleet's folder.
+func (s Spec) Prepare(i int) (Worker, error) {
+	w := s.Plan.Workers[i]
+	name := scenarioName(s.Profile.Name)
+	config := map[string]any{"scenarios": map[string]any{name: map[string]any{
+		"executor": arrivals.ExecutorType,
+		"assay": arrivals.Parameters{
+			Stages: s.Plan.Stages, Seed: s.Plan.Seed, Even: s.Plan.Even,
+			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0,
+		},
+	}}}
+	session := k6.Session{Run: s.Run, Scenario: name, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit}
+	configPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.k6.json", i))
+	sessionPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.session.json", i))
+	for path, content := range map[string]any{configPath: config, sessionPath: session} {
+		if err := writeJSON(path, content); err != nil {
+			return Worker{}, err
+		}
+	}
+	args := []string{
+		"run", "--quiet", "--no-color", "--address", "", "--summary-mode", "disabled", "--no-thresholds",
+		"--config", configPath, "--out", k6.OutputName + "=" + sessionPath,
+		// The tag vu tells which transaction a failed request belongs to.
+		"--system-tags", systemTags,
+		"-e", "ASSAY_TARGET=" + s.Target, "-e", "ASSAY_RUN=" + s.Run,
+		"-e", fmt.Sprintf("ASSAY_WORKER=%d", i), "-e", fmt.Sprintf("ASSAY_SEED=%d", s.Plan.Seed),
+	}
+	if s.Plan.Sequence != "" {
+		args = append(args, "--execution-segment", w.Segment, "--execution-segment-sequence", s.Plan.Sequence)
+	}
+	if i > 0 {
+		args = append(args, "--no-setup", "--no-teardown")
+	}
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), gogc,
+		link.EnvURL + "=" + s.URL, link.EnvToken + "=" + s.Token, link.EnvSource + "=" + Source(i),
+	}
+	if s.DSN != "" {
+		env = append(env, "ASSAY_DB="+s.DSN)
+	}
+	return Worker{
+		Source: Source(i), Args: append(args, s.Script), Env: env,
+		Log: filepath.Join(s.Dir, fmt.Sprintf("worker-%d.log", i)),
+	}, nil
+}
+
+// systemTags are k6's defaults and vu.
+const systemTags = "proto,subproto,status,method,url,name,group,check,error,error_code,tls_version,scenario,service,expected_response,vu"
+
+func writeJSON(path string, content any) error {
+	data, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("write worker configuration: %w", err)
+	}
+	return nil
+}

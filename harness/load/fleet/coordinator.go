@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"assay/harness/load/link"
+)
+
+// headStart is the least time between the start signal and t0, which is then
+// rounded up to a whole second: every worker activates its VUs in it.
+const headStart = 1500 * time.Millisecond
+
+// Coordinator is the other end of the workers' links: it takes their
+// registrations and lets all start at one t0.
+type Coordinator struct {
+	workers int
+	check   func(metrics map[string]string) error
+	now     func() time.Time
+
+	mu      sync.Mutex
+	ready   map[string]bool
+	waiting map[string]bool
+	setup   json.RawMessage
+	refusal error         // why the run cannot start
+	started chan struct{} // closed once t0 is set
+	refused chan struct{} // closed once refusal is set
+	t0      time.Time
+}
+
+// NewCoordinator expects a number of workers. check is called with the metrics
+// that the script has registered; its error refuses the start.
+func NewCoordinator(workers int, check func(metrics map[string]string) error) *Coordinator {
+	return &Coordinator{
+		workers: workers, check: check, now: time.Now,
+		ready: map[string]bool{}, waiting: map[string]bool{},
+		started: make(chan struct{}), refused: make(chan struct{}),
+	}
+}
+
+// Routes adds the coordinator's paths.
+func (c *Coordinator) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+link.PathReady, c.handleReady)
+	mux.HandleFunc("POST "+link.PathStart, c.handleStart)
+}
+
+// maxMessage bounds what a worker may send at the start: setup()'s result.
+const maxMessage = 16 << 20
+
+func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
+	var m link.Ready
+	if !decode(w, r, &m) {
+		return
+	}
+	if err := c.check(m.Metrics); err != nil {
+		c.refuse(err)
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		return
+	}
+	c.mu.Lock()
+	c.ready[m.Source] = true
+	c.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
+	var m link.Started
+	if !decode(w, r, &m) {
+		return
+	}
+	c.arrive(m)
+	select {
+	case <-c.started:
+	case <-c.refused:
+		http.Error(w, "another worker cannot start", http.StatusConflict)
+		return
+	case <-r.Context().Done():
+		return
+	}
+	c.mu.Lock()
+	answer := link.Go{T0: c.t0, Setup: c.setup}
+	c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it stays silent, which the frames rule notices
+}
+
+func (c *Coordinator) arrive(m link.Started) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting[m.Source] = true
+	if m.Setup != nil {
+		c.setup = m.Setup
+	}
+	if len(c.waiting) == c.workers && c.t0.IsZero() {
+		c.t0 = c.now().Add(headStart + time.Second - 1).Truncate(time.Second)
+		close(c.started)
+	}
+}
+
+func (c *Coordinator) refuse(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refusal == nil {
+		c.refusal = err
+		close(c.refused)
+	}
+}
+
+// Started waits until every worker is at the start line and gives t0. It fails
+// when a worker was refused or ctx is done.
+func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
+	select {
+	case <-c.started:
+		return c.t0, nil
+	case <-c.refused:
+		return time.Time{}, c.refusal
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return time.Time{}, fmt.Errorf("start workers: %d of %d have initialised: %w", len(c.waiting), c.workers, context.Cause(ctx))
+	}
+}
+
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMessage)).Decode(into); err != nil {
+		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,160 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"assay/harness/load/fleet"
+)
+
+// termWait is how long a worker may take to end after it was asked to: its
+// iterations are interrupted at once, the last frames have 20 s.
+const termWait = 30 * time.Second
+
+// Exit is how a worker ended.
+type Exit struct {
+	Source string
+	Status string // "0", "1", "signal: killed", ...
+	Error  string // last error line of its log
+}
+
+// Fleet is a set of running workers.
+type Fleet struct {
+	processes []*process
+	done      chan struct{} // closed when all have ended
+	ended     chan Exit     // one for each worker, as it ends
+}
+
+type process struct {
+	worker fleet.Worker
+	cmd    *exec.Cmd
+	log    *os.File
+	exit   Exit
+	done   chan struct{}
+}
+
+// Start starts every worker of the spec as `executable k6 run ...`. When one
+// cannot be started the others are stopped.
+func Start(s fleet.Spec, executable string) (*Fleet, error) {
+	f := &Fleet{done: make(chan struct{}), ended: make(chan Exit, len(s.Plan.Workers))}
+	for i := range s.Plan.Workers {
+		p, err := start(s, i, executable)
+		if err != nil {
+			f.watch()
+			f.Stop(context.Background())
+			return nil, err
+		}
+		f.processes = append(f.processes, p)
+	}
+	f.watch()
+	return f, nil
+}
+
+func start(s fleet.Spec, i int, executable string) (*process, error) {
+	w, err := s.Prepare(i)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(w.Log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("start worker %d: %w", i, err)
+	}
+	cmd := exec.Command(executable, append([]string{"k6"}, w.Args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, log, log
+	// A group of its own: Ctrl-C at the terminal reaches us alone, and we stop
+	// the workers in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), log.Close())
+	}
+	p := &process{worker: w, cmd: cmd, log: log, done: make(chan struct{})}
+	return p, nil
+}
+
+func (f *Fleet) watch() {
+	var all sync.WaitGroup
+	for _, p := range f.processes {
+		all.Go(func() {
+			p.wait()
+			f.ended <- p.exit
+		})
+	}
+	go func() { all.Wait(); close(f.done) }()
+}
+
+func (p *process) wait() {
+	defer close(p.done)
+	err := p.cmd.Wait()
+	_ = p.log.Close() // the child wrote to it, not we
+	p.exit = Exit{Source: p.worker.Source, Status: "0"}
+	if err != nil {
+		p.exit.Status = err.Error()
+		if code := p.cmd.ProcessState.ExitCode(); code >= 0 {
+			p.exit.Status = fmt.Sprint(code)
+		}
+		if log, err := os.ReadFile(p.worker.Log); err == nil {
+			p.exit.Error = fleet.LastError(log)
+		}
+	}
+}
+
+// Done is closed when every worker has ended.
+func (f *Fleet) Done() <-chan struct{} { return f.done }
+
+// Ended gives each worker's exit as it ends.
+func (f *Fleet) Ended() <-chan Exit { return f.ended }
+
+// PIDs are the workers' processes by source.
+func (f *Fleet) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, p := range f.processes {
+		pids[p.worker.Source] = p.cmd.Process.Pid
+	}
+	return pids
+}
+
+// Stop asks the workers to end, gives them time for their last frames, and
+// kills what has not ended then or when ctx is done. It returns when all are
+// gone.
+func (f *Fleet) Stop(ctx context.Context) {
+	f.signal(syscall.SIGTERM)
+	timer := time.NewTimer(termWait)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	f.signal(syscall.SIGKILL)
+	<-f.done
+}
+
+func (f *Fleet) signal(s syscall.Signal) {
+	for _, p := range f.processes {
+		select {
+		case <-p.done:
+		default:
+			_ = p.cmd.Process.Signal(s) // it may have ended this instant
+			if s == syscall.SIGTERM {
+				_ = p.cmd.Process.Signal(syscall.SIGCONT) // a stopped worker takes no signal
+			}
+		}
+	}
+}
+
+// Exits are the exits of all workers, once Done.
+func (f *Fleet) Exits() []Exit {
+	<-f.done
+	exits := make([]Exit, 0, len(f.processes))
+	for _, p := range f.processes {
+		exits = append(exits, p.exit)
+	}
+	return exits
+}

@@ -1,0 +1,146 @@
+package receiver
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"assay/harness/load/link"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+)
+
+// Sinks are where things go. Each is called from one goroutine at a time and
+// may block; what it returns an error for was not taken, and the sender will
+// repeat it.
+type Sinks struct {
+	Frame        func(metric.Frame) error
+	Acknowledged func(source string, entries []ledger.Entry) error
+}
+
+// maxBody bounds one message: a frame of 200 series with wide histograms is
+// below 1 MiB, and a worker that was cut off sends up to 15 s at once.
+const maxBody = 64 << 20
+
+// Receiver takes what senders send.
+type Receiver struct {
+	sinks Sinks
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	frames map[string]uint64 // highest sequence taken, by source
+	acks   map[string]uint64
+}
+
+// New makes a receiver.
+func New(sinks Sinks, log *slog.Logger) *Receiver {
+	return &Receiver{sinks: sinks, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
+}
+
+// Routes adds the receiver's paths.
+func (r *Receiver) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+link.PathMetrics, r.handleMetrics)
+	mux.HandleFunc("POST "+link.PathAcknowledged, r.handleAcknowledged)
+}
+
+// Authorize lets through what carries the token.
+func Authorize(token string, next http.Handler) http.Handler {
+	want := []byte("Bearer " + token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			http.Error(w, "the run's token is missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
+	if !strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-protobuf") {
+		http.Error(w, "send OTLP as application/x-protobuf", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, ok := read(w, req)
+	if !ok {
+		return
+	}
+	frames, err := metric.Decode(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := r.take(frames); err != nil {
+		r.log.Error("frame not recorded", "error", err)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	// An empty body is an empty ExportMetricsServiceResponse: all was taken.
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	w.WriteHeader(http.StatusOK)
+}
+
+// Take hands one frame on, as if it had come over HTTP.
+func (r *Receiver) Take(f metric.Frame) error { return r.take([]metric.Frame{f}) }
+
+// take hands frames on, those that came before left out. A source numbers its
+// frames 1, 2, 3, ... and sends them in order, so that the highest one tells
+// what was taken; a gap is kept as it is, for the frames rule to find.
+func (r *Receiver) take(frames []metric.Frame) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range frames {
+		if f.Sequence != 0 && f.Sequence <= r.frames[f.Source] {
+			continue
+		}
+		if err := r.sinks.Frame(f); err != nil {
+			return err
+		}
+		if f.Sequence != 0 {
+			r.frames[f.Source] = f.Sequence
+		}
+	}
+	return nil
+}
+
+func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) {
+	source := req.Header.Get(link.HeaderSource)
+	sequence, err := strconv.ParseUint(req.Header.Get(link.HeaderSequence), 10, 64)
+	if err != nil || source == "" || sequence == 0 {
+		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", link.HeaderSource, link.HeaderSequence), http.StatusBadRequest)
+		return
+	}
+	body, ok := read(w, req)
+	if !ok {
+		return
+	}
+	entries, err := ledger.ParseText(strings.NewReader(string(body)))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if sequence > r.acks[source] {
+		if err := r.sinks.Acknowledged(source, entries); err != nil {
+			r.log.Error("acknowledgements not recorded", "error", err)
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		r.acks[source] = sequence
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		http.Error(w, "message cannot be read: "+err.Error(), http.StatusBadRequest)
+		return nil, false
+	}
+	return body, true
+}

@@ -1,0 +1,146 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+)
+
+// ErrNotSealed is a run folder whose run never came to its end: it has no
+// manifest, and cannot be judged.
+var ErrNotSealed = errors.New("the record is not sealed: the run did not come to its end")
+
+// maxFrame bounds one frame in the file.
+const maxFrame = 64 << 20
+
+// Open reads a sealed run folder.
+func Open(dir string) (Run, error) {
+	evidence := filepath.Join(dir, EvidenceDir)
+	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
+	if errors.Is(err, os.ErrNotExist) {
+		if _, statErr := os.Stat(evidence); statErr == nil {
+			err = ErrNotSealed
+		}
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+	}
+	sum := sha256.Sum256(manifest)
+	r := Run{Manifest: "sha256:" + hex.EncodeToString(sum[:])}
+	for name, into := range map[string]any{planFile: &r.Plan, environmentFile: &r.Environment, factsFile: &r.Facts} {
+		data, err := os.ReadFile(filepath.Join(evidence, name))
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			return Run{}, fmt.Errorf("open record %s: %s: %w", dir, name, err)
+		}
+	}
+	r.Timeline = NewTimeline()
+	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
+		return Run{}, err
+	}
+	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger)
+	if err != nil {
+		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// EachFrame visits the frames of a run folder in the order in which they came.
+func EachFrame(dir string, visit func(metric.Frame) error) error {
+	path := filepath.Join(dir, EvidenceDir, framesFile)
+	in, closeIn, err := openZip(path)
+	if err != nil {
+		return fmt.Errorf("read frames: %w", err)
+	}
+	defer closeIn()
+	buffered := bufio.NewReader(in)
+	var data bytes.Buffer
+	for n := 1; ; n++ {
+		size, err := binary.ReadUvarint(buffered)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && size > maxFrame {
+			err = fmt.Errorf("%d bytes, more than %d", size, maxFrame)
+		}
+		data.Reset()
+		if err == nil {
+			_, err = io.CopyN(&data, buffered, int64(size))
+		}
+		var frames []metric.Frame
+		if err == nil {
+			frames, err = metric.Decode(data.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("read frames: %s: frame %d: %w", path, n, err)
+		}
+		for _, f := range frames {
+			if err := visit(f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// openLedger reads both sides and compares them; nil where the persisted side
+// was not read back.
+func openLedger(dir string, fact LedgerFact) (*ledger.Comparison, error) {
+	if fact.State != StateOK {
+		return nil, nil //nolint:nilnil // no ledger is a state, not an error
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	var acks, rows []ledger.Entry
+	for _, f := range files {
+		entries, err := readEntries(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read ledger: %s: %w", f.Name(), err)
+		}
+		if strings.HasPrefix(f.Name(), acknowledged) {
+			acks = append(acks, entries...)
+		} else {
+			rows = append(rows, entries...)
+		}
+	}
+	c := ledger.Compare(acks, rows)
+	return &c, nil
+}
+
+func readEntries(path string) ([]ledger.Entry, error) {
+	in, closeIn, err := openZip(path)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIn()
+	return ledger.ParseText(in)
+}
+
+func openZip(path string) (io.Reader, func(), error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return z, func() { z.Close(); _ = f.Close() }, nil // read only
+}

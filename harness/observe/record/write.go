@@ -1,0 +1,230 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+)
+
+// Files of the run folder.
+const (
+	EvidenceDir     = "evidence"
+	manifestFile    = "manifest.json"
+	planFile        = "plan.json"
+	environmentFile = "environment.json"
+	factsFile       = "facts.json"
+	framesFile      = "frames.otlp.pb.zst"
+	ledgerDir       = "ledger"
+	workersDir      = "workers"
+	persistedFile   = "persisted.zst"
+	acknowledged    = "acknowledged-"
+)
+
+// Manifest is evidence/manifest.json: every other evidence file.
+type Manifest struct {
+	Schema string         `json:"schema"` // "assay/manifest/v1"
+	Run    string         `json:"run"`
+	Files  []ManifestFile `json:"files"` // sorted by path
+}
+
+// ManifestFile is one evidence file; its path is relative to evidence/.
+type ManifestFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Writer appends to a run folder until it is sealed. Its methods are not safe
+// for concurrent use.
+type Writer struct {
+	dir    string
+	run    string
+	frames *zipFile
+	acks   map[string]*zipFile
+}
+
+// Create makes a run folder with its plan. It fails where the folder exists
+// and is not empty.
+func Create(dir string, p Plan) (*Writer, error) {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return nil, fmt.Errorf("create run folder: %s is not empty", dir)
+	}
+	for _, sub := range []string{ledgerDir, workersDir} {
+		if err := os.MkdirAll(filepath.Join(dir, EvidenceDir, sub), 0o755); err != nil {
+			return nil, fmt.Errorf("create run folder: %w", err)
+		}
+	}
+	w := &Writer{dir: dir, run: p.Run, acks: map[string]*zipFile{}}
+	if err := w.writeJSON(planFile, p); err != nil {
+		return nil, err
+	}
+	var err error
+	w.frames, err = createZip(w.path(framesFile))
+	return w, err
+}
+
+func (w *Writer) path(parts ...string) string {
+	return filepath.Join(append([]string{w.dir, EvidenceDir}, parts...)...)
+}
+
+// WorkersDir is the folder for the workers' logs.
+func (w *Writer) WorkersDir() string { return w.path(workersDir) }
+
+// Frame appends one frame.
+func (w *Writer) Frame(f metric.Frame) error {
+	data, err := metric.Encode(f)
+	if err != nil {
+		return err
+	}
+	return w.frames.write(binary.AppendUvarint(nil, uint64(len(data))), data)
+}
+
+// Acknowledged appends acknowledged identities of one source.
+func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
+	s := w.acks[source]
+	if s == nil {
+		var err error
+		if s, err = createZip(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst")); err != nil {
+			return err
+		}
+		w.acks[source] = s
+	}
+	return s.write(ledger.AppendText(nil, entries))
+}
+
+// Persisted writes the identities read back from the database.
+func (w *Writer) Persisted(entries []ledger.Entry) error {
+	s, err := createZip(w.path(ledgerDir, persistedFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.write(ledger.AppendText(nil, entries)), s.close())
+}
+
+// Environment writes evidence/environment.json.
+func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e) }
+
+// Seal writes the facts and the manifest. Nothing can be appended after it.
+func (w *Writer) Seal(f Facts) error {
+	errs := []error{w.frames.close()}
+	for _, s := range w.acks {
+		errs = append(errs, s.close())
+	}
+	errs = append(errs, w.writeJSON(factsFile, f))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("seal record: %w", err)
+	}
+	m, err := w.manifest()
+	if err != nil {
+		return fmt.Errorf("seal record: %w", err)
+	}
+	return w.writeJSON(manifestFile, m)
+}
+
+// Discard closes the files and removes the folder of a run that never started.
+func (w *Writer) Discard() error {
+	errs := []error{w.frames.close()}
+	for _, s := range w.acks {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+}
+
+func (w *Writer) manifest() (Manifest, error) {
+	m := Manifest{Schema: "assay/manifest/v1", Run: w.run}
+	err := filepath.WalkDir(w.path(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(w.path(), path)
+		if err != nil || rel == manifestFile {
+			return err
+		}
+		size, sum, err := digestFile(path)
+		m.Files = append(m.Files, ManifestFile{Path: filepath.ToSlash(rel), Size: size, SHA256: sum})
+		return err
+	})
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
+	return m, err
+}
+
+func digestFile(path string) (size int64, sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close() // read only: nothing to lose
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return size, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// writeJSON writes a file whole or not at all.
+func (w *Writer) writeJSON(name string, content any) error {
+	data, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return WriteFile(w.path(name), append(data, '\n'))
+}
+
+// WriteFile writes a file whole or not at all: beside its place, then renamed.
+func WriteFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp.Name())))
+	}
+	return nil
+}
+
+// zipFile is a compressed file that is appended to.
+type zipFile struct {
+	file *os.File
+	zip  *zstd.Encoder
+}
+
+func createZip(path string) (*zipFile, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("open record: %w", err)
+	}
+	// One goroutine: the machine may be the generator's.
+	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
+	}
+	return &zipFile{f, z}, nil
+}
+
+func (s *zipFile) write(parts ...[]byte) error {
+	for _, p := range parts {
+		if _, err := s.zip.Write(p); err != nil {
+			return fmt.Errorf("append to record: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *zipFile) close() error { return errors.Join(s.zip.Close(), s.file.Close()) }
