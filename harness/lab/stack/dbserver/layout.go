@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"assay/harness/lab/stack/process"
 )
@@ -53,6 +54,18 @@ func (l layout) sweep() error {
 			if err := os.RemoveAll(filepath.Join(l.dir, e.Name())); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// clear removes what a killed server left in its run folder. We hold the lock,
+// so nobody uses it; but MySQL refuses to start when the pid in its old socket
+// lock file exists, be it a zombie or by now somebody else's.
+func (l layout) clear() error {
+	for _, name := range []string{"server.sock", "server.sock.lock", "server.pid", "server.json"} {
+		if err := os.Remove(filepath.Join(l.run(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("clear run folder: %w", err)
 		}
 	}
 	return nil
@@ -116,15 +129,24 @@ func (l layout) takeLock() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock server folder: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+	for end := time.Now().Add(lockPatience); ; time.Sleep(pingEvery) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			_ = f.Close()
+			return nil, fmt.Errorf("lock server folder: %w", err)
+		case time.Now().After(end):
+			_ = f.Close()
 			return nil, fmt.Errorf("start in %s: %w", l.dir, ErrRunning)
 		}
-		return nil, fmt.Errorf("lock server folder: %w", err)
 	}
-	return f, nil
 }
+
+// lockPatience is for a server that was just killed: until the kernel has freed
+// its memory, its files stay open.
+const lockPatience = 2 * time.Second
 
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)

@@ -23,40 +23,24 @@ const (
 	portTries = 5
 )
 
+// Prepare makes the data folder that Start would make, and starts nothing.
+func Prepare(ctx context.Context, o Options) error {
+	_, lock, _, err := prepare(ctx, &o)
+	if err != nil {
+		return err
+	}
+	return lock.Close()
+}
+
 // Start starts a server on o.Dir, which it initialises if there is no data yet,
 // and returns when it answers. When it fails, or ctx ends first, nothing is left
 // running and no half-made data folder remains.
-func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	if err := checkArgs(o.Args); err != nil {
-		return nil, err
-	}
-	if o.Binary.Path == "" {
-		if o.Binary, err = Choose(); err != nil {
-			return nil, err
-		}
-	}
-	l, err := at(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.make(); err != nil {
-		return nil, err
-	}
-	lock, err := l.takeLock()
+func Start(ctx context.Context, o Options) (*Server, error) {
+	l, lock, a, err := prepare(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lock.Close() }() // the server keeps its copy
-	if o.Port != 0 {
-		// Before the work of seconds that would be for nothing.
-		if err := process.CheckPort(o.Port); err != nil {
-			return nil, portHint(err)
-		}
-	}
-	a, err := l.open(ctx, o.Binary, o.Args)
-	if err != nil {
-		return nil, err
-	}
 	for try := 1; ; try++ {
 		s := &Server{layout: l, binary: o.Binary, port: o.Port, password: a.Password}
 		if o.Port == 0 {
@@ -76,6 +60,44 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 }
 
+// prepare checks and completes the options and opens the data folder, which
+// stays locked.
+func prepare(ctx context.Context, o *Options) (l layout, lock *os.File, a account, err error) {
+	fail := func(err error) (layout, *os.File, account, error) {
+		if lock != nil {
+			_ = lock.Close()
+		}
+		return layout{}, nil, account{}, err
+	}
+	if err := checkArgs(o.Args); err != nil {
+		return fail(err)
+	}
+	if o.Binary.Path == "" {
+		if o.Binary, err = Choose(); err != nil {
+			return fail(err)
+		}
+	}
+	if l, err = at(o.Dir); err != nil {
+		return fail(err)
+	}
+	if err := l.make(); err != nil {
+		return fail(err)
+	}
+	if lock, err = l.takeLock(); err != nil {
+		return fail(err)
+	}
+	if o.Port != 0 {
+		// Before the work of seconds that would be for nothing.
+		if err := process.CheckPort(o.Port); err != nil {
+			return fail(portHint(err))
+		}
+	}
+	if a, err = l.open(ctx, o.Binary, o.Args); err != nil {
+		return fail(err)
+	}
+	return l, lock, a, nil
+}
+
 func portHint(err error) error {
 	return fmt.Errorf("start database server: %w: stop what listens there, or choose another port", err)
 }
@@ -91,6 +113,9 @@ func at(dir string) (layout, error) {
 
 // launch starts the process and waits until it answers.
 func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err error) {
+	if err := s.layout.clear(); err != nil {
+		return err
+	}
 	log, from, err := s.layout.openLog()
 	if err != nil {
 		return err

@@ -37,8 +37,10 @@ func Of(pid int) (Identity, error) {
 	return Identity{PID: pid, Started: stat.Starttime, Boot: boot}, nil
 }
 
-// Alive reports whether this very process still runs. A zombie does not: it
-// only waits for a parent, and in a container without an init nobody reaps it.
+// Alive reports whether this very process still runs, or holds what it had
+// open. A zombie does not: it only waits for a parent, and in a container
+// without an init nobody reaps it. But a first thread is a zombie also while
+// others are still on their way out, with files and ports in their hands.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -48,7 +50,11 @@ func (id Identity) Alive() bool {
 		return false
 	}
 	stat, err := statOf(id.PID)
-	return err == nil && stat.Starttime == id.Started && stat.State != "Z" && stat.State != "X"
+	if err != nil || stat.Starttime != id.Started {
+		return false
+	}
+	dead := stat.State == "Z" || stat.State == "X"
+	return !dead || stat.NumThreads > 1
 }
 
 // Signal sends a signal to this very process; to one that is gone it is a no-op.
