@@ -79,6 +79,7 @@ type SLO struct {
 	Count      string         `json:"count,omitempty"`    // for Exact: "missing" or "duplicated"
 	Operator   string         `json:"operator"`           // "<", "<=", ">", ">=" (the last two for Rate alone), "=="
 	Bound      float64        `json:"bound"`              // in the metric's own unit: ms for times, a share for rates
+	At         Position       `json:"-"`                  // where the expression stands, for CheckMetrics
 }
 
 // MetricText is the metric with its selector, as thresholds.json writes it.
@@ -128,10 +129,12 @@ type Abort struct {
 	Expression string        `json:"expression"`
 	Share      float64       `json:"share"`
 	For        time.Duration `json:"for_ns"`
+	At         Position      `json:"-"` // where it stands, for CheckMetrics
 }
 
 // Rules are the limits of the validity rules that a profile may override;
-// DefaultRules gives the RULEBOOK's. A nil pointer leaves the default.
+// DefaultRules gives the RULEBOOK's, Limits both together. A nil pointer leaves
+// the default.
 type Rules struct {
 	GeneratorDrops *float64       `json:"generator_drops,omitempty"` // share of scheduled arrivals [0,1]
 	GeneratorLag   *float64       `json:"generator_lag,omitempty"`   // share of slots [0,1]

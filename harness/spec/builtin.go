@@ -1,0 +1,157 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"assay/harness/observe/metric"
+)
+
+// Types of metrics, as k6 names them.
+const (
+	trend   = "trend"
+	rate    = "rate"
+	counter = "counter"
+	gauge   = "gauge"
+)
+
+// recoveryTime is reserved for the time a system takes back to its SLOs.
+const recoveryTime = "recovery_time"
+
+// timed are the trends whose samples are times in milliseconds: ours, and
+// those of k6 v1.8 (metrics/builtin.go).
+var timed = []string{
+	metric.TransactionDuration,
+	"group_duration", "grpc_req_duration", "iteration_duration",
+	"http_req_blocked", "http_req_connecting", "http_req_duration", "http_req_receiving",
+	"http_req_sending", "http_req_tls_handshaking", "http_req_waiting",
+	"ws_connecting", "ws_ping", "ws_session_duration",
+}
+
+// builtin is the type of each metric that needs no registering by a script.
+var builtin = func() map[string]string {
+	types := map[string]string{
+		"checks": rate, "http_req_failed": rate,
+		"data_received": counter, "data_sent": counter, "dropped_iterations": counter,
+		"http_reqs": counter, "iterations": counter,
+		"ws_msgs_received": counter, "ws_msgs_sent": counter, "ws_sessions": counter,
+		"vus": gauge, "vus_max": gauge,
+		metric.Transactions: counter, metric.TransactionsScheduled: counter,
+	}
+	for _, name := range timed {
+		types[name] = trend
+	}
+	return types
+}()
+
+// Latency reports whether the SLO bounds a percentile of times, in
+// milliseconds. A trend that a script registers may measure anything.
+func (s SLO) Latency() bool {
+	return s.Aggregate == Percentile && slices.Contains(timed, s.Metric)
+}
+
+// SLOs stand on trends (p, max) and rates (rate) alone. Their samples can each
+// keep or break the bound, which is what the verdict counts. A counter has no
+// such samples: throughput is judged by itself, as completed over scheduled.
+// A gauge holds a few readings of which most of the time is not seen.
+
+// forms says which expressions a type of metric takes.
+var forms = map[string]string{
+	trend:            "p(95)<250 or max<1000",
+	rate:             "rate<0.01",
+	LedgerMetric:     "missing==0 or duplicated==0",
+	PersistLagMetric: "max<5000 or p(99)<1000",
+	"":               "p(95)<250 or max<1000 on a trend, rate<0.01 on a rate",
+}
+
+// fits says why the aggregate does not go with a metric of that type.
+func (s SLO) fits(kind string) (problem string) {
+	ok := false
+	switch kind {
+	case trend, PersistLagMetric:
+		ok = s.Aggregate == Percentile || s.Aggregate == Max
+	case rate:
+		ok = s.Aggregate == Rate
+	case LedgerMetric:
+		ok = s.Aggregate == Exact
+	case counter:
+		return fmt.Sprintf("%s is a counter: SLOs stand on trends and rates (throughput is judged without one)", s.Metric)
+	case gauge:
+		return fmt.Sprintf("%s is a gauge: SLOs stand on trends and rates", s.Metric)
+	default:
+		ok = s.Aggregate != Exact
+	}
+	if ok {
+		return ""
+	}
+	what := "is a " + kind
+	switch kind {
+	case LedgerMetric:
+		what = "counts"
+	case PersistLagMetric:
+		what = "is a time"
+	case "":
+		what = "has no " + s.Count
+	}
+	return fmt.Sprintf("%s %s: use %s", s.Metric, what, forms[kind])
+}
+
+// kind is the type of a metric as far as the file alone can tell; "" for one
+// that the script would have to register.
+func kind(name string) string {
+	if name == LedgerMetric || name == PersistLagMetric {
+		return name
+	}
+	return builtin[name]
+}
+
+// CheckMetrics checks the SLOs and aborts against the metrics that exist once
+// the script has initialised: k6's, ours, and those registered, whose type is
+// "trend", "rate", "counter" or "gauge". Only now can a misspelt name be told
+// from a script's own metric. The error has file and line where the profile
+// comes from Decode.
+func (p Profile) CheckMetrics(registered map[string]string) error {
+	types := maps.Clone(builtin)
+	for name, typ := range registered {
+		if known, ok := types[name]; ok && known != typ {
+			return &Error{
+				Place:   p.place("scenario"),
+				Problem: fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6 or of this program", quote(name), typ, known),
+				Hint:    "give the script's metric another name",
+			}
+		}
+		types[name] = typ
+	}
+	types[LedgerMetric], types[PersistLagMetric] = LedgerMetric, PersistLagMetric
+	for _, s := range p.SLOs {
+		typ, ok := types[s.Metric]
+		if !ok {
+			return p.unknownMetric(s.Metric, "slo", s.At, types, trend, rate, LedgerMetric, PersistLagMetric)
+		}
+		if problem := s.fits(typ); problem != "" {
+			return &Error{Path: s.At.Path, Line: s.At.Line, Place: p.place("slo", s.MetricText()), Problem: problem}
+		}
+	}
+	for _, a := range p.Abort {
+		typ, ok := types[a.Metric]
+		if !ok {
+			return p.unknownMetric(a.Metric, "abort", a.At, types, rate)
+		}
+		if typ != rate {
+			return &Error{Path: a.At.Path, Line: a.At.Line, Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, typ)}
+		}
+	}
+	return nil
+}
+
+// unknownMetric names the nearest metric of the types that could stand there.
+func (p Profile) unknownMetric(name, key string, at Position, types map[string]string, fit ...string) error {
+	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(types)), func(n string) bool { return !slices.Contains(fit, types[n]) })
+	return &Error{
+		Path: at.Path, Line: at.Line, Place: p.place(key),
+		Problem: unknown("metric", name, fitting),
+		Hint:    fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
+	}
+}

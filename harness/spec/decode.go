@@ -1,0 +1,174 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// version of the format that this package reads.
+const version = 1
+
+// Limits of a profile's timeout.
+const maxTimeout = 10 * time.Minute
+
+// profileName: it becomes part of folder names, tags and command lines.
+var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Decode reads a thresholds.json, strictly. Every error is an *Error with the
+// line of the first thing that is wrong. path is only told back, in errors and
+// in File.Path.
+func Decode(path string, data []byte) (File, error) {
+	root, bad := parse(path, data)
+	if bad != nil {
+		return File{}, bad
+	}
+	r := &reader{path: path, data: data}
+	f := r.file(root)
+	if err := r.first(); err != nil {
+		return File{}, err
+	}
+	sum := sha256.Sum256(data)
+	f.Path, f.Digest = path, "sha256:"+hex.EncodeToString(sum[:])
+	return f, nil
+}
+
+func (r *reader) file(n *node) File {
+	f := File{Profiles: map[string]Profile{}}
+	if !r.object(n, []string{"version", "profiles"}, []string{"$schema", "targets"}) {
+		return f
+	}
+	if s := n.get("$schema"); s != nil {
+		r.is(s, jsontext.KindString, exampleOf(s))
+	}
+	if v := n.get("version"); r.number(v) != version && v.kind == jsontext.KindNumber {
+		r.fail(v, fmt.Sprintf("version %s is not known: this program reads version %d", v.text, version), "")
+	}
+	if t := n.get("targets"); t != nil {
+		for _, h := range r.list(t) {
+			f.Targets = append(f.Targets, r.host(h))
+		}
+	}
+	profiles := n.get("profiles")
+	if !r.is(profiles, jsontext.KindBeginObject, exampleOf(profiles)) {
+		return f
+	}
+	if len(profiles.children) == 0 {
+		r.fail(profiles, "there is no profile", "add "+example["profiles"])
+	}
+	for _, c := range profiles.children {
+		if !profileName.MatchString(c.name) {
+			r.failAt(c.nameAt, profiles.place(), fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(c.name)), "")
+		}
+		f.Profiles[c.name] = r.profile(c)
+	}
+	return f
+}
+
+func (r *reader) host(n *node) string {
+	host := r.text(n)
+	if host != "" && normalHost(host) != strings.ToLower(host) {
+		r.fail(n, fmt.Sprintf("%s is not a host", quote(host)), `write the bare name or address, e.g. "staging.example": no scheme, port, path or wildcard`)
+	}
+	return host
+}
+
+func (r *reader) profile(n *node) Profile {
+	p := Profile{Name: n.name}
+	required := []string{"scenario", "load", "timeout", "slo"}
+	optional := []string{"description", "ledger", "abort", "needs", "rules"}
+	if !r.object(n, required, optional) {
+		return p
+	}
+	if d := n.get("description"); d != nil && r.is(d, jsontext.KindString, exampleOf(d)) {
+		p.Description = d.text
+	}
+	p.Scenario = r.scenario(n.get("scenario"))
+	p.Load = r.load(n.get("load"))
+	p.Timeout = r.timeout(n.get("timeout"))
+	if l := n.get("ledger"); l != nil {
+		p.Ledger = r.ledger(l)
+	}
+	p.SLOs = r.slos(n.get("slo"), p.Ledger != nil)
+	if a := n.get("abort"); a != nil {
+		p.Abort = r.abort(a)
+	}
+	if needs := n.get("needs"); needs != nil {
+		p.Needs = r.needs(needs)
+	}
+	if rules := n.get("rules"); rules != nil {
+		p.Rules = r.rules(rules)
+	}
+	return p
+}
+
+// scenario reads a path that stays below the folder of the thresholds file:
+// the record names and digests it, and another machine must find it.
+func (r *reader) scenario(n *node) string {
+	text := r.text(n)
+	if text == "" {
+		return ""
+	}
+	clean := path.Clean(text)
+	hint := "write for example " + example["scenario"]
+	switch {
+	case slices.Contains(strings.Split(text, "/"), ".."):
+		r.fail(n, fmt.Sprintf("%s leaves the folder of the thresholds file", quote(text)), hint)
+	case path.IsAbs(text), !fs.ValidPath(clean), strings.ContainsAny(text, "\\:\x00"):
+		r.fail(n, fmt.Sprintf("%s is not a relative path", quote(text)), hint)
+	case !strings.HasSuffix(clean, ".js") && !strings.HasSuffix(clean, ".ts"),
+		strings.HasPrefix(path.Base(clean), "."):
+		r.fail(n, fmt.Sprintf("%s is not a .js or .ts file", quote(text)), hint)
+	}
+	return clean
+}
+
+func (r *reader) timeout(n *node) time.Duration {
+	faults := len(r.faults)
+	d := r.duration(n)
+	if len(r.faults) == faults && (d <= 0 || d > maxTimeout) {
+		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
+	}
+	return d
+}
+
+func (r *reader) needs(n *node) (all []string) {
+	for _, c := range r.list(n) {
+		need := r.oneOf(c, "need", "db")
+		if slices.Contains(all, need) {
+			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
+		}
+		all = append(all, need)
+	}
+	return all
+}
+
+// Profile returns a profile by its name.
+func (f File) Profile(name string) (Profile, error) {
+	if p, ok := f.Profiles[name]; ok {
+		return p, nil
+	}
+	names := f.Names()
+	return Profile{}, &Error{
+		Path: f.Path, Place: "profiles", Problem: unknown("profile", name, names),
+		Hint: "profiles: " + strings.Join(names, ", "),
+	}
+}
+
+// Names lists the profiles, sorted.
+func (f File) Names() []string {
+	names := make([]string, 0, len(f.Profiles))
+	for name := range f.Profiles {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

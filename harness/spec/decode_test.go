@@ -1,0 +1,171 @@
+package spec_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decode(t testing.TB, path string) spec.File {
+	t.Helper()
+	f, err := spec.Decode(path, read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestDecodeReadsEveryKey(t *testing.T) {
+	f := decode(t, "testdata/good/full.json")
+	if f.Path != "testdata/good/full.json" || !strings.HasPrefix(f.Digest, "sha256:") || len(f.Digest) != 71 {
+		t.Errorf("path %q, digest %q", f.Path, f.Digest)
+	}
+	if diff := cmp.Diff([]string{"staging.example", "10.0.0.7", "fd00::7"}, f.Targets); diff != "" {
+		t.Error(diff)
+	}
+	slo := func(name, expression string, a spec.Aggregate, op string, bound float64) spec.SLO {
+		return spec.SLO{Metric: name, Expression: expression, Aggregate: a, Operator: op, Bound: bound}
+	}
+	percentile := func(name, expression, op string, q, bound float64, labels ...metric.Label) spec.SLO {
+		s := slo(name, expression, spec.Percentile, op, bound)
+		s.Quantile, s.Selector = q, labels
+		return s
+	}
+	exact := func(count string, bound float64, expression string) spec.SLO {
+		s := slo("ledger", expression, spec.Exact, "==", bound)
+		s.Count = count
+		return s
+	}
+	p := func(v float64) *float64 { return &v }
+	gap := 1500 * time.Millisecond
+	want := spec.Profile{
+		Name: "payment", Description: "every key once", Scenario: "scenarios/payment.js", Timeout: 2500 * time.Millisecond,
+		Load: spec.Load{
+			Unit: "tps", Target: 100, Warmup: 5 * time.Second, Baseline: spec.Baseline{Rate: 25, For: 20 * time.Second},
+			Hold: time.Minute, Cooldown: 5 * time.Second, Even: true,
+		},
+		SLOs: []spec.SLO{
+			slo("checks", "rate>=0.99", spec.Rate, ">=", 0.99),
+			percentile("gateway_bytes", "p(50)<0.5", "<", 0.5, 0.5),
+			percentile("http_req_duration", "p(99)<300", "<", 0.99, 300, metric.Label{Key: "name", Value: "GET /payments/{id}"}, metric.Label{Key: "status", Value: "200"}),
+			percentile("http_req_duration", "p(95)<200", "<", 0.95, 200, metric.Label{Key: "name", Value: "pay"}),
+			slo("http_req_failed", "rate<0.01", spec.Rate, "<", 0.01),
+			exact("missing", 0, "missing==0"),
+			exact("duplicated", 2, "duplicated==2"),
+			slo("persist_lag", "max<5000", spec.Max, "<", 5000),
+			percentile("persist_lag", "p(99)<=1000", "<=", 0.99, 1000),
+			percentile("transaction_duration", "p(95)<250", "<", 0.95, 250),
+			percentile("transaction_duration", "p(99.9)<=1500.5", "<=", 0.999, 1500.5),
+			slo("transaction_duration", "max<5000", spec.Max, "<", 5000),
+		},
+		Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: "DELETE FROM payments WHERE run_id = ?"},
+		Abort:  []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Share: 0.5, For: 10 * time.Second}},
+		Needs:  []string{"db"},
+		Rules:  spec.Rules{GeneratorDrops: p(0), GeneratorLag: p(0.02), GeneratorCPU: p(0.5), CollectorShare: p(0.9), CollectorGap: &gap},
+	}
+	if diff := cmp.Diff(want, f.Profiles["payment"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeReadsStages(t *testing.T) {
+	got := decode(t, "testdata/good/stages.json").Profiles["flash-sale"].Load
+	want := spec.Load{Unit: "rps", Stages: []spec.Stage{
+		{Rate: 50, For: 20 * time.Second},
+		{Rate: 300, For: 30 * time.Second, Ramp: 5 * time.Second, Judge: true},
+		{Rate: 0, For: 10 * time.Second},
+		{Rate: 200, For: 20 * time.Second, Judge: true},
+		{Rate: 50, For: 5 * time.Second},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDecodeKeepsPositions: CheckMetrics names the line of an expression.
+func TestDecodeKeepsPositions(t *testing.T) {
+	p := decode(t, "testdata/good/full.json").Profiles["payment"]
+	for _, s := range p.SLOs {
+		if s.At.Path != "testdata/good/full.json" || s.At.Line < 21 || s.At.Line > 28 {
+			t.Errorf("%s stands at %+v", s.ID(), s.At)
+		}
+	}
+}
+
+func TestDecodeGoodFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/good/*.json")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	for _, path := range append(files, "../../thresholds.json") {
+		decode(t, path)
+	}
+}
+
+// TestDecodeBadFiles compares what Decode says of testdata/bad and of the edits
+// in testdata/bad.edits with testdata/bad.golden.
+func TestDecodeBadFiles(t *testing.T) {
+	var got strings.Builder
+	for _, c := range badCases(t) {
+		_, err := spec.Decode(c.path, c.data)
+		var bad *spec.Error
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: error %v is no *spec.Error", c.path, err)
+			continue
+		}
+		if bad.Line < 1 || strings.ContainsAny(bad.Error(), "\n\r") {
+			t.Errorf("%s: line %d, error %q", c.path, bad.Line, bad)
+		}
+		got.WriteString(bad.Error() + "\n")
+		if bad.Hint != "" {
+			got.WriteString("    hint: " + bad.Hint + "\n")
+		}
+	}
+	const golden = "testdata/bad.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(read(t, golden)), got.String()); diff != "" {
+		t.Errorf("%s differs, see -update:\n%s", golden, diff)
+	}
+}
+
+func TestProfileNamesTheNearest(t *testing.T) {
+	f := decode(t, "../../thresholds.json")
+	if _, err := f.Profile("payment"); err != nil {
+		t.Error(err)
+	}
+	_, err := f.Profile("paymnet")
+	var bad *spec.Error
+	if !errors.As(err, &bad) {
+		t.Fatalf("error %v", err)
+	}
+	if want := `../../thresholds.json: profiles: unknown profile "paymnet": did you mean "payment"?`; bad.Error() != want {
+		t.Errorf("error  %s\nwanted %s", bad, want)
+	}
+	if want := "profiles: ingestion, ingestion-certificate, payment, payment-certificate"; bad.Hint != want {
+		t.Errorf("hint   %s\nwanted %s", bad.Hint, want)
+	}
+}

@@ -1,0 +1,107 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error is what is wrong in a thresholds file, and where. Its text is one line,
+// file:line: place: problem; the hint is for the command to print below it.
+type Error struct {
+	Path    string // of the file, as the caller named it; empty where no file is to blame
+	Line    int    // 1, 2, 3, ...; 0 where no line is to blame
+	Place   string // keys from the top, e.g. "profiles.payment.load.target"; empty for the file itself
+	Problem string // with the nearest valid word where one is near
+	Hint    string // what to write instead; may be empty
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Path != "" {
+		b.WriteString(e.Path)
+		if e.Line > 0 {
+			b.WriteString(":" + strconv.Itoa(e.Line))
+		}
+		b.WriteString(": ")
+	}
+	if e.Place != "" {
+		b.WriteString(e.Place + ": ")
+	}
+	b.WriteString(e.Problem)
+	return b.String()
+}
+
+// Position is where something stands in its file. It is not part of what is
+// asked, so any two positions are equal (go-cmp calls Equal) and JSON leaves
+// them out: a profile read back from a record has none.
+type Position struct {
+	Path string
+	Line int
+}
+
+// Equal is always true, see Position.
+func (Position) Equal(Position) bool { return true }
+
+// quoteLimit keeps an error one readable line whatever the file holds.
+const quoteLimit = 80 // bytes
+
+func quote(s string) string {
+	if len(s) > quoteLimit {
+		return strconv.Quote(strings.ToValidUTF8(s[:quoteLimit], "")) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// unknown says that a word is not known, and which valid one is near.
+func unknown(what, word string, valid []string) string {
+	problem := fmt.Sprintf("unknown %s %s", what, quote(word))
+	if near, ok := nearest(word, valid); ok {
+		problem += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return problem
+}
+
+// nearest finds the valid word with the fewest edits from word, if these are at
+// most a third of its letters: farther off, a suggestion only misleads. The
+// first of several equally near ones wins.
+func nearest(word string, valid []string) (string, bool) {
+	if len(word) > quoteLimit {
+		return "", false
+	}
+	best, found := "", false
+	least := max(1, (len([]rune(word))+1)/3) + 1
+	for _, v := range valid {
+		if d := edits(strings.ToLower(word), strings.ToLower(v)); d < least {
+			best, least, found = v, d, true
+		}
+	}
+	return best, found
+}
+
+// edits is the number of insertions, deletions, substitutions and swaps of
+// neighbours between a and b (optimal string alignment).
+func edits(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	var before []int // row i-2
+	previous := make([]int, len(t)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		row := make([]int, len(t)+1)
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			substitution := previous[j-1]
+			if s[i-1] != t[j-1] {
+				substitution++
+			}
+			row[j] = min(previous[j]+1, row[j-1]+1, substitution)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, previous = previous, row
+	}
+	return previous[len(t)]
+}

@@ -1,0 +1,60 @@
+package spec_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay/harness/load/plan"
+	"assay/harness/spec"
+)
+
+// FuzzDecode: whatever the file, Decode answers with a profile that can be
+// planned, or with an error of one line that names a line.
+func FuzzDecode(f *testing.F) {
+	good, err := filepath.Glob("testdata/good/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range append(good, "../../thresholds.json") {
+		f.Add(read(f, path))
+	}
+	for _, c := range badCases(f) {
+		f.Add(c.data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := spec.Decode("fuzz.json", data)
+		if err != nil {
+			var bad *spec.Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("error %v is no *spec.Error", err)
+			}
+			if bad.Line < 1 || bad.Path != "fuzz.json" || strings.ContainsAny(bad.Error()+bad.Hint, "\n\r") {
+				t.Fatalf("error %q, %+v", bad, bad)
+			}
+			return
+		}
+		for name, p := range file.Profiles {
+			if p.Name != name || len(p.SLOs) == 0 {
+				t.Fatalf("profile %q: %+v", name, p)
+			}
+			ids := map[string]bool{}
+			for _, s := range p.SLOs {
+				if ids[s.ID()] {
+					t.Fatalf("two SLOs are %s", s.ID())
+				}
+				ids[s.ID()] = true
+			}
+			_ = p.CheckMetrics(nil)
+			_ = p.Limits()
+			pl, err := plan.New(p, 2, 1)
+			if err != nil && !strings.Contains(err.Error(), "one worker can be asked for") {
+				t.Fatalf("plan %q: %v", name, err)
+			}
+			if err == nil && (pl.LagLimit <= 0 || pl.Workers[0].VUs <= 0) {
+				t.Fatalf("plan %q: %+v", name, pl)
+			}
+		}
+	})
+}

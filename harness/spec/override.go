@@ -1,0 +1,85 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// WithRate is the profile at another target rate: baseline, or all stages, in
+// the same proportion to it as before. The target of stages is the highest
+// judged rate. What a file may not ask for, an override may not either.
+func (p Profile) WithRate(target float64) (Profile, error) {
+	var c loadCheck
+	c.rate(target, false, "target")
+	if err := p.overrideError(c.faults); err != nil {
+		return Profile{}, err
+	}
+	l := p.Load
+	before := l.Target
+	for _, s := range l.Stages {
+		if s.Judge {
+			before = max(before, s.Rate)
+		}
+	}
+	if before <= 0 {
+		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "there is no rate to scale", ""}})
+	}
+	// Multiplying first keeps whole numbers whole; the target itself is exact.
+	scale := func(rate float64) float64 {
+		if rate == before { //nolint:staticcheck // exact on purpose
+			return target
+		}
+		return rate * target / before
+	}
+	l.Target, l.Baseline.Rate = scale(l.Target), scale(l.Baseline.Rate)
+	l.Stages = slices.Clone(l.Stages)
+	for i := range l.Stages {
+		l.Stages[i].Rate = scale(l.Stages[i].Rate)
+	}
+	p.Load = l
+	if err := p.overrideError(l.check()); err != nil {
+		return Profile{}, err
+	}
+	return p, nil
+}
+
+// WithHold is the profile with another hold. Stages have none: which of them
+// should change is not for a number to say.
+func (p Profile) WithHold(d time.Duration) (Profile, error) {
+	if len(p.Load.Stages) > 0 {
+		return Profile{}, &Error{
+			Place:   p.place("load"),
+			Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
+			Hint:    `change "for" of its stages in the file`,
+		}
+	}
+	p.Load.Hold = d
+	if err := p.overrideError(p.Load.check()); err != nil {
+		return Profile{}, err
+	}
+	return p, nil
+}
+
+// overrideError tells the first fault; it stands in no line of the file.
+func (p Profile) overrideError(faults []loadFault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	f := faults[0]
+	return &Error{Place: p.place(append([]string{"load"}, f.path...)...), Problem: f.problem, Hint: f.hint}
+}
+
+// place is how the file's errors would name a key of this profile.
+func (p Profile) place(path ...string) string {
+	place := joinPlace("profiles", p.Name)
+	for _, step := range path {
+		if _, err := strconv.Atoi(step); err == nil {
+			place += "[" + step + "]"
+		} else {
+			place = joinPlace(place, step)
+		}
+	}
+	return place
+}

@@ -1,0 +1,54 @@
+package spec
+
+import (
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+
+// Allows reports whether load may be sent to a host (a name or address, with
+// or without a port): this machine always, others where the file or extra, the
+// command line's list, names them. A load test aimed at the wrong system is an
+// outage, so what cannot be read as a host is not allowed.
+func (f File) Allows(host string, extra []string) bool {
+	h := normalHost(host)
+	if h == "" {
+		return false
+	}
+	if h == "localhost" {
+		return true
+	}
+	if addr, err := netip.ParseAddr(h); err == nil && addr.IsLoopback() {
+		return true
+	}
+	for _, list := range [][]string{f.Targets, extra} {
+		for _, listed := range list {
+			if normalHost(listed) == h {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// normalHost is the host in lower case without port, brackets and final dot;
+// empty where it is none. Addresses come in their shortest form.
+func normalHost(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().String()
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if len(host) > 253 || !hostName.MatchString(host) {
+		return ""
+	}
+	return host
+}

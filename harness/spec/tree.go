@@ -1,0 +1,202 @@
+package spec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// node is one JSON value with its place in the file, so that every later error
+// can name its line.
+type node struct {
+	parent   *node
+	name     string        // its key, where the parent is an object
+	index    int           // its index, where the parent is an array
+	kind     jsontext.Kind // '{', '[', '"', '0', 't', 'f' or 'n'
+	offset   int           // of the value's first byte
+	nameAt   int           // of the key's first byte, or of the value's
+	text     string        // of a string, unescaped; of a number, its digits
+	children []*node       // in the order of the file
+}
+
+// maxDepth is above what the format needs (6) and bounds the recursion.
+const maxDepth = 16
+
+// maxBytes bounds the memory that a file which is no thresholds.json may take.
+const maxBytes = 1 << 20
+
+// get returns a member of an object, or nil.
+func (n *node) get(name string) *node {
+	for _, c := range n.children {
+		if c.name == name && n.kind == jsontext.KindBeginObject {
+			return c
+		}
+	}
+	return nil
+}
+
+// at follows keys (and indices of arrays) as far as the file has them.
+func (n *node) at(path ...string) *node {
+	for _, step := range path {
+		next := n.get(step)
+		if i, err := strconv.Atoi(step); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
+			next = n.children[i]
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// place is the path of keys from the top, e.g. profiles.payment.load.stages[1].
+func (n *node) place() string {
+	if n.parent == nil {
+		return ""
+	}
+	before := n.parent.place()
+	if n.parent.kind == jsontext.KindBeginArray {
+		return fmt.Sprintf("%s[%d]", before, n.index)
+	}
+	return joinPlace(before, n.name)
+}
+
+// joinPlace appends a key, quoted where it could be misread or break the line.
+func joinPlace(before, key string) string {
+	if quote(key) != `"`+key+`"` || key == "" || strings.ContainsAny(key, ". ") {
+		key = quote(key)
+	}
+	if before == "" {
+		return key
+	}
+	return before + "." + key
+}
+
+// parser builds the tree. open is the innermost container it is in, which
+// syntax errors name as their place.
+type parser struct {
+	data []byte
+	dec  *jsontext.Decoder
+	open *node
+}
+
+// parse reads the whole file. Duplicate keys and invalid UTF-8 are errors of
+// jsontext's defaults.
+func parse(path string, data []byte) (*node, *Error) {
+	fail := func(offset int, place, problem string) *Error {
+		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
+	}
+	if len(data) > maxBytes {
+		return nil, fail(0, "", fmt.Sprintf("%d bytes: more than the %d that a thresholds file may have", len(data), maxBytes))
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, fail(0, "", "the file is empty")
+	}
+	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data))}
+	root := &node{}
+	err := p.value(root, 0)
+	if err == nil {
+		if _, err = p.dec.ReadToken(); err == io.EOF { //nolint:errorlint // the decoder's documented bare value
+			return root, nil
+		}
+		if err == nil {
+			return nil, fail(p.next(), "", "there is more after the end of the object")
+		}
+	}
+	place := ""
+	if p.open != nil {
+		place = p.open.place()
+	}
+	var deep *depthError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &deep):
+		return nil, fail(deep.offset, place, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "the file ends before the object does")
+	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
+		return nil, fail(int(syntax.ByteOffset), place, fmt.Sprintf("key %s stands here twice", quote(syntax.JSONPointer.LastToken())))
+	case errors.As(err, &syntax):
+		return nil, fail(int(syntax.ByteOffset), place, "not JSON: "+oneLine(syntax.Err.Error()))
+	}
+	return nil, fail(p.next(), place, "not JSON: "+oneLine(err.Error()))
+}
+
+type depthError struct{ offset int }
+
+func (*depthError) Error() string { return "nested too deeply" }
+
+// value reads the next value into n, whose parent and name stand already:
+// place needs them when an error comes from deeper down.
+func (p *parser) value(n *node, depth int) error {
+	n.offset = p.next()
+	if n.name == "" {
+		n.nameAt = n.offset
+	}
+	tok, err := p.dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	n.kind = tok.Kind()
+	switch n.kind {
+	case jsontext.KindString, jsontext.KindNumber:
+		n.text = tok.String()
+	case jsontext.KindBeginObject, jsontext.KindBeginArray:
+		if depth == maxDepth {
+			return &depthError{n.offset}
+		}
+		return p.members(n, depth)
+	}
+	return nil
+}
+
+// members reads an object or array up to its end. On an error open stays at
+// the innermost one.
+func (p *parser) members(n *node, depth int) error {
+	outer := p.open
+	p.open = n
+	for {
+		if kind := p.dec.PeekKind(); kind == jsontext.KindEndObject || kind == jsontext.KindEndArray {
+			if _, err := p.dec.ReadToken(); err != nil {
+				return err
+			}
+			p.open = outer
+			return nil
+		}
+		c := &node{parent: n, index: len(n.children)}
+		if n.kind == jsontext.KindBeginObject {
+			c.nameAt = p.next()
+			tok, err := p.dec.ReadToken()
+			if err != nil {
+				return err
+			}
+			c.name = tok.String()
+		}
+		if err := p.value(c, depth+1); err != nil {
+			return err
+		}
+		n.children = append(n.children, c)
+	}
+}
+
+// next is the offset of the next token: the decoder's own offset is the end of
+// the last one.
+func (p *parser) next() int {
+	i := int(p.dec.InputOffset())
+	for i < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,:"), p.data[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+func lineOf(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
