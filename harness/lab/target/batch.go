@@ -1,0 +1,60 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+)
+
+// batched is a payment that waits for its batch. done has room for the answer,
+// so a caller who has left does not block the batch.
+type batched struct {
+	*unit
+	err  error // of this payment alone; the batch goes on
+	done chan error
+}
+
+// inBatch charges the payment, then waits for a commit that it shares.
+func (p *payments) inBatch(ctx context.Context, u *unit) (err error) {
+	if u.status, err = u.gateway.charge(ctx); err != nil {
+		return err
+	}
+	b := &batched{unit: u, done: make(chan error, 1)}
+	if err := p.batches.put(ctx, b); err != nil {
+		return err
+	}
+	select {
+	case err := <-b.done:
+		return err
+	case <-ctx.Done(): // it may be committed yet, but is not acknowledged
+		return ctx.Err()
+	}
+}
+
+// commitBatch makes all payments of a batch in one transaction.
+func (p *payments) commitBatch(ctx context.Context, batch []*batched) {
+	// Account rows are locked in one order by all batches: no deadlocks.
+	slices.SortFunc(batch, func(a, b *batched) int { return cmp.Compare(a.Account, b.Account) })
+	pool := p.db.scope()
+	defer pool.close()
+	err := pool.inTransaction(ctx, func(exec execFunc) error {
+		for _, b := range batch {
+			// A refused payment has left nothing behind in the transaction.
+			b.err = b.accept(ctx, exec)
+			if errors.Is(b.err, errRepeated) || errors.Is(b.err, errIDTaken) {
+				continue
+			}
+			if b.err == nil {
+				b.err = b.settle(ctx, exec)
+			}
+			if b.err != nil {
+				return b.err
+			}
+		}
+		return nil
+	})
+	for _, b := range batch {
+		b.done <- cmp.Or(err, b.err)
+	}
+}

@@ -1,0 +1,108 @@
+package target
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string // part of the error; "" = valid
+	}{
+		"defaults":        {func(*Config) {}, ""},
+		"IPv6 loopback":   {func(c *Config) { c.Listen = "[::1]:0" }, ""},
+		"localhost":       {func(c *Config) { c.Listen = "localhost:0" }, ""},
+		"remote":          {func(c *Config) { c.Listen = "0.0.0.0:18080" }, "--allow-remote"},
+		"every interface": {func(c *Config) { c.Listen = ":18080" }, "--allow-remote"},
+		"remote allowed":  {func(c *Config) { c.Listen, c.AllowRemote = ":18080", true }, ""},
+		"no port":         {func(c *Config) { c.Listen = "127.0.0.1" }, "want host:port"},
+		"no database":     {func(c *Config) { c.DSN = "" }, "set ASSAY_DB"},
+		"commits":         {func(c *Config) { c.Commits = "never" }, "want one of statement, transaction, batched"},
+		"ingest":          {func(c *Config) { c.Ingest = "" }, "want one of direct, bulk, channel"},
+		"no limit":        {func(c *Config) { c.Pool.MaxOpen = 0 }, ""},
+		"pool":            {func(c *Config) { c.Pool.MaxOpen = -1 }, "--pool-max-open"},
+		"idle":            {func(c *Config) { c.Pool.MaxIdle = -2 }, "--pool-max-idle"},
+		"lifetime":        {func(c *Config) { c.Pool.MaxLifetime = -time.Second }, "--pool-max-lifetime"},
+		"batch size":      {func(c *Config) { c.BatchSize = 0 }, "--batch-size"},
+		"batch wait":      {func(c *Config) { c.BatchWait = time.Minute }, "--batch-wait"},
+		"ingest batch":    {func(c *Config) { c.IngestBatch = 6000 }, "--ingest-batch"},
+		"queue":           {func(c *Config) { c.IngestQueue = 0 }, "--ingest-queue"},
+		"request timeout": {func(c *Config) { c.RequestTimeout = 0 }, "--request-timeout"},
+		"drain timeout":   {func(c *Config) { c.DrainTimeout = 0 }, "--drain-timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := DefaultConfig()
+			c.DSN = "root@tcp(127.0.0.1:3306)/assay"
+			tc.change(&c)
+			err := c.Validate()
+			if tc.want == "" && err != nil {
+				t.Fatal(err)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Fatalf("error %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	c := DefaultConfig()
+	fs := pflag.NewFlagSet("target", pflag.ContinueOnError)
+	c.Flags(fs)
+	if err := fs.Parse([]string{"--commits", "batched", "--ingest=channel", "--pool-max-open", "5", "--pool-per-request", "--drain=false"}); err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultConfig()
+	want.Commits, want.Ingest, want.Pool.MaxOpen, want.Pool.PerRequest, want.Drain = CommitBatched, IngestChannel, 5, true, false
+	if c != want {
+		t.Errorf("got %+v\nwant %+v", c, want)
+	}
+	if err := fs.Parse([]string{"--commits", "never"}); err == nil || !strings.Contains(err.Error(), "statement, transaction, batched") {
+		t.Errorf("unknown mode: error %v names no valid one", err)
+	}
+}
+
+func TestDSN(t *testing.T) {
+	log := newLimitedLog(slog.New(slog.DiscardHandler))
+	cfg, err := parseDSN("u:p%40ss@tcp(127.0.0.1:3306)/assay?timeout=9s&time_zone=%27SYSTEM%27&parseTime=false", log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cfg.ParseTime || cfg.Loc != time.UTC || cfg.Params["time_zone"] != "'+00:00'" || !cfg.InterpolateParams {
+		t.Errorf("session not in UTC or arguments not interpolated: %+v", cfg.Params)
+	}
+	if cfg.Timeout != 9*time.Second || cfg.ReadTimeout == 0 || cfg.DBName != "assay" || cfg.Passwd != "p%40ss" {
+		t.Errorf("what the DSN said was not kept: timeout %s, read timeout %s", cfg.Timeout, cfg.ReadTimeout)
+	}
+}
+
+// The password appears in no error and no log line, whatever is wrong.
+func TestSecretStaysSecret(t *testing.T) {
+	for _, dsn := range []string{
+		"root:hunter2@127.0.0.1/assay",
+		"root:hunter2@tcp(127.0.0.1:1)/assay?parseTime=hunter2",
+		"root:hunter2@tcp(127.0.0.1:1)/",
+		"root:hunter2@tcp(127.0.0.1:1)/assay",
+		"root:hunter2/assay@tcp",
+	} {
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, nil))
+		c := DefaultConfig()
+		c.Listen, c.DSN = "127.0.0.1:0", dsn
+		err := Run(t.Context(), c, log, func(string) {})
+		if err == nil {
+			t.Fatal("served without a database")
+		}
+		log.Info("config", "config", c)
+		if said := fmt.Sprint(err) + out.String(); strings.Contains(said, "hunter2") {
+			t.Errorf("secret shown: %s", said)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// parseDSN completes a DSN with what the service relies on. The driver's own
+// parse error is withheld: for a mistyped DSN it may quote part of the password.
+func parseDSN(dsn string, log mysql.Logger) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("ASSAY_DB: want user:password@tcp(host:port)/database")
+	}
+	// Every session speaks UTC, so that persisted_at can be compared with the
+	// generator's clock whatever zone the server is set to.
+	cfg.ParseTime, cfg.Loc = true, time.UTC
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["time_zone"] = "'+00:00'"
+	// Arguments are written into the statement by the driver: one round trip
+	// each. Prepared statements would cost a prepare and a close more per
+	// statement, since database/sql keeps them per connection, and would show
+	// up as Com_stmt_* instead of the Com_insert that an operator looks for.
+	// The driver escapes safely under utf8mb4, its default collation.
+	cfg.InterpolateParams = true
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	// A statement in flight is never cancelled (see conn.exec), so a server that
+	// stops answering is noticed here.
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = 60 * time.Second
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = 60 * time.Second
+	}
+	cfg.Logger = log
+	// Formatting and parsing again checks the parameters set above together.
+	checked, err := mysql.ParseDSN(cfg.FormatDSN())
+	if err != nil {
+		return nil, errors.New("ASSAY_DB: conflicting parameters")
+	}
+	checked.Logger = log
+	return checked, nil
+}
+
+// database hands out connections: from one pool, or from a pool a request.
+type database struct {
+	connector  driver.Connector
+	shared     *sql.DB
+	health     *sql.DB
+	perRequest bool
+	m          *metrics
+}
+
+func openDatabase(cfg *mysql.Config, p Pool, m *metrics) (*database, error) {
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	shared := sql.OpenDB(connector)
+	shared.SetMaxOpenConns(p.MaxOpen)
+	shared.SetConnMaxLifetime(p.MaxLifetime)
+	idle := p.MaxIdle
+	if idle < 0 {
+		if idle = p.MaxOpen; idle == 0 {
+			idle = math.MaxInt32
+		}
+	}
+	shared.SetMaxIdleConns(idle)
+	// Health has a connection of its own: a busy pool is not a dead database.
+	health := sql.OpenDB(connector)
+	health.SetMaxOpenConns(1)
+	return &database{connector: connector, shared: shared, health: health, perRequest: p.PerRequest, m: m}, nil
+}
+
+func (d *database) ping(ctx context.Context) error { return d.health.PingContext(ctx) }
+
+func (d *database) close() error { return errors.Join(d.shared.Close(), d.health.Close()) }
+
+// scope is the pool that one request, or one batch, uses.
+type scope struct {
+	db  *sql.DB
+	own bool
+	m   *metrics
+}
+
+func (d *database) scope() scope {
+	if !d.perRequest {
+		return scope{db: d.shared, m: d.m}
+	}
+	d.m.poolsOpened.Inc()
+	return scope{db: sql.OpenDB(d.connector), own: true, m: d.m}
+}
+
+func (s scope) close() {
+	if s.own {
+		s.db.Close()
+	}
+}
+
+// conn takes a connection, and records the wait for it apart from the time of
+// the statements: report A took the first for the second. It waits until ctx is done.
+func (s scope) conn(ctx context.Context) (*conn, error) {
+	start := time.Now()
+	c, err := s.db.Conn(ctx)
+	s.m.connWait.Observe(time.Since(start).Seconds())
+	if err != nil {
+		return nil, err
+	}
+	return &conn{c: c, on: c, m: s.m}, nil
+}
+
+// exec runs one statement on a connection taken for it alone, and commits it.
+func (s scope) exec(ctx context.Context, query string, args ...any) (affected int64, err error) {
+	err = retryConflict(func() error {
+		c, err := s.conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.release()
+		affected, err = c.exec(ctx, query, args...)
+		return err
+	})
+	return affected, err
+}
+
+// row reads one row on a connection taken for it alone.
+func (s scope) row(ctx context.Context, dest []any, query string, args ...any) error {
+	c, err := s.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.release()
+	return c.row(ctx, dest, query, args...)
+}
+
+// conn is a connection taken from a pool, alone or inside a transaction.
+type conn struct {
+	c  *sql.Conn
+	on interface {
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	}
+	m *metrics
+}
+
+func (c *conn) release() { c.c.Close() }
+
+// exec starts no statement once ctx is done, but lets a started one end: the
+// driver can only cancel by closing the connection, which leaves the outcome
+// unknown and turns impatient clients into a storm of new connections.
+func (c *conn) exec(ctx context.Context, query string, args ...any) (affected int64, err error) {
+	err = c.timed(ctx, verb(query), func(ctx context.Context) error {
+		res, err := c.on.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		affected, err = res.RowsAffected()
+		return err
+	})
+	return affected, err
+}
+
+func (c *conn) row(ctx context.Context, dest []any, query string, args ...any) error {
+	return c.timed(ctx, verb(query), func(ctx context.Context) error {
+		return c.on.QueryRowContext(ctx, query, args...).Scan(dest...)
+	})
+}
+
+func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	start := time.Now()
+	err := do(context.WithoutCancel(ctx))
+	c.m.query.WithLabelValues(verb).Observe(time.Since(start).Seconds())
+	return err
+}
+
+// inTransaction runs do in one transaction, again when the database chose it as
+// a deadlock's victim, and commits unless do fails or ctx is done by then.
+func (s scope) inTransaction(ctx context.Context, do func(execFunc) error) error {
+	return retryConflict(func() error {
+		c, err := s.conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.release()
+		var tx *sql.Tx
+		err = c.timed(ctx, "begin", func(ctx context.Context) (err error) {
+			tx, err = c.c.BeginTx(ctx, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// After a commit this does nothing.
+		defer tx.Rollback()
+		c.on = tx
+		if err := do(c.exec); err != nil {
+			return err
+		}
+		return c.timed(ctx, "commit", func(context.Context) error { return tx.Commit() })
+	})
+}
+
+// retryConflict tries up to three times what lost a lock conflict. Only these
+// two refusals are sure to have changed nothing, once rolled back.
+func retryConflict(do func() error) error {
+	var err error
+	for range 3 {
+		if err = do(); !isServerError(err, errDeadlock, errLockWaitTimeout) {
+			return err
+		}
+	}
+	return err
+}
+
+// verb is the first word of a statement in lower case: the bounded label of its time.
+func verb(query string) string {
+	word, _, _ := strings.Cut(query, " ")
+	return strings.ToLower(word)
+}

@@ -1,0 +1,15 @@
+// Package target is the reference payment and ingestion service: the system
+// under test that Assay is tried on.
+//
+// It is an ordinary small service with real SQL on a real MySQL (8, 9) or
+// MariaDB (10.11). A payment is about ten DML statements; an event is one row.
+// The weaknesses that the field reports met in production are settings here,
+// so that each can be switched on, certified and told apart from the others:
+// where a commit falls ([Commits]), how connections are pooled ([Pool]), when
+// an event is stored relative to its answer ([Ingest]), and whether a shutdown
+// drains. Everything else is written so that the service itself is not the
+// bottleneck.
+//
+// Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of
+// schema.sql, and Prometheus metrics on /metrics.
+package target

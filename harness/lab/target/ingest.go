@@ -1,0 +1,102 @@
+package target
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// insertWriters store groups of events at once. Few on purpose: the fewer, the
+// larger the groups, and four keep a group commit of the database busy.
+const insertWriters = 4
+
+const (
+	insertEvents = "INSERT INTO events (id, run_id, name, value, persisted_at) VALUES "
+	eventRow     = "(?, ?, ?, ?, CURRENT_TIMESTAMP(6))"
+)
+
+// ingestion stores events by one of the ingest modes.
+type ingestion struct {
+	db    *database
+	mode  Ingest
+	queue *group[queuedEvent] // nil when mode is IngestDirect
+	log   *limitedLog
+	lost  atomic.Int64 // answered and never stored
+}
+
+// queuedEvent waits for its INSERT; done is nil when nobody waits for it.
+type queuedEvent struct {
+	event
+	done chan error
+}
+
+// accept takes an event; stored says whether it is in the database already.
+func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err error) {
+	switch in.mode {
+	case IngestChannel:
+		return false, in.offer(queuedEvent{event: e})
+	case IngestBulk:
+		q := queuedEvent{event: e, done: make(chan error, 1)}
+		if err := in.offer(q); err != nil {
+			return false, err
+		}
+		select {
+		case err := <-q.done:
+			return err == nil, err
+		case <-ctx.Done(): // it may be stored yet, but is not acknowledged
+			return false, ctx.Err()
+		}
+	default:
+		pool := in.db.scope()
+		defer pool.close()
+		_, err := pool.exec(ctx, insertEvents+eventRow, e.ID, e.RunID, e.Name, e.Value)
+		return err == nil, err
+	}
+}
+
+func (in *ingestion) offer(q queuedEvent) error {
+	err := in.queue.offer(q)
+	if err == nil {
+		in.db.m.queued.Inc()
+	}
+	return err
+}
+
+// store inserts a group by one statement, so all of it or nothing is stored.
+// Callers who wait get the error; events that were answered already are tried
+// again until ctx ends. An INSERT whose outcome was lost with its connection
+// may then be stored twice: at least once is all that this mode can promise.
+func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
+	defer in.db.m.queued.Sub(float64(len(group)))
+	err := in.insert(ctx, group)
+	for pause := 10 * time.Millisecond; err != nil && in.mode == IngestChannel; pause = min(2*pause, time.Second) {
+		if ctx.Err() != nil {
+			in.lost.Add(int64(len(group)))
+			return
+		}
+		in.log.error("store events", err, "events", len(group))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		err = in.insert(ctx, group)
+	}
+	for _, q := range group {
+		if q.done != nil {
+			q.done <- err
+		}
+	}
+}
+
+func (in *ingestion) insert(ctx context.Context, group []queuedEvent) error {
+	pool := in.db.scope()
+	defer pool.close()
+	args := make([]any, 0, 4*len(group))
+	for _, q := range group {
+		args = append(args, q.ID, q.RunID, q.Name, q.Value)
+	}
+	rows := strings.Repeat(","+eventRow, len(group))[1:]
+	_, err := pool.exec(ctx, insertEvents+rows, args...)
+	return err
+}

@@ -1,0 +1,89 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+func TestIngestion(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+		for ingest, code := range map[Ingest]int{IngestDirect: 200, IngestBulk: 200, IngestChannel: 202} {
+			t.Run(string(ingest), func(t *testing.T) {
+				s := serve(t, server, func(c *Config) { c.Ingest, c.IngestWait = ingest, 20*time.Millisecond })
+				testIngest(t, s, ingest, code)
+			})
+		}
+		t.Run("thrown away", func(t *testing.T) { testThrownAway(t, server) })
+	})
+}
+
+// As many rows as acknowledgements, by identity, once the service has drained.
+func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
+	const events = 200
+	grew := s.during(t, func() {
+		atOnce(events, func(i int) {
+			var code int
+			var answer map[string]any
+			if i%2 == 0 {
+				code, answer = s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=%d&id=e-%d&run_id=run", i, i), "")
+			} else {
+				code, answer = s.do(t, "POST", "/events", fmt.Sprintf(`{"id":"e-%d","run_id":"run","name":"hoge","value":%d}`, i, i))
+			}
+			if code != want || answer["id"] != fmt.Sprint("e-", i) {
+				t.Errorf("event %d: %d %v", i, code, answer)
+			}
+		})
+		// Stored twice, seen twice: the ledger must be able to find it.
+		s.do(t, "GET", "/?name=hoge&value=0&id=e-0&run_id=run", "")
+		if err := s.stop(); err != nil {
+			t.Errorf("drain: %v", err)
+		}
+	})
+	t.Logf("%d events: %v", events, grew)
+	for query, want := range map[string]int{
+		"SELECT COUNT(*) FROM events WHERE run_id = 'run'":                                                 events + 1,
+		"SELECT COUNT(DISTINCT id) FROM events":                                                            events,
+		"SELECT COUNT(*) FROM events WHERE id = 'e-0'":                                                     2,
+		"SELECT COUNT(*) FROM events WHERE id <> CONCAT('e-', value)":                                      0,
+		"SELECT COUNT(*) FROM events WHERE ABS(TIMESTAMPDIFF(SECOND, persisted_at, UTC_TIMESTAMP())) > 60": 0,
+	} {
+		if got := s.count(t, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	switch n := grew["Com_insert"]; {
+	case ingest == IngestDirect && n != events+1:
+		t.Errorf("%d INSERT, want one an event", n)
+	case ingest != IngestDirect && n > events/2:
+		t.Errorf("%d INSERT for %d events, want several events each", n, events)
+	}
+}
+
+// Without a drain, what was acknowledged from the queue is lost, and is said to be.
+func testThrownAway(t *testing.T, server *dbserver.Server) {
+	s := serve(t, server, func(c *Config) {
+		c.Ingest, c.IngestWait, c.Drain = IngestChannel, time.Second, false
+	})
+	for i := range 10 {
+		if code, answer := s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=1&id=e-%d", i), ""); code != http.StatusAccepted {
+			t.Fatalf("event: %d %v", code, answer)
+		}
+	}
+	if n := s.metric(t, "ingest_events_in_memory"); n != 10 {
+		t.Errorf("%v events in memory, want 10", n)
+	}
+	if err := s.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if n := s.count(t, "SELECT COUNT(*) FROM events"); n != 0 {
+		t.Errorf("%d events stored, want none", n)
+	}
+	if !strings.Contains(s.log.String(), "events=10") {
+		t.Errorf("the loss was not logged: %s", s.log)
+	}
+}

@@ -1,0 +1,159 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// States of a payment, in order.
+const (
+	stateCreated   = "CREATED"
+	stateRouted    = "ROUTED"
+	stateSent      = "SENT"
+	stateConfirmed = "CONFIRMED"
+)
+
+// What the caller did, as against what the database failed to do.
+var (
+	errNotFound   = errors.New("not found")
+	errInProgress = errors.New("a payment with this idempotency_key is in progress")
+	errReused     = errors.New("idempotency_key was used for another payment")
+	errIDTaken    = errors.New("id belongs to another payment")
+	errRepeated   = errors.New("idempotency_key exists") // internal: answered with the existing payment
+)
+
+// payment is a payment as it is stored and shown.
+type payment struct {
+	ID            string     `json:"id"`
+	State         string     `json:"state"`
+	RunID         string     `json:"run_id"`
+	Mode          string     `json:"mode"`
+	Amount        int64      `json:"amount"`
+	Account       uint32     `json:"account"`
+	GatewayStatus string     `json:"gateway_status,omitempty"`
+	PersistedAt   *time.Time `json:"persisted_at,omitempty"` // when it became CONFIRMED
+}
+
+// payments makes payments by one of the commit modes.
+type payments struct {
+	db      *database
+	commits Commits
+	batches *group[*batched] // nil unless commits is CommitBatched
+}
+
+// unit is one payment on its way, with what the reads and the gateway said.
+type unit struct {
+	paymentRequest
+	gateway gateway
+	status  string
+}
+
+// create makes the payment and returns it with created true, or returns the
+// payment that its idempotency key made before. An error means that nothing
+// may be acknowledged.
+func (p *payments) create(ctx context.Context, req paymentRequest) (made payment, created bool, err error) {
+	pool := p.db.scope()
+	defer pool.close()
+	switch made, err = p.repeated(ctx, pool, req); {
+	case err == nil:
+		return made, false, nil
+	case !errors.Is(err, errNotFound):
+		return payment{}, false, err
+	}
+	u := unit{paymentRequest: req}
+	if err := u.route(ctx, pool); err != nil {
+		return payment{}, false, err
+	}
+	switch p.commits {
+	case CommitTransaction:
+		err = u.inOneTransaction(ctx, pool)
+	case CommitBatched:
+		err = p.inBatch(ctx, &u)
+	default:
+		err = u.byStatement(ctx, pool)
+	}
+	if errors.Is(err, errRepeated) { // another request with this key was faster
+		if made, err = p.repeated(ctx, pool, req); errors.Is(err, errNotFound) {
+			err = errInProgress
+		}
+		return made, false, err
+	}
+	if err != nil {
+		return payment{}, false, err
+	}
+	return payment{ID: u.ID, State: stateConfirmed}, true, nil
+}
+
+// repeated finds the payment that the request's idempotency key made.
+func (p *payments) repeated(ctx context.Context, pool scope, req paymentRequest) (payment, error) {
+	var id string
+	err := pool.row(ctx, []any{&id}, "SELECT payment_id FROM idempotency_keys WHERE idempotency_key = ?", req.IdempotencyKey)
+	if errors.Is(err, sql.ErrNoRows) {
+		return payment{}, errNotFound
+	} else if err != nil {
+		return payment{}, err
+	}
+	found, err := p.find(ctx, pool, id)
+	if errors.Is(err, errNotFound) {
+		// The key is written and its payment is not: another request stands
+		// between two of its commits, or died there. Auto-commit cannot tell.
+		return payment{}, errInProgress
+	} else if err != nil {
+		return payment{}, err
+	}
+	if found.Mode != req.Mode || found.Amount != req.Amount || found.Account != req.Account || found.RunID != req.RunID {
+		return payment{}, errReused
+	}
+	return found, nil
+}
+
+func (p *payments) find(ctx context.Context, pool scope, id string) (payment, error) {
+	var f payment
+	var status sql.NullString
+	err := pool.row(ctx, []any{&f.ID, &f.State, &f.RunID, &f.Mode, &f.Amount, &f.Account, &status, &f.PersistedAt},
+		"SELECT id, state, run_id, mode, amount, account, gateway_status, persisted_at FROM payments WHERE id = ?", id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return payment{}, errNotFound
+	}
+	f.GatewayStatus = status.String
+	return f, err
+}
+
+// route reads the account and the gateway for the payment's mode.
+func (u *unit) route(ctx context.Context, pool scope) error {
+	var balance int64
+	if err := pool.row(ctx, []any{&balance}, "SELECT balance FROM accounts WHERE id = ?", u.Account); err != nil {
+		return err
+	}
+	u.gateway = gateways[u.Mode]
+	return pool.row(ctx, []any{&u.gateway.name}, "SELECT gateway FROM gateway_routes WHERE mode = ?", u.Mode)
+}
+
+// byStatement commits every statement, and calls the gateway between them.
+func (u *unit) byStatement(ctx context.Context, pool scope) (err error) {
+	if err := u.accept(ctx, pool.exec); err != nil {
+		return err
+	}
+	if u.status, err = u.gateway.charge(ctx); err != nil {
+		return err
+	}
+	return u.settle(ctx, pool.exec)
+}
+
+// inOneTransaction calls the gateway first: a transaction held open over the
+// call would keep a connection and the account's row for nothing. A provider
+// recognises a repeated call by its idempotency key, so a payment whose
+// transaction fails is charged once, and reconciled.
+func (u *unit) inOneTransaction(ctx context.Context, pool scope) (err error) {
+	if u.status, err = u.gateway.charge(ctx); err != nil {
+		return err
+	}
+	return pool.inTransaction(ctx, func(exec execFunc) error {
+		if err := u.accept(ctx, exec); err != nil {
+			return err
+		}
+		return u.settle(ctx, exec)
+	})
+}

@@ -1,0 +1,216 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+func TestPayments(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
+			t.Run(string(commits), func(t *testing.T) {
+				s := serve(t, server, func(c *Config) {
+					c.Commits, c.BatchWait = commits, 20*time.Millisecond
+				})
+				testCommits(t, s, commits)
+				testBooks(t, s)
+				testIdempotency(t, s)
+				testRefusals(t, s)
+				testClientLeaves(t, s, commits)
+			})
+		}
+	})
+}
+
+// payments made by testCommits
+const made = 24
+
+// The server's own counters: ten DML statements a payment in every mode, and
+// commits where the mode puts them. Com_commit counts COMMIT statements alone,
+// transactions the auto-commits as well.
+func testCommits(t *testing.T, s *service, commits Commits) {
+	grew := s.during(t, func() {
+		atOnce(made, func(i int) {
+			code, answer := s.pay(t, fmt.Sprint("pay-", i))
+			if code != http.StatusCreated || answer["id"] != fmt.Sprint("pay-", i) || answer["state"] != "CONFIRMED" {
+				t.Errorf("payment %d: %d %v", i, code, answer)
+			}
+		})
+	})
+	t.Logf("%d payments: %v", made, grew)
+	if dml := grew["Com_insert"] + grew["Com_update"] + grew["Com_delete"]; dml != 10*made {
+		t.Errorf("%d DML statements for %d payments, want 10 each", dml, made)
+	}
+	switch n := grew["Com_commit"]; commits {
+	case CommitStatement:
+		if n != 0 || grew["transactions"] < 10*made {
+			t.Errorf("%d COMMIT, %d transactions, want ten auto-commits a payment", n, grew["transactions"])
+		}
+	case CommitTransaction:
+		if n != made || grew["transactions"] > 5*made { // three SELECTs before it
+			t.Errorf("%d COMMIT, %d transactions, want one a payment", n, grew["transactions"])
+		}
+	case CommitBatched:
+		if n < made/8 || n > made/2 { // eight payments at a time share a batch at most
+			t.Errorf("%d COMMIT for %d payments, want several payments each", n, made)
+		}
+	}
+}
+
+// Every payment is whole: its rows are there and the books balance.
+func testBooks(t *testing.T, s *service) {
+	for query, want := range map[string]int{
+		"SELECT COUNT(*) FROM payments WHERE state = 'CONFIRMED' AND run_id = 'run'":               made,
+		"SELECT COUNT(*) FROM idempotency_keys":                                                    made,
+		"SELECT COUNT(*) FROM ledger_entries WHERE side = 'debit'":                                 made,
+		"SELECT COUNT(*) FROM ledger_entries WHERE side = 'credit'":                                made,
+		"SELECT COUNT(*) FROM outbox":                                                              made,
+		"SELECT COUNT(*) FROM audit_log":                                                           made,
+		"SELECT (SELECT SUM(amount) FROM payments) + (SELECT SUM(balance) FROM accounts)":          0,
+		"SELECT SUM(IF(side = 'debit', amount, -amount)) FROM ledger_entries":                      0,
+		"SELECT COUNT(*) FROM payments WHERE persisted_at IS NULL OR persisted_at < created_at":    0,
+		"SELECT COUNT(*) FROM payments WHERE ABS(TIMESTAMPDIFF(SECOND, persisted_at, NOW())) > 60": 0,
+	} {
+		if got := s.count(t, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	code, answer := s.do(t, "GET", "/payments/pay-7", "")
+	at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(answer["persisted_at"]))
+	if code != http.StatusOK || answer["state"] != "CONFIRMED" || answer["gateway_status"] != "DEBITED" || answer["amount"] != 105.0 {
+		t.Errorf("read back: %d %v", code, answer)
+	}
+	if away := time.Since(at).Abs(); err != nil || away > time.Minute || at.Location() != time.UTC {
+		t.Errorf("persisted_at %v is %s from now, in %s: not UTC?", answer["persisted_at"], away, at.Location())
+	}
+}
+
+func testIdempotency(t *testing.T, s *service) {
+	grew := s.during(t, func() {
+		if code, answer := s.pay(t, "pay-7"); code != http.StatusOK || answer["id"] != "pay-7" || answer["state"] != "CONFIRMED" {
+			t.Errorf("repeated: %d %v", code, answer)
+		}
+		// The key decides, not the id: the caller may have lost the id.
+		body := strings.Replace(paymentBody("pay-8", "pay-8", "wallet", 105), `"id":"pay-8",`, "", 1)
+		if code, answer := s.do(t, "POST", "/payments", body); code != http.StatusOK || answer["id"] != "pay-8" {
+			t.Errorf("repeated without an id: %d %v", code, answer)
+		}
+	})
+	if n := grew["Com_insert"] + grew["Com_update"] + grew["Com_delete"]; n != 0 {
+		t.Errorf("repeating a payment wrote %d statements", n)
+	}
+	created := make(chan int, 8)
+	atOnce(8, func(i int) {
+		body := strings.Replace(paymentBody("at-once", "at-once", "upi", 5), `"id":"at-once"`, fmt.Sprintf(`"id":"at-once-%d"`, i), 1)
+		code, answer := s.do(t, "POST", "/payments", body)
+		switch code {
+		case http.StatusCreated:
+			created <- i
+		case http.StatusOK, http.StatusConflict:
+		default:
+			t.Errorf("at once: %d %v", code, answer)
+		}
+	})
+	if n := s.count(t, "SELECT COUNT(*) FROM payments WHERE id LIKE 'at-once%'"); len(created) != 1 || n != 1 {
+		t.Errorf("one key at once: %d created, %d rows, want 1", len(created), n)
+	}
+}
+
+func testRefusals(t *testing.T, s *service) {
+	for name, tc := range map[string]struct {
+		method, path, body string
+		code               int
+		want               string
+	}{
+		"key of another payment": {"POST", "/payments", paymentBody("pay-7", "pay-7", "wallet", 999), 422, "another payment"},
+		"id of another payment":  {"POST", "/payments", paymentBody("pay-7", "other", "wallet", 105), 409, "another payment"},
+		"invalid":                {"POST", "/payments", paymentBody("x", "x", "cash", 1), 400, "mode"},
+		"too large":              {"POST", "/payments", `{"id":"` + strings.Repeat("x", 5000) + `"}`, 413, "too large"},
+		"no such payment":        {"GET", "/payments/none", "", 404, "not found"},
+		"other case":             {"GET", "/payments/PAY-7", "", 404, "not found"},
+		"no such route":          {"GET", "/admin", "", 404, "no such route"},
+	} {
+		code, answer := s.do(t, tc.method, tc.path, tc.body)
+		if said := fmt.Sprint(answer["error"]); code != tc.code || !strings.Contains(said, tc.want) {
+			t.Errorf("%s: %d %v, want %d %s", name, code, answer, tc.code, tc.want)
+		}
+	}
+	if n := s.count(t, "SELECT COUNT(*) FROM idempotency_keys WHERE idempotency_key = 'other'"); n != 0 {
+		t.Error("a refused payment kept its idempotency key")
+	}
+}
+
+// A client that leaves in the middle gets no acknowledgement, and costs no
+// connection to the database.
+func testClientLeaves(t *testing.T, s *service, commits Commits) {
+	const left = `http_request_duration_seconds_count{code="499",route="POST /payments"}`
+	grew := s.during(t, func() {
+		// The middle: the payment waits for its account's row, which we hold.
+		hold, err := s.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hold.Rollback()
+		if _, err := hold.Exec("SELECT id FROM accounts FOR UPDATE"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		req, err := http.NewRequestWithContext(ctx, "POST", s.base+"/payments", strings.NewReader(paymentBody("left", "left", "upi", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if res, err := s.client.Do(req); err == nil {
+				t.Errorf("acknowledged: %s", res.Status)
+			}
+		}()
+		eventually(t, "the payment waits", func() bool {
+			// Not information_schema.innodb_trx: it is refreshed only when
+			// nobody has read it for 0.1 s.
+			var name string
+			var waits int
+			if err := s.db.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'").Scan(&name, &waits); err != nil {
+				t.Fatal(err)
+			}
+			return waits == 1
+		})
+		leave()
+		<-gone
+		time.Sleep(100 * time.Millisecond) // until the service has seen it
+		hold.Rollback()
+		eventually(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
+	})
+	if grew["Aborted_clients"] != 0 {
+		t.Errorf("%d connections to the database broken", grew["Aborted_clients"])
+	}
+	// What is left of it is the commit mode's doing; half a payment is never final.
+	switch state, final := s.leftOver(t); {
+	case commits == CommitStatement && state != "SENT",
+		commits == CommitTransaction && state != "",
+		final != (state == "CONFIRMED"):
+		t.Errorf("%s left a payment in state %q, final %t", commits, state, final)
+	}
+	if code, _ := s.pay(t, "after"); code != http.StatusCreated {
+		t.Errorf("next payment: %d", code)
+	}
+}
+
+func (s *service) leftOver(t *testing.T) (state string, final bool) {
+	t.Helper()
+	err := s.db.QueryRow("SELECT state, persisted_at IS NOT NULL FROM payments WHERE id = 'left'").Scan(&state, &final)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.Fatal(err)
+	}
+	return state, final
+}

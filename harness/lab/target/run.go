@@ -1,0 +1,115 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Run opens the database, creates the schema where it is missing, listens, and
+// serves until ctx is done; then it drains, unless told not to, and returns. It
+// calls ready once with the address when requests are accepted.
+func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string)) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	limited := newLimitedLog(log)
+	dsn, err := parseDSN(c.DSN, limited)
+	if err != nil {
+		return err
+	}
+	if err := ensureSchema(ctx, dsn); err != nil {
+		return err
+	}
+	m := newMetrics()
+	db, err := openDatabase(dsn, c.Pool, m)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	m.watchPool(db)
+
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	// work outlives ctx: what the queues hold is stored after the last request.
+	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	pays, events := startQueues(work, c, db, limited)
+	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
+	web := &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      c.RequestTimeout + 5*time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	log.Info("serving", "addr", listener.Addr().String(), "config", c)
+	ready(listener.Addr().String())
+
+	select {
+	case err = <-served:
+		err = fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+		err = nil
+	}
+	return errors.Join(err, shutdown(c, web, abandon, pays, events, log))
+}
+
+// startQueues starts the goroutines that commit batches and store events; the
+// queues' stop, in shutdown, ends them.
+func startQueues(work context.Context, c Config, db *database, log *limitedLog) (*payments, *ingestion) {
+	pays := &payments{db: db, commits: c.Commits}
+	if c.Commits == CommitBatched {
+		committers := c.Pool.MaxOpen // more could not get a connection
+		if committers == 0 {
+			committers = DefaultConfig().Pool.MaxOpen
+		}
+		pays.batches = startGroup(c.BatchSize, c.BatchSize, committers, c.BatchWait, func(b []*batched) { pays.commitBatch(work, b) })
+	}
+	events := &ingestion{db: db, mode: c.Ingest, log: log}
+	if c.Ingest != IngestDirect {
+		events.queue = startGroup(c.IngestBatch, c.IngestQueue, insertWriters, c.IngestWait, func(q []queuedEvent) { events.store(work, q) })
+	}
+	return pays, events
+}
+
+// shutdown ends the requests, then the queues behind them. A drain lets both
+// finish within its timeout; else connections are cut and queues thrown away,
+// which is how acknowledged events are lost in practice.
+func shutdown(c Config, web *http.Server, abandon func(), pays *payments, events *ingestion, log *slog.Logger) error {
+	if c.Drain {
+		limit, cancel := context.WithTimeout(context.Background(), c.DrainTimeout)
+		defer cancel()
+		defer context.AfterFunc(limit, abandon)()
+		if err := web.Shutdown(limit); err != nil {
+			log.Warn("drain: requests cut off", "error", err)
+		}
+	} else {
+		abandon()
+	}
+	web.Close() // what Shutdown left
+	if pays.batches != nil {
+		pays.batches.stop()
+	}
+	if events.queue == nil {
+		return nil
+	}
+	events.queue.stop()
+	if lost := events.lost.Load(); lost > 0 {
+		log.Error("events answered and never stored", "events", lost)
+		if c.Drain {
+			return fmt.Errorf("drain: %d events were not stored within %s", lost, c.DrainTimeout)
+		}
+	}
+	return nil
+}

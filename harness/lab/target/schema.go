@@ -1,0 +1,123 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+// Accounts is how many accounts the schema holds, numbered from 1. Payments
+// drawn evenly over them meet on one row too rarely to wait: at 1,000 payments
+// a second that hold a row for 5 ms, a payment finds its account locked with
+// probability 1000 * 0.005 / 10,000 = 0.0005.
+const Accounts = 10_000
+
+// Server error numbers, the same on MySQL and MariaDB.
+const (
+	errUnknownDatabase = 1049
+	errDuplicateEntry  = 1062
+	errLockWaitTimeout = 1205
+	errDeadlock        = 1213
+)
+
+// ensureSchema creates the database, the tables and the fixed rows that are
+// missing. Two services may do so at once.
+func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
+	if cfg.DBName == "" {
+		return errors.New("ASSAY_DB names no database: end it with /assay, say")
+	}
+	db, err := openOne(cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.PingContext(ctx); isServerError(err, errUnknownDatabase) {
+		if err := createDatabase(ctx, cfg); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	for create := range strings.SplitSeq(schemaSQL, ";\n") {
+		if strings.TrimSpace(create) == "" {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, create); err != nil {
+			return fmt.Errorf("create tables: %w", err)
+		}
+	}
+	return fillFixedRows(ctx, db)
+}
+
+func createDatabase(ctx context.Context, cfg *mysql.Config) error {
+	server := cfg.Clone()
+	server.DBName = ""
+	db, err := openOne(server)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	name := "`" + strings.ReplaceAll(cfg.DBName, "`", "``") + "`"
+	if _, err := db.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+name+" CHARACTER SET utf8mb4"); err != nil {
+		return fmt.Errorf("create database %s: %w", cfg.DBName, err)
+	}
+	return nil
+}
+
+func openOne(cfg *mysql.Config) (*sql.DB, error) {
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+func fillFixedRows(ctx context.Context, db *sql.DB) error {
+	for mode, g := range gateways {
+		if _, err := db.ExecContext(ctx, "INSERT IGNORE INTO gateway_routes (mode, gateway) VALUES (?, ?)", mode, g.name); err != nil {
+			return fmt.Errorf("fill gateway_routes: %w", err)
+		}
+	}
+	var have int
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM accounts").Scan(&have); err != nil {
+		return fmt.Errorf("count accounts: %w", err)
+	}
+	if have >= Accounts {
+		return nil
+	}
+	const rows = 1000
+	for first := 1; first <= Accounts; first += rows {
+		values := make([]string, rows)
+		for i := range values {
+			values[i] = fmt.Sprintf("(%d)", first+i)
+		}
+		if _, err := db.ExecContext(ctx, "INSERT IGNORE INTO accounts (id) VALUES "+strings.Join(values, ",")); err != nil {
+			return fmt.Errorf("fill accounts: %w", err)
+		}
+	}
+	return nil
+}
+
+// isServerError reports whether the database refused with one of these numbers.
+func isServerError(err error, numbers ...uint16) bool {
+	var refused *mysql.MySQLError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	for _, n := range numbers {
+		if refused.Number == n {
+			return true
+		}
+	}
+	return false
+}

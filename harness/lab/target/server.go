@@ -1,0 +1,196 @@
+package target
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// codeClientLeft is logged and counted, never sent: nobody is there to read it.
+const codeClientLeft = 499
+
+// server answers HTTP.
+type server struct {
+	db       *database
+	payments *payments
+	events   *ingestion
+	m        *metrics
+	log      *limitedLog
+	timeout  time.Duration // of one request
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /payments", s.createPayment)
+	mux.HandleFunc("GET /payments/{id}", s.showPayment)
+	mux.HandleFunc("GET /{$}", s.ingestQuery)
+	mux.HandleFunc("POST /events", s.ingestBody)
+	mux.HandleFunc("GET /healthz", s.health)
+	mux.Handle("GET /metrics", s.m.handler())
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { writeError(w, http.StatusNotFound, "no such route") })
+	return s.measured(mux)
+}
+
+// measured bounds a request's body and time, and records how long it took.
+func (s *server) measured(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		a := &answer{ResponseWriter: w, code: http.StatusOK}
+		ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+		defer func() {
+			left := recover()
+			switch left {
+			case nil:
+			case http.ErrAbortHandler:
+				a.code = codeClientLeft
+			default:
+				a.code = http.StatusInternalServerError
+			}
+			route := r.Pattern // one of the mux's, so that labels stay bounded
+			if route == "" || route == "/" {
+				route = "other"
+			}
+			s.m.requests.WithLabelValues(route, strconv.Itoa(a.code)).Observe(time.Since(start).Seconds())
+			if left != nil {
+				panic(left)
+			}
+		}()
+		mux.ServeHTTP(a, r)
+	})
+}
+
+// answer remembers the status code.
+type answer struct {
+	http.ResponseWriter
+	code int
+}
+
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (s *server) createPayment(w http.ResponseWriter, r *http.Request) {
+	req, err := parsePayment(r.Body)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	made, created, err := s.payments.create(r.Context(), req)
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+	case created:
+		s.reply(w, r, http.StatusCreated, map[string]string{"id": made.ID, "state": made.State})
+	default:
+		s.reply(w, r, http.StatusOK, map[string]string{"id": made.ID, "state": made.State})
+	}
+}
+
+func (s *server) showPayment(w http.ResponseWriter, r *http.Request) {
+	pool := s.db.scope()
+	defer pool.close()
+	found, err := s.payments.find(r.Context(), pool, r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.reply(w, r, http.StatusOK, found)
+}
+
+func (s *server) ingestQuery(w http.ResponseWriter, r *http.Request) {
+	e, err := parseEventQuery(r.URL.Query())
+	s.ingest(w, r, e, err)
+}
+
+func (s *server) ingestBody(w http.ResponseWriter, r *http.Request) {
+	e, err := parseEventBody(r.Body)
+	s.ingest(w, r, e, err)
+}
+
+func (s *server) ingest(w http.ResponseWriter, r *http.Request, e event, err error) {
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	stored, err := s.events.accept(r.Context(), e)
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+	case stored:
+		s.reply(w, r, http.StatusOK, map[string]string{"id": e.ID})
+	default:
+		s.reply(w, r, http.StatusAccepted, map[string]string{"id": e.ID})
+	}
+}
+
+func (s *server) health(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if err := s.db.ping(ctx); err != nil {
+		s.log.error("health", err)
+		writeError(w, http.StatusServiceUnavailable, "database is away")
+		return
+	}
+	s.reply(w, r, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// fail answers what the caller did wrong by its name, and all else with 503.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	abortIfLeft(r)
+	switch {
+	case errors.Is(err, errNotFound):
+		writeError(w, http.StatusNotFound, err.Error())
+	case errors.Is(err, errInProgress), errors.Is(err, errIDTaken):
+		writeError(w, http.StatusConflict, err.Error())
+	case errors.Is(err, errReused):
+		writeError(w, http.StatusUnprocessableEntity, err.Error())
+	case errors.Is(err, errFull), errors.Is(err, errStopping):
+		writeError(w, http.StatusServiceUnavailable, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		s.log.error("request given up", err, "route", r.Pattern)
+		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("given up after %s", s.timeout))
+	default:
+		s.log.error("request failed", err, "route", r.Pattern)
+		writeError(w, http.StatusServiceUnavailable, "database failed")
+	}
+}
+
+// abortIfLeft never acknowledges to a client who has gone: returning without
+// an answer would make net/http send a 200.
+func abortIfLeft(r *http.Request) {
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (s *server) reply(w http.ResponseWriter, r *http.Request, code int, body any) {
+	abortIfLeft(r)
+	writeJSON(w, code, body)
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusBadRequest
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		code = http.StatusRequestEntityTooLarge
+	}
+	writeError(w, code, err.Error())
+}
+
+func writeError(w http.ResponseWriter, code int, msg string) {
+	writeJSON(w, code, map[string]string{"error": msg})
+}
+
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(body) // an error here means that the client has left
+}

@@ -1,0 +1,72 @@
+package target
+
+import (
+	"context"
+	"fmt"
+)
+
+// execFunc runs one statement; where it commits is its own business.
+type execFunc func(ctx context.Context, query string, args ...any) (affected int64, err error)
+
+// accept and settle are the ten statements of a payment, the same in every
+// commit mode: what an A/B run compares is the commits and nothing else.
+//
+// accept writes what must be known before money moves. The idempotency key
+// comes first: its primary key decides between two requests at once.
+func (u *unit) accept(ctx context.Context, exec execFunc) error {
+	_, err := exec(ctx, "INSERT INTO idempotency_keys (idempotency_key, payment_id) VALUES (?, ?)", u.IdempotencyKey, u.ID)
+	if isServerError(err, errDuplicateEntry) {
+		return errRepeated
+	} else if err != nil {
+		return err
+	}
+	_, err = exec(ctx, "INSERT INTO payments (id, run_id, mode, amount, account, state) VALUES (?, ?, ?, ?, ?, ?)",
+		u.ID, u.RunID, u.Mode, u.Amount, u.Account, stateCreated)
+	if isServerError(err, errDuplicateEntry) {
+		// The key must not keep pointing at somebody else's payment.
+		if _, err := exec(ctx, "DELETE FROM idempotency_keys WHERE idempotency_key = ?", u.IdempotencyKey); err != nil {
+			return err
+		}
+		return errIDTaken
+	} else if err != nil {
+		return err
+	}
+	err = u.change(ctx, exec, "UPDATE payments SET state = ?, gateway = ? WHERE id = ? AND state = ?",
+		stateRouted, u.gateway.name, u.ID, stateCreated)
+	if err != nil {
+		return err
+	}
+	return u.change(ctx, exec, "UPDATE payments SET state = ? WHERE id = ? AND state = ?", stateSent, u.ID, stateRouted)
+}
+
+// settle books what the gateway confirmed. The last statement makes the payment
+// final and stamps persisted_at, so a stamped payment is a whole one.
+func (u *unit) settle(ctx context.Context, exec execFunc) error {
+	const entry = "INSERT INTO ledger_entries (payment_id, side, account, amount) VALUES (?, ?, ?, ?)"
+	if _, err := exec(ctx, entry, u.ID, "debit", fmt.Sprint("account:", u.Account), u.Amount); err != nil {
+		return err
+	}
+	if _, err := exec(ctx, entry, u.ID, "credit", "gateway:"+u.gateway.name, u.Amount); err != nil {
+		return err
+	}
+	if err := u.change(ctx, exec, "UPDATE accounts SET balance = balance - ? WHERE id = ?", u.Amount, u.Account); err != nil {
+		return err
+	}
+	if _, err := exec(ctx, "INSERT INTO outbox (payment_id, topic) VALUES (?, ?)", u.ID, "payment-confirmed"); err != nil {
+		return err
+	}
+	if _, err := exec(ctx, "INSERT INTO audit_log (payment_id, change_made) VALUES (?, ?)", u.ID, stateCreated+" to "+stateConfirmed); err != nil {
+		return err
+	}
+	return u.change(ctx, exec, "UPDATE payments SET state = ?, gateway_status = ?, persisted_at = CURRENT_TIMESTAMP(6) WHERE id = ? AND state = ?",
+		stateConfirmed, u.status, u.ID, stateSent)
+}
+
+// change runs an UPDATE that must meet exactly one row.
+func (u *unit) change(ctx context.Context, exec execFunc, query string, args ...any) error {
+	n, err := exec(ctx, query, args...)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("payment %s: %q changed %d rows", u.ID, query, n)
+	}
+	return err
+}
