@@ -144,3 +144,23 @@ func openZip(path string) (io.Reader, func(), error) {
 	}
 	return z, func() { z.Close(); _ = f.Close() }, nil // read only
 }
+
+// Attempts counts the runs of a profile below a runs folder that the same
+// revision of the tool has made, sealed or not.
+func Attempts(runs, profile, revision string) (n int) {
+	folders, err := os.ReadDir(runs)
+	if err != nil {
+		return 0 // there have been none yet
+	}
+	for _, f := range folders {
+		data, err := os.ReadFile(filepath.Join(runs, f.Name(), EvidenceDir, planFile))
+		var p Plan
+		if f.Type()&os.ModeSymlink != 0 || err != nil || json.Unmarshal(data, &p) != nil {
+			continue // not a run folder
+		}
+		if p.Profile.Name == profile && p.Tool.Revision == revision {
+			n++
+		}
+	}
+	return n
+}

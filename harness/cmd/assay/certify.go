@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/spf13/cobra"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/stack"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// certifyFlags are the options of `assay certify`.
+type certifyFlags struct {
+	thresholds string
+	rate       float64
+	hold       time.Duration
+	workers    int
+	target     string
+	allow      []string
+	db         string
+	scope      string
+	out        string
+	runs       string
+	seed       uint64
+	keepStack  bool
+	json       bool
+	quiet      bool
+}
+
+// certificateHold is the least length of judged windows for a certificate that
+// is not a smoke test (MLPerf Inference: 600 s).
+const certificateHold = 600 * time.Second
+
+func newCertify() *cobra.Command {
+	var f certifyFlags
+	c := &cobra.Command{
+		Use:   "certify PROFILE...",
+		Short: "Run profiles and certify: PASS, FAIL, INVALID or INCONCLUSIVE",
+		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
+workers, the database's waits on the same clock, one record, one verdict.
+
+Without --target it uses the local stack (assay stack), which it starts when it
+is not up, and stops again then. The database is named by ASSAY_DB, a DSN like
+user:password@tcp(127.0.0.1:3306)/shop, or by --db without the password.`,
+		Example: `  assay certify payment ingestion
+  assay certify payment --rate 300 --hold 2m
+  assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
+  assay certify payment --json | jq .verdict`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{"no profile is named", "assay certify PROFILE..., as in: assay certify payment"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
+	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
+	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: the local stack)")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback and the file's targets")
+	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
+	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
+	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
+	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
+	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
+	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
+	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
+	return c
+}
+
+func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
+	ctx := c.Context()
+	file, err := readThresholds(f.thresholds)
+	if err != nil {
+		return err
+	}
+	profiles, err := f.profiles(c, file, names)
+	if err != nil {
+		return err
+	}
+	dsn, err := databaseDSN(f.db, os.Getenv("ASSAY_DB"))
+	if err != nil {
+		return err
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if f.target == "" {
+		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
+		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
+		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
+		if err != nil {
+			return err
+		}
+		if started && !f.keepStack {
+			defer func() {
+				if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir); err != nil {
+					log.Error("stack not stopped", "error", err)
+				}
+			}()
+		}
+		f.target = state.TargetURL()
+		if dsn == "" {
+			dsn = state.CollectorDSN()
+		}
+	}
+	worst := verdict.Outcome(0)
+	for _, profile := range profiles {
+		id := runID(profile.Name)
+		dir, attempts := f.folder(id, profile.Name, len(names) > 1)
+		p := newProgress(c.ErrOrStderr(), profile.Name, f.quiet)
+		err := run.Run(ctx, run.Options{
+			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
+			Seed: f.seedOrRandom(), Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile),
+			Executable: executable, Tool: tool(), Attempts: attempts, Log: log, Progress: p.tell,
+		})
+		p.end()
+		if err != nil {
+			return err
+		}
+		if f.out == "" {
+			if err := linkLatest(f.runs, id); err != nil {
+				return err
+			}
+		}
+		outcome, err := judge(c.OutOrStdout(), dir, f.json)
+		if err != nil {
+			return err
+		}
+		worst = verdict.Worse(worst, outcome)
+		if ctx.Err() != nil {
+			return exitCode(exitInterrupted)
+		}
+	}
+	if code := worst.ExitCode(); code != 0 {
+		return exitCode(code)
+	}
+	return nil
+}
+
+func readThresholds(path string) (spec.File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		hint := "name it with --thresholds FILE"
+		return spec.File{}, &usageError{fmt.Sprintf("thresholds cannot be read: %v", err), hint}
+	}
+	return spec.Decode(path, data)
+}
+
+// profiles are the named ones with the command line's overrides.
+func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string) ([]spec.Profile, error) {
+	changed := len(f.overrides(c)) > 0
+	if changed && len(names) > 1 {
+		return nil, &usageError{"--rate and --hold change one profile, and several are named", "certify them one by one"}
+	}
+	if f.workers < 1 || f.workers > 64 {
+		return nil, &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	}
+	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
+		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
+	}
+	var profiles []spec.Profile
+	for _, name := range names {
+		p, err := file.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.Flags().Changed("rate") {
+			if p, err = p.WithRate(f.rate); err != nil {
+				return nil, err
+			}
+		}
+		if c.Flags().Changed("hold") {
+			if p, err = p.WithHold(f.hold); err != nil {
+				return nil, err
+			}
+		}
+		if f.scope == "certificate" && judgedLength(p) < certificateHold {
+			return nil, &usageError{
+				fmt.Sprintf("profile %s judges %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
+				"lengthen it with --hold 10m, or leave --scope out",
+			}
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
+}
+
+func judgedLength(p spec.Profile) time.Duration {
+	total := p.Load.Hold
+	for _, s := range p.Load.Stages {
+		if s.Judge {
+			total += s.For
+		}
+	}
+	return total
+}
+
+func (f *certifyFlags) scopeOf(p spec.Profile) string {
+	switch {
+	case f.scope != "":
+		return f.scope
+	case judgedLength(p) >= certificateHold:
+		return "certificate"
+	}
+	return "smoke"
+}
+
+// overrides are what the command line changed of the profile.
+func (f *certifyFlags) overrides(c *cobra.Command) map[string]string {
+	changed := map[string]string{}
+	for _, name := range []string{"rate", "hold"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			changed[name] = flag.Value.String()
+		}
+	}
+	return changed
+}
+
+func (f *certifyFlags) seedOrRandom() uint64 {
+	if f.seed != 0 {
+		return f.seed
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	// JSON numbers are exact up to 2^53 in every reader.
+	return binary.LittleEndian.Uint64(b[:]) >> 11
+}
+
+// runID sorts by time and is unique: 20261120T231500Z-payment-1f3a.
+func runID(profile string) string {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
+}
+
+// folder is where a run goes, and how many of its profile went before it there.
+func (f *certifyFlags) folder(id, profile string, several bool) (dir string, attempts int) {
+	switch {
+	case f.out == "":
+		return filepath.Join(f.runs, id), record.Attempts(f.runs, profile, tool().Revision)
+	case several:
+		return filepath.Join(f.out, profile), 0
+	}
+	return f.out, 0
+}
+
+// linkLatest points runs/latest at the newest run, in one step.
+func linkLatest(runs, id string) error {
+	link, tmp := filepath.Join(runs, "latest"), filepath.Join(runs, ".latest-"+id)
+	if err := errors.Join(os.Symlink(id, tmp)); err != nil {
+		return fmt.Errorf("link latest run: %w", err)
+	}
+	if err := os.Rename(tmp, link); err != nil {
+		return fmt.Errorf("link latest run: %w", errors.Join(err, os.Remove(tmp)))
+	}
+	return nil
+}
+
+// databaseDSN joins --db, which holds no password, with ASSAY_DB, which does.
+func databaseDSN(flag, env string) (string, error) {
+	secret, err := mysql.ParseDSN(env)
+	if env != "" && err != nil {
+		return "", &usageError{"ASSAY_DB is not a DSN", "like user:password@tcp(127.0.0.1:3306)/shop"}
+	}
+	if flag == "" {
+		return env, nil
+	}
+	c, err := mysql.ParseDSN(flag)
+	switch {
+	case err != nil:
+		return "", &usageError{"--db is not a DSN", "like user@tcp(127.0.0.1:3306)/shop"}
+	case c.Passwd != "" || strings.Contains(strings.SplitN(flag, "@", 2)[0], ":"):
+		return "", &usageError{"--db holds a password, which everybody on this host can read", "leave it out and set ASSAY_DB to the whole DSN"}
+	case env != "" && secret.User == c.User:
+		c.Passwd = secret.Passwd
+	}
+	return c.FormatDSN(), nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
+)
+
+const certificateFile = "certificate.json"
+
+func newJudge() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "judge RUN",
+		Short:   "Verdict and certificate again, offline, from the record",
+		Example: "  assay judge runs/latest",
+		Args:    oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			outcome, err := judge(c.OutOrStdout(), args[0], asJSON)
+			if err != nil {
+				return err
+			}
+			if code := outcome.ExitCode(); code != 0 {
+				return exitCode(code)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print certificate.json instead of the summary")
+	return c
+}
+
+func oneRun(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return &usageError{fmt.Sprintf("%s takes one run folder", c.Name()), "like: " + c.CommandPath() + " runs/latest"}
+	}
+	return nil
+}
+
+// judge makes the certificate of a sealed run folder from nothing but its
+// record, writes it there and prints it.
+func judge(w io.Writer, dir string, asJSON bool) (verdict.Outcome, error) {
+	r, err := record.Open(dir)
+	if err != nil {
+		return 0, err
+	}
+	v := verdict.Judge(r)
+	c := certificate.Build(r, v, diagnose.Waits(r))
+	data, err := certificate.Marshal(c)
+	if err != nil {
+		return 0, err
+	}
+	if err := record.WriteFile(filepath.Join(dir, certificateFile), data); err != nil {
+		return 0, err
+	}
+	if asJSON {
+		_, err = w.Write(data)
+		return v.Outcome, err
+	}
+	f, ok := w.(*os.File)
+	certificate.Summary(w, c, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
+	_, err = fmt.Fprintf(w, "\n  %s\n", filepath.Join(dir, certificateFile))
+	return v.Outcome, err
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/lab/target"
+)
+
+func newTarget() *cobra.Command {
+	config := target.DefaultConfig()
+	c := &cobra.Command{
+		Use:   "target",
+		Short: "The reference payment and ingestion service",
+		Long: `Target is a payment and ingestion service with real SQL, to try certification
+on. Every weakness of our field reports is a flag. ASSAY_DB names its database,
+like user:password@tcp(127.0.0.1:3306)/shop.`,
+		Example: "  ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop' assay target --commits transaction",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config.DSN = os.Getenv("ASSAY_DB")
+			if config.DSN == "" {
+				return &usageError{"no database is named", "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop"}
+			}
+			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+			return target.Run(c.Context(), config, log, func(addr string) {
+				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
+			})
+		},
+	}
+	config.Flags(c.Flags())
+	return c
+}

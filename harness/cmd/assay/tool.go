@@ -1,0 +1,32 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"assay/harness/observe/record"
+)
+
+// tool describes this build. Where the build says nothing of its source, it
+// counts as dirty.
+func tool() record.Tool {
+	t := record.Tool{Version: "devel", Dirty: true}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return t
+	}
+	t.Go, t.Version = info.GoVersion, info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			t.Revision = s.Value
+		case "vcs.modified":
+			t.Dirty = s.Value != "false"
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "go.k6.io/k6" {
+			t.K6 = m.Version
+		}
+	}
+	return t
+}

@@ -1,0 +1,135 @@
+package run
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+const (
+	// persistPatience is how long, beyond the profile's own bound on the
+	// persist lag, rows may take to appear before they count as missing.
+	persistPatience = 5 * time.Second
+	queryTimeout    = 60 * time.Second
+)
+
+// book gathers the acknowledged identities as they come and reads the
+// persisted ones back at the end.
+type book struct {
+	run  string
+	spec *spec.Ledger
+	dsn  string
+	wait time.Duration
+	acks []ledger.Entry
+}
+
+func newBook(o Options) *book {
+	b := &book{run: o.ID, spec: o.Profile.Ledger, dsn: o.DSN, wait: persistPatience}
+	for _, s := range o.Profile.SLOs {
+		if s.Metric == spec.PersistLagMetric {
+			b.wait = max(b.wait, persistPatience+time.Duration(s.Bound*float64(time.Millisecond)))
+		}
+	}
+	return b
+}
+
+// settle reads the persisted side back, again until nothing acknowledged is
+// missing or patience ends, records it, and removes the run's rows.
+func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
+	if b.spec == nil {
+		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
+	}
+	if b.dsn == "" {
+		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
+	}
+	failed := func(err error) (record.LedgerFact, error) {
+		return record.LedgerFact{State: record.StateFailed, Reason: lastPart(err)}, nil
+	}
+	db, err := openDB(b.dsn)
+	if err != nil {
+		return failed(err)
+	}
+	defer db.Close() // reads only are lost
+	rows, err := b.read(ctx, db)
+	if err != nil {
+		return failed(err)
+	}
+	if err := w.Persisted(rows); err != nil {
+		return record.LedgerFact{}, err
+	}
+	fact := record.LedgerFact{State: record.StateOK}
+	if b.spec.Cleanup != "" {
+		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+		defer cancel()
+		if _, err := db.ExecContext(ctx, b.spec.Cleanup, b.run); err != nil {
+			fact.Reason = "the run's rows could not be removed: " + lastPart(err)
+		}
+	}
+	return fact, nil
+}
+
+func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
+	deadline := time.Now().Add(b.wait)
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		rows, err := b.query(ctx, db)
+		if err != nil || ledger.Compare(b.acks, rows).Missing == 0 || time.Now().After(deadline) {
+			return rows, err
+		}
+		select {
+		case <-ctx.Done():
+			return rows, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	rows, err := db.QueryContext(ctx, b.spec.Persisted, b.run)
+	if err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
+	defer rows.Close()
+	var entries []ledger.Entry
+	for rows.Next() {
+		var id string
+		var at time.Time
+		if err := rows.Scan(&id, &at); err != nil {
+			return nil, fmt.Errorf("read persisted transactions: %w", err)
+		}
+		entries = append(entries, ledger.Entry{Hash: ledger.HashOf(b.run, id), Millis: at.UnixMilli()})
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
+	return entries, nil
+}
+
+// openDB opens the database with times read in UTC, as the server's session
+// then gives them.
+func openDB(dsn string) (*sql.DB, error) {
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read DSN: %w", err)
+	}
+	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, 5*time.Second
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	c.Params["time_zone"] = "'+00:00'"
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("read DSN: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db, nil
+}

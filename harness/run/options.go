@@ -1,0 +1,67 @@
+package run
+
+import (
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// Options is what a run needs.
+type Options struct {
+	ID         string // run id
+	Dir        string // run folder, which must not exist or be empty
+	File       spec.File
+	Profile    spec.Profile      // with the command line's overrides applied
+	Overrides  map[string]string // what they were, for the record
+	Workers    int
+	Seed       uint64
+	Target     string   // base URL of the system under test
+	AllowHosts []string // hosts that load may go to, beside loopback and the file's
+	DSN        string   // database; empty: the run has none
+	Scope      string   // "smoke" or "certificate"
+	Executable string   // this program, re-executed as workers
+	Tool       record.Tool
+	Attempts   int // runs of this profile before this one, with the same tool
+	Log        *slog.Logger
+	Progress   func(Event) // called from one goroutine at a time; must not block long
+}
+
+// Event is what there is to tell while a run goes on.
+type Event struct {
+	Kind   EventKind
+	Text   string // of a Step or Note
+	Stage  plan.Stage
+	Offset time.Duration // since t0
+	Of     time.Duration // length of the schedule
+	Live   Live
+}
+
+// EventKind tells events apart.
+type EventKind int
+
+// The kinds of events.
+const (
+	Step  EventKind = iota // something begins: "initialising 148 VUs"
+	Note                   // something to know: "no waits: ..."
+	Enter                  // a stage of the load begins
+	Tick                   // a second of load has passed
+)
+
+// Error is a run that did not start, or could not be recorded.
+type Error struct {
+	Err  error
+	Hint string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// script is the path of the profile's scenario, which is relative to the
+// thresholds file.
+func (o Options) script() string {
+	return filepath.Join(filepath.Dir(o.File.Path), filepath.FromSlash(o.Profile.Scenario))
+}

@@ -1,0 +1,272 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"assay/harness/load/fleet"
+	"assay/harness/load/fleet/local"
+	"assay/harness/load/plan"
+	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+const (
+	// startTimeout bounds the initialisation of scripts and VUs, setup() included.
+	startTimeout = 3 * time.Minute
+	// overtime is how long, after the last transaction has timed out, workers
+	// may take for their last frames before they are stopped.
+	overtime = 25 * time.Second
+	// settleTimeout bounds what is done after the load: instruments restored,
+	// ledger read back.
+	settleTimeout = 2 * time.Minute
+)
+
+// Run carries out one run. When it returns nil the record is sealed, whatever
+// the run came to; ctx done after the load has begun seals it as interrupted.
+// An error before that leaves no folder behind.
+func Run(ctx context.Context, o Options) error {
+	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
+	if err != nil {
+		return &Error{Err: err}
+	}
+	if err := o.preflight(ctx); err != nil {
+		return err
+	}
+	scripts, err := scriptDigests(o.script())
+	if err != nil {
+		return &Error{Err: err}
+	}
+	w, err := record.Create(o.Dir, record.Plan{
+		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
+		Database: withoutPassword(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
+	})
+	if err != nil {
+		return &Error{err, "name another folder with --out"}
+	}
+	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher()}
+	if err := r.start(ctx); err != nil {
+		return errors.Join(err, r.abandon())
+	}
+	r.load(ctx)
+	return r.finish(ctx)
+}
+
+// run is one run under way.
+type run struct {
+	Options
+	plan     plan.Plan
+	writer   *record.Writer
+	book     *book
+	watch    *watcher
+	receiver *receiver.Receiver
+	server   *server
+	fleet    *local.Fleet
+	collect  *collection
+	t0       time.Time
+	stopped  string // why it ended before its plan
+}
+
+// start brings everything to the start line and lets it go.
+func (r *run) start(ctx context.Context) error {
+	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged}, r.Log)
+	coordinator := fleet.NewCoordinator(len(r.plan.Workers), r.Profile.CheckMetrics)
+	var err error
+	if r.server, err = serve(coordinator, r.receiver); err != nil {
+		return &Error{Err: err}
+	}
+	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
+	spec := fleet.Spec{
+		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
+		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(),
+	}
+	if contains(r.Profile.Needs, "db") {
+		spec.DSN = r.DSN
+	}
+	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
+		return &Error{Err: err}
+	}
+	if r.collect, err = r.startCollectors(ctx); err != nil {
+		return err
+	}
+	if err := r.writer.Environment(r.environment(ctx)); err != nil {
+		return &Error{Err: err}
+	}
+	r.t0, err = r.awaitStart(ctx, coordinator)
+	return err
+}
+
+// awaitStart waits for every worker to come to the start line, and fails at
+// once when one ends instead.
+func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not within %s", startTimeout))
+	defer cancel()
+	type result struct {
+		t0  time.Time
+		err error
+	}
+	started := make(chan result, 1)
+	go func() {
+		t0, err := c.Started(ctx)
+		started <- result{t0, err}
+	}()
+	select {
+	case s := <-started:
+		return s.t0, s.err
+	case exit := <-r.fleet.Ended():
+		// A worker that was refused ends too; the refusal is the better reason.
+		select {
+		case s := <-started:
+			return s.t0, s.err
+		case <-time.After(200 * time.Millisecond):
+		}
+		why := exit.Error
+		if why == "" {
+			why = "it ended with " + exit.Status
+		}
+		return time.Time{}, &Error{fmt.Errorf("%s: %s did not start: %s", r.script(), exit.Source, why), "try the scenario alone: assay k6 run " + r.script()}
+	}
+}
+
+// load watches the run until every worker has ended, which they do by
+// themselves, or until something ends it before its plan.
+func (r *run) load(ctx context.Context) {
+	end := r.plan.Duration() + r.plan.Timeout
+	overdue := time.NewTimer(time.Until(r.t0) + end + overtime)
+	defer overdue.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	stage := -1
+	for {
+		select {
+		case <-r.fleet.Done():
+			r.explainExits()
+			return
+		case exit := <-r.fleet.Ended():
+			if exit.Status != "0" {
+				r.stop(ctx, endedText(exit.Source, exit.Status, exit.Error))
+				return
+			}
+		case <-ctx.Done():
+			r.stop(ctx, "interrupted")
+			return
+		case <-overdue.C:
+			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
+			return
+		case <-tick.C:
+			stage = r.tell(stage)
+		}
+	}
+}
+
+// stop ends the load before its plan.
+func (r *run) stop(ctx context.Context, why string) {
+	r.stopped = why
+	r.step("stopping: " + why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	r.fleet.Stop(ctx)
+}
+
+// explainExits finds why the run ended early, if it did.
+func (r *run) explainExits() {
+	for _, e := range r.fleet.Exits() {
+		if e.Status != "0" && r.stopped == "" {
+			r.stopped = endedText(e.Source, e.Status, e.Error)
+		}
+	}
+}
+
+func endedText(source, status, why string) string {
+	text := source + " ended: " + status
+	if why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// finish stops the collectors, reads the ledger back, and seals the record. It
+// runs to its end even after ctx is done.
+func (r *run) finish(ctx context.Context) error {
+	interrupted := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	ended := time.Now().UTC()
+	collected := r.collect.stop()
+	errs := []error{r.server.close()}
+	if r.Profile.Ledger != nil {
+		r.step("comparing acknowledged and persisted transactions")
+	}
+	if interrupted {
+		r.book.wait = 0
+	}
+	ledgerFact, err := r.book.settle(ctx, r.writer)
+	errs = append(errs, err)
+	facts := record.Facts{
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: interrupted,
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
+		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempts + 1,
+	}
+	for _, e := range r.fleet.Exits() {
+		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error})
+	}
+	return errors.Join(append(errs, r.writer.Seal(facts))...)
+}
+
+// abandon undoes start where the run never began.
+func (r *run) abandon() error {
+	if r.fleet != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		r.fleet.Stop(ctx)
+	}
+	var errs []error
+	if r.collect != nil {
+		r.collect.stop()
+	}
+	if r.server != nil {
+		errs = append(errs, r.server.close())
+	}
+	return errors.Join(append(errs, r.writer.Discard())...)
+}
+
+// frame takes one frame into the record.
+func (r *run) frame(f metric.Frame) error {
+	if err := r.writer.Frame(f); err != nil {
+		return err
+	}
+	r.watch.add(f)
+	return nil
+}
+
+func (r *run) acknowledged(source string, entries []ledger.Entry) error {
+	r.book.acks = append(r.book.acks, entries...)
+	return r.writer.Acknowledged(source, entries)
+}
+
+// tell reports the second that has passed, and a stage that has begun.
+func (r *run) tell(stage int) int {
+	at := time.Since(r.t0)
+	if at < 0 || at > r.plan.Duration()+time.Second {
+		return stage
+	}
+	for stage+1 < len(r.plan.Stages) && at >= r.plan.Stages[stage+1].Start {
+		stage++
+		r.Progress(Event{Kind: Enter, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration()})
+	}
+	// The frames of a second come about a quarter of one after its end.
+	second := r.t0.Unix() + int64(at/time.Second) - 2
+	if second >= r.t0.Unix() && stage >= 0 {
+		r.Progress(Event{Kind: Tick, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration(), Live: r.watch.at(second)})
+	}
+	return stage
+}
+
+func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }
+
+func (r *run) note(text string) { r.Progress(Event{Kind: Note, Text: text}) }

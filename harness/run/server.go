@@ -1,0 +1,55 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/receiver"
+)
+
+// server is the address that workers report to.
+type server struct {
+	url   string
+	token string
+	http  *http.Server
+	done  chan error
+}
+
+// serve listens on loopback, on a port of its own, for what carries the token.
+func serve(c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for workers: %w", err)
+	}
+	token := make([]byte, 32)
+	_, _ = rand.Read(token) // never fails (crypto/rand)
+	mux := http.NewServeMux()
+	c.Routes(mux)
+	r.Routes(mux)
+	s := &server{
+		url: "http://" + listener.Addr().String(), token: hex.EncodeToString(token),
+		done: make(chan error, 1),
+	}
+	s.http = &http.Server{Handler: receiver.Authorize(s.token, mux), ReadHeaderTimeout: 10 * time.Second}
+	go func() { s.done <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+func (s *server) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // what still hangs is a worker that was killed
+	}
+	if err := <-s.done; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("listen for workers: %w", err)
+	}
+	return nil
+}
