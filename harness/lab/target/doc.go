@@ -10,6 +10,14 @@
 // drains. Everything else is written so that the service itself is not the
 // bottleneck.
 //
+// A profile finds what was stored by
+//
+//	SELECT id, persisted_at FROM payments WHERE run_id = ? AND persisted_at IS NOT NULL
+//	SELECT id, persisted_at FROM events WHERE run_id = ?
+//
+// persisted_at is the start of the statement that made the row final, in UTC;
+// its commit follows. A payment without it was begun and never finished.
+//
 // Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of
 // schema.sql, and Prometheus metrics on /metrics.
 package target
