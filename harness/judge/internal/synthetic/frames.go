@@ -1,0 +1,158 @@
+package synthetic
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+const (
+	requests = "http_req_duration"
+	failures = "http_req_failed"
+)
+
+// arrivals is how many transactions each second of the plan schedules.
+func arrivals(pl plan.Plan) (perSecond []int64) {
+	for _, s := range pl.Stages {
+		given, total := int64(0), (s.From+s.To)/2
+		for t := time.Duration(0); t < s.Duration; t += time.Second {
+			x := float64(t+time.Second) / float64(s.Duration)
+			up := s.Arrivals
+			if x < 1 {
+				up = int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / total)
+			}
+			perSecond = append(perSecond, up-given)
+			given = up
+		}
+	}
+	return perSecond
+}
+
+// sum gathers the points of one frame.
+type sum struct {
+	counters map[string]*metric.Point
+	hists    map[string]*metric.Point
+}
+
+func (s *sum) count(v float64, name string, labels ...string) {
+	series := metric.NewSeries(name, "", labels...)
+	if p := s.counters[series.Key()]; p != nil {
+		p.Value += v
+		return
+	}
+	p := metric.CounterPoint(series, v)
+	s.counters[series.Key()] = &p
+}
+
+func (s *sum) observe(v float64, name string, labels ...string) {
+	series := metric.NewSeries(name, "ms", labels...)
+	p := s.hists[series.Key()]
+	if p == nil {
+		made := metric.HistPoint(series, &metric.Hist{})
+		p = &made
+		s.hists[series.Key()] = p
+	}
+	p.Hist.Record(v, 1)
+}
+
+func (s *sum) points() (all []metric.Point) {
+	for _, group := range []map[string]*metric.Point{s.counters, s.hists} {
+		for _, key := range slices.Sorted(maps.Keys(group)) {
+			all = append(all, *group[key])
+		}
+	}
+	return all
+}
+
+// workerFrames are those of one worker, which takes every transaction whose
+// number modulo the workers is its own, and its closing frame.
+func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all []metric.Frame) {
+	source, n := fmt.Sprintf("worker/%d", worker), int64(0)
+	totals := map[string]float64{}
+	for second, scheduled := range arrivals(pl) {
+		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
+		for range scheduled {
+			if n++; int(n)%len(pl.Workers) == worker {
+				latency, outcome := system(n)
+				s.transaction(p, latency, outcome)
+			}
+		}
+		s.count(0.3, metric.WorkerCPU)
+		points := append(s.points(), metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1))
+		for _, pt := range points {
+			switch {
+			case pt.Kind == metric.Histogram:
+				totals[pt.Series.Name] += float64(pt.Hist.Count())
+			case pt.Series.Name == metric.Transactions, pt.Series.Name == failures+metric.RateTotal:
+				totals[pt.Series.Name] += pt.Value
+			}
+		}
+		all = append(all, metric.Frame{Source: source, Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: points})
+	}
+	closing := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(len(all)))}
+	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		closing = append(closing, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), totals[name]))
+	}
+	end := T0.Add(pl.Duration()).Unix()
+	return append(all, metric.Frame{Source: source, Sequence: uint64(len(all) + 1), Second: end, Closing: true, Points: closing})
+}
+
+// transaction is one slot with one request, unless it was dropped.
+func (s *sum) transaction(p spec.Profile, latency float64, outcome string) {
+	s.count(1, metric.TransactionsScheduled)
+	s.count(1, metric.Transactions, "outcome", outcome)
+	s.observe(latency, metric.TransactionDuration)
+	s.observe(0.1, metric.GeneratorLag)
+	failed := 0.0
+	if outcome != metric.Completed {
+		failed = 1
+	}
+	if outcome != metric.Dropped {
+		s.observe(latency, requests, "name", "pay", "status", fmt.Sprint(200+300*failed))
+		s.count(1, failures+metric.RateTotal, "name", "pay")
+		s.count(failed, failures+metric.RateOccurred, "name", "pay")
+	}
+	for _, slo := range p.SLOs {
+		value, taken := latency, outcome != metric.Dropped
+		broken := slo.Violates(value)
+		switch slo.Metric {
+		case metric.TransactionDuration:
+			taken, broken = true, broken || failed == 1
+		case failures:
+			broken = slo.Violates(failed)
+		}
+		if !slo.Sampled() || !taken {
+			continue
+		}
+		s.count(1, metric.Judged, "slo", slo.ID())
+		if broken {
+			s.count(1, metric.Violations, "slo", slo.ID())
+		}
+	}
+}
+
+// databaseFrames sample a database in which commits wait: 0.2 sessions a
+// sample at the baseline, 0.5 in the hold.
+func databaseFrames(pl plan.Plan) (all []metric.Frame) {
+	for second := range arrivals(pl) {
+		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
+		s.count(10, metric.DBSample)
+		commits := 2.0
+		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
+			commits = 5
+			s.count(1, metric.DBSession, "class", "cpu", "event", "cpu", "inferred", "true", "digest", "a")
+		}
+		s.count(commits-1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "a")
+		s.count(1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "b")
+		for range 10 {
+			s.observe(100, metric.DBSampleInterval)
+		}
+		all = append(all, metric.Frame{Source: "database", Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: s.points()})
+	}
+	return all
+}
