@@ -1,0 +1,115 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"assay/harness/spec"
+)
+
+// claim is the verdict as one sentence that may stand alone: what was shown,
+// on what scope, and what stood beside the generator.
+func claim(e *evidence, v Verdict) string {
+	name := e.Plan.Profile.Name
+	load := fmt.Sprintf("%s %s for %d s", number(v.Rate.Target), rateUnit(v.Rate.Unit), v.Window.Seconds)
+	if v.Window.Count > 1 {
+		load += fmt.Sprintf(" in %d windows", v.Window.Count)
+	}
+	where := conditions(e)
+	switch v.Outcome {
+	case Pass:
+		return fmt.Sprintf("%s sustained %s within all %d SLOs (%s).", name, load, len(v.SLOs), where)
+	case LostWrite:
+		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
+			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
+	case Fail:
+		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(v.SLOs), where)
+	case Inconclusive:
+		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v.SLOs), where)
+	default:
+		return fmt.Sprintf("%s may not be judged: %s (%s).", name, invalidity(v.Rules), where)
+	}
+}
+
+func rateUnit(unit string) string {
+	if unit == "rps" {
+		return "requests a second"
+	}
+	return "transactions a second"
+}
+
+// conditions limit the claim.
+func conditions(e *evidence) string {
+	text := e.Plan.Scope + " scope"
+	if shared := e.Environment.CoLocation; len(shared) > 0 {
+		text += "; " + neighbours(shared) + " on one host"
+	}
+	return text
+}
+
+// broken names the first SLO that failed and by how much, and counts the rest.
+func broken(slos []SLO) string {
+	first, more := pick(slos, Fail)
+	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
+	var by []string
+	if first.Observed != nil {
+		by = append(by, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
+	}
+	if first.Violations != nil && first.Metric != spec.LedgerMetric {
+		count := fmt.Sprintf("%d of %d violate it", *first.Violations, *first.Samples)
+		if first.Allowed != nil {
+			count += fmt.Sprintf(", %d may", *first.Allowed)
+		}
+		by = append(by, count)
+	} else if first.AtLeast != nil {
+		by = append(by, fmt.Sprintf("at least %d of %d violate it, %d may", *first.AtLeast, *first.Samples, *first.Allowed))
+	}
+	if len(by) > 0 {
+		text += ", " + strings.Join(by, ", ")
+	}
+	return text + andMore(more, "SLO")
+}
+
+func undecided(slos []SLO) string {
+	first, more := pick(slos, Inconclusive)
+	text := fmt.Sprintf("%s %s", first.Metric, first.Expression)
+	if first.AtLeast != nil {
+		text += fmt.Sprintf(" has between %d and %d violations, %d may be", *first.AtLeast, *first.AtMost, *first.Allowed)
+	}
+	return text + andMore(more, "SLO")
+}
+
+func pick(slos []SLO, o Outcome) (first SLO, more int) {
+	more = -1
+	for _, s := range slos {
+		if s.Outcome == o {
+			if more++; more == 0 {
+				first = s
+			}
+		}
+	}
+	return first, max(more, 0)
+}
+
+// invalidity tells the first broken rule; the others would bury it.
+func invalidity(rules []Rule) string {
+	text, more := "", -1
+	for _, r := range rules {
+		if r.Outcome == Invalid {
+			if more++; more == 0 {
+				text = r.Detail
+			}
+		}
+	}
+	return text + andMore(more, "rule")
+}
+
+func andMore(n int, noun string) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n == 1:
+		return "; 1 more " + noun + " is broken"
+	}
+	return fmt.Sprintf("; %d more %ss are broken", n, noun)
+}

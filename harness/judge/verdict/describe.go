@@ -1,0 +1,121 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+const requestDuration = "http_req_duration"
+
+func (e *evidence) rate() Rate {
+	completed := e.ended[metric.Completed]
+	r := Rate{
+		Unit: e.plan.Unit, Target: e.plan.Target,
+		Scheduled: e.scheduled.pointer(), Completed: completed.pointer(), Dropped: e.ended[metric.Dropped].pointer(),
+	}
+	if completed.found && e.seconds > 0 {
+		r.Achieved = pointer(float64(completed.n) / float64(e.seconds))
+	}
+	return r
+}
+
+func (e *evidence) window() Window {
+	w := Window{Seconds: e.seconds, Count: len(e.spans)}
+	for i, s := range e.spans {
+		start, end := time.Unix(s.From, 0).UTC(), time.Unix(s.To, 0).UTC()
+		if i == 0 || start.Before(w.Start) {
+			w.Start = start
+		}
+		if i == 0 || end.After(w.End) {
+			w.End = end
+		}
+	}
+	return w
+}
+
+func (e *evidence) outcomes() Outcomes {
+	return Outcomes{
+		Completed: e.ended[metric.Completed].pointer(),
+		Failed:    e.ended[metric.Failed].pointer(),
+		TimedOut:  e.ended[metric.TimedOut].pointer(),
+		Dropped:   e.ended[metric.Dropped].pointer(),
+	}
+}
+
+// latency describes the transaction and every endpoint, by the label name of
+// its requests: other labels, such as the status, are merged.
+func (e *evidence) latency() []Latency {
+	all := []Latency{describe(TransactionName, e.hist(metric.TransactionDuration, nil))}
+	seen := map[string]bool{}
+	for _, s := range e.Timeline.Series(requestDuration) {
+		name := s.Label("name") // empty also selects the series without one
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if h := e.hist(requestDuration, label("name", name)); h.Count() > 0 {
+			all = append(all, describe(endpointName(name), h))
+		}
+	}
+	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func endpointName(name string) string {
+	if name == TransactionName {
+		return requestDuration + " " + name
+	}
+	return cmp.Or(name, "(no name)")
+}
+
+func describe(name string, h *metric.Hist) Latency {
+	quantile := func(q float64) *float64 {
+		v, ok := h.Quantile(q)
+		if !ok {
+			return nil
+		}
+		return &v
+	}
+	l := Latency{
+		Name: name, Count: int64(h.Count()),
+		P50: quantile(0.5), P90: quantile(0.9), P95: quantile(0.95), P99: quantile(0.99), P999: quantile(0.999),
+	}
+	if highest, ok := h.Max(); ok {
+		l.Max = &highest
+	}
+	if mean, ok := h.Mean(); ok {
+		l.Mean = &mean
+	}
+	return l
+}
+
+func (e *evidence) generator() Generator {
+	g := Generator{Workers: len(e.plan.Workers)}
+	g.FramesExpected, g.FramesReceived, _ = checkStreams(e)
+	g.CPUShare, _, _ = busiest(e)
+	if lag, ok := e.lag.Quantile(0.99); ok {
+		g.WakeupLagP99Ms = &lag
+	}
+	return g
+}
+
+func (e *evidence) ledger() *Ledger {
+	c := e.Ledger
+	if c == nil {
+		return nil
+	}
+	l := &Ledger{
+		Acknowledged: c.Acknowledged, Persisted: c.Persisted,
+		Missing: c.Missing, Duplicated: c.Duplicated, Unacknowledged: c.Unacknowledged,
+	}
+	if lag, ok := c.Lag(0.99); ok {
+		l.PersistLagP99Ms = &lag
+	}
+	if lag, ok := c.Lag(1); ok {
+		l.PersistLagMaxMs = &lag
+	}
+	return l
+}

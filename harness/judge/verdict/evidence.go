@@ -1,0 +1,140 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// evidence is a record with the sums over its judged windows that several
+// rules and SLOs read.
+type evidence struct {
+	record.Run
+	plan    plan.Plan
+	limits  spec.Rules    // the profile's, else the rulebook's; none is nil
+	spans   []record.Span // judged windows
+	seconds int64         // of all spans
+
+	// Transactions scheduled within the spans.
+	scheduled tally
+	ended     map[string]tally // by outcome
+	lag       *metric.Hist     // generator lag, one observation a slot
+
+	streams map[string]record.Source
+	slos    []SLO // once judged
+}
+
+// tally is a sum that may have no data. A counter that stayed at 0 may be
+// missing from the frames; where its companion has data (violations and
+// samples, late and scheduled slots) that is a 0 and not a gap, because the
+// rule frames shows that nothing sent was lost.
+type tally struct {
+	n     int64
+	found bool
+}
+
+// pointer is nil where there is no data.
+func (t tally) pointer() *int64 {
+	if !t.found {
+		return nil
+	}
+	return &t.n
+}
+
+// beside reads a tally that may be left out at 0 by the side of its companion.
+func (t tally) beside(companion tally) tally {
+	return tally{n: t.n, found: t.found || companion.found}
+}
+
+func gather(r record.Run) *evidence {
+	if r.Timeline == nil {
+		r.Timeline = record.NewTimeline()
+	}
+	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
+	for _, w := range e.plan.Judged {
+		span := record.SpanOf(r.Facts.T0, w)
+		e.spans = append(e.spans, span)
+		e.seconds += max(0, span.Seconds())
+	}
+	for _, s := range r.Timeline.Sources() {
+		e.streams[s.Name] = s
+	}
+	e.scheduled = e.tally(metric.TransactionsScheduled, nil)
+	any := e.tally(metric.Transactions, nil)
+	e.ended = map[string]tally{}
+	for _, outcome := range metric.Outcomes {
+		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).beside(any)
+	}
+	e.lag = e.hist(metric.GeneratorLag, nil)
+	return e
+}
+
+func label(key, value string) []metric.Label { return []metric.Label{{Key: key, Value: value}} }
+
+// sum adds up a counter over the judged windows.
+func (e *evidence) sum(name string, selector []metric.Label) (total float64, found bool) {
+	for _, span := range e.spans {
+		v, ok := e.Timeline.Sum(name, selector, span)
+		total, found = total+v, found || ok
+	}
+	return total, found
+}
+
+// tally is sum for a counter of events.
+func (e *evidence) tally(name string, selector []metric.Label) tally {
+	v, found := e.sum(name, selector)
+	return tally{n: int64(math.Round(v)), found: found}
+}
+
+// hist merges a histogram over the judged windows.
+func (e *evidence) hist(name string, selector []metric.Label) *metric.Hist {
+	h := &metric.Hist{}
+	for _, span := range e.spans {
+		h.Merge(e.Timeline.Hist(name, selector, span))
+	}
+	return h
+}
+
+// notCompleted counts transactions that ended in another way; each breaks
+// every latency SLO of the transaction.
+func (e *evidence) notCompleted() int64 {
+	return e.ended[metric.Failed].n + e.ended[metric.TimedOut].n + e.ended[metric.Dropped].n
+}
+
+// workers names the streams that the plan's workers send.
+func (e *evidence) workers() []string {
+	names := make([]string, len(e.plan.Workers))
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", workerPrefix, i)
+	}
+	return names
+}
+
+const workerPrefix = "worker/"
+
+// stoppedEarly reports whether the run ended before its plan did.
+func (e *evidence) stoppedEarly() bool { return e.Facts.Stopped != "" || e.Facts.Interrupted }
+
+// judgedEnd is when the last judged window ended.
+func (e *evidence) judgedEnd() time.Duration {
+	end := time.Duration(0)
+	for _, w := range e.plan.Judged {
+		end = max(end, w.End)
+	}
+	return end
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// ratio is a over b; nil where b is 0 or there is no data.
+func ratio(a, b tally) *float64 {
+	if !a.found || !b.found || b.n == 0 {
+		return nil
+	}
+	return pointer(float64(a.n) / float64(b.n))
+}

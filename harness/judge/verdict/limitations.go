@@ -1,0 +1,36 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"assay/harness/observe/record"
+)
+
+// limitations are what a reader of the claim must know beside it.
+func limitations(e *evidence, rules []Rule) []string {
+	var all []string
+	for _, r := range rules {
+		if r.Limitation != "" {
+			all = append(all, r.Limitation)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Plan.Overrides)) {
+		all = append(all, fmt.Sprintf("the command line set %s to %s", key, e.Plan.Overrides[key]))
+	}
+	for _, c := range e.Facts.Collectors {
+		if c.State != stateOK && c.Source != "database" {
+			all = append(all, c.Source+" was not observed"+e.whyNot(c.Source))
+		}
+	}
+	if !hasLedger(e.Run) {
+		all = append(all, "acknowledged and persisted transactions were not compared")
+	}
+	all = append(all,
+		"durability when a process or host is killed was not tested",
+		"violations are counted in this run; what another run would count is not estimated")
+	return append(all, e.Facts.Limitations...)
+}
+
+func hasLedger(r record.Run) bool { return r.Ledger != nil && r.Facts.Ledger.State != stateFailed }

@@ -1,0 +1,45 @@
+package verdict
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestPrecedence(t *testing.T) {
+	order := []Outcome{0, Pass, Inconclusive, Fail, Invalid, LostWrite} // RULEBOOK section 2
+	for i, a := range order {
+		for j, b := range order {
+			if got := Worse(a, b); got != order[max(i, j)] {
+				t.Errorf("of %v and %v the worse is %v", a, b, got)
+			}
+		}
+	}
+}
+
+func TestOutcomesInWordsAndExitCodes(t *testing.T) {
+	for o, want := range map[Outcome]struct {
+		word   string
+		exit   int
+		failed bool
+	}{
+		Pass:         {"PASS", 0, false},
+		Fail:         {"FAIL", 1, true},
+		LostWrite:    {"FAIL", 1, true},
+		Invalid:      {"INVALID", 3, false},
+		Inconclusive: {"INCONCLUSIVE", 4, false},
+	} {
+		text, err := json.Marshal(o)
+		if err != nil || string(text) != `"`+want.word+`"` || o.String() != want.word {
+			t.Errorf("%d is written %s, %v", o, text, err)
+		}
+		if o.ExitCode() != want.exit || o.Failed() != want.failed {
+			t.Errorf("%v: exit %d, failed %t", o, o.ExitCode(), o.Failed())
+		}
+	}
+	if _, err := json.Marshal(Outcome(0)); err == nil {
+		t.Error("an outcome that was never decided is written")
+	}
+	if Outcome(0).ExitCode() != 2 {
+		t.Error("an outcome that was never decided ends well")
+	}
+}

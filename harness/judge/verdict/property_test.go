@@ -1,0 +1,201 @@
+package verdict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+)
+
+// anySystem draws how often a system is slow, fails, times out and drops, and
+// how slow it is.
+func anySystem(rt *rapid.T) synthetic.System {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+	bad := rapid.SampledFrom([]float64{0, 0, 0.005, 0.03, 0.2}).Draw(rt, "not completed")
+	slow := rapid.SampledFrom([]float64{0, 0.02, 0.05, 0.3}).Draw(rt, "slow")
+	latencies, outcomes := make([]float64, 2000), make([]string, 2000)
+	for i := range latencies {
+		latencies[i], outcomes[i] = 5+rng.ExpFloat64()*40, metric.Completed
+		if rng.Float64() < slow {
+			latencies[i] += 200
+		}
+		if rng.Float64() < bad {
+			outcomes[i] = metric.Outcomes[1+rng.IntN(3)]
+		}
+	}
+	return func(n int64) (float64, string) { return latencies[n], outcomes[n] }
+}
+
+// anyCase draws a system and, now and then, something that makes its run
+// INVALID.
+func anyCase(rt *rapid.T) *synthetic.Case {
+	p := synthetic.Profile()
+	p.Load.Hold = 20 * time.Second
+	c := synthetic.New(p, rapid.IntRange(1, 3).Draw(rt, "workers"), anySystem(rt))
+	switch rapid.IntRange(0, 8).Draw(rt, "flaw") {
+	case 0:
+		edit(c, "worker/0", metric.WorkerCPU, times(3))
+	case 1:
+		claimTotal(c, metric.WorkerFrames, "", plus(1))
+	case 2:
+		claimTotal(c, metric.WorkerSamples, metric.Transactions, plus(-1))
+	case 3:
+		edit(c, "worker/0", metric.TransactionsScheduled, plus(1))
+	case 4:
+		c.Run.Facts.Stopped, c.Run.Facts.Ended = "interrupted", synthetic.T0.Add(30*time.Second)
+	}
+	return c
+}
+
+func TestVerdictIsAFunctionOfTheRecord(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := anyCase(rt)
+		r := c.Record()
+		first, second := Judge(r), Judge(r)
+		if diff := cmp.Diff(first, second); diff != "" {
+			rt.Fatalf("twice judged:\n%s", diff)
+		}
+		c.Frames = rapid.Permutation(c.Frames).Draw(rt, "order")
+		// Means and CPU are sums of floating-point numbers, whose last digit
+		// depends on their order; nothing else may.
+		if diff := cmp.Diff(first, Judge(c.Record()), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			rt.Fatalf("in another order:\n%s", diff)
+		}
+		resent := rapid.SliceOf(rapid.SampledFrom(c.Frames)).Draw(rt, "resent")
+		c.Frames = append(c.Frames, resent...)
+		if diff := cmp.Diff(first, Judge(c.Record()), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			rt.Fatalf("with frames sent twice:\n%s", diff)
+		}
+	})
+}
+
+func TestDroppedFramesNeverMakeAPass(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := anyCase(rt)
+		before := Judge(c.Record()).Outcome
+		lost := map[int]bool{}
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(c.Frames)-1), 1, 20).Draw(rt, "lost") {
+			lost[i] = true
+		}
+		var kept []metric.Frame
+		workers := false
+		for i, f := range c.Frames {
+			if lost[i] {
+				workers = workers || f.Source != "database"
+				continue
+			}
+			kept = append(kept, f)
+		}
+		c.Frames = kept
+		after := Judge(c.Record()).Outcome
+		if workers && after != Invalid {
+			rt.Errorf("frames of workers are lost, and the run is %v", after)
+		}
+		if !workers && after != before {
+			rt.Errorf("frames of the database are lost, and %v becomes %v", before, after)
+		}
+	})
+}
+
+// A tighter bound has no counter in the record; where the looser one failed by
+// counter or by interval, the tighter one must not pass.
+func TestTighteningNeverTurnsFailIntoPass(t *testing.T) {
+	metrics := []string{metric.TransactionDuration, "http_req_duration"}
+	rapid.Check(t, func(rt *rapid.T) {
+		r := synthetic.New(synthetic.Profile(), 2, anySystem(rt)).Record()
+		name := rapid.SampledFrom(metrics).Draw(rt, "metric")
+		p := rapid.SampledFrom([]float64{50, 90, 95, 99}).Draw(rt, "percentile")
+		bounds := rapid.SliceOfN(rapid.Float64Range(1, 500), 2, 6).Draw(rt, "bounds")
+		bounds = append(bounds, 250) // of which p(95) has a counter
+		slices.Sort(bounds)
+		r.Plan.Profile.SLOs = nil
+		for _, b := range bounds {
+			r.Plan.Profile.SLOs = append(r.Plan.Profile.SLOs, synthetic.Percentile(name, p, b))
+		}
+		slos := Judge(r).SLOs[:len(bounds)]
+		passed := false
+		for i, s := range slos {
+			if s.Outcome == Fail && passed {
+				rt.Errorf("%s fails, a tighter bound passes: %v", s.Expression, bounds[:i])
+			}
+			passed = passed || s.Outcome == Pass
+		}
+	})
+}
+
+// The interval that stands in for a counter holds what the counter would say.
+func TestIntervalsHoldTheCount(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		bound := rapid.Float64Range(1, 400).Draw(rt, "bound")
+		p := synthetic.Profile()
+		p.SLOs = nil
+		for _, name := range []string{metric.TransactionDuration, "http_req_duration"} {
+			p.SLOs = append(p.SLOs, synthetic.Percentile(name, 95, bound))
+		}
+		r := synthetic.New(p, 2, anySystem(rt)).Record()
+		exact := Judge(r).SLOs
+		for i := range r.Plan.Profile.SLOs {
+			r.Plan.Profile.SLOs[i].Expression += " " // known under no counter
+		}
+		for i, s := range Judge(r).SLOs[:2] {
+			lo, hi := s.AtLeast, s.AtMost
+			if s.Violations != nil {
+				lo, hi = s.Violations, s.Violations
+			}
+			n := *exact[i].Violations
+			if *s.Samples != *exact[i].Samples || n < *lo || n > *hi {
+				rt.Errorf("%s: %d violations are not in [%d, %d]", s.Metric, n, *lo, *hi)
+			}
+			if s.Outcome != Inconclusive && s.Outcome != exact[i].Outcome {
+				rt.Errorf("%s: %v by interval, %v by count", s.Metric, s.Outcome, exact[i].Outcome)
+			}
+		}
+	})
+}
+
+func TestSums(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := anyCase(rt)
+		v := Judge(c.Record())
+		if ruleOf(t, v, "accounted").Outcome == Pass {
+			o := v.Outcomes
+			if sum := *o.Completed + *o.Failed + *o.TimedOut + *o.Dropped; sum != *v.Rate.Scheduled {
+				rt.Errorf("%d outcomes of %d transactions", sum, *v.Rate.Scheduled)
+			}
+		}
+		worst := Pass
+		for _, s := range v.SLOs {
+			worst = Worse(worst, s.Outcome)
+			if s.Violations != nil && (*s.Violations < 0 || *s.Violations > *s.Samples) {
+				rt.Errorf("%s: %d violations of %d", s.Expression, *s.Violations, *s.Samples)
+			}
+			if s.Metric == metric.TransactionDuration && s.Outcome == Pass && s.Expression != "max<2000" {
+				// What passes by count must show no percentile over the bound,
+				// but for the histogram's resolution.
+				if *s.Observed > s.Limit*1.003 {
+					rt.Errorf("%s passes with %g observed", s.Expression, *s.Observed)
+				}
+			}
+		}
+		for _, r := range v.Rules {
+			worst = Worse(worst, r.Outcome)
+			if r.Outcome == 0 {
+				rt.Errorf("%s is not decided", r.ID)
+			}
+		}
+		if v.Outcome != worst {
+			rt.Errorf("%v, but its worst part is %v", v.Outcome, worst)
+		}
+		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 20 s within all %d SLOs (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
+			rt.Errorf("%v claims: %s", v.Outcome, v.Claim)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// minWindow is the shortest hold of a certificate in seconds (MLPerf
+// Inference: 600 s).
+const minWindow = 600
+
+// complete: the judged windows were run to their end.
+func complete(e *evidence) Rule {
+	ran := e.Facts.Ended.Sub(e.Facts.T0)
+	judged := time.Duration(0)
+	for _, w := range e.plan.Judged {
+		judged += max(0, min(w.End, ran)-w.Start)
+	}
+	r := Rule{
+		Observed: pointer(judged.Seconds()), Limit: pointer(float64(e.seconds)), Unit: "s",
+		Outcome: Pass,
+		Detail:  "the judged windows were run to their end",
+		Advice:  "Let the run reach the end of its hold window.",
+	}
+	why := e.Facts.Stopped
+	if why == "" && e.Facts.Interrupted {
+		why = "interrupted"
+	}
+	switch {
+	case e.Facts.T0.IsZero():
+		r.Observed, r.Outcome, r.Detail = nil, Invalid, "the load never started"
+	case e.seconds == 0:
+		r.Outcome, r.Detail = Invalid, "the plan judges no window"
+	case ran < e.judgedEnd():
+		r.Outcome = Invalid
+		r.Detail = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), e.seconds)
+	case e.stoppedEarly():
+		r.Detail = "the run was stopped after its judged windows"
+	}
+	if r.Outcome == Invalid {
+		r.Advice = "Run it again and let it reach the end of its hold window."
+		if why != "" {
+			r.Detail += ": " + why
+			r.Advice = "See to what stopped it, then run it again."
+		}
+	}
+	return r
+}
+
+// openLoop: every slot of the schedule came up, and its latency counts from
+// the schedule, which shows in one lag observation a slot.
+func openLoop(e *evidence) Rule {
+	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
+	r := Rule{
+		Observed: number64(e.scheduled.pointer()), Limit: pointer(float64(planned)), Unit: "slots",
+		Outcome: holds(e.scheduled.found && e.scheduled.n == planned && lags == planned),
+		Advice:  "Run it again with a worker that follows the plan's schedule; if it recurs, the generator is at fault.",
+	}
+	if !e.scheduled.found {
+		r.Detail = "no worker reported its schedule"
+		return r
+	}
+	r.Detail = fmt.Sprintf("%d of %d planned slots came up, %d with their lag measured", e.scheduled.n, planned, lags)
+	return r
+}
+
+// windowLength: a certificate holds for 600 s; what is shorter is a smoke.
+func windowLength(e *evidence) Rule {
+	r := Rule{
+		Observed: pointer(float64(e.seconds)), Limit: pointer(float64(minWindow)), Unit: "s",
+		Outcome: Pass,
+		Detail:  fmt.Sprintf("%d s judged", e.seconds),
+		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
+	}
+	switch {
+	case e.seconds >= minWindow:
+	case e.Plan.Scope == scopeSmoke:
+		r.Limit = nil
+		r.Detail += ", as a smoke: too short to certify"
+		r.Limitation = fmt.Sprintf("smoke scope: %d s judged, a certificate takes %d s", e.seconds, minWindow)
+	default:
+		r.Outcome = Invalid
+		r.Detail += ", too short for a certificate"
+	}
+	return r
+}
+
+const scopeSmoke = "smoke"
+
+// warmUp: what comes before the first judged window is excluded, and shown.
+func warmUp(e *evidence) Rule {
+	first := time.Duration(math.MaxInt64)
+	for _, w := range e.plan.Judged {
+		first = min(first, w.Start)
+	}
+	warm := time.Duration(0)
+	for _, s := range e.plan.Stages {
+		if s.Name == plan.Warmup {
+			warm = max(warm, s.End())
+		}
+	}
+	r := Rule{
+		Limit: pointer(warm.Seconds()), Unit: "s",
+		Outcome: Pass,
+		Advice:  "Give the load a warm-up, so that caches and pools are filled before the window starts.",
+	}
+	if len(e.plan.Judged) == 0 {
+		r.Outcome, r.Detail = Invalid, "the plan judges no window"
+		return r
+	}
+	r.Observed = pointer(first.Seconds())
+	r.Detail = fmt.Sprintf("the first %s s are excluded, %s s of them warm-up", number(first.Seconds()), number(warm.Seconds()))
+	if first < warm {
+		r.Outcome = Invalid
+		r.Detail = fmt.Sprintf("the judged window starts at %s s, within the warm-up of %s s", number(first.Seconds()), number(warm.Seconds()))
+	}
+	if first == 0 {
+		r.Limitation = "no warm-up: the judged window holds the cold start"
+	}
+	return r
+}
+
+// accounted: every scheduled transaction ended in exactly one way, second by
+// second over the whole run, and the SLOs of the transaction count them all.
+func accounted(e *evidence) Rule {
+	r := Rule{
+		Limit: pointer(0.0), Unit: "transactions",
+		Outcome: Invalid,
+		Advice:  "Run it again; if it recurs, the generator loses or repeats transactions and must be mended.",
+	}
+	scheduled := e.Timeline.BySecond(metric.TransactionsScheduled, nil)
+	ended := e.Timeline.BySecond(metric.Transactions, nil)
+	if len(scheduled) == 0 {
+		r.Detail = "no transaction was scheduled"
+		return r
+	}
+	total, off, seconds := 0.0, 0.0, 0
+	for _, second := range allSeconds(scheduled, ended) {
+		total += scheduled[second]
+		if diff := math.Abs(scheduled[second] - ended[second]); diff > 0 {
+			off += diff
+			seconds++
+		}
+	}
+	switch {
+	case off > 0:
+		r.Detail = fmt.Sprintf("%s transactions in %d seconds have no outcome or more than one", number(off), seconds)
+	case !e.stoppedEarly() && int64(total) != e.plan.Arrivals():
+		off = math.Abs(total - float64(e.plan.Arrivals()))
+		r.Detail = fmt.Sprintf("%s transactions were scheduled, the plan has %d", number(total), e.plan.Arrivals())
+	default:
+		off, r.Detail = uncounted(e)
+	}
+	r.Observed, r.Outcome = &off, holds(off == 0)
+	if off == 0 {
+		r.Detail = fmt.Sprintf("each of %s scheduled transactions has one outcome", number(total))
+	}
+	return r
+}
+
+func allSeconds(maps1, maps2 map[int64]float64) []int64 {
+	all := maps.Clone(maps1)
+	maps.Copy(all, maps2)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// uncounted compares the samples of the transaction's latency with the
+// schedule: one that failed or was dropped and has no sample would not count
+// as a violation.
+func uncounted(e *evidence) (off float64, detail string) {
+	if n := int64(e.hist(metric.TransactionDuration, nil).Count()); n != e.scheduled.n {
+		return math.Abs(float64(n - e.scheduled.n)),
+			fmt.Sprintf("%d transactions of the judged windows have a latency, %d were scheduled", n, e.scheduled.n)
+	}
+	for _, s := range e.Plan.Profile.SLOs {
+		if s.Metric != metric.TransactionDuration || len(s.Selector) > 0 || s.Aggregate == spec.Rate {
+			continue
+		}
+		if n, _ := counters(e, s); n.found && n.n != e.scheduled.n {
+			return math.Abs(float64(n.n - e.scheduled.n)),
+				fmt.Sprintf("%s counts %d transactions, %d were scheduled", s.ID(), n.n, e.scheduled.n)
+		}
+	}
+	return 0, ""
+}

@@ -1,0 +1,204 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// frames: what the workers sent is what the record holds.
+func frames(e *evidence) Rule {
+	expected, received, problems := checkStreams(e)
+	r := Rule{
+		Observed: pointer(float64(received)), Limit: number64(expected), Unit: "frames",
+		Outcome: holds(len(problems) == 0),
+		Detail:  fmt.Sprintf("all %d frames of %d workers were received and their totals agree", received, len(e.plan.Workers)),
+		Advice:  "Look into the workers' logs for what ended or cut them off, then run it again.",
+	}
+	if len(problems) > 0 {
+		r.Detail = some(problems, 3)
+	}
+	return r
+}
+
+// checkStreams goes through the streams of the plan's workers. expected is nil
+// where a worker did not say how many frames it sent.
+func checkStreams(e *evidence) (expected *int64, received int64, problems []string) {
+	planned := map[string]bool{}
+	sum, known := int64(0), true
+	killed := map[string]string{}
+	for _, w := range e.Facts.Workers {
+		if strings.HasPrefix(w.Exit, "signal:") {
+			killed[w.Source] = w.Exit
+		}
+	}
+	for _, w := range e.workers() {
+		planned[w] = true
+		s, found := e.streams[w]
+		received += int64(s.Frames)
+		if why := killed[w]; why != "" {
+			problems = append(problems, fmt.Sprintf("%s was killed (%s)", w, why))
+		}
+		sent, said := total(s, metric.WorkerFrames, "")
+		sum += int64(sent)
+		known = known && said
+		switch {
+		case !found:
+			problems = append(problems, w+" sent nothing")
+		case !s.Closed:
+			problems = append(problems, w+" did not close its stream")
+		case !said:
+			problems = append(problems, w+" closed without its totals")
+		case s.Missing > 0:
+			problems = append(problems, fmt.Sprintf("%d frames of %s are missing", s.Missing, w))
+		case uint64(sent) != s.Frames:
+			problems = append(problems, fmt.Sprintf("%s sent %s frames, %d were received", w, number(sent), s.Frames))
+		default:
+			problems = append(problems, checkTotals(e, s)...)
+		}
+	}
+	for _, s := range e.Timeline.Sources() {
+		if strings.HasPrefix(s.Name, workerPrefix) && !planned[s.Name] {
+			problems = append(problems, s.Name+" is not in the plan")
+		}
+	}
+	if len(planned) == 0 {
+		problems = append(problems, "the plan has no worker")
+	}
+	if known && len(planned) > 0 {
+		expected = &sum
+	}
+	return expected, received, problems
+}
+
+// checkTotals compares a closing frame's totals, one for each metric, with
+// what the timeline holds of it over the whole run.
+func checkTotals(e *evidence, s record.Source) (problems []string) {
+	for _, p := range s.Totals {
+		if p.Series.Name != metric.WorkerSamples {
+			continue
+		}
+		name := p.Series.Label("metric")
+		if held := held(e, s.Name, name); held != p.Value {
+			problems = append(problems, fmt.Sprintf("%s sent %s samples of %s, the record holds %s", s.Name, number(p.Value), name, number(held)))
+		}
+	}
+	return problems
+}
+
+// held counts the samples of a metric that came from one source: observations
+// of a histogram; else the sum of a counter that counts samples (transactions,
+// NAME.total); else that of the rate NAME, by its NAME.total.
+func held(e *evidence, source, name string) float64 {
+	if n := e.Timeline.HistOf(source, name, nil, record.All).Count(); n > 0 {
+		return float64(n)
+	}
+	if n, found := e.Timeline.SumOf(source, name, nil, record.All); found {
+		return n
+	}
+	n, _ := e.Timeline.SumOf(source, name+metric.RateTotal, nil, record.All)
+	return n
+}
+
+func total(s record.Source, name, metricName string) (float64, bool) {
+	for _, p := range s.Totals {
+		if p.Series.Name == name && p.Series.Label("metric") == metricName {
+			return p.Value, true
+		}
+	}
+	return 0, false
+}
+
+// samplesASecond is how often the database's sessions are sampled (DESIGN
+// section 6).
+const samplesASecond = 10
+
+// collector: enough samples of the database to say where time went. A
+// collector that falls behind does not spoil the verdict on the SLOs; it is a
+// limitation.
+func collector(e *evidence) Rule {
+	r := Rule{
+		Limit: e.limits.CollectorShare, Unit: "share",
+		Outcome: Pass,
+		Advice:  "Name the database with --db and check with assay doctor that its waits can be sampled.",
+	}
+	samples := e.tally(metric.DBSample, nil)
+	switch {
+	case e.Plan.Database == "":
+		r.Detail = "the run had no database to sample"
+		r.Limitation = "no database was named: there are no waits, and the bottleneck stays undetermined"
+		return r
+	case !samples.found || e.seconds == 0:
+		r.Detail = "no sample of the database was taken" + e.whyNot("database")
+		r.Limitation = r.Detail + ": the bottleneck stays undetermined"
+		return r
+	}
+	share := float64(samples.n) / float64(samplesASecond*e.seconds)
+	gap := e.longestGap()
+	r.Observed = &share
+	r.Detail = fmt.Sprintf("%s of the database's samples were taken, with no gap over %s", percent(share), gap)
+	if share < *e.limits.CollectorShare || gap > *e.limits.CollectorGap {
+		r.Advice = "Give the collector's connection and host room, and look for what held up the database."
+		r.Limitation = fmt.Sprintf("waits are incomplete: %s of the samples, a gap of %s", percent(share), gap)
+	}
+	return r
+}
+
+// longestGap is the longest time without a sample of the database: as the
+// sampler measured it, or as whole seconds without one show it where the
+// sampler was not there to measure.
+func (e *evidence) longestGap() time.Duration {
+	longest := 0.0
+	if ms, ok := e.hist(metric.DBSampleInterval, nil).Max(); ok {
+		longest = ms
+	}
+	for _, span := range e.spans {
+		empty := 0.0
+		for _, n := range e.Timeline.Counts(metric.DBSample, nil, span) {
+			if empty += 1000; n > 0 {
+				empty = 0
+			}
+			longest = max(longest, empty)
+		}
+	}
+	return time.Duration(math.Round(longest)) * time.Millisecond
+}
+
+// whyNot is what the run recorded about a collector that is not well.
+func (e *evidence) whyNot(source string) string {
+	for _, c := range e.Facts.Collectors {
+		if c.Source == source && c.Reason != "" {
+			return " (" + c.Reason + ")"
+		}
+	}
+	return ""
+}
+
+// data: no SLO without data. It must not pass, and it must not fail either.
+func data(e *evidence) Rule {
+	var without []string
+	for _, s := range e.slos {
+		if s.Outcome == Invalid {
+			without = append(without, s.Metric+" "+s.Expression)
+		}
+	}
+	r := Rule{
+		Observed: pointer(float64(len(without))), Limit: pointer(0.0), Unit: "SLOs",
+		Outcome: holds(len(without) == 0),
+		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
+		Advice:  "Check the metric's name and labels against what the scenario sends, or take the SLO out.",
+	}
+	if len(without) > 0 {
+		r.Detail = "no data for " + some(without, 3)
+		if e.Facts.Ledger.State == stateFailed {
+			r.Detail += "; the ledger failed: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")
+			r.Advice = "See to why the ledger could not be gathered, then run it again."
+		}
+	}
+	return r
+}

@@ -1,0 +1,64 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The rules of this file never make a run INVALID: they say what a reader of
+// the claim must know.
+
+// coLocation: what shares the generator's host competes with it.
+func coLocation(e *evidence) Rule {
+	shared := e.Environment.CoLocation
+	r := Rule{
+		Observed: pointer(float64(len(shared))), Unit: "neighbours",
+		Outcome: Pass,
+		Detail:  "the generator has its host for itself",
+		Advice:  "Run the generator on a host of its own.",
+	}
+	if len(shared) > 0 {
+		r.Detail = neighbours(shared) + " share a host"
+		r.Limitation = r.Detail
+	}
+	return r
+}
+
+// neighbours is "generator, service and database".
+func neighbours(shared []string) string {
+	all := append([]string{"generator"}, shared...)
+	if len(all) == 1 {
+		return all[0]
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+}
+
+// tool: a binary built from known sources can be built again.
+func tool(e *evidence) Rule {
+	t := e.Plan.Tool
+	r := Rule{
+		Outcome: Pass,
+		Detail:  fmt.Sprintf("built from revision %s", t.Revision),
+		Advice:  "Build from a clean checkout.",
+	}
+	if t.Dirty || t.Revision == "" {
+		r.Detail = "the binary was built from changed or unknown sources"
+		r.Limitation = r.Detail
+	}
+	return r
+}
+
+// attempts: one PASS of many tries says less than one of one.
+func attempts(e *evidence) Rule {
+	r := Rule{
+		Unit:    "runs",
+		Outcome: Pass,
+		Detail:  "the number of attempts is not known",
+		Advice:  "State all attempts beside this one.",
+	}
+	if n := e.Facts.Attempts; n > 0 {
+		r.Observed = pointer(float64(n))
+		r.Detail = fmt.Sprintf("attempt %d of this profile with this tool", n)
+	}
+	return r
+}

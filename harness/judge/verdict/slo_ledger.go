@@ -1,0 +1,71 @@
+package verdict
+
+import (
+	"assay/harness/spec"
+)
+
+// judgeLedgerSLO decides by the ledger of the whole run: an acknowledged
+// transaction must be kept whenever it was made.
+func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
+	if s.Metric == spec.PersistLagMetric {
+		return judgePersistLag(e, s)
+	}
+	out := newSLO(s, "count")
+	l := e.Ledger
+	if l == nil || l.Acknowledged == 0 {
+		return out // a script that acknowledges nothing has shown nothing
+	}
+	count, samples := l.Missing, l.Acknowledged
+	if s.Count == "duplicated" {
+		count, samples = l.Duplicated, l.Persisted
+	}
+	value := float64(count)
+	out.Observed, out.Samples, out.Violations = &value, &samples, &count
+	out.Outcome = ledgerOutcome(e, compare(value, s.Operator, s.Bound))
+	return out
+}
+
+// judgePersistLag counts a missing transaction as a violation, as a failed one
+// is of a latency SLO: its lag has no end.
+func judgePersistLag(e *evidence, s spec.SLO) SLO {
+	out := newSLO(s, "ms")
+	if e.Ledger == nil {
+		return out
+	}
+	n := int64(len(e.Ledger.Lags)) + e.Ledger.Missing
+	if n == 0 {
+		return out
+	}
+	q := 1.0
+	if s.Aggregate == spec.Percentile {
+		q = s.Quantile
+	}
+	if lag, ok := e.Ledger.Lag(q); ok {
+		out.Observed = &lag
+	}
+	broken := e.Ledger.Missing
+	for _, lag := range e.Ledger.Lags {
+		if s.Violates(lag) {
+			broken++
+		}
+	}
+	allowed := allowance(s, n)
+	out.Samples, out.Violations, out.Allowed = &n, &broken, &allowed
+	out.Outcome = ledgerOutcome(e, broken <= allowed)
+	return out
+}
+
+// ledgerOutcome keeps a ledger that was only half gathered from showing that
+// all is well; what it shows missing is missing still.
+func ledgerOutcome(e *evidence, holds bool) Outcome {
+	if holds && e.Facts.Ledger.State == stateFailed {
+		return Invalid
+	}
+	return when(holds)
+}
+
+// States of what a run gathers (record.Collect, record.LedgerFact).
+const (
+	stateOK     = "ok"
+	stateFailed = "failed"
+)

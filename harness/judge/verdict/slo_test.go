@@ -1,0 +1,171 @@
+package verdict
+
+import (
+	"testing"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+func TestAllowance(t *testing.T) {
+	for _, tt := range []struct {
+		p    float64
+		n    int64
+		want int64
+	}{
+		{95, 100, 5},
+		{95, 99, 4},
+		{90, 100, 10},
+		{99, 100, 1},
+		{99, 99, 0},
+		{99.9, 1000, 1},
+		{99.9, 999, 0},
+		{99.99, 10_000, 1},
+		{50, 3, 1},
+		{95, 0, 0},
+		{95, 1, 0},
+		{70, 10, 3},
+		{80, 5, 1},
+		{99.9, 9_000_000_000_000_000, 9_000_000_000_000},
+	} {
+		if got := allowance(synthetic.Percentile("m", tt.p, 1), tt.n); got != tt.want {
+			t.Errorf("p(%g) of %d samples allows %d violations, want %d", tt.p, tt.n, got, tt.want)
+		}
+	}
+	if got := allowance(spec.SLO{Aggregate: spec.Max}, 1000); got != 0 {
+		t.Errorf("a maximum allows %d violations", got)
+	}
+}
+
+// violate makes a system that breaks 250 ms, or fails, in the first k
+// transactions of the hold; the 150 before it are the phases that lead there.
+func violate(k int64, latency float64, outcome string) synthetic.System {
+	return func(n int64) (float64, string) {
+		if n > 110 && n <= 110+k {
+			return latency, outcome
+		}
+		return 50, metric.Completed
+	}
+}
+
+func TestCountsDecideAtTheExactLimit(t *testing.T) {
+	const latency, requests = "transaction_duration:p(95)<250", "http_req_duration{name:pay}:p(95)<250"
+	for _, tt := range []struct {
+		system     synthetic.System
+		slo        string
+		violations int64
+		want       Outcome
+	}{
+		{violate(30, 250, metric.Completed), latency, 30, Pass}, // 5 % of 600, the bound itself violates
+		{violate(31, 250, metric.Completed), latency, 31, Fail},
+		{violate(31, 249.99, metric.Completed), latency, 0, Pass},
+		{violate(31, 10, metric.Failed), latency, 31, Fail}, // a quick failure is no quick success
+		{violate(31, 10, metric.TimedOut), latency, 31, Fail},
+		{violate(31, 10, metric.Dropped), latency, 31, Fail},
+		{violate(31, 10, metric.Failed), requests, 0, Pass},
+		{violate(5, 10, metric.Failed), "http_req_failed:rate<0.01", 5, Pass},
+		{violate(6, 10, metric.Failed), "http_req_failed:rate<0.01", 6, Fail}, // exactly 1 % is not below 1 %
+		{violate(6, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 6, Pass},
+		{violate(7, 10, metric.Dropped), "throughput:completed/scheduled>=0.99", 7, Fail},
+		{violate(1, 2000, metric.Completed), "transaction_duration:max<2000", 1, Fail},
+		{violate(1, 1999.9, metric.Completed), "transaction_duration:max<2000", 0, Pass},
+	} {
+		v := Judge(synthetic.New(synthetic.Profile(), 1, tt.system).Record())
+		s := sloOf(t, v, tt.slo)
+		if s.Outcome != tt.want || *s.Violations != tt.violations {
+			t.Errorf("%s with %d violations is %v, want %d, %v", tt.slo, *s.Violations, s.Outcome, tt.violations, tt.want)
+		}
+		if s.Outcome == Fail && v.Outcome != Fail {
+			t.Errorf("%s fails, the run is %v", tt.slo, v.Outcome)
+		}
+	}
+}
+
+// Thresholds other than the run's have no counter: the histogram decides what
+// it can.
+func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
+	judge := func(system synthetic.System, slos ...spec.SLO) Verdict {
+		r := synthetic.New(synthetic.Profile(), 2, system).Record()
+		r.Plan.Profile.SLOs = slos
+		return Judge(r)
+	}
+	p95 := func(bound float64) spec.SLO { return synthetic.Percentile(metric.TransactionDuration, 95, bound) }
+	for name, tt := range map[string]struct {
+		system synthetic.System
+		slo    spec.SLO
+		lo, hi int64
+		want   Outcome
+	}{
+		"clear pass":              {violate(40, 300, metric.Completed), p95(400), 0, 0, Pass},
+		"clear fail":              {violate(40, 300, metric.Completed), p95(200), 40, 40, Fail},
+		"within a bucket":         {violate(40, 300, metric.Completed), p95(299.9), 1, 40, Inconclusive},
+		"few enough either way":   {violate(30, 300, metric.Completed), p95(299.9), 1, 30, Pass},
+		"above the maximum":       {violate(40, 300, metric.Completed), p95(300.1), 0, 0, Pass},
+		"failures are violations": {violate(31, 10, metric.Failed), p95(200), 31, 31, Fail},
+		"failures may be slow":    {violate(31, 300, metric.Failed), p95(200), 31, 62, Fail},
+		"the maximum is exact": {
+			violate(3, 300, metric.Completed),
+			spec.SLO{Metric: metric.TransactionDuration, Expression: "max<299.9", Aggregate: spec.Max, Operator: "<", Bound: 299.9},
+			1, 3, Fail,
+		},
+		"at the maximum, which is allowed": {
+			violate(3, 300, metric.Completed),
+			spec.SLO{Metric: metric.TransactionDuration, Expression: "max<=300", Aggregate: spec.Max, Operator: "<=", Bound: 300},
+			0, 0, Pass,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := judge(tt.system, tt.slo).SLOs[0]
+			lo, hi := s.AtLeast, s.AtMost
+			if s.Violations != nil {
+				lo, hi = s.Violations, s.Violations
+			}
+			if lo == nil || *lo != tt.lo || *hi != tt.hi || s.Outcome != tt.want {
+				t.Errorf("%v, violations in [%v, %v], want %v in [%d, %d]", s.Outcome, *lo, *hi, tt.want, tt.lo, tt.hi)
+			}
+		})
+	}
+	rates := judge(violate(60, 10, metric.Failed),
+		spec.SLO{Metric: "http_req_failed", Expression: "rate<=0.1", Aggregate: spec.Rate, Operator: "<=", Bound: 0.1},
+		spec.SLO{Metric: "http_req_failed", Expression: "rate>0.1", Aggregate: spec.Rate, Operator: ">", Bound: 0.1})
+	for i, want := range []struct {
+		violations int64
+		outcome    Outcome
+	}{{60, Pass}, {540, Fail}} {
+		s := rates.SLOs[i]
+		if *s.Violations != want.violations || s.Outcome != want.outcome || *s.Observed != 0.1 {
+			t.Errorf("%s: %d violations, %v, %g observed", s.Expression, *s.Violations, s.Outcome, *s.Observed)
+		}
+	}
+}
+
+func TestLedgerSLOs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(c *synthetic.Case)
+		slo    string
+		want   Outcome
+	}{
+		"duplicated": {func(c *synthetic.Case) { c.Run.Ledger.Duplicated = 1 }, "ledger:duplicated==0", Fail},
+		"missing":    {func(c *synthetic.Case) { c.Run.Ledger.Missing = 1 }, "ledger:missing==0", Fail},
+		"persisted late": {func(c *synthetic.Case) {
+			c.Run.Ledger.Lags[len(c.Run.Ledger.Lags)-1] = 5000
+		}, "persist_lag:max<5000", Fail},
+		"never persisted": {func(c *synthetic.Case) { c.Run.Ledger.Missing = 1 }, "persist_lag:max<5000", Fail},
+		"persisted at last": {func(c *synthetic.Case) {
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(spec.PersistLagMetric, 99.9, 99))
+		}, "persist_lag:p(99.9)<99", Fail},
+		"persisted nearly always": {func(c *synthetic.Case) {
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(spec.PersistLagMetric, 99, 99))
+		}, "persist_lag:p(99)<99", Pass},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := healthy()
+			tt.change(c)
+			s := sloOf(t, Judge(c.Record()), tt.slo)
+			if s.Outcome != tt.want {
+				t.Errorf("%s is %v with %d of %d", tt.slo, s.Outcome, *s.Violations, *s.Samples)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package verdict
+
+import (
+	"time"
+
+	"assay/harness/observe/record"
+)
+
+// Verdict is what a record says. A nil pointer is "no data", which is never 0.
+type Verdict struct {
+	Outcome     Outcome
+	Claim       string // one sentence: what was shown, or why nothing was
+	SLOs        []SLO  // in the profile's order, then the implicit ones
+	Rules       []Rule // in the order of the table
+	Rate        Rate
+	Window      Window
+	Outcomes    Outcomes
+	Latency     []Latency // the transaction first, then endpoints by name
+	Generator   Generator
+	Ledger      *Ledger // nil: nothing was compared
+	Limitations []string
+}
+
+// SLO is one condition on the system under test and how it came out.
+type SLO struct {
+	Metric     string // with its selector, as thresholds.json writes it
+	Expression string
+	Unit       string // of Observed and Limit: "ms", "share" or "count"
+	Limit      float64
+	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %: the counts decide, not this
+	Lower      *float64 // interval of Observed; nil in this form
+	Upper      *float64
+	Samples    *int64
+	Violations *int64 // exact; nil where only the interval below is known
+	AtLeast    *int64 // violations that are certain, where no exact counter exists
+	AtMost     *int64 // violations that are possible
+	Allowed    *int64 // most violations that still pass, for percentiles and maxima
+	Outcome    Outcome
+}
+
+// Rate is what was asked and what was done in the judged windows.
+type Rate struct {
+	Unit      string   // "tps" or "rps"
+	Target    float64  // the highest judged rate of the plan, a second
+	Achieved  *float64 // completed a second
+	Scheduled *int64
+	Completed *int64
+	Dropped   *int64
+}
+
+// Window is the judged time: the hold windows together.
+type Window struct {
+	Start   time.Time // of the first
+	End     time.Time // of the last
+	Seconds int64     // of all
+	Count   int
+}
+
+// Outcomes counts how transactions scheduled in the judged windows ended.
+type Outcomes struct{ Completed, Failed, TimedOut, Dropped *int64 }
+
+// Latency describes a distribution in milliseconds.
+type Latency struct {
+	Name                                string // TransactionName, or the endpoint's name
+	Count                               int64
+	P50, P90, P95, P99, P999, Max, Mean *float64
+}
+
+// TransactionName is the name of the transaction's latency; endpoints come
+// after it.
+const TransactionName = "transaction"
+
+// Generator tells whether the load was made as planned.
+type Generator struct {
+	Workers        int
+	CPUShare       *float64 // of the busiest worker [0,1]
+	WakeupLagP99Ms *float64
+	FramesExpected *int64 // nil: a worker did not say
+	FramesReceived int64
+}
+
+// Ledger is acknowledged against persisted.
+type Ledger struct {
+	Acknowledged, Persisted, Missing, Duplicated, Unacknowledged int64
+	PersistLagP99Ms, PersistLagMaxMs                             *float64
+}
+
+// Judge reads the verdict off a record.
+func Judge(r record.Run) Verdict {
+	e := gather(r)
+	e.slos = judgeSLOs(e)
+	v := Verdict{
+		SLOs:      e.slos,
+		Rules:     applyRules(e),
+		Rate:      e.rate(),
+		Window:    e.window(),
+		Outcomes:  e.outcomes(),
+		Latency:   e.latency(),
+		Generator: e.generator(),
+		Ledger:    e.ledger(),
+	}
+	v.Outcome = Pass
+	for _, s := range v.SLOs {
+		v.Outcome = Worse(v.Outcome, s.Outcome)
+	}
+	for _, rule := range v.Rules {
+		v.Outcome = Worse(v.Outcome, rule.Outcome)
+	}
+	if r.Ledger != nil && r.Ledger.Missing > 0 {
+		v.Outcome = Worse(v.Outcome, LostWrite)
+	}
+	v.Limitations = limitations(e, v.Rules)
+	v.Claim = claim(e, v)
+	return v
+}
