@@ -1,0 +1,144 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Wait is what sessions of the database were doing in the judged windows. A
+// nil pointer is "no data".
+type Wait struct {
+	Event   string
+	Class   string  // commit, binlog, row lock, ... (WAITS section 4)
+	AAS     float64 // average active sessions: sessions seen / samples taken
+	Share   float64 // of all active sessions (0,1]
+	Samples int64   // sessions seen
+	// MsPerTransaction is the mean time that a transaction spent so, by
+	// Little's law D = AAS / TPS (WAITS section 6). Sampled AAS run low: the
+	// proportions are better than the sums.
+	MsPerTransaction *float64
+	// BaselineMsPerTransaction is the same at the baseline load; 0 where the
+	// baseline was sampled and saw nothing of it.
+	BaselineMsPerTransaction *float64
+	Inferred                 bool // told from the session's state, not from a wait event (WAITS section 2)
+}
+
+// kind is what waits are told apart by; statement digests are added up.
+type kind struct {
+	event, class string
+	inferred     bool
+}
+
+// Waits lists what the database's sessions did in the judged windows, the
+// largest first. It is nil where no sample was taken, and empty where samples
+// saw no session active.
+func Waits(r record.Run) []Wait {
+	if r.Timeline == nil {
+		return nil
+	}
+	hold := spend(r, judged(r))
+	if hold.samples == 0 {
+		return nil
+	}
+	base := spend(r, baseline(r))
+	total := 0.0
+	for _, n := range hold.seen {
+		total += n
+	}
+	all := make([]Wait, 0, len(hold.seen))
+	for k, n := range hold.seen {
+		if n == 0 {
+			continue
+		}
+		all = append(all, Wait{
+			Event: k.event, Class: k.class, Inferred: k.inferred,
+			AAS: n / hold.samples, Share: n / total, Samples: int64(math.Round(n)),
+			MsPerTransaction:         hold.msPerTransaction(n),
+			BaselineMsPerTransaction: base.msPerTransaction(base.seen[k]),
+		})
+	}
+	slices.SortFunc(all, func(a, b Wait) int {
+		return cmp.Or(
+			cmp.Compare(b.AAS, a.AAS), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Event, b.Event),
+			cmp.Compare(inferredFirst(a), inferredFirst(b)),
+		)
+	})
+	return all
+}
+
+func inferredFirst(w Wait) int {
+	if w.Inferred {
+		return 0
+	}
+	return 1
+}
+
+// spending is what was sampled within some spans.
+type spending struct {
+	samples float64
+	seen    map[kind]float64
+	tps     float64 // transactions a second that reached the system
+}
+
+// msPerTransaction is D = AAS / TPS for sessions seen n times; nil where the
+// database was not sampled or no transaction ran.
+func (s spending) msPerTransaction(n float64) *float64 {
+	if s.samples == 0 || s.tps == 0 {
+		return nil
+	}
+	d := n / s.samples / s.tps * 1000
+	return &d
+}
+
+// spend sums up the spans. Every transaction that was started counts in TPS,
+// whatever its outcome: Little's law is about all that pass through the
+// database. One that was dropped never came there.
+func spend(r record.Run, spans []record.Span) spending {
+	s := spending{seen: map[kind]float64{}}
+	started, seconds := 0.0, int64(0)
+	for _, span := range spans {
+		n, _ := r.Timeline.Sum(metric.DBSample, nil, span)
+		s.samples += n
+		seconds += span.Seconds()
+		for _, outcome := range []string{metric.Completed, metric.Failed, metric.TimedOut} {
+			n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: outcome}}, span)
+			started += n
+		}
+	}
+	if seconds > 0 {
+		s.tps = started / float64(seconds)
+	}
+	done := map[[3]string]bool{}
+	for _, series := range r.Timeline.Series(metric.DBSession) {
+		event, class, inferred := series.Label("event"), series.Label("class"), series.Label("inferred")
+		if done[[3]string{event, class, inferred}] {
+			continue
+		}
+		done[[3]string{event, class, inferred}] = true
+		// An empty value selects the series that do not have the label.
+		selector := []metric.Label{{Key: "event", Value: event}, {Key: "class", Value: class}, {Key: "inferred", Value: inferred}}
+		for _, span := range spans {
+			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
+			s.seen[kind{event, class, inferred == "true"}] += n
+		}
+	}
+	return s
+}
+
+func judged(r record.Run) (spans []record.Span) {
+	for _, w := range r.Plan.Load.Judged {
+		spans = append(spans, record.SpanOf(r.Facts.T0, w))
+	}
+	return spans
+}
+
+func baseline(r record.Run) []record.Span {
+	if w := r.Plan.Load.Baseline; w != nil {
+		return []record.Span{record.SpanOf(r.Facts.T0, *w)}
+	}
+	return nil
+}
