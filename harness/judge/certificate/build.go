@@ -1,0 +1,129 @@
+package certificate
+
+import (
+	"strings"
+	"time"
+
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
+)
+
+// limitation is the verdict of a rule that lets a run be judged and limits
+// what may be claimed.
+const limitation = "LIMITATION"
+
+// Build puts a certificate together. It is not signed.
+func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
+	c := Certificate{
+		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
+		Verdict: v.Outcome.String(), Claim: v.Claim,
+		Rate: Rate{
+			Unit: v.Rate.Unit, Target: v.Rate.Target, Achieved: round(v.Rate.Achieved),
+			Scheduled: v.Rate.Scheduled, Completed: v.Rate.Completed, Dropped: v.Rate.Dropped,
+		},
+		Window:   Window(v.Window),
+		SLOs:     buildSLOs(v.SLOs),
+		Rules:    buildRules(v.Rules),
+		Latency:  buildLatency(v.Latency),
+		Outcomes: Outcomes(v.Outcomes),
+		Waits:    buildWaits(waits),
+		Ledger:   buildLedger(v.Ledger),
+		Generator: Generator{
+			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
+			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
+			FramesExpected: v.Generator.FramesExpected, FramesReceived: v.Generator.FramesReceived,
+		},
+		Scope: r.Plan.Scope,
+		Environment: Environment{
+			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
+			Database: r.Environment.Database, Service: r.Environment.Service,
+			Tool: r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
+		},
+		Limitations: list(v.Limitations),
+		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
+		Issued:      r.Facts.Issued.UTC().Truncate(time.Second),
+		Expires:     r.Facts.Issued.UTC().Truncate(time.Second).Add(Validity),
+	}
+	if n := r.Facts.Attempts; n > 0 {
+		c.Attempts = &n
+	}
+	return c
+}
+
+// list is an empty list where there is none, since null means "no data".
+func list[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+func buildSLOs(slos []verdict.SLO) []SLO {
+	all := make([]SLO, 0, len(slos))
+	for _, s := range slos {
+		all = append(all, SLO{
+			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
+			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper),
+			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed,
+			Verdict: s.Outcome.String(),
+		})
+	}
+	return all
+}
+
+func buildRules(rules []verdict.Rule) []Rule {
+	all := make([]Rule, 0, len(rules))
+	for _, r := range rules {
+		c := Rule{
+			ID: r.ID, Limit: round(r.Limit), Observed: round(r.Observed), Unit: r.Unit,
+			Verdict: r.Outcome.String(), Detail: r.Detail, Advice: r.Advice,
+		}
+		if c.Limit != nil {
+			c.Observed = roundBeside(r.Observed, *c.Limit)
+		}
+		if r.Outcome == verdict.Pass && r.Limitation != "" {
+			c.Verdict = limitation
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func buildLatency(all []verdict.Latency) map[string]Latency {
+	out := make(map[string]Latency, len(all))
+	for _, l := range all {
+		out[l.Name] = Latency{
+			Unit: "ms", Count: l.Count,
+			P50: round(l.P50), P90: round(l.P90), P95: round(l.P95), P99: round(l.P99), P999: round(l.P999),
+			Max: round(l.Max), Mean: round(l.Mean),
+		}
+	}
+	return out
+}
+
+func buildWaits(waits []diagnose.Wait) []Wait {
+	if waits == nil {
+		return nil
+	}
+	all := make([]Wait, 0, len(waits))
+	for _, w := range waits {
+		all = append(all, Wait{
+			Event: w.Event, Class: w.Class, Inferred: w.Inferred,
+			AAS: digits(w.AAS), Share: digits(w.Share), Samples: w.Samples,
+			MsPerTransaction: round(w.MsPerTransaction), BaselineMsPerTransaction: round(w.BaselineMsPerTransaction),
+		})
+	}
+	return all
+}
+
+func buildLedger(l *verdict.Ledger) *Ledger {
+	if l == nil {
+		return nil
+	}
+	return &Ledger{
+		Acknowledged: l.Acknowledged, Persisted: l.Persisted,
+		Missing: l.Missing, Duplicated: l.Duplicated, Unacknowledged: l.Unacknowledged,
+		PersistLagMs: PersistLag{P99: round(l.PersistLagP99Ms), Max: round(l.PersistLagMaxMs)},
+	}
+}

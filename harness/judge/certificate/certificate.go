@@ -1,0 +1,184 @@
+package certificate
+
+import (
+	"time"
+
+	"assay/harness/observe/record"
+)
+
+// SchemaName stands in every certificate.
+const SchemaName = "assay/certificate/v1"
+
+// Validity is how long a certificate may be relied upon (RULEBOOK section 4).
+const Validity = 90 * 24 * time.Hour
+
+// Certificate is certificate.json. Fields are added, never renamed; null is
+// "no data", which is never 0.
+type Certificate struct {
+	Schema      string             `json:"schema"`
+	Run         string             `json:"run"`
+	Profile     string             `json:"profile"`
+	Verdict     string             `json:"verdict"` // PASS, FAIL, INVALID or INCONCLUSIVE
+	Claim       string             `json:"claim"`
+	Rate        Rate               `json:"rate"`
+	Window      Window             `json:"window"`
+	SLOs        []SLO              `json:"slos"`
+	Rules       []Rule             `json:"rules"`
+	Latency     map[string]Latency `json:"latency"` // "transaction", and endpoints by name
+	Outcomes    Outcomes           `json:"outcomes"`
+	Waits       []Wait             `json:"waits"` // null: the database was not sampled
+	Split       []Split            `json:"split"`
+	Bottleneck  *Bottleneck        `json:"bottleneck"`
+	Ledger      *Ledger            `json:"ledger"`
+	Generator   Generator          `json:"generator"`
+	Scope       string             `json:"scope"`
+	Signed      bool               `json:"signed"`
+	Environment Environment        `json:"environment"`
+	Limitations []string           `json:"limitations"`
+	Evidence    Evidence           `json:"evidence"`
+	Attempts    *int               `json:"attempts"`
+	Issued      time.Time          `json:"issued"`
+	Expires     time.Time          `json:"expires"`
+}
+
+// Rate is what was asked and done in the judged windows, a second.
+type Rate struct {
+	Unit      string   `json:"unit"`
+	Target    float64  `json:"target"`
+	Achieved  *float64 `json:"achieved"`
+	Scheduled *int64   `json:"scheduled"`
+	Completed *int64   `json:"completed"`
+	Dropped   *int64   `json:"dropped"`
+}
+
+// Window is the judged time.
+type Window struct {
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	Seconds int64     `json:"seconds"`
+	Count   int       `json:"count"` // of hold windows from start to end
+}
+
+// SLO is one condition and how it came out.
+type SLO struct {
+	Metric     string   `json:"metric"`
+	Expression string   `json:"expression"`
+	Unit       string   `json:"unit"` // of limit, observed, lower and upper
+	Limit      float64  `json:"limit"`
+	Observed   *float64 `json:"observed"`
+	Lower      *float64 `json:"lower"`
+	Upper      *float64 `json:"upper"`
+	Samples    *int64   `json:"samples"`
+	Violations *int64   `json:"violations"`
+	AtLeast    *int64   `json:"violations_at_least,omitempty"` // bounds where violations have no exact count
+	AtMost     *int64   `json:"violations_at_most,omitempty"`
+	Allowed    *int64   `json:"violations_allowed"` // null: the share decides
+	Verdict    string   `json:"verdict"`
+}
+
+// Rule is one validity rule. Its verdict is PASS, LIMITATION (the claim holds
+// with what limitations say), INVALID, FAIL or INCONCLUSIVE.
+type Rule struct {
+	ID       string   `json:"id"`
+	Observed *float64 `json:"observed"`
+	Limit    *float64 `json:"limit"`
+	Unit     string   `json:"unit"`
+	Verdict  string   `json:"verdict"`
+	Detail   string   `json:"detail"`
+	Advice   string   `json:"advice"`
+}
+
+// Latency describes a distribution.
+type Latency struct {
+	Unit  string   `json:"unit"`
+	Count int64    `json:"count"`
+	P50   *float64 `json:"p50"`
+	P90   *float64 `json:"p90"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	P999  *float64 `json:"p999"`
+	Max   *float64 `json:"max"`
+	Mean  *float64 `json:"mean"`
+}
+
+// Outcomes are those of the transactions scheduled in the judged windows.
+type Outcomes struct {
+	Completed *int64 `json:"completed"`
+	Failed    *int64 `json:"failed"`
+	TimedOut  *int64 `json:"timed_out"`
+	Dropped   *int64 `json:"dropped"`
+}
+
+// Wait is what sessions of the database were doing.
+type Wait struct {
+	Event                    string   `json:"event"`
+	Class                    string   `json:"class"`
+	AAS                      float64  `json:"aas"`
+	Share                    float64  `json:"share"`
+	Samples                  int64    `json:"samples"`
+	MsPerTransaction         *float64 `json:"ms_per_transaction"`
+	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction"`
+	Inferred                 bool     `json:"inferred"`
+}
+
+// Split is a component's share in a transaction's time; not measured yet.
+type Split struct {
+	Component                string   `json:"component"`
+	MsPerTransaction         *float64 `json:"ms_per_transaction"`
+	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction"`
+	Lower                    *float64 `json:"lower"`
+	Upper                    *float64 `json:"upper"`
+}
+
+// Bottleneck is the component that grew; not named yet.
+type Bottleneck struct {
+	Component  string   `json:"component"`
+	Class      string   `json:"class"`
+	Event      string   `json:"event"`
+	Confidence string   `json:"confidence"`
+	Sentence   string   `json:"sentence"`
+	Confirm    []string `json:"confirm"`
+}
+
+// Ledger is acknowledged against persisted, over the whole run.
+type Ledger struct {
+	Acknowledged   int64      `json:"acknowledged"`
+	Persisted      int64      `json:"persisted"`
+	Missing        int64      `json:"missing"`
+	Duplicated     int64      `json:"duplicated"`
+	Unacknowledged int64      `json:"unacknowledged"`
+	PersistLagMs   PersistLag `json:"persist_lag_ms"`
+}
+
+// PersistLag is the time from acknowledgement to persistence.
+type PersistLag struct {
+	P99 *float64 `json:"p99"`
+	Max *float64 `json:"max"`
+}
+
+// Generator tells whether the load was made as planned.
+type Generator struct {
+	Workers        int      `json:"workers"`
+	CPUShare       *float64 `json:"cpu_share"` // of the busiest worker
+	WakeupLagP99Ms *float64 `json:"wakeup_lag_p99_ms"`
+	FramesExpected *int64   `json:"frames_expected"`
+	FramesReceived int64    `json:"frames_received"`
+}
+
+// Environment is where and with what the run took place.
+type Environment struct {
+	Host       record.Host       `json:"host"`
+	CoLocation []string          `json:"co_location"`
+	Target     string            `json:"target"`
+	Database   *record.Database  `json:"database"`
+	Service    map[string]string `json:"service,omitempty"`
+	Tool       record.Tool       `json:"tool"`
+	Thresholds record.Digest     `json:"thresholds"`
+	Scripts    []record.Digest   `json:"scripts"`
+	Seed       uint64            `json:"seed,string"` // text: it may be over 2^53
+}
+
+// Evidence ties the certificate to the record.
+type Evidence struct {
+	ManifestSHA256 string `json:"manifest_sha256"`
+}
