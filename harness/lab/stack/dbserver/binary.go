@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay/harness/lab/stack/statefile"
 )
 
 // Flavour is the family of a server: options and rights differ between them.
@@ -93,6 +95,33 @@ func Choose() (Binary, error) {
 		return found[0], nil
 	}
 	return Binary{}, ErrNoBinary
+}
+
+// ChooseFor returns the server to use on dir when none was named: as Choose, but
+// where there is data already, the one that made it, else one of its flavour.
+func ChooseFor(dir string) (Binary, error) {
+	l, err := at(dir)
+	if err != nil {
+		return Binary{}, err
+	}
+	var a account
+	err = statefile.Read(l.account(), &a)
+	if errors.Is(err, os.ErrNotExist) || os.Getenv(BinaryEnv) != "" {
+		return Choose()
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("choose server: %w", err)
+	}
+	if b, err := Probe(a.Binary.Path); err == nil && b.Flavour == a.Binary.Flavour {
+		return b, nil
+	}
+	for _, b := range Find() {
+		if b.Flavour == a.Binary.Flavour {
+			return b, nil
+		}
+	}
+	return Binary{}, fmt.Errorf("choose server: data folder %s was made by %s, and no %s is installed any more: name one in %s, or remove the folder",
+		l.data(), a.Binary, a.Binary.Flavour, BinaryEnv)
 }
 
 // versionLine matches what `--version` prints, such as

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack/process"
+	"assay/harness/lab/stack/statefile"
 )
 
 // initTimeout bounds the making of a data folder: 2 s for MySQL and 0.4 s for
@@ -31,15 +32,15 @@ func (l layout) open(ctx context.Context, b Binary, args []string) (account, err
 		return l.initialise(ctx, b, args)
 	}
 	var a account
-	err = readJSON(l.account(), &a)
+	err = statefile.Read(l.account(), &a)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return account{}, fmt.Errorf("data folder %s was not made by assay: choose another folder", l.data())
 	case err != nil:
 		return account{}, fmt.Errorf("open data folder: %w", err)
-	case a.Flavour != b.Flavour:
-		return account{}, fmt.Errorf("data folder %s was made by %s %s and cannot be opened by %s: use that server, or remove the folder",
-			l.data(), a.Flavour, a.Version, b)
+	case a.Binary.Flavour != b.Flavour:
+		return account{}, fmt.Errorf("data folder %s was made by %s and cannot be opened by %s: use that server, or remove the folder",
+			l.data(), a.Binary, b)
 	}
 	return a, nil
 }
@@ -56,7 +57,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(womb)) }()
 
-	a = account{Flavour: b.Flavour, Version: b.Version, Password: rand.Text()}
+	a = account{Binary: b, Password: rand.Text()}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return !slices.Contains(creation, optionName(arg))
 	})
@@ -74,7 +75,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 		return account{}, err
 	}
 	// The account first: alone it does no harm, a data folder without it is lost.
-	if err := writeJSON(l.account(), a); err != nil {
+	if err := statefile.Write(l.account(), a); err != nil {
 		return account{}, err
 	}
 	if err := os.Rename(data, l.data()); err != nil {

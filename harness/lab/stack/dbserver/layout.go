@@ -1,7 +1,6 @@
 package dbserver
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,9 +72,8 @@ func (l layout) clear() error {
 
 // account is what a data folder was made with: by whom, and the key to it.
 type account struct {
-	Flavour  Flavour `json:"flavour"`
-	Version  string  `json:"version"`
-	Password string  `json:"password"`
+	Binary   Binary `json:"binary"`
+	Password string `json:"password"`
 }
 
 // running is the server that was last started on a folder.
@@ -83,39 +81,6 @@ type running struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Binary  Binary           `json:"binary"`
-}
-
-func readJSON(path string, into any) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
-}
-
-// writeJSON replaces the file at once, readable by its owner only.
-func writeJSON(path string, from any) error {
-	b, err := json.MarshalIndent(from, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }
 
 // ErrRunning says that a server already runs on the folder; Attach reaches it.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack/process"
+	"assay/harness/lab/stack/statefile"
 )
 
 // Server is a running database server.
@@ -37,7 +38,7 @@ func Attach(dir string) (*Server, error) {
 		a account
 		r running
 	)
-	if err := errors.Join(readJSON(l.account(), &a), readJSON(l.running(), &r)); err != nil {
+	if err := errors.Join(statefile.Read(l.account(), &a), statefile.Read(l.running(), &r)); err != nil {
 		return nil, fmt.Errorf("attach to server: %w", err)
 	}
 	if !r.Process.Alive() {
@@ -70,6 +71,9 @@ func (s *Server) Binary() Binary { return s.binary }
 
 // LogFile is where the server writes its errors.
 func (s *Server) LogFile() string { return s.layout.log() }
+
+// LogFile is where a server on dir writes its errors.
+func LogFile(dir string) string { return layout{dir}.log() }
 
 // Alive reports whether the process still runs.
 func (s *Server) Alive() bool { return s.id.Alive() }

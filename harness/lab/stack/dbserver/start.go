@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack/process"
+	"assay/harness/lab/stack/statefile"
 )
 
 const (
@@ -139,7 +140,7 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 		}
 	}()
 	// At once: if we are killed now, a detached server must still be found.
-	if err := writeJSON(s.layout.running(), running{s.id, s.port, s.binary}); err != nil {
+	if err := statefile.Write(s.layout.running(), running{s.id, s.port, s.binary}); err != nil {
 		return err
 	}
 	return s.await(ctx, from)

@@ -1,0 +1,87 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+// Down stops what Up started on the folder: the service drains, then the
+// database shuts down, each for half a minute at most before it is killed. Data,
+// users and logs stay. Where nothing runs it does nothing. ctx bounds only the
+// wait for another stack command.
+func Down(ctx context.Context, dir string) error {
+	return lower(ctx, dir, func(folder) error { return nil })
+}
+
+// Purge is Down, and then removes data, users and logs.
+func Purge(ctx context.Context, dir string) error {
+	return lower(ctx, dir, func(f folder) error {
+		var err error
+		// Not the lock: whoever waits for it would hold one that nobody sees.
+		for _, path := range []string{f.state(), f.database(), f.logs()} {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+		return err
+	})
+}
+
+func lower(ctx context.Context, dir string, then func(folder) error) error {
+	f, err := at(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := f.hold(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := f.load()
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		// A service that had to be killed is told, and is gone all the same.
+		err = s.Target.Process.Stop(targetPatience)
+		if !s.Target.Process.Alive() {
+			s.Target = Target{}
+		}
+	}
+	err = errors.Join(err, stopDatabase(f, s))
+	if s != nil {
+		err = errors.Join(err, f.save(s))
+		if s.Target.Port != 0 || s.Database.Port != 0 {
+			return err
+		}
+	}
+	return errors.Join(err, then(f))
+}
+
+func stopDatabase(f folder, s *State) error {
+	// Also one that our state does not know: an Up that was killed may have
+	// left it.
+	server, err := dbserver.Attach(f.database())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err != nil:
+		return fmt.Errorf("stop database: %w", err)
+	default:
+		err = server.Stop()
+		if server.Alive() {
+			return err
+		}
+	}
+	if s != nil {
+		s.Database = Database{}
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package stack_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack"
+)
+
+// TestTargetFails: the error says why without a secret, and the database does
+// not stay behind alone.
+func TestTargetFails(t *testing.T) {
+	t.Parallel()
+	o := options(t, "mariadb")
+	o.TargetArgs = []string{"--die"}
+	_, _, err := stack.Up(t.Context(), o, nil)
+	if err == nil || !strings.Contains(err.Error(), "start reference service: it ended at once: cannot use assay_service:***@tcp") {
+		t.Errorf("error %v", err)
+	}
+	noProcess(t, o.Dir)
+	conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+}
+
+func TestPortsTaken(t *testing.T) {
+	t.Parallel()
+	_, taken := listen(t)
+	for name, set := range map[string]func(*stack.Options){
+		"database": func(o *stack.Options) { o.DBPort = taken },
+		"target":   func(o *stack.Options) { o.TargetPort = taken },
+	} {
+		o := options(t, "mariadb")
+		set(&o)
+		begin := time.Now()
+		_, _, err := stack.Up(t.Context(), o, nil)
+		if err == nil || !strings.Contains(err.Error(), strconv.Itoa(taken)) || !strings.Contains(err.Error(), "choose another port") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(o.Dir, "db", "data")); err == nil {
+			t.Errorf("%s: %s were spent on a database first", name, time.Since(begin))
+		}
+		noProcess(t, o.Dir)
+	}
+}
+
+// interrupted starts `up` of a target that never gets well in another process,
+// and ends that process in the middle.
+func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
+	t.Helper()
+	dir = t.TempDir()
+	cleanUp(t, dir)
+	cmd := exec.Command(os.Args[0], "--sick")
+	cmd.Env = append(os.Environ(), upEnv+"="+dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a target that is waited for", func() bool {
+		_, ps, err := stack.Status(dir)
+		return err == nil && ps[0].Condition == stack.IsUp && ps[1].Condition == stack.IsSilent
+	})
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) {
+		t.Errorf("up ended with %v", err)
+	}
+	return dir, stderr.String()
+}
+
+// TestInterrupted: Ctrl-C in the middle of up stops what it had started.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	dir, said := interrupted(t, os.Interrupt)
+	noProcess(t, dir)
+	conditions(t, dir, stack.IsDown, stack.IsDown)
+	if !strings.Contains(said, "interrupt") && !strings.Contains(said, "canceled") {
+		t.Errorf("it said %q", said)
+	}
+}
+
+// TestUpKilled: after kill -9 in the middle, down still finds everything.
+func TestUpKilled(t *testing.T) {
+	t.Parallel()
+	dir, _ := interrupted(t, syscall.SIGKILL)
+	if len(running(t, dir)) != 2 {
+		t.Errorf("running: %q", running(t, dir))
+	}
+	// Even if the state is lost: a database is found by its own record.
+	state := filepath.Join(dir, "stack.json")
+	s, _, err := stack.Status(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Target.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(state); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, dir, stack.IsUp, stack.IsDown)
+	// Its new users replace the lost ones.
+	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t)})
+	if !started || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
+		t.Errorf("after the state was lost: %v, then %v", s, after)
+	}
+	conditions(t, dir, stack.IsUp, stack.IsUp)
+}
+
+// TestCancelledBeforeLock: a command that waits for another can be given up.
+func TestCancelledBeforeLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "stack.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	for name, f := range map[string]func() error{
+		"up":   func() error { _, _, err := stack.Up(ctx, stack.Options{Dir: dir}, nil); return err },
+		"down": func() error { return stack.Down(ctx, dir) },
+	} {
+		if err := f(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package stack_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/stack/process"
+)
+
+// upEnv makes the test binary an `assay stack up` of that folder.
+const upEnv = "ASSAY_TEST_STACK_UP"
+
+// TestMain: the test binary is also the assay binary that a stack runs as
+// `assay target`.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "target" {
+		os.Exit(serve(os.Args[2:]))
+	}
+	if dir := os.Getenv(upEnv); dir != "" {
+		os.Exit(up(dir, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// serve stands for the reference service: it is well when its database is.
+func serve(args []string) int {
+	if len(args) < 2 || args[0] != "--listen" {
+		fmt.Fprintln(os.Stderr, "want --listen ADDRESS")
+		return 2
+	}
+	if slices.Contains(args, "--die") {
+		fmt.Fprintln(os.Stderr, "cannot use", os.Getenv("ASSAY_DB"))
+		return 1
+	}
+	c, err := mysql.ParseDSN(os.Getenv("ASSAY_DB"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	c.Logger = &mysql.NopLogger{}
+	db, err := sql.Open("mysql", c.FormatDSN())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	http.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(args, "--sick") || db.PingContext(r.Context()) != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	server := &http.Server{Addr: args[1]}
+	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.Background()) })
+	fmt.Fprintln(os.Stderr, server.ListenAndServe())
+	return 0
+}
+
+func up(dir string, args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b, err := dbserver.Probe(os.Getenv(dbservertest.MariaDBEnv))
+	if err == nil {
+		var ports [2]int
+		for i := range ports {
+			ports[i], _ = process.FreePort()
+		}
+		_, _, err = stack.Up(ctx, stack.Options{
+			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], TargetArgs: args,
+		}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// options are those of a stack for one test, taken down when it ends.
+func options(t *testing.T, flavour string) stack.Options {
+	t.Helper()
+	o := stack.Options{Dir: t.TempDir(), Binary: dbservertest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t)}
+	cleanUp(t, o.Dir)
+	return o
+}
+
+// cleanUp takes the stack down when the test ends, and looks that all is gone.
+func cleanUp(t *testing.T, dir string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := stack.Down(context.Background(), dir); err != nil {
+			t.Errorf("down: %v", err)
+		}
+		noProcess(t, dir)
+	})
+}
+
+func port(t *testing.T) int {
+	t.Helper()
+	p, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func mustUp(t *testing.T, o stack.Options) (*stack.State, bool) {
+	t.Helper()
+	s, started, err := stack.Up(t.Context(), o, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatalf("up: %v", err)
+	}
+	return s, started
+}
+
+// conditions fails the test unless database and target are so.
+func conditions(t *testing.T, dir string, database, target stack.Condition) {
+	t.Helper()
+	_, ps, err := stack.Status(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ps) != 2 || ps[0].Condition != database || ps[1].Condition != target {
+		t.Fatalf("status %+v, want database %s and target %s", ps, database, target)
+	}
+}
+
+// noProcess fails the test if a process of this stack is left: a database has
+// the folder in its command line, a target has its log open.
+func noProcess(t *testing.T, dir string) {
+	t.Helper()
+	if left := running(t, dir); len(left) > 0 {
+		t.Errorf("left running on %s: %q", dir, left)
+	}
+}
+
+func running(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	pids, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		line, _ := os.ReadFile("/proc/" + pid.Name() + "/cmdline")
+		stderr, _ := os.Readlink("/proc/" + pid.Name() + "/fd/2")
+		if strings.Contains(string(line), "="+dir+"/") || strings.HasPrefix(stderr, dir+"/") {
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// eventually waits until f holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func listen(t *testing.T) (l net.Listener, port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l, l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,114 @@
+package stack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+// What Options say when they say nothing. The ports are beside those that a
+// system instance would use.
+const (
+	DefaultDir        = ".assay"
+	DefaultDBPort     = 13306
+	DefaultTargetPort = 18080
+)
+
+// Options describe the stack that is wanted. Zero fields take whatever a stack
+// that is already up has, and else the default.
+type Options struct {
+	Dir        string          // default DefaultDir
+	Binary     dbserver.Binary // default: the one that made the data, else dbserver.Choose
+	DBPort     int             // default DefaultDBPort
+	TargetPort int             // default DefaultTargetPort
+	TargetArgs []string        // further arguments of `assay target`
+	Executable string          // the assay binary to run as `assay target`; default this program
+}
+
+// folder is where a stack keeps its things.
+type folder struct{ dir string }
+
+func (f folder) state() string     { return filepath.Join(f.dir, "stack.json") }
+func (f folder) lock() string      { return filepath.Join(f.dir, "stack.lock") }
+func (f folder) database() string  { return filepath.Join(f.dir, "db") }
+func (f folder) logs() string      { return filepath.Join(f.dir, "log") }
+func (f folder) targetLog() string { return filepath.Join(f.dir, "log", "target.log") }
+
+func at(dir string) (folder, error) {
+	if dir == "" {
+		dir = DefaultDir
+	}
+	dir, err := filepath.Abs(dir)
+	return folder{dir}, err
+}
+
+// make makes the folder, closed to others and unseen by git: passwords are in it.
+func (f folder) make() error {
+	if err := os.MkdirAll(f.logs(), 0o700); err != nil {
+		return fmt.Errorf("make stack folder: %w", err)
+	}
+	ignore, err := os.OpenFile(filepath.Join(f.dir, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err == nil {
+		_, err = ignore.WriteString("*\n")
+		_ = ignore.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("make stack folder: %w", err)
+	}
+	return nil
+}
+
+// complete takes over what the options leave open from a component that is
+// recorded, and refuses what contradicts one that runs: a stack that is up is
+// shared, and may be under somebody's load.
+func (o Options) complete(s *State) (Options, error) {
+	differs := func(what string, is, want any) error {
+		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", what, is, want)
+	}
+	if db := s.Database; db.Port != 0 {
+		alive := db.Process.Alive()
+		switch {
+		case o.DBPort == 0:
+			o.DBPort = db.Port
+		case alive && o.DBPort != db.Port:
+			return o, differs("database port", db.Port, o.DBPort)
+		}
+		if alive && o.Binary.Path != "" && o.Binary != db.Binary {
+			return o, differs("database", db.Binary, o.Binary)
+		}
+	}
+	if t := s.Target; t.Port != 0 {
+		alive := t.Process.Alive()
+		switch {
+		case o.TargetPort == 0:
+			o.TargetPort = t.Port
+		case alive && o.TargetPort != t.Port:
+			return o, differs("target port", t.Port, o.TargetPort)
+		}
+		switch {
+		case len(o.TargetArgs) == 0:
+			o.TargetArgs = t.Args
+		case alive && !slices.Equal(o.TargetArgs, t.Args):
+			return o, differs("target arguments", t.Args, o.TargetArgs)
+		}
+	}
+	if o.DBPort == 0 {
+		o.DBPort = DefaultDBPort
+	}
+	if o.TargetPort == 0 {
+		o.TargetPort = DefaultTargetPort
+	}
+	if o.Executable == "" {
+		var err error
+		if o.Executable, err = os.Executable(); err != nil {
+			return o, fmt.Errorf("find the assay binary: %w", err)
+		}
+	}
+	return o, nil
+}

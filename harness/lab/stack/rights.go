@@ -1,0 +1,81 @@
+package stack
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/process"
+)
+
+// statements make the schema and both accounts; all can be repeated. %s is the
+// account.
+func statements(f dbserver.Flavour, u Users) []string {
+	account := func(u User) string { return fmt.Sprintf("'%s'@'%s'", u.Name, process.Loopback) }
+	list := []string{
+		// What this session does is not the load's: it shall not show in the
+		// statistics, nor a password in a sample of a statement.
+		"UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()",
+		"CREATE DATABASE IF NOT EXISTS " + Schema + " CHARACTER SET utf8mb4",
+	}
+	for _, u := range []User{u.Service, u.Collector} {
+		list = append(
+			list,
+			fmt.Sprintf("CREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
+			// An older one may have another password, if only its state was lost.
+			fmt.Sprintf("ALTER USER %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
+		)
+	}
+	binlogStatus := "REPLICATION CLIENT" // SHOW BINARY LOG STATUS, SHOW MASTER STATUS
+	if f == dbserver.MariaDB {
+		binlogStatus = "BINLOG MONITOR"
+	}
+	service, collector := account(u.Service), account(u.Collector)
+	return append(
+		list,
+		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, REFERENCES, "+
+			"CREATE VIEW, SHOW VIEW, CREATE TEMPORARY TABLES, LOCK TABLES ON "+Schema+".* TO "+service,
+		// PROCESS is for INNODB_TRX, the row locks of MariaDB.
+		"GRANT PROCESS, "+binlogStatus+" ON *.* TO "+collector,
+		"GRANT SELECT ON performance_schema.* TO "+collector,
+		"GRANT UPDATE ON performance_schema.setup_instruments TO "+collector,
+		"GRANT UPDATE ON performance_schema.setup_consumers TO "+collector,
+		// The ledger: what was persisted, and its cleanup.
+		"GRANT SELECT, DELETE ON "+Schema+".* TO "+collector,
+	)
+}
+
+// grant executes the statements as root, in one session.
+func grant(ctx context.Context, dsn string, f dbserver.Flavour, u Users) error {
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return errors.New("make database users: unreadable DSN") // its own error would quote it
+	}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return fmt.Errorf("make database users: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("make database users: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	for _, s := range statements(f, u) {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("make database users: %s", u.redact(err.Error()))
+		}
+	}
+	return nil
+}
+
+// redact hides the passwords in what a server or the service said.
+func (u Users) redact(s string) string {
+	return strings.NewReplacer(u.Service.Password.reveal(), "***", u.Collector.Password.reveal(), "***").Replace(s)
+}

@@ -1,0 +1,18 @@
+package stack
+
+import "log/slog"
+
+// Secret is a password. It shows itself in no log line and no error text; only
+// the state file, which nobody else may read, holds it in clear.
+type Secret string
+
+// String hides it from fmt.
+func (Secret) String() string { return "***" }
+
+// GoString hides it from %#v.
+func (Secret) GoString() string { return "***" }
+
+// LogValue hides it from slog.
+func (Secret) LogValue() slog.Value { return slog.StringValue("***") }
+
+func (s Secret) reveal() string { return string(s) }

@@ -1,0 +1,214 @@
+package stack_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"assay/harness/lab/stack"
+)
+
+func TestUpDown(t *testing.T) {
+	for _, flavour := range []string{"mysql", "mariadb"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			o := options(t, flavour)
+			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+			s, started := mustUp(t, o)
+			if !started {
+				t.Error("the first up started nothing")
+			}
+			conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+			again, started := mustUp(t, stack.Options{Dir: o.Dir})
+			if started || again.Database != s.Database || again.Target.Process != s.Target.Process {
+				t.Errorf("the second up started something: %v, then %v", s, again)
+			}
+			checkRights(t, s, flavour)
+			checkSecrets(t, o.Dir, s)
+
+			db := open(t, s.ServiceDSN())
+			mustExec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
+			if err := stack.Down(t.Context(), o.Dir); err != nil {
+				t.Fatal(err)
+			}
+			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+			noProcess(t, o.Dir)
+			if err := stack.Down(t.Context(), o.Dir); err != nil {
+				t.Errorf("a second down: %v", err)
+			}
+
+			o.Binary.Path = "" // the one that made the data is found again
+			after, started := mustUp(t, o)
+			if !started || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
+				t.Error("users, passwords or ports changed by down and up")
+			}
+			mustExec(t, db, "INSERT INTO kept VALUES (1)")
+
+			if err := stack.Purge(t.Context(), o.Dir); err != nil {
+				t.Fatal(err)
+			}
+			noProcess(t, o.Dir)
+			for _, name := range []string{"db", "stack.json", "log"} {
+				if _, err := os.Stat(filepath.Join(o.Dir, name)); !os.IsNotExist(err) {
+					t.Errorf("purge left %s", name)
+				}
+			}
+		})
+	}
+}
+
+func TestDownOfNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if err := stack.Down(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	s, ps, err := stack.Status(dir)
+	if s != nil || err != nil || len(ps) != 2 {
+		t.Errorf("status %v %v %v", s, ps, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Error("a folder was made")
+	}
+}
+
+// TestCrash: status tells which component crashed, and up starts just that one.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	o := options(t, "mariadb")
+	o.TargetArgs = []string{"--some", "argument"}
+	s, _ := mustUp(t, o)
+
+	if err := s.Target.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsCrashed)
+	second, started := mustUp(t, stack.Options{Dir: o.Dir})
+	if !started || second.Database != s.Database || fmt.Sprint(second.Target.Args) != "[--some argument]" {
+		t.Errorf("after a crash of the target: %v, then %v", s, second)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+
+	if err := second.Database.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, o.Dir, stack.IsCrashed, stack.IsSilent)
+	third, started := mustUp(t, stack.Options{Dir: o.Dir})
+	if !started || third.Database.Process == s.Database.Process || third.Database.Port != s.Database.Port ||
+		third.Target.Process != second.Target.Process {
+		t.Errorf("after a crash of the database: %v, then %v", second, third)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+
+	// Up would start a hanging target again, too, after its time to drain.
+	if err := third.Target.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsSilent)
+	if err := third.Target.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTwoUps: of two at once one starts the stack and the other finds it.
+func TestTwoUps(t *testing.T) {
+	t.Parallel()
+	o := options(t, "mariadb")
+	var (
+		wg      sync.WaitGroup
+		states  [2]*stack.State
+		started [2]bool
+		errs    [2]error
+	)
+	for i := range states {
+		wg.Go(func() { states[i], started[i], errs[i] = stack.Up(t.Context(), o, nil) })
+	}
+	wg.Wait()
+	if errs[0] != nil || errs[1] != nil {
+		t.Fatal(errs)
+	}
+	if started[0] == started[1] || states[0].Database != states[1].Database || states[0].Target.Process != states[1].Target.Process {
+		t.Errorf("started %v: %v and %v", started, states[0], states[1])
+	}
+}
+
+// TestConflict: a stack that is up is not turned into another one.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	o := options(t, "mariadb")
+	mustUp(t, o)
+	for name, other := range map[string]stack.Options{
+		"database port":    {Dir: o.Dir, DBPort: o.DBPort + 1},
+		"target port":      {Dir: o.Dir, TargetPort: o.TargetPort + 1},
+		"target arguments": {Dir: o.Dir, TargetArgs: []string{"--other"}},
+	} {
+		_, _, err := stack.Up(t.Context(), other, nil)
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "assay stack down") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+}
+
+// checkSecrets: passwords are in the state file and the target's environment,
+// and nowhere else.
+func checkSecrets(t *testing.T, dir string, s *stack.State) {
+	t.Helper()
+	secrets := []string{string(s.Users.Service.Password), string(s.Users.Collector.Password)}
+	info, err := os.Stat(filepath.Join(dir, "stack.json"))
+	if err != nil || info.Mode() != 0o600 {
+		t.Errorf("state file: %v %v", info.Mode(), err)
+	}
+	var shown bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&shown, nil), slog.NewTextHandler(&shown, nil)} {
+		slog.New(h).Info("x", "state", s, "users", s.Users, "user", s.Users.Service, "password", s.Users.Service.Password)
+	}
+	fmt.Fprintf(&shown, "%v %+v %#v %v %q", s, *s, *s, s.Users.Collector, s.Users.Collector.Password)
+	for _, pid := range []int{s.Database.Process.PID, s.Target.Process.PID} {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		shown.Write(b)
+	}
+	for _, log := range []string{"log/target.log", "db/log/server.log"} {
+		b, err := os.ReadFile(filepath.Join(dir, log))
+		if err != nil {
+			t.Error(err)
+		}
+		shown.Write(b)
+	}
+	for _, secret := range secrets {
+		if strings.Contains(shown.String(), secret) {
+			t.Errorf("a password is shown:\n%s", strings.ReplaceAll(shown.String(), secret, "<<<password>>>"))
+		}
+	}
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.Target.Process.PID))
+	if err != nil || !strings.Contains(string(env), "ASSAY_DB="+s.ServiceDSN()+"\x00") || strings.Contains(string(env), secrets[1]) {
+		t.Errorf("environment of the target: %v", err)
+	}
+}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxIdleConns(0) // the server is restarted under it
+	return db
+}
+
+func mustExec(t *testing.T, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}

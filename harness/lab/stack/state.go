@@ -1,0 +1,111 @@
+package stack
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/process"
+	"assay/harness/lab/stack/statefile"
+)
+
+// State is what the state file holds: who runs where, and the keys.
+type State struct {
+	Database Database `json:"database"`
+	Target   Target   `json:"target"`
+	Users    Users    `json:"users"`
+}
+
+// Database is the database server of a stack; zero when it is down.
+type Database struct {
+	Process process.Identity `json:"process"`
+	Port    int              `json:"port"`
+	Binary  dbserver.Binary  `json:"binary"`
+	Ready   bool             `json:"ready"` // schema and users are made
+}
+
+// Target is the reference service of a stack; zero when it is down.
+type Target struct {
+	Process process.Identity `json:"process"`
+	Port    int              `json:"port"`
+	Args    []string         `json:"args"`
+}
+
+// Schema is the one of the reference service.
+const Schema = "assay"
+
+// Users are the accounts of the database. They outlive the processes, as the
+// data does.
+type Users struct {
+	Service   User `json:"service"`   // of the reference service: all of its own schema, nothing else
+	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger
+}
+
+// User is an account for connections from the loopback address.
+type User struct {
+	Name     string `json:"name"`
+	Password Secret `json:"password"`
+}
+
+func newState() *State {
+	return &State{Users: Users{
+		Service:   User{"assay_service", Secret(rand.Text())},
+		Collector: User{"assay_collector", Secret(rand.Text())},
+	}}
+}
+
+// ServiceDSN is how the reference service reaches its schema. It is a secret.
+func (s *State) ServiceDSN() string { return s.dsn(s.Users.Service) }
+
+// CollectorDSN is how `assay certify` reaches the database: for --db in
+// ASSAY_DB. It is a secret.
+func (s *State) CollectorDSN() string { return s.dsn(s.Users.Collector) }
+
+func (s *State) dsn(u User) string {
+	c := mysql.NewConfig()
+	c.User, c.Passwd = u.Name, u.Password.reveal()
+	c.Net, c.Addr, c.DBName = "tcp", process.Address(s.Database.Port), Schema
+	c.ParseTime = true
+	return c.FormatDSN()
+}
+
+// LogValue leaves the users out, which a JSON handler would write in clear.
+func (s *State) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("database", s.Database), slog.Any("target", s.Target))
+}
+
+// LogValue leaves the password out.
+func (u User) LogValue() slog.Value { return slog.StringValue(u.Name) }
+
+// LogValue leaves the passwords out.
+func (u Users) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("service", u.Service), slog.Any("collector", u.Collector))
+}
+
+// TargetURL is the base URL of the reference service.
+func (s *State) TargetURL() string { return "http://" + process.Address(s.Target.Port) }
+
+// load reads the state; nil if there never was a stack.
+func (f folder) load() (*State, error) {
+	var s State
+	err := statefile.Read(f.state(), &s)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load stack state: %w", err)
+	}
+	return &s, nil
+}
+
+func (f folder) save(s *State) error {
+	if err := statefile.Write(f.state(), s); err != nil {
+		return fmt.Errorf("save stack state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+// Condition is how a component is.
+type Condition string
+
+// The conditions of a component.
+const (
+	IsUp      Condition = "up"
+	IsSilent  Condition = "not answering" // it runs; it may be starting, or overloaded
+	IsCrashed Condition = "crashed"       // it was up, nobody took it down, and it is gone
+	IsDown    Condition = "down"
+)
+
+// Process is a component of a stack as it is now. No secret is in it.
+type Process struct {
+	Name      string    `json:"name"` // "database", "target"
+	Condition Condition `json:"condition"`
+	PID       int       `json:"pid,omitempty"`
+	Port      int       `json:"port,omitempty"`
+	What      string    `json:"what,omitempty"` // such as "mysql 9.7.4", or a URL
+	Log       string    `json:"log"`
+}
+
+// statusPatience bounds the question to each component.
+const statusPatience = 2 * time.Second
+
+// Status tells how the stack is. The state is nil where there never was one. It
+// takes no lock, so that it answers also while another command works.
+func Status(dir string) (*State, []Process, error) {
+	f, err := at(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := f.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	known := s
+	if known == nil {
+		known = &State{}
+	}
+	return s, []Process{databaseStatus(f, known), targetStatus(f, known)}, nil
+}
+
+func databaseStatus(f folder, s *State) Process {
+	p := Process{Name: "database", Condition: IsDown, Log: dbserver.LogFile(f.database())}
+	server, err := dbserver.Attach(f.database())
+	if err != nil {
+		if db := s.Database; db.Port != 0 {
+			p.Condition, p.PID, p.Port = IsCrashed, db.Process.PID, db.Port
+			p.What = fmt.Sprintf("%s %s", db.Binary.Flavour, db.Binary.Version)
+		}
+		return p
+	}
+	p.Condition, p.PID, p.Port = IsSilent, server.Pid(), server.Port()
+	p.What = fmt.Sprintf("%s %s", server.Binary().Flavour, server.Binary().Version)
+	ctx, cancel := context.WithTimeout(context.Background(), statusPatience)
+	defer cancel()
+	if server.Ping(ctx) == nil {
+		p.Condition = IsUp
+	}
+	return p
+}
+
+func targetStatus(f folder, s *State) Process {
+	p := Process{Name: "target", Condition: IsDown, Log: f.targetLog()}
+	if s.Target.Port == 0 {
+		return p
+	}
+	p.PID, p.Port, p.What = s.Target.Process.PID, s.Target.Port, s.TargetURL()
+	if !s.Target.Process.Alive() {
+		p.Condition = IsCrashed
+		return p
+	}
+	p.Condition = IsSilent
+	ctx, cancel := context.WithTimeout(context.Background(), statusPatience)
+	defer cancel()
+	if healthy(ctx, s.TargetURL()) == nil {
+		p.Condition = IsUp
+	}
+	return p
+}

@@ -1,0 +1,151 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/process"
+)
+
+// Up brings the stack up as o wants it. What already runs is kept; what crashed
+// is started again; started says whether anything had to be. When it fails, or
+// ctx ends first, what this call started is stopped again.
+func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started bool, err error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	f, err := at(o.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := f.make(); err != nil {
+		return nil, false, err
+	}
+	release, err := f.hold(ctx, log)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
+	s, err := f.load()
+	if err != nil {
+		return nil, false, err
+	}
+	if s == nil {
+		s = newState()
+	}
+	if o, err = o.complete(s); err != nil {
+		return nil, false, err
+	}
+	u := &rise{folder: f, options: o, state: s, log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.undo())
+		}
+	}()
+	if err := u.database(ctx); err != nil {
+		return nil, false, err
+	}
+	if err := u.target(ctx); err != nil {
+		return nil, false, err
+	}
+	return s, len(u.started) > 0, nil
+}
+
+// rise is one Up in progress.
+type rise struct {
+	folder
+	options Options
+	state   *State
+	log     *slog.Logger
+	started []func() error // stops what was started, in order of starting
+}
+
+// undo stops what was started, the last first. It does not end with the context
+// of Up, whose end may be the reason for it.
+func (u *rise) undo() error {
+	var err error
+	for i := len(u.started) - 1; i >= 0; i-- {
+		err = errors.Join(err, u.started[i]())
+	}
+	if len(u.started) > 0 {
+		err = errors.Join(err, u.save(u.state))
+	}
+	return err
+}
+
+// answerPatience is for a database that is asked whether it is well; it may be
+// under load.
+const answerPatience = 10 * time.Second
+
+// database ends with a server that runs and has its users.
+func (u *rise) database(ctx context.Context) error {
+	// Not from our state: it may have been lost, or never written.
+	server, err := dbserver.Attach(u.folder.database())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if server, err = u.startDatabase(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		ctx, cancel := context.WithTimeout(ctx, answerPatience)
+		defer cancel()
+		if err := server.Ping(ctx); err != nil {
+			return fmt.Errorf("the database server (pid %d) does not answer: %w: run `assay stack down` first", server.Pid(), err)
+		}
+	}
+	db := Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary()}
+	db.Ready = db.Process == u.state.Database.Process && u.state.Database.Ready
+	u.state.Database = db
+	if err := u.save(u.state); err != nil {
+		return err
+	}
+	if db.Ready {
+		return nil
+	}
+	if err := grant(ctx, server.DSN(), db.Binary.Flavour, u.state.Users); err != nil {
+		return err
+	}
+	u.state.Database.Ready = true
+	return u.save(u.state)
+}
+
+func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
+	b := u.options.Binary
+	if b.Path == "" {
+		var err error
+		if b, err = dbserver.ChooseFor(u.folder.database()); err != nil {
+			return nil, err
+		}
+	}
+	if !u.state.Target.Process.Alive() {
+		// Before seconds are spent on the database.
+		if err := process.CheckPort(u.options.TargetPort); err != nil {
+			return nil, portHint(err)
+		}
+	}
+	u.log.Info("starting database", "server", string(b.Flavour), "version", b.Version, "port", u.options.DBPort)
+	begin := time.Now()
+	server, err := dbserver.Start(ctx, dbserver.Options{
+		Dir: u.folder.database(), Port: u.options.DBPort, Binary: b, Detach: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.started = append(u.started, func() error {
+		u.state.Database = Database{}
+		return server.Stop()
+	})
+	u.log.Info("database is up", "port", server.Port(), "pid", server.Pid(), "took", time.Since(begin).Round(time.Millisecond))
+	return server, nil
+}
+
+func portHint(err error) error {
+	return fmt.Errorf("start reference service: %w: stop what listens there, or choose another port", err)
+}
