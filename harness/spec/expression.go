@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // expressionForm is k6's threshold grammar: an aggregate, an operator and a
@@ -97,6 +98,24 @@ func (s *SLO) parseBound(text string) (problem string) {
 		if v <= 0 {
 			return fmt.Sprintf("bound %s is not above 0", text)
 		}
+		if s.Metric == PersistLagMetric || slices.Contains(timed, s.Metric) {
+			return s.checkTime()
+		}
+	}
+	return ""
+}
+
+// Bounds of times, in milliseconds: below a microsecond nothing is measured,
+// and no run is longer than MaxDuration.
+const (
+	minTimeMs = 0.001
+	maxTimeMs = float64(MaxDuration / time.Millisecond)
+)
+
+// checkTime refuses what is surely a slip in the unit.
+func (s *SLO) checkTime() (problem string) {
+	if s.Bound < minTimeMs || s.Bound > maxTimeMs {
+		return fmt.Sprintf("bound %s is not between %g and %.0f milliseconds", strconv.FormatFloat(s.Bound, 'f', -1, 64), minTimeMs, maxTimeMs)
 	}
 	return ""
 }
