@@ -211,9 +211,10 @@ func countArrivals(stages []Stage) {
 // VUs is the number of virtual users that a worker keeps for a rate: by
 // Little's law rate x mean latency, with the largest mean that the latency
 // SLOs of the transaction still allow (the share of each quantile step at its
-// bound, the rest at the time-out), and room. Without such SLOs requests'
-// bounds stand in. More concurrency than that means the SLOs are missed
-// anyway; arrivals then queue and their wait counts.
+// bound, the rest at the time-out), and room. Without such an SLO the mean may
+// be the time-out: bounds of requests do not bound a transaction of several.
+// More concurrency than that means the SLOs are missed anyway; arrivals then
+// queue and their wait counts.
 func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
 	n := math.Ceil(rate * meanAllowed(slos, timeout).Seconds() * room)
 	return int(min(max(n, minVUs), MaxVUs))
@@ -232,10 +233,12 @@ func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	return best
 }
 
+// lagLimit takes the bounds of times alone: a script's own trend may measure
+// bytes.
 func lagLimit(slos []spec.SLO) time.Duration {
 	tightest := math.Inf(1)
 	for _, s := range slos {
-		if s.Aggregate == spec.Percentile && s.Sampled() {
+		if s.Latency() {
 			tightest = min(tightest, s.Bound)
 		}
 	}
