@@ -23,6 +23,7 @@ type Options struct {
 	AllowHosts []string // hosts that load may go to, beside loopback and the file's
 	DSN        string   // database; empty: the run has none
 	Scope      string   // "smoke" or "certificate"
+	Outputs    []string // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
 	Executable string   // this program, re-executed as workers
 	Tool       record.Tool
 	Attempts   int // runs of this profile before this one, with the same tool

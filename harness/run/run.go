@@ -83,7 +83,7 @@ func (r *run) start(ctx context.Context) error {
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	spec := fleet.Spec{
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
-		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(),
+		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
 	}
 	if contains(r.Profile.Needs, "db") {
 		spec.DSN = r.DSN

@@ -2,17 +2,13 @@ package run_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"assay/harness/load/k6"
-	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -26,50 +22,68 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const script = `
+// getScript is one GET a transaction.
+const getScript = `
 import http from 'k6/http';
 export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 'get' } }); }
 `
 
-func TestRunRecordsEveryTransaction(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(2 * time.Millisecond)
-		_, _ = io.WriteString(w, "ok")
-	}))
-	defer server.Close()
+// steady is a profile that holds a rate, with a p95 SLO on the transaction.
+func steady(rate float64, hold time.Duration) spec.Profile {
+	return spec.Profile{
+		Name: "steady", Scenario: "script.js", Timeout: 10 * time.Second,
+		Load: spec.Load{
+			Unit: "tps", Target: rate, Even: true, Warmup: time.Second,
+			Baseline: spec.Baseline{Rate: rate, For: time.Second}, Hold: hold, Cooldown: time.Second,
+		},
+		SLOs: []spec.SLO{{
+			Metric: "transaction_duration", Expression: "p(95)<250", Aggregate: spec.Percentile,
+			Quantile: 0.95, Operator: "<", Bound: 250,
+		}},
+	}
+}
+
+// options are those of a run of a script against a target, in a folder of its
+// own.
+func options(t *testing.T, p spec.Profile, script, target string) run.Options {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "s.js"), []byte(script), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "script.js"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	profile := spec.Profile{
-		Name: "trivial", Scenario: "s.js", Timeout: 2 * time.Second,
-		Load: spec.Load{Unit: "tps", Target: 200, Warmup: time.Second, Baseline: spec.Baseline{Rate: 50, For: 2 * time.Second}, Ramp: 2 * time.Second, Hold: 5 * time.Second, Cooldown: time.Second},
-		SLOs: []spec.SLO{{Metric: "transaction_duration", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250}},
-	}
-	exe, _ := os.Executable()
-	out := filepath.Join(dir, "run")
-	err := run.Run(context.Background(), run.Options{
-		ID: "r1", Dir: out, File: spec.File{Path: filepath.Join(dir, "thresholds.json")}, Profile: profile,
-		Workers: 2, Seed: 1, Target: server.URL, Scope: "smoke", Executable: exe,
-		Log: slog.Default(), Progress: func(e run.Event) { t.Logf("%+v", e) },
-	})
+	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := record.Open(out)
+	return run.Options{
+		ID: "test-run", Dir: filepath.Join(dir, "run"), File: spec.File{Path: filepath.Join(dir, "thresholds.json")},
+		Profile: p, Workers: 1, Seed: 1, Target: target, Scope: "smoke", Executable: executable,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Progress: func(run.Event) {},
+	}
+}
+
+// certify runs and opens the record.
+func certify(t *testing.T, o run.Options) record.Run {
+	t.Helper()
+	if err := run.Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(o.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	span := record.Span{From: r.Facts.T0.Unix(), To: r.Facts.T0.Unix() + 11}
-	for _, o := range metric.Outcomes {
-		n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: o}}, span)
-		t.Log(o, n)
-	}
-	h := r.Timeline.Hist(metric.TransactionDuration, nil, span)
-	t.Log(h.Count(), r.Plan.Load.Arrivals())
-	for _, q := range []float64{.5, .95, .99} {
-		v, _ := h.Quantile(q)
-		t.Log(q, v)
-	}
-	t.Logf("%+v %+v", r.Facts, r.Timeline.Sources())
+	return r
+}
+
+// judged is the span of the first judged window.
+func judged(r record.Run) record.Span {
+	w := r.Plan.Load.Judged[0]
+	t0 := r.Facts.T0.Unix()
+	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
+}
+
+// whole is the span of all seconds in which something can have ended.
+func whole(r record.Run) record.Span {
+	t0 := r.Facts.T0.Unix()
+	return record.Span{From: t0, To: t0 + int64((r.Plan.Load.Duration()+r.Plan.Load.Timeout)/time.Second) + 1}
 }

@@ -35,6 +35,7 @@ type certifyFlags struct {
 	out        string
 	runs       string
 	seed       uint64
+	k6Out      []string
 	keepStack  bool
 	json       bool
 	quiet      bool
@@ -79,6 +80,7 @@ user:password@tcp(127.0.0.1:3306)/shop, or by --db without the password.`,
 	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
+	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput")
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
 	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
 	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
@@ -130,7 +132,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		p := newProgress(c.ErrOrStderr(), profile.Name, f.quiet)
 		err := run.Run(ctx, run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seedOrRandom(), Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile),
+			Seed: f.seedOrRandom(), Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
 			Executable: executable, Tool: tool(), Attempts: attempts, Log: log, Progress: p.tell,
 		})
 		p.end()

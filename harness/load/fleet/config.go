@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
@@ -22,8 +24,9 @@ type Spec struct {
 	Target  string // base URL, ASSAY_TARGET
 	URL     string // the coordinator's
 	Token   string
-	DSN     string // given to scripts that need the database, as ASSAY_DB; else empty
-	Dir     string // for configuration and logs
+	DSN     string   // given to scripts that need the database, as ASSAY_DB; else empty
+	Outputs []string // further k6 outputs, as for --out; %d stands for the worker's number
+	Dir     string   // for configuration and logs
 }
 
 // Source names a worker.
@@ -79,6 +82,9 @@ func (s Spec) Prepare(i int) (Worker, error) {
 		"--system-tags", systemTags,
 		"-e", "ASSAY_TARGET=" + s.Target, "-e", "ASSAY_RUN=" + s.Run,
 		"-e", fmt.Sprintf("ASSAY_WORKER=%d", i), "-e", fmt.Sprintf("ASSAY_SEED=%d", s.Plan.Seed),
+	}
+	for _, out := range s.Outputs {
+		args = append(args, "--out", strings.ReplaceAll(out, "%d", strconv.Itoa(i)))
 	}
 	if s.Plan.Sequence != "" {
 		args = append(args, "--execution-segment", w.Segment, "--execution-segment-sequence", s.Plan.Sequence)

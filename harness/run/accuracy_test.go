@@ -1,0 +1,205 @@
+package run_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
+)
+
+// rawDurations reads a metric's samples out of k6's CSV output.
+func rawDurations(t *testing.T, path, name string) (values []float64) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows := csv.NewReader(f)
+	rows.FieldsPerRecord = -1
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return values
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row[0] != name {
+			continue
+		}
+		v, err := strconv.ParseFloat(row[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+}
+
+// The percentiles in the record are those of the latencies that the same run
+// dumped, over two workers, within 1 %; and every sample is there.
+func TestPercentilesAgreeWithRawLatencies(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		// Log-normal, so that the tail is long: median 5 ms, p99.9 about 110 ms.
+		time.Sleep(time.Duration(5e6 * math.Exp(rand.NormFloat64())))
+	}))
+	defer server.Close()
+	o := options(t, steady(300, 20*time.Second), getScript, server.URL)
+	o.Workers = 2
+	dir := filepath.Dir(o.Dir)
+	o.Outputs = []string{"csv=" + filepath.Join(dir, "raw-%d.csv")}
+	r := certify(t, o)
+	for _, name := range []string{metric.TransactionDuration, "http_req_duration", "http_req_waiting"} {
+		raw := append(rawDurations(t, filepath.Join(dir, "raw-0.csv"), name), rawDurations(t, filepath.Join(dir, "raw-1.csv"), name)...)
+		slices.Sort(raw)
+		h := r.Timeline.Hist(name, nil, whole(r))
+		if h.Count() != uint64(len(raw)) {
+			t.Errorf("%s: the record holds %d samples, k6 dumped %d", name, h.Count(), len(raw))
+		}
+		for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+			got, _ := h.Quantile(q)
+			want := raw[int(math.Ceil(q*float64(len(raw))))-1]
+			if math.Abs(got-want) > 0.01*want {
+				t.Errorf("%s: p%g is %.3f ms in the record, %.3f ms in the raw samples", name, 100*q, got, want)
+			}
+			t.Logf("%s p%g: record %.3f ms, raw %.3f ms", name, 100*q, got, want)
+		}
+	}
+}
+
+// stallingServer stands still for the first second of every ten.
+func stallingServer(t *testing.T) *httptest.Server {
+	start := time.Now()
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if in := time.Since(start) % (10 * time.Second); in < time.Second {
+			time.Sleep(time.Second - in)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly
+// from 1 s down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms.
+// Closed-loop k6 does not see it: its VUs wait with the server.
+func TestStallsOfTheServerAreCharged(t *testing.T) {
+	server := stallingServer(t)
+	p := steady(500, 30*time.Second)
+	bound := p.SLOs[0]
+	bound.Expression, bound.Bound = "p(95)<100", 100
+	p.SLOs = append(p.SLOs, bound)
+	o := options(t, p, getScript, server.URL)
+	r := certify(t, o)
+	v := verdict.Judge(r)
+	for _, s := range v.SLOs {
+		if s.Expression != "p(95)<100" {
+			continue
+		}
+		share := float64(*s.Violations) / float64(*s.Samples)
+		if math.Abs(share-0.09) > 0.05*0.09 {
+			t.Errorf("%.2f %% of the transactions took over 100 ms, want 9 %%", 100*share)
+		}
+		if math.Abs(*s.Observed-500) > 25 {
+			t.Errorf("p95 is %.0f ms, want 500", *s.Observed)
+		}
+		t.Logf("over 100 ms: %.2f %%, p95 %.0f ms; closed-loop k6 with 50 VUs: %s", 100*share, *s.Observed, closedLoopP95(t, o.Executable, filepath.Dir(o.Dir), server.URL))
+	}
+	if v.Outcome != verdict.Fail {
+		t.Errorf("verdict %s, want FAIL: %s", v.Outcome, v.Claim)
+	}
+}
+
+// closedLoopP95 is what k6 says of the same server with 50 VUs for 20 s.
+func closedLoopP95(t *testing.T, executable, dir, target string) string {
+	t.Helper()
+	cmd := exec.Command(executable, "k6", "run", "--quiet", "--no-color", "--address", "", "--vus", "50", "--duration", "20s",
+		"-e", "ASSAY_TARGET="+target, filepath.Join(dir, "script.js"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("k6: %v\n%s", err, out)
+	}
+	found := regexp.MustCompile(`http_req_duration\S*:.*p\(95\)=(\S+)`).FindSubmatch(out)
+	if found == nil {
+		t.Fatalf("no http_req_duration in k6's summary:\n%s", out)
+	}
+	return "p95 " + string(found[1])
+}
+
+// The same delays made by the generator, stopped for 5 s, are its own: the run
+// is INVALID, not FAIL.
+func TestStallsOfTheGeneratorInvalidate(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	o := options(t, steady(500, 20*time.Second), getScript, server.URL)
+	stopped := make(chan error, 1)
+	go func() { stopped <- stopWorker(8*time.Second, 5*time.Second) }()
+	r := certify(t, o)
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Invalid {
+		t.Errorf("verdict %s, want INVALID: %s", v.Outcome, v.Claim)
+	}
+	for _, rule := range v.Rules {
+		if (rule.Outcome == verdict.Invalid) != (rule.ID == "generator-lag") {
+			t.Errorf("rule %s is %s: %s", rule.ID, rule.Outcome, rule.Detail)
+		}
+		if rule.ID == "generator-lag" {
+			t.Logf("generator-lag: %.3f of the slots", *rule.Observed)
+		}
+	}
+}
+
+// stopWorker stops our one child process after a while, for a while.
+func stopWorker(after, length time.Duration) error {
+	time.Sleep(after)
+	pid, err := childProcess()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	time.Sleep(length)
+	return syscall.Kill(pid, syscall.SIGCONT)
+}
+
+func childProcess() (int, error) {
+	data, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	if err == nil {
+		for _, f := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(f); err == nil {
+				return pid, nil
+			}
+		}
+	}
+	// Children belong to the thread that started them.
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range tasks {
+		data, _ := os.ReadFile(path) // a thread may have ended
+		for _, f := range strings.Fields(string(data)) {
+			return strconv.Atoi(f)
+		}
+	}
+	return 0, errors.New("the worker's process is not there")
+}
