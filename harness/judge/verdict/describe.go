@@ -8,7 +8,11 @@ import (
 	"assay/harness/observe/metric"
 )
 
-const requestDuration = "http_req_duration"
+// Metrics of k6 that have a meaning of their own here.
+const (
+	requestDuration = "http_req_duration"
+	requestFailed   = "http_req_failed"
+)
 
 func (e *evidence) rate() Rate {
 	completed := e.ended[metric.Completed]

@@ -20,12 +20,15 @@ func limitations(e *evidence, rules []Rule) []string {
 		all = append(all, fmt.Sprintf("the command line set %s to %s", key, e.Plan.Overrides[key]))
 	}
 	for _, c := range e.Facts.Collectors {
-		if c.State != stateOK && c.Source != "database" {
+		if c.State != record.StateOK && c.Source != "database" {
 			all = append(all, c.Source+" was not observed"+e.whyNot(c.Source))
 		}
 	}
-	if !hasLedger(e.Run) {
+	switch l := e.Facts.Ledger; {
+	case !hasLedger(e.Run):
 		all = append(all, "acknowledged and persisted transactions were not compared")
+	case l.Reason != "":
+		all = append(all, "ledger: "+l.Reason)
 	}
 	all = append(all,
 		"durability when a process or host is killed was not tested",
@@ -33,4 +36,6 @@ func limitations(e *evidence, rules []Rule) []string {
 	return append(all, e.Facts.Limitations...)
 }
 
-func hasLedger(r record.Run) bool { return r.Ledger != nil && r.Facts.Ledger.State != stateFailed }
+func hasLedger(r record.Run) bool {
+	return r.Ledger != nil && r.Facts.Ledger.State != record.StateFailed
+}

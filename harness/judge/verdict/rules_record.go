@@ -9,6 +9,7 @@ import (
 
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // frames: what the workers sent is what the record holds.
@@ -182,9 +183,11 @@ func (e *evidence) whyNot(source string) string {
 // data: no SLO without data. It must not pass, and it must not fail either.
 func data(e *evidence) Rule {
 	var without []string
+	ledger := false
 	for _, s := range e.slos {
 		if s.Outcome == Invalid {
 			without = append(without, s.Metric+" "+s.Expression)
+			ledger = ledger || s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric
 		}
 	}
 	r := Rule{
@@ -195,10 +198,12 @@ func data(e *evidence) Rule {
 	}
 	if len(without) > 0 {
 		r.Detail = "no data for " + some(without, 3)
-		if e.Facts.Ledger.State == stateFailed {
-			r.Detail += "; the ledger failed: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")
-			r.Advice = "See to why the ledger could not be gathered, then run it again."
-		}
+	}
+	if ledger && e.Facts.Ledger.State != record.StateOK {
+		r.Detail += "; the ledger was not read back: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")
+		r.Advice = "Make it possible to read the persisted transactions back (--db, and the profile's query), then run it again."
+	} else if ledger {
+		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}
 	return r
 }

@@ -141,7 +141,7 @@ func TestBrokenRules(t *testing.T) {
 		}, "no data for ledger missing==0; ledger duplicated==0; persist_lag max<5000"},
 		"ledger half gathered": {"data", func(c *synthetic.Case) {
 			c.Run.Facts.Ledger = record.LedgerFact{State: "failed", Reason: "worker/1 left none"}
-		}, "no data for ledger missing==0; ledger duplicated==0; persist_lag max<5000; the ledger failed: worker/1 left none"},
+		}, "no data for ledger missing==0; ledger duplicated==0; persist_lag max<5000; the ledger was not read back: worker/1 left none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := healthy()

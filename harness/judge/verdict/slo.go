@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"math/bits"
+	"strings"
 
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -88,14 +89,28 @@ func violations(e *evidence, s spec.SLO, h *metric.Hist) (n, lo, hi int64) {
 	if highest, _ := h.Max(); highest >= bound {
 		lo = max(lo, 1) // the maximum is exact
 	}
-	if s.Metric == metric.TransactionDuration {
-		bad := e.notCompleted() // some of them may be slow as well
-		hi = min(n, hi+bad)
-		if len(s.Selector) == 0 {
-			lo = max(lo, bad)
-		}
+	bad, exact := badEnds(e, s)
+	if exact {
+		lo = max(lo, bad)
 	}
-	return n, lo, max(lo, hi)
+	// Some of them may be slow as well, and are counted already.
+	return n, lo, min(n, max(lo, hi+bad))
+}
+
+// badEnds counts samples that violate whatever they took: transactions that
+// did not complete, and requests that failed. It is not exact, and then too
+// high, where the selector is by a label that the outcome does not have.
+func badEnds(e *evidence, s spec.SLO) (n int64, exact bool) {
+	switch {
+	case s.Metric == metric.TransactionDuration:
+		return e.notCompleted(), len(s.Selector) == 0
+	case strings.HasPrefix(s.Metric, "http_req_"):
+		if total := e.tally(requestFailed+metric.RateTotal, s.Selector); total.found {
+			return e.tally(requestFailed+metric.RateOccurred, s.Selector).n, true
+		}
+		return e.tally(requestFailed+metric.RateOccurred, nil).n, false
+	}
+	return 0, true
 }
 
 // counters reads the exact counts that the workers kept for this SLO.

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -58,14 +59,8 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 // ledgerOutcome keeps a ledger that was only half gathered from showing that
 // all is well; what it shows missing is missing still.
 func ledgerOutcome(e *evidence, holds bool) Outcome {
-	if holds && e.Facts.Ledger.State == stateFailed {
+	if holds && e.Facts.Ledger.State == record.StateFailed {
 		return Invalid
 	}
 	return when(holds)
 }
-
-// States of what a run gathers (record.Collect, record.LedgerFact).
-const (
-	stateOK     = "ok"
-	stateFailed = "failed"
-)

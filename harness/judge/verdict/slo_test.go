@@ -63,7 +63,8 @@ func TestCountsDecideAtTheExactLimit(t *testing.T) {
 		{violate(31, 10, metric.Failed), latency, 31, Fail}, // a quick failure is no quick success
 		{violate(31, 10, metric.TimedOut), latency, 31, Fail},
 		{violate(31, 10, metric.Dropped), latency, 31, Fail},
-		{violate(31, 10, metric.Failed), requests, 0, Pass},
+		{violate(31, 10, metric.Failed), requests, 31, Fail},
+		{violate(31, 300, metric.Dropped), requests, 0, Pass}, // it issued none
 		{violate(5, 10, metric.Failed), "http_req_failed:rate<0.01", 5, Pass},
 		{violate(6, 10, metric.Failed), "http_req_failed:rate<0.01", 6, Fail}, // exactly 1 % is not below 1 %
 		{violate(6, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 6, Pass},
@@ -104,6 +105,14 @@ func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
 		"above the maximum":       {violate(40, 300, metric.Completed), p95(300.1), 0, 0, Pass},
 		"failures are violations": {violate(31, 10, metric.Failed), p95(200), 31, 31, Fail},
 		"failures may be slow":    {violate(31, 300, metric.Failed), p95(200), 31, 62, Fail},
+		"failed requests": {
+			violate(31, 10, metric.Failed),
+			synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "pay"}), 31, 31, Fail,
+		},
+		"failed requests under an unknown label": {
+			violate(31, 10, metric.Failed),
+			synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "status", Value: "200"}), 0, 31, Inconclusive,
+		},
 		"the maximum is exact": {
 			violate(3, 300, metric.Completed),
 			spec.SLO{Metric: metric.TransactionDuration, Expression: "max<299.9", Aggregate: spec.Max, Operator: "<", Bound: 299.9},

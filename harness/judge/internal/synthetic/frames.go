@@ -123,6 +123,8 @@ func (s *sum) transaction(p spec.Profile, latency float64, outcome string) {
 		switch slo.Metric {
 		case metric.TransactionDuration:
 			taken, broken = true, broken || failed == 1
+		case requests:
+			broken = broken || failed == 1
 		case failures:
 			broken = slo.Violates(failed)
 		}
