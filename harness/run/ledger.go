@@ -41,8 +41,9 @@ func newBook(o Options) *book {
 }
 
 // settle reads the persisted side back, again until nothing acknowledged is
-// missing or patience ends, records it, and removes the run's rows.
-func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
+// missing or patience ends, records it, and removes the run's rows. A run that
+// was interrupted is not compared: rows may still be on their way.
+func (b *book) settle(ctx context.Context, w *record.Writer, interrupted bool) (record.LedgerFact, error) {
 	if b.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
@@ -57,14 +58,17 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 		return failed(err)
 	}
 	defer db.Close() // reads only are lost
-	rows, err := b.read(ctx, db)
-	if err != nil {
-		return failed(err)
+	fact := record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
+	if !interrupted {
+		rows, err := b.read(ctx, db)
+		if err != nil {
+			return failed(err)
+		}
+		if err := w.Persisted(rows); err != nil {
+			return record.LedgerFact{}, err
+		}
+		fact = record.LedgerFact{State: record.StateOK}
 	}
-	if err := w.Persisted(rows); err != nil {
-		return record.LedgerFact{}, err
-	}
-	fact := record.LedgerFact{State: record.StateOK}
 	if b.spec.Cleanup != "" {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
@@ -84,7 +88,7 @@ func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return rows, nil
+			return nil, fmt.Errorf("read persisted transactions: %w", context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}

@@ -202,10 +202,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	if interrupted {
-		r.book.wait = 0
-	}
-	ledgerFact, err := r.book.settle(ctx, r.writer)
+	ledgerFact, err := r.book.settle(ctx, r.writer, interrupted)
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: interrupted,

@@ -67,7 +67,9 @@ func judge(w io.Writer, dir string, asJSON bool) (verdict.Outcome, error) {
 		return v.Outcome, err
 	}
 	f, ok := w.(*os.File)
-	certificate.Summary(w, c, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
+	if err := certificate.Summary(w, c, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""); err != nil {
+		return 0, err
+	}
 	_, err = fmt.Fprintf(w, "\n  %s\n", filepath.Join(dir, certificateFile))
 	return v.Outcome, err
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+const (
+	openFor   = 8 * time.Second
+	openVUs   = 300
+	openP95Ms = 5.0
+	// openStep is the factor between rates tried, and so the error of a ratio.
+	openStep  = 1.1
+	openFirst = 3000.0
+	openMost  = 60_000.0
+)
+
+// openModel compares the highest rate that a generator on one core holds on
+// the trivial target with nothing dropped and a 95th percentile under 5 ms:
+// ours, whose latency counts from the scheduled arrival, and k6's
+// constant-arrival-rate, whose latency counts from the iteration's start.
+func (b *bench) openModel(ctx context.Context) error {
+	fmt.Printf("open model, one core, highest rate with nothing dropped and p95 < %g ms:\n", openP95Ms)
+	var ratios []float64
+	for range max(1, b.rounds*3/5) {
+		own, err := highest(ctx, b.holdsOurs)
+		if err != nil {
+			return err
+		}
+		theirs, err := highest(ctx, b.holdsK6)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  assay %.0f/s, constant-arrival-rate %.0f/s\n", own, theirs)
+		ratios = append(ratios, own/theirs)
+	}
+	fmt.Printf("  ratio %s\n", spread(ratios))
+	return nil
+}
+
+// highest finds the largest rate, in steps, that holds; a rate that fails once
+// is tried again, since the machine may be shared.
+func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (float64, error) {
+	best := 0.0
+	for rate := openFirst; rate <= openMost; rate *= openStep {
+		ok, err := holds(ctx, rate)
+		if err == nil && !ok {
+			ok, err = holds(ctx, rate)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			break
+		}
+		best = rate
+	}
+	return best, nil
+}
+
+// holdsOurs runs our executor at a rate.
+func (b *bench) holdsOurs(ctx context.Context, rate float64) (bool, error) {
+	r, err := b.record(ctx, rate, openFor)
+	if err != nil {
+		return false, err
+	}
+	span := judged(r)
+	dropped, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{{Key: "outcome", Value: metric.Dropped}}, span)
+	p95, ok := r.Timeline.Hist(metric.TransactionDuration, nil, span).Quantile(0.95)
+	return ok && dropped == 0 && p95 < openP95Ms, nil
+}
+
+func judged(r record.Run) record.Span {
+	w, t0 := r.Plan.Load.Judged[0], r.Facts.T0.Unix()
+	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
+}
+
+// record makes one run at a rate, through worker, coordinator and record.
+func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (record.Run, error) {
+	dir, err := os.MkdirTemp(b.dir, "run-")
+	if err != nil {
+		return record.Run{}, err
+	}
+	defer os.RemoveAll(dir)
+	profile := spec.Profile{
+		Name: "bench", Scenario: "script.js", Timeout: 2 * time.Second,
+		Load: spec.Load{Unit: "tps", Target: rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: rate / 4, For: time.Second}, Hold: hold},
+		// The bound makes the plan keep openVUs virtual users.
+		SLOs: []spec.SLO{{
+			Metric: metric.TransactionDuration, Expression: "p(99)<5", Aggregate: spec.Percentile,
+			Quantile: 0.99, Operator: "<", Bound: openP95Ms,
+		}},
+	}
+	o := run.Options{
+		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
+		Workers: 1, Seed: 1, Target: b.target.url, Scope: "smoke", Executable: b.path("generator"),
+		Log: slog.Default(), Progress: func(run.Event) {},
+	}
+	if err := run.Run(ctx, o); err != nil {
+		return record.Run{}, err
+	}
+	return record.Open(o.Dir)
+}
+
+// holdsK6 runs k6's own executor at a rate.
+func (b *bench) holdsK6(ctx context.Context, rate float64) (bool, error) {
+	config := fmt.Sprintf(`{"scenarios":{"s":{"executor":"constant-arrival-rate","rate":%d,"timeUnit":"1s","duration":"%s","preAllocatedVUs":%d,"maxVUs":%d}}}`,
+		int(rate), openFor, openVUs, openVUs)
+	if err := os.WriteFile(b.path("k6.json"), []byte(config), 0o600); err != nil {
+		return false, err
+	}
+	cmd := exec.CommandContext(ctx, b.path("generator"), "k6", "run", "--quiet", "--no-color", "--address", "",
+		"--config", b.path("k6.json"), "--summary-mode", "legacy", "--summary-export", b.path("summary.json"),
+		"-e", "ASSAY_TARGET="+b.target.url, b.path("script.js"))
+	cmd.Env = append(os.Environ(), "GOGC=400") // as our workers have it
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return false, fmt.Errorf("%w: %s", err, out)
+	}
+	data, err := os.ReadFile(b.path("summary.json"))
+	if err != nil {
+		return false, err
+	}
+	var summary struct {
+		Metrics struct {
+			Dropped  struct{ Count float64 } `json:"dropped_iterations"`
+			Duration struct {
+				P95 float64 `json:"p(95)"`
+			} `json:"iteration_duration"`
+		} `json:"metrics"`
+	}
+	if err := json.Unmarshal(data, &summary); err != nil {
+		return false, err
+	}
+	return summary.Metrics.Dropped.Count == 0 && summary.Metrics.Duration.P95 < openP95Ms, nil
+}
+
+// memory compares what a worker holds after a minute with what it holds after
+// ten seconds.
+func (b *bench) memory(ctx context.Context) error {
+	const rate = 2000
+	r, err := b.record(ctx, rate, 62*time.Second)
+	if err != nil {
+		return err
+	}
+	values, ok := r.Timeline.Gauge(metric.WorkerMemory, nil, "worker/0", record.Span{From: r.Facts.T0.Unix(), To: r.Facts.T0.Unix() + 65})
+	if !ok[10] || !ok[60] {
+		return fmt.Errorf("the worker did not report its memory")
+	}
+	fmt.Printf("memory of a worker at %d/s: %.0f MiB after 10 s, %.0f MiB after 60 s, ratio %.3f\n",
+		rate, values[10]/(1<<20), values[60]/(1<<20), values[60]/values[10])
+	return nil
+}
