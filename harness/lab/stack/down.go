@@ -12,7 +12,7 @@ import (
 )
 
 // Down stops what Up started on the folder: the service drains, then the
-// database shuts down, each for half a minute at most before it is killed. Data,
+// database shuts down; either is killed when it takes far too long. Data,
 // users and logs stay. Where nothing runs it does nothing. ctx bounds only the
 // wait for another stack command.
 func Down(ctx context.Context, dir string) error {

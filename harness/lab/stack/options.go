@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -109,6 +110,10 @@ func (o Options) complete(s *State) (Options, error) {
 		if o.Executable, err = os.Executable(); err != nil {
 			return o, fmt.Errorf("find the assay binary: %w", err)
 		}
+	}
+	// Before seconds are spent on the database.
+	if _, err := exec.LookPath(o.Executable); err != nil {
+		return o, fmt.Errorf("find the assay binary: %w", err)
 	}
 	return o, nil
 }

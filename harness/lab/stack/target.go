@@ -18,8 +18,9 @@ import (
 const (
 	// targetTimeout bounds the start of the service, its tables included.
 	targetTimeout = 30 * time.Second
-	// targetPatience is how long it may drain its requests before it is killed.
-	targetPatience = 30 * time.Second
+	// targetPatience is how long it may drain its requests, by default 30 s,
+	// before it is killed.
+	targetPatience = 45 * time.Second
 	healthEvery    = 50 * time.Millisecond
 )
 
