@@ -1,9 +1,6 @@
 package metric
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Scale is the resolution at which we record. Bucket i of scale s holds the
 // values in (b^i, b^(i+1)] with b = 2^(2^-s), as OpenTelemetry's exponential
@@ -109,12 +106,13 @@ func (h *Hist) add(index int, n uint64) {
 }
 
 // Merge adds the observations of other, which stays as it is. The result has
-// the coarser of the two resolutions.
+// the coarser of the two resolutions; an empty histogram has none to keep.
 func (h *Hist) Merge(other *Hist) {
 	if other == nil || other.total == 0 {
 		return
 	}
 	if h.total == 0 {
+		h.counts, h.coarse = h.counts[:0], other.coarse
 		h.min, h.max = other.min, other.max
 	} else {
 		h.min, h.max = min(h.min, other.min), max(h.max, other.max)
@@ -230,25 +228,4 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 		}
 	}
 	return lo, hi
-}
-
-// check verifies what must hold between the fields; decoders call it, so that
-// a histogram from outside cannot lie about its count.
-func (h *Hist) check() error {
-	var n uint64 = h.zero
-	for _, c := range h.counts {
-		if n+c < n {
-			return fmt.Errorf("check histogram: bucket counts overflow")
-		}
-		n += c
-	}
-	switch {
-	case n != h.total:
-		return fmt.Errorf("check histogram: count is %d, buckets hold %d", h.total, n)
-	case h.total > 0 && !(h.min <= h.max):
-		return fmt.Errorf("check histogram: min %g above max %g", h.min, h.max)
-	case h.Scale() < minScale || h.Scale() > 20:
-		return fmt.Errorf("check histogram: scale %d out of range", h.Scale())
-	}
-	return nil
 }

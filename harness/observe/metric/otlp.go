@@ -24,12 +24,7 @@ const (
 	attrService  = "service.name"
 )
 
-const (
-	nanos = int64(1e9)
-	// maxBuckets bounds what one histogram from outside may make us allocate:
-	// the whole range of float64 at our own scale.
-	maxBuckets = 2100 << Scale
-)
+const nanos = int64(1e9)
 
 // Encode writes frames as one OTLP ExportMetricsServiceRequest (protobuf) with
 // delta temporality.
@@ -56,9 +51,13 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 		attrs = append(attrs, &commonpb.KeyValue{Key: attrClosing, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: true}}})
 	}
 	scope := &metricspb.ScopeMetrics{}
-	byName := map[string]*metricspb.Metric{}
+	type identity struct {
+		name, unit string
+		kind       Kind
+	}
+	byName := map[identity]*metricspb.Metric{}
 	for _, p := range f.Points {
-		id := p.Series.Name + "\x00" + p.Series.Unit + "\x00" + p.Kind.String()
+		id := identity{p.Series.Name, p.Series.Unit, p.Kind}
 		m := byName[id]
 		if m == nil {
 			m = newMetric(p)
@@ -74,7 +73,7 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 }
 
 func newMetric(p Point) *metricspb.Metric {
-	m := &metricspb.Metric{Name: p.Series.Name, Unit: p.Series.Unit}
+	m := &metricspb.Metric{Name: validText(p.Series.Name), Unit: validText(p.Series.Unit)}
 	delta := metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 	switch p.Kind {
 	case Counter:
@@ -129,10 +128,11 @@ func numberPoint(attrs []*commonpb.KeyValue, start, end uint64, v float64) *metr
 }
 
 func stringAttr(k, v string) *commonpb.KeyValue {
-	// Protobuf strings are UTF-8; a label from a script may be anything.
-	v = strings.ToValidUTF8(v, "\uFFFD")
-	return &commonpb.KeyValue{Key: strings.ToValidUTF8(k, "\uFFFD"), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
+	return &commonpb.KeyValue{Key: validText(k), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: validText(v)}}}
 }
+
+// validText: protobuf strings are UTF-8; a label from a script may be anything.
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func intAttr(k string, v int64) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: k, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: v}}}
@@ -275,50 +275,4 @@ func number(p *metricspb.NumberDataPoint) float64 {
 		return float64(v.AsInt)
 	}
 	return p.GetAsDouble()
-}
-
-func decodeHist(p *metricspb.ExponentialHistogramDataPoint) (*Hist, error) {
-	for _, n := range p.GetNegative().GetBucketCounts() {
-		if n > 0 {
-			return nil, fmt.Errorf("histogram holds negative observations")
-		}
-	}
-	counts := p.GetPositive().GetBucketCounts()
-	if len(counts) > maxBuckets {
-		return nil, fmt.Errorf("histogram has %d buckets, more than %d", len(counts), maxBuckets)
-	}
-	h := &Hist{
-		coarse: Scale - int(p.GetScale()),
-		zero:   p.GetZeroCount(), total: p.GetCount(), sum: p.GetSum(),
-		min: p.GetMin(), max: p.GetMax(),
-		offset: int(p.GetPositive().GetOffset()), counts: counts,
-	}
-	if p.Max == nil || p.Min == nil {
-		h.boundsFromBuckets()
-	}
-	if err := h.check(); err != nil {
-		return nil, err
-	}
-	return h, nil
-}
-
-// boundsFromBuckets sets min and max for a sender that left them out.
-func (h *Hist) boundsFromBuckets() {
-	h.min, h.max = 0, 0
-	first, last := -1, -1
-	for i, n := range h.counts {
-		if n > 0 {
-			if first < 0 {
-				first = i
-			}
-			last = i
-		}
-	}
-	if last < 0 {
-		return
-	}
-	h.max = upperBound(h.offset+last, h.Scale())
-	if h.zero == 0 {
-		h.min = upperBound(h.offset+first-1, h.Scale())
-	}
 }

@@ -38,7 +38,8 @@ type Series struct {
 }
 
 // NewSeries sorts the labels, given as key, value, key, value. Empty values are
-// left out: a label that is not there and an empty one are the same.
+// left out: a label that is not there and an empty one are the same. Of several
+// values for one key the first stays.
 func NewSeries(name, unit string, keyValues ...string) Series {
 	s := Series{Name: name, Unit: unit}
 	for i := 0; i+1 < len(keyValues); i += 2 {
@@ -46,7 +47,8 @@ func NewSeries(name, unit string, keyValues ...string) Series {
 			s.Labels = append(s.Labels, Label{keyValues[i], keyValues[i+1]})
 		}
 	}
-	slices.SortFunc(s.Labels, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(s.Labels, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	s.Labels = slices.CompactFunc(s.Labels, func(a, b Label) bool { return a.Key == b.Key })
 	return s
 }
 
@@ -74,27 +76,37 @@ func (s Series) Matches(selector []Label) bool {
 // Key is the series as text, name{key:value,...}, equal exactly where name and
 // labels are equal.
 func (s Series) Key() string {
-	if len(s.Labels) == 0 {
+	// A name from elsewhere may hold a brace, which would read as labels; the
+	// colons of Prometheus's names may stay.
+	if len(s.Labels) == 0 && strings.IndexAny(s.Name, nameEscapes) < 0 {
 		return s.Name
 	}
 	var b strings.Builder
-	b.WriteString(s.Name)
+	writeEscaped(&b, s.Name, nameEscapes)
+	if len(s.Labels) == 0 {
+		return b.String()
+	}
 	b.WriteByte('{')
 	for i, l := range s.Labels {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		writeEscaped(&b, l.Key)
+		writeEscaped(&b, l.Key, labelEscapes)
 		b.WriteByte(':')
-		writeEscaped(&b, l.Value)
+		writeEscaped(&b, l.Value, labelEscapes)
 	}
 	b.WriteByte('}')
 	return b.String()
 }
 
-func writeEscaped(b *strings.Builder, text string) {
+const (
+	nameEscapes  = `\{`
+	labelEscapes = `\,:{}`
+)
+
+func writeEscaped(b *strings.Builder, text, escapes string) {
 	for i := 0; i < len(text); i++ {
-		if strings.IndexByte(`\,:{}`, text[i]) >= 0 {
+		if strings.IndexByte(escapes, text[i]) >= 0 {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(text[i])

@@ -1,0 +1,99 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+)
+
+const (
+	// maxBuckets bounds what one histogram from outside may make us allocate:
+	// the whole range of float64 at our own scale.
+	maxBuckets = 2100 << Scale
+	// maxScale is the finest resolution that OpenTelemetry's SDKs use.
+	maxScale = 20
+)
+
+func decodeHist(p *metricspb.ExponentialHistogramDataPoint) (*Hist, error) {
+	for _, n := range p.GetNegative().GetBucketCounts() {
+		if n > 0 {
+			return nil, fmt.Errorf("histogram holds negative observations")
+		}
+	}
+	if p.GetZeroCount() > 0 && p.GetZeroThreshold() > 0 {
+		return nil, fmt.Errorf("histogram counts values up to %g as zero", p.GetZeroThreshold())
+	}
+	counts := p.GetPositive().GetBucketCounts()
+	if len(counts) > maxBuckets {
+		return nil, fmt.Errorf("histogram has %d buckets, more than %d", len(counts), maxBuckets)
+	}
+	scale := int(p.GetScale())
+	if scale < minScale || scale > maxScale {
+		return nil, fmt.Errorf("histogram has scale %d, not %d to %d", scale, minScale, maxScale)
+	}
+	h := &Hist{
+		coarse: Scale - scale,
+		zero:   p.GetZeroCount(), total: p.GetCount(), sum: p.GetSum(),
+		min: p.GetMin(), max: p.GetMax(),
+		offset: int(p.GetPositive().GetOffset()), counts: counts,
+	}
+	if err := h.fit(); err != nil {
+		return nil, err
+	}
+	if p.Max == nil || p.Min == nil {
+		h.boundsFromBuckets()
+	}
+	if p.Sum == nil {
+		h.sumFromBuckets()
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// fit cuts a foreign histogram to the buckets that it uses, which must be those
+// of float64 values: buckets are dense, so that two far apart would otherwise
+// make a merge allocate all between them. It also takes a finer resolution
+// down to ours.
+func (h *Hist) fit() error {
+	first, last, ok := h.used()
+	if !ok {
+		h.counts, h.offset, h.coarse = nil, 0, max(0, h.coarse)
+		return nil
+	}
+	h.counts, h.offset = h.counts[first:last+1], h.offset+first
+	lowest, highest := bucketOf(math.SmallestNonzeroFloat64, h.Scale()), bucketOf(math.MaxFloat64, h.Scale())
+	if h.offset < lowest || h.offset+len(h.counts)-1 > highest {
+		return fmt.Errorf("histogram has buckets %d to %d, those of numbers are %d to %d", h.offset, h.offset+len(h.counts)-1, lowest, highest)
+	}
+	if h.coarse < 0 {
+		h.coarsen(Scale)
+	}
+	return nil
+}
+
+// boundsFromBuckets sets min and max for a sender that left them out.
+func (h *Hist) boundsFromBuckets() {
+	h.min, h.max = 0, 0
+	first, last, ok := h.used()
+	if !ok {
+		return
+	}
+	h.max = upperBound(h.offset+last, h.Scale())
+	if h.zero == 0 {
+		h.min = upperBound(h.offset+first-1, h.Scale())
+	}
+}
+
+// sumFromBuckets estimates the sum for a sender that left it out; 0 would read
+// as a mean of 0.
+func (h *Hist) sumFromBuckets() {
+	h.sum = 0
+	for i, n := range h.counts {
+		if n > 0 {
+			h.sum += float64(n) * middle(h.offset+i, h.Scale())
+		}
+	}
+}
