@@ -1,0 +1,232 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	colpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+)
+
+var seriesOf = rapid.Custom(func(t *rapid.T) Series {
+	word := rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "a:b", "a,b:c", "a{b:c}", `a\`, "a\x00"}), rapid.String())
+	s := Series{Name: word.Draw(t, "name"), Unit: rapid.SampledFrom([]string{"", "ms", "1"}).Draw(t, "unit")}
+	var kv []string
+	for _, key := range rapid.SliceOfNDistinct(word, 0, 3, rapid.ID).Draw(t, "keys") {
+		kv = append(kv, key, word.Draw(t, "value"))
+	}
+	return NewSeries(s.Name, s.Unit, kv...)
+})
+
+var frames = rapid.Custom(func(t *rapid.T) Frame {
+	f := Frame{
+		Source: rapid.String().Draw(t, "source"), Sequence: rapid.Uint64().Draw(t, "sequence"),
+		Second: rapid.Int64().Draw(t, "second"), Closing: rapid.Bool().Draw(t, "closing"),
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "points") {
+		s := seriesOf.Draw(t, "series")
+		value := rapid.OneOf(rapid.Float64(), rapid.Map(rapid.Int32(), func(i int32) float64 { return float64(i) }), rapid.Just(math.Inf(1)))
+		switch rapid.SampledFrom([]Kind{Counter, Gauge, Histogram}).Draw(t, "kind") {
+		case Counter:
+			f.Points = append(f.Points, CounterPoint(s, value.Draw(t, "counter")))
+		case Gauge:
+			f.Points = append(f.Points, GaugePoint(s, value.Draw(t, "gauge")))
+		case Histogram:
+			f.Points = append(f.Points, HistPoint(s, hists.Draw(t, "histogram")))
+		}
+	}
+	return f
+})
+
+// sameFrames leaves the order of points open: Encode groups them by metric.
+func sameFrames(a, b []Frame) string {
+	sorted := func(all []Frame) []Frame {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].Points = slices.Clone(all[i].Points)
+			slices.SortStableFunc(all[i].Points, func(p, q Point) int {
+				return cmp.Or(cmp.Compare(p.Series.Key(), q.Series.Key()), cmp.Compare(p.Series.Unit, q.Series.Unit), cmp.Compare(p.Kind, q.Kind))
+			})
+		}
+		return all
+	}
+	return gocmp.Diff(sorted(a), sorted(b), cmpopts.EquateEmpty(),
+		gocmp.Comparer(func(a, b *Hist) bool { return a == nil && b == nil || a != nil && b != nil && sameHist(a, b) == "" }))
+}
+
+func TestFramesSurviveOTLP(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(frames, 0, 3).Draw(t, "frames")
+		data, err := Encode(want...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := sameFrames(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// TestEncodeAnyText: a label may come from a script, a digest from a database.
+func TestEncodeAnyText(t *testing.T) {
+	bad := "\xff\xfe"
+	data, err := Encode(Frame{Source: bad, Points: []Point{CounterPoint(NewSeries(bad, bad, bad, bad), 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(data)
+	if err != nil || len(got) != 1 || got[0].Points[0].Series.Name != "\uFFFD" {
+		t.Errorf("frames %+v, error %v", got, err)
+	}
+}
+
+func TestKeyTellsSeriesApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := seriesOf.Draw(t, "a"), seriesOf.Draw(t, "b")
+		same := a.Name == b.Name && slices.Equal(a.Labels, b.Labels)
+		if same != (a.Key() == b.Key()) {
+			t.Fatalf("keys %q and %q, same %v", a.Key(), b.Key(), same)
+		}
+	})
+}
+
+func TestKey(t *testing.T) {
+	for want, s := range map[string]Series{
+		"http_reqs": NewSeries("http_reqs", "", "name", ""),
+		`http_req_duration{method:POST,name:pay}`: NewSeries("http_req_duration", "ms", "name", "pay", "method", "POST"),
+		`d{name:http\://x/\{id\}?a\,b\\}`:         NewSeries("d", "", "name", `http://x/{id}?a,b\`),
+		`go:gc\{x}`:                               NewSeries("go:gc{x}", ""),
+		"d{a:1}":                                  NewSeries("d", "", "a", "1", "a", "2"),
+	} {
+		if got := s.Key(); got != want {
+			t.Errorf("key %s, wanted %s", got, want)
+		}
+	}
+}
+
+// foreign is a request with one histogram, as another sender may make it.
+func foreign(p *metricspb.ExponentialHistogramDataPoint) []byte {
+	h := &metricspb.ExponentialHistogram{
+		AggregationTemporality: metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA,
+		DataPoints:             []*metricspb.ExponentialHistogramDataPoint{p},
+	}
+	m := &metricspb.Metric{Name: "h", Data: &metricspb.Metric_ExponentialHistogram{ExponentialHistogram: h}}
+	data, err := proto.Marshal(&colpb.ExportMetricsServiceRequest{ResourceMetrics: []*metricspb.ResourceMetrics{
+		{ScopeMetrics: []*metricspb.ScopeMetrics{{Metrics: []*metricspb.Metric{m}}}},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func buckets(offset int32, counts ...uint64) *metricspb.ExponentialHistogramDataPoint_Buckets {
+	return &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: offset, BucketCounts: counts}
+}
+
+func TestDecodeRefusesHistogramsThatLie(t *testing.T) {
+	type point = metricspb.ExponentialHistogramDataPoint
+	for want, p := range map[string]*point{
+		"count is 3, buckets hold 2":        {Count: 3, Positive: buckets(0, 1, 1)},
+		"bucket counts overflow":            {Count: 0, Positive: buckets(0, math.MaxUint64, 1)},
+		"negative observations":             {Count: 1, Negative: buckets(0, 1)},
+		"scale 21":                          {Scale: 21},
+		"scale -11":                         {Scale: -11},
+		"as zero":                           {Count: 1, ZeroCount: 1, ZeroThreshold: 5},
+		"those of numbers are":              {Count: 1, Positive: buckets(math.MaxInt32, 1)},
+		"buckets -2147483648":               {Count: 1, Positive: buckets(math.MinInt32, 1)},
+		"min 2 above max 1":                 {Count: 1, ZeroCount: 1, Min: proto.Float64(2), Max: proto.Float64(1)},
+		"max 1.5, but no bucket":            {Count: 1, ZeroCount: 1, Min: proto.Float64(0), Max: proto.Float64(1.5)},
+		"above the buckets, which end at 2": {Count: 1, Positive: buckets(0, 1), Min: proto.Float64(1.5), Max: proto.Float64(3)},
+		"outside min 1.1 and max 1.9":       {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(1.1), Max: proto.Float64(1.9)},
+		"outside min 3 and max 4":           {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(3), Max: proto.Float64(4)},
+	} {
+		if _, err := Decode(foreign(p)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `metric "h"`) {
+			t.Errorf("error %v, wanted %q", err, want)
+		}
+	}
+}
+
+// TestDecodeForeignHistograms: a finer scale, no min, max and sum, and buckets
+// far apart of which few are used.
+func TestDecodeForeignHistograms(t *testing.T) {
+	counts := make([]uint64, 4000)
+	counts[0], counts[3999] = 1, 3 // at scale 10: (2^0, 2^(1/1024)] and (2^(3999/1024), 2^(4000/1024)]
+	got, err := Decode(foreign(&metricspb.ExponentialHistogramDataPoint{Count: 4, Scale: 10, Positive: buckets(0, counts...)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := got[0].Points[0].Hist
+	lowest, _ := h.Min()
+	highest, _ := h.Max()
+	if h.Scale() != Scale || lowest != 1 || math.Abs(highest-math.Exp2(4000.0/1024)) > 1e-9 {
+		t.Errorf("scale %d, min %g, max %g", h.Scale(), lowest, highest)
+	}
+	if want := 1 + 3*math.Exp2(4000.0/1024); math.Abs(h.Sum()-want) > 0.005*want {
+		t.Errorf("sum %g, wanted about %g", h.Sum(), want)
+	}
+}
+
+// FuzzDecode: whatever is sent, what is accepted is consistent, encodes again
+// to the same, and merges without taking more memory than float64's range.
+func FuzzDecode(f *testing.F) {
+	for _, frames := range [][]Frame{
+		nil,
+		{{Source: "worker/0", Sequence: 1, Second: 1, Points: []Point{
+			CounterPoint(NewSeries("http_reqs", "1", "name", "pay"), 3), GaugePoint(NewSeries("vus", ""), 0.5),
+			HistPoint(NewSeries("d", "ms"), recorded([]float64{0, 1, 200, 1e6})),
+		}}},
+		{{Source: "host", Closing: true}, {Source: "", Second: -1}},
+	} {
+		data, err := Encode(frames...)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add(foreign(&metricspb.ExponentialHistogramDataPoint{Count: 1, Scale: 20, Positive: buckets(math.MaxInt32, 1)}))
+	f.Add(foreign(&metricspb.ExponentialHistogramDataPoint{Count: 2, Scale: -10, ZeroCount: 1, Positive: buckets(-2, 0, 1)}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := Decode(data)
+		if err != nil {
+			return
+		}
+		sum := &Hist{}
+		for _, frame := range got {
+			for _, p := range frame.Points {
+				if p.Kind != Histogram {
+					continue
+				}
+				if err := p.Hist.check(); err != nil {
+					t.Fatal(err)
+				}
+				if sum.total+p.Hist.total >= sum.total { // more would overflow
+					sum.Merge(p.Hist)
+				}
+				p.Hist.AtLeast(100)
+				p.Hist.Quantile(0.99)
+			}
+		}
+		if len(sum.counts) > maxBuckets {
+			t.Fatalf("%d buckets", len(sum.counts))
+		}
+		again, err := Encode(got...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(again); err != nil {
+			t.Fatalf("decode what was encoded: %v", err)
+		}
+	})
+}
