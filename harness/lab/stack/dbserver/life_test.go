@@ -43,7 +43,7 @@ func TestRestart(t *testing.T) {
 		t.Cleanup(func() { _ = s.Kill() })
 		o.Port = s.Port()
 		exec1(t, open(t, s.DSN()), "CREATE DATABASE d", "CREATE TABLE d.t (i INT PRIMARY KEY)", "INSERT INTO d.t VALUES (0)")
-		for i, end := range []func(*dbserver.Server) error{(*dbserver.Server).Stop, (*dbserver.Server).Kill, (*dbserver.Server).Stop} {
+		for i, end := range []func(*dbserver.Server) error{(*dbserver.Server).Stop, (*dbserver.Server).Kill} {
 			dsn := s.DSN()
 			if err := end(s); err != nil {
 				t.Fatal(err)
