@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/dbserver"
+)
+
+func newStack() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stack",
+		Short: "The local database and reference service",
+		Long: `Stack runs a MySQL or MariaDB server of its own and the reference service, on
+loopback, with data and logs below .assay/. It never touches another instance.`,
+	}
+	c.AddCommand(newStackUp(), newStackDown(), newStackStatus())
+	return c
+}
+
+func newStackUp() *cobra.Command {
+	var o stack.Options
+	var server string
+	var targetArgs []string
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Start what is not up",
+		Example: `  assay stack up
+  assay stack up --target-args '--commits transaction --pool-max-open 10'
+  assay stack up --server /usr/sbin/mariadbd`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if server != "" {
+				if o.Binary, err = dbserver.Probe(server); err != nil {
+					return err
+				}
+			}
+			o.TargetArgs = strings.Fields(strings.Join(targetArgs, " "))
+			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+			fmt.Fprintln(c.ErrOrStderr(), "stack: starting what is not up")
+			if _, _, err := stack.Up(c.Context(), o, log); err != nil {
+				return err
+			}
+			return printStatus(c, o.Dir)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.Dir, "dir", stack.DefaultDir, "folder of data, logs and state")
+	fs.IntVar(&o.DBPort, "db-port", 0, fmt.Sprintf("port of the database (default %d, or that of the data)", stack.DefaultDBPort))
+	fs.IntVar(&o.TargetPort, "target-port", 0, fmt.Sprintf("port of the reference service (default %d)", stack.DefaultTargetPort))
+	fs.StringArrayVar(&targetArgs, "target-args", nil, "arguments of assay target, in one string")
+	fs.StringVar(&server, "server", "", "mysqld or mariadbd to run (default: ASSAY_MYSQLD, or the first found)")
+	return c
+}
+
+func newStackDown() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "down", Short: "Stop it; the data stays", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir) },
+	}
+	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
+	return c
+}
+
+func newStackStatus() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "status", Short: "What is up", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return printStatus(c, dir) },
+	}
+	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
+	return c
+}
+
+func printStatus(c *cobra.Command, dir string) error {
+	_, processes, err := stack.Status(dir)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, p := range processes {
+		pid := ""
+		if p.PID > 0 {
+			pid = fmt.Sprintf("pid %d", p.PID)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Condition, p.What, pid, p.Log)
+	}
+	return t.Flush()
+}
