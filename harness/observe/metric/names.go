@@ -41,6 +41,7 @@ const (
 	DBSession        = "db_session"         // counter: sessions seen active; labels event, class, inferred (true), digest
 	DBSample         = "db_sample"          // counter: samples taken
 	DBSampleInterval = "db_sample_interval" // histogram, ms between one sample and the next; its max is the longest gap
+	DBSampleTime     = "db_sample_time"     // histogram, ms that a sample took
 	DBCounter        = "db_counter"         // counter: increase of a status variable; label name
 	DBGauge          = "db_gauge"           // gauge: a status variable that goes up and down; label name
 	DBStatementTime  = "db_statement_time"  // counter, ms, by digest

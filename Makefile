@@ -1,0 +1,55 @@
+# Everything here works on a fresh Debian or Ubuntu machine with Go, without a
+# Docker engine. `make help` lists the targets.
+
+GO        ?= go
+BIN       := bin/assay
+CACHE     := .cache
+MYSQL9    := $(CACHE)/mysql9
+# A build that knows its own source: the certificate names the revision.
+BUILD     := $(GO) build -trimpath -buildvcs=auto
+GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
+TEST_TIMEOUT := 25m
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/assay
+	$(BUILD) -o $(BIN) ./harness/cmd/assay
+
+.PHONY: certify
+certify: ## Set up what is missing, and certify payment and ingestion on the local stack
+	.ci/install certify
+	$(MAKE) --no-print-directory build
+	$(BIN) certify payment ingestion
+
+.PHONY: test
+test: ## Set up what is missing, and run all tests on real servers
+	.ci/install test
+	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
+	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" \
+	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: ## go vet, staticcheck, gofumpt
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	@unformatted=$$($(GO) run $(GOFUMPT) -l harness) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
+
+.PHONY: fmt
+fmt: ## Format with gofumpt
+	$(GO) run $(GOFUMPT) -w harness
+
+.PHONY: bench
+bench: build ## Measure the generator, as ratios of interleaved runs (about 20 minutes, two cores)
+	$(GO) build -o bin/bench ./harness/lab/bench
+	bin/bench -assay $(BIN) $(BENCHFLAGS)
+
+.PHONY: clean
+clean: ## Stop the local stack; remove builds, its data and caches
+	-test ! -x $(BIN) || $(BIN) stack down
+	rm -rf bin .assay $(CACHE)
