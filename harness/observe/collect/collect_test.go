@@ -1,0 +1,132 @@
+package collect_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+)
+
+func TestSecondsCountOnFromTheirBase(t *testing.T) {
+	now := time.Now()
+	s := collect.NewSeconds(now)
+	if got := s.Unix(s.Index(now)); got != now.Unix() {
+		t.Errorf("label of now is %d, want %d", got, now.Unix())
+	}
+	if got := s.Begin(0).Nanosecond(); got != 0 {
+		t.Errorf("second 0 begins %d ns after a whole second", got)
+	}
+	for i := range int64(5) {
+		begin := s.Begin(i)
+		if got := s.Index(begin); got != i {
+			t.Errorf("second %d: its begin lies in second %d", i, got)
+		}
+		if got := s.Index(begin.Add(-1)); got != i-1 {
+			t.Errorf("second %d: the instant before lies in second %d", i, got)
+		}
+	}
+}
+
+// frames gathers what a stream sends; it fails as long as fail says so.
+type frames struct {
+	mu   sync.Mutex
+	all  []metric.Frame
+	fail func() error
+}
+
+func (f *frames) sink(frame metric.Frame) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		if err := f.fail(); err != nil {
+			return err
+		}
+	}
+	f.all = append(f.all, frame)
+	return nil
+}
+
+func check(t *testing.T, all []metric.Frame) {
+	t.Helper()
+	for i, f := range all {
+		if f.Sequence != uint64(i+1) {
+			t.Fatalf("frame %d has sequence %d", i+1, f.Sequence)
+		}
+		if f.Closing != (i == len(all)-1) {
+			t.Fatalf("frame %d of %d: closing is %v", i+1, len(all), f.Closing)
+		}
+	}
+	last := all[len(all)-1]
+	if got := last.Points[0]; got.Series.Name != metric.WorkerFrames || got.Value != float64(len(all)-1) {
+		t.Errorf("closing frame says %s = %v, want %d", got.Series.Name, got.Value, len(all)-1)
+	}
+}
+
+func TestStreamRetriesAndCloses(t *testing.T) {
+	broken := 3
+	f := &frames{fail: func() error {
+		if broken > 0 {
+			broken--
+			return errors.New("not now")
+		}
+		return nil
+	}}
+	s := collect.NewStream("host", f.sink)
+	for i := range int64(5) {
+		s.Send(100+i, nil)
+	}
+	if err := s.Close(105); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.all) != 6 {
+		t.Fatalf("%d frames, want 6", len(f.all))
+	}
+	check(t, f.all)
+}
+
+func TestStreamGivesUpInBoundedTime(t *testing.T) {
+	gone := errors.New("disk full")
+	f := &frames{fail: func() error { return gone }}
+	s := collect.NewStream("host", f.sink)
+	for i := range int64(100) {
+		s.Send(i, nil)
+	}
+	begin := time.Now()
+	if err := s.Close(100); !errors.Is(err, gone) {
+		t.Errorf("error is %v, want %v", err, gone)
+	}
+	if took := time.Since(begin); took > 4*time.Second {
+		t.Errorf("close took %v", took)
+	}
+}
+
+func TestEverySecond(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	var f frames
+	reads := 0
+	err := collect.EverySecond(ctx, "host", f.sink, func() []metric.Point {
+		reads++
+		if reads == 1 {
+			time.Sleep(1100 * time.Millisecond) // one second passes meanwhile
+		}
+		return []metric.Point{metric.GaugePoint(metric.NewSeries("reads", ""), float64(reads))}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, f.all)
+	data := f.all[:len(f.all)-1]
+	for i, frame := range data {
+		if frame.Second != data[0].Second+int64(i) {
+			t.Errorf("frame %d is of second %d, want %d", i+1, frame.Second, data[0].Second+int64(i))
+		}
+	}
+	if len(data[len(data)-1].Points) == 0 {
+		t.Error("the last frame is empty: the tail was not read")
+	}
+}

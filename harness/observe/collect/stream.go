@@ -1,0 +1,92 @@
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+const (
+	// backlog is how many frames wait while the sink is slow or fails. After
+	// that frames are lost, which the gap in their sequence shows.
+	backlog = 60
+	// patience is how long one frame is tried again, and pause the time between.
+	patience = 2 * time.Second
+	pause    = 100 * time.Millisecond
+)
+
+// Stream numbers the frames of one source and sends them in order, from a
+// goroutine of its own: a slow sink must not delay the next measurement.
+type Stream struct {
+	source string
+	sink   Sink
+	queue  chan metric.Frame
+	done   sync.WaitGroup
+	last   uint64 // sequence of the newest frame
+	lost   int    // frames that the queue had no room for
+
+	failed int   // written by the goroutine, read after it ended
+	err    error // of the first frame that was given up
+}
+
+// NewStream makes a stream; Close ends it.
+func NewStream(source string, sink Sink) *Stream {
+	s := &Stream{source: source, sink: sink, queue: make(chan metric.Frame, backlog)}
+	s.done.Go(func() {
+		for f := range s.queue {
+			s.deliver(f)
+		}
+	})
+	return s
+}
+
+// Send numbers a frame and queues it; it never blocks.
+func (s *Stream) Send(second int64, points []metric.Point) {
+	s.last++
+	f := metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
+	select {
+	case s.queue <- f:
+	default:
+		s.lost++
+	}
+}
+
+// Close sends what is queued and the closing frame, and stops the goroutine.
+// Its error tells of frames that were lost on the way. Once the sink has failed
+// for good, each further frame is tried only once, so that Close is bounded.
+func (s *Stream) Close(second int64) error {
+	close(s.queue)
+	s.done.Wait()
+	sent := s.last
+	s.last++
+	s.deliver(metric.Frame{
+		Source: s.source, Sequence: s.last, Second: second, Closing: true,
+		Points: []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(sent))},
+	})
+	if s.lost > 0 {
+		s.err = errors.Join(s.err, fmt.Errorf("send frames of %s: %d found no room", s.source, s.lost))
+	}
+	return s.err
+}
+
+func (s *Stream) deliver(f metric.Frame) {
+	giveUp := time.Now().Add(patience)
+	for {
+		err := s.sink(f)
+		if err == nil {
+			s.failed = 0
+			return
+		}
+		if s.failed > 0 || time.Now().After(giveUp) {
+			s.failed++
+			if s.err == nil {
+				s.err = fmt.Errorf("send frame %d of %s: %w", f.Sequence, s.source, err)
+			}
+			return
+		}
+		time.Sleep(pause)
+	}
+}
