@@ -1,0 +1,85 @@
+package mysql
+
+import "strings"
+
+// Session is what one sample saw of one active session.
+type Session struct {
+	MariaDB   bool
+	Command   string // PROCESSLIST_COMMAND
+	State     string // PROCESSLIST_STATE; empty: none
+	Statement string // instrument of the statement, such as statement/sql/update; empty: none
+	Event     string // instrument of the innermost wait in progress, such as wait/io/file/sql/binlog; empty: none
+	RowLock   bool   // waits for a row lock
+}
+
+// Events that are not names of wait instruments.
+const (
+	handlerEvent = "io/table/sql/handler"
+	rowLockEvent = "row_lock_wait" // a row lock that shows no wait of its own
+	connectEvent = "connect"       // the server is making the session
+	cpuEvent     = "cpu"
+	// MariaDB passes through its commit partly without a state.
+	mariaCommit = "Commit"
+)
+
+// Classify says what a session does or waits for (WAITS sections 2 and 4): a
+// row lock; else the wait in progress; else what the session's state tells,
+// which is an inference, as is CPU where nothing tells anything. event is the
+// wait's name without the prefix wait/, or the state, or cpu.
+func Classify(s Session) (event, class string, inferred bool) {
+	event = strings.TrimPrefix(s.Event, "wait/")
+	switch {
+	case s.RowLock:
+		// Locks and waits are not read at the same instant: a session may have
+		// passed on to another wait.
+		if event != handlerEvent && classOf(event, s.MariaDB) != classRowLock {
+			event = rowLockEvent
+		}
+		return event, classRowLock, false
+	case event != "":
+		return event, classOf(event, s.MariaDB), false
+	}
+	for _, row := range states {
+		if row.servers.include(s.MariaDB) && match(strings.ToLower(row.pattern), strings.ToLower(s.State)) {
+			return s.State, row.class, true
+		}
+	}
+	switch {
+	case s.MariaDB && s.State == "" && isDML(s.Statement):
+		return mariaCommit, classCommit, true
+	case s.Command == "Connect":
+		return connectEvent, classStorm, true
+	}
+	return cpuEvent, classCPU, true
+}
+
+// classOf looks an event up. One that the table does not know keeps its name.
+func classOf(event string, maria bool) string {
+	for _, row := range waits {
+		if row.servers.include(maria) && match(row.pattern, event) {
+			return row.class
+		}
+	}
+	return classOther
+}
+
+func (s servers) include(maria bool) bool {
+	return s == both || (s == onlyMariaDB) == maria
+}
+
+func match(pattern, name string) bool {
+	if start, any := strings.CutSuffix(pattern, "*"); any {
+		return strings.HasPrefix(name, start)
+	}
+	return pattern == name
+}
+
+// isDML reports whether a statement changes rows. Prepared statements do not
+// tell on MariaDB (statement/com/Execute).
+func isDML(statement string) bool {
+	switch kind, _ := strings.CutPrefix(statement, "statement/sql/"); kind {
+	case "insert", "insert_select", "update", "update_multi", "delete", "delete_multi", "replace", "replace_select", "load", "commit", "xa_commit", "xa_prepare":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/collect"
+)
+
+// Options says what to look at.
+type Options struct {
+	// Schema is the load's: statement times are of its statements alone. Empty:
+	// the DSN's schema; where that has none, all.
+	Schema string
+}
+
+// Collector collects from one server.
+type Collector struct {
+	schema string
+	broken error // of the DSN; Start returns it
+
+	mu       sync.Mutex // held for one exchange with the server at a time; guards the rest
+	link     *link
+	server   *server // nil: never connected
+	sampler  sampler
+	switched switches
+	notes    []string
+	closed   bool
+
+	noHistory bool // the length of the history list cannot be read
+}
+
+var _ collect.Collector = (*Collector)(nil)
+
+// New makes a collector of the server at the DSN (the driver's form). It does
+// not connect.
+func New(dsn string, o Options) *Collector {
+	c := &Collector{schema: o.Schema}
+	c.link, c.broken = newLink(dsn)
+	if c.schema == "" && c.broken == nil {
+		if cfg, err := driver.ParseDSN(dsn); err == nil {
+			c.schema = cfg.DBName
+		}
+	}
+	return c
+}
+
+// Source is "database".
+func (c *Collector) Source() string { return collect.Database }
+
+// connect opens the link, and finds out about the server the first time.
+func (c *Collector) connect(ctx context.Context) error {
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case c.closed:
+		return errors.New("collector is closed")
+	}
+	if err := c.link.open(ctx); err != nil {
+		return err
+	}
+	if c.server != nil {
+		return nil
+	}
+	s, err := c.link.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	c.server = &s
+	c.sampler.maria = s.maria
+	return nil
+}
+
+// Start connects, switches instruments on, and takes a sample to try. Without
+// the right to switch them on it goes on with what is on; Notes says so.
+func (c *Collector) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.connect(ctx); err != nil {
+		return fmt.Errorf("collect from the database: %w", err)
+	}
+	switch {
+	case !c.server.instrumented():
+		return fmt.Errorf("collect from the database: performance_schema is off in %s %s, so that no waits can be seen: "+
+			"restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)", c.server.flavour(), c.server.version)
+	case !c.server.maria && c.server.major < 8:
+		return fmt.Errorf("collect from the database: MySQL %s is too old: 8.0 or later is needed", c.server.version)
+	}
+	if err := c.switchOn(ctx); err != nil {
+		return fmt.Errorf("collect from the database: %w", err)
+	}
+	if err := c.tryOut(ctx); err != nil {
+		return fmt.Errorf("collect from the database: %w", err)
+	}
+	return nil
+}
+
+// tryOut makes sure that what Run reads can be read.
+func (c *Collector) tryOut(ctx context.Context) error {
+	_, err := c.sampler.take(ctx, c.link)
+	if !c.server.maria && (denied(err) || is(err, errNoSuchTable)) {
+		reason := err
+		c.sampler.noLocks = true
+		if _, err = c.sampler.take(ctx, c.link); err == nil {
+			c.note("database: row locks cannot be told from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
+				reason, c.account(ctx))
+		}
+	}
+	if err != nil {
+		return c.readable("sample sessions", err)
+	}
+	return nil
+}
+
+// Notes are the limits of what was seen, as sentences for the certificate, each
+// with the SQL that would lift it.
+func (c *Collector) Notes() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.notes)
+}
+
+// note adds a sentence once.
+func (c *Collector) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// Close restores the instruments, with a new connection if the old one is
+// gone, and disconnects. Its error says which SQL restores them by hand.
+func (c *Collector) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.broken != nil {
+		return nil
+	}
+	c.closed = true
+	err := c.restore()
+	c.link.close()
+	return err
+}

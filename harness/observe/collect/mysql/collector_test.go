@@ -1,0 +1,121 @@
+package mysql_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+// The waits of a commit are what a load of single-row commits shows.
+func TestCommits(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		c := started(t, b.dsn)
+		if notes := c.Notes(); len(notes) > 0 {
+			t.Errorf("root has notes: %q", notes)
+		}
+		stopLoad := b.load(t, 8, update)
+		time.Sleep(500 * time.Millisecond)
+		begin := time.Now()
+		r := start(t, c)
+		time.Sleep(5 * time.Second)
+		s, err := r.stop(t)
+		took := time.Since(begin)
+		stopLoad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", s.describe())
+		if share := s.share("commit", "binlog"); share < 0.6 {
+			t.Errorf("commit and binlog have a share of %.2f, want a clear majority", share)
+		}
+		if samples := s.sum(metric.DBSample); samples < 40 {
+			t.Errorf("%v samples in 5 s, want nearly 50", samples)
+		}
+		if gap := s.longestGap(); gap > 1000 {
+			t.Errorf("the longest gap is %v ms", gap)
+		}
+
+		// Little's law: time in statements a second is the mean number of
+		// sessions in one.
+		sampled := s.sum(metric.DBSession) / s.sum(metric.DBSample)
+		counted := s.sum(metric.DBStatementTime) / 1000 / took.Seconds()
+		if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
+			t.Errorf("sampled %.2f sessions, statements took %.2f s a second: a difference of %.0f %%", sampled, counted, 100*gap)
+		}
+		updates := s.sum(metric.DBCounter, "name", "Com_update")
+		statements := s.sum(metric.DBStatements)
+		if updates == 0 || math.Abs(statements-updates) > 0.02*updates {
+			t.Errorf("Com_update rose by %v, digests by %v statements", updates, statements)
+		}
+		for _, name := range []string{"Handler_commit", "Innodb_data_fsyncs", "Questions", "Binlog_cache_use"} {
+			if s.sum(metric.DBCounter, "name", name) == 0 {
+				t.Errorf("counter %s stood still", name)
+			}
+		}
+		for _, name := range []string{"Threads_connected", "Threads_running", "Innodb_history_list_length", "Innodb_checkpoint_age"} {
+			labels := metric.NewSeries("", "", "name", name).Labels
+			if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.span); !ok[len(ok)-1] {
+				t.Errorf("gauge %s is missing", name)
+			}
+		}
+		// Samples and times of the load's only statement have one digest.
+		digest := s.Series(metric.DBStatementTime)[0].Label("digest")
+		if part := s.sum(metric.DBSession, "digest", digest); part < 0.8*s.sum(metric.DBSession) {
+			t.Errorf("digest %s has %v of %v sessions", digest, part, s.sum(metric.DBSession))
+		}
+		if text := s.Series(metric.DBStatementTime)[0].Label("statement"); !strings.HasPrefix(text, "UPDATE `item`") {
+			t.Errorf("the statement of digest %s is %q", digest, text)
+		}
+	})
+}
+
+func TestHotRow(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		// 8 waiters are read one by one, 80 are above the limit for that.
+		for _, sessions := range []int{8, 80} {
+			c := started(t, b.dsn)
+			stopLoad := b.load(t, sessions, hotRow)
+			time.Sleep(500 * time.Millisecond)
+			r := start(t, c)
+			time.Sleep(3 * time.Second)
+			s, err := r.stop(t)
+			stopLoad()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d sessions:\n%s", sessions, s.describe())
+			if share := s.share("row lock"); share < 0.6 {
+				t.Errorf("%d sessions: row lock has a share of %.2f, want most", sessions, share)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// The same sessions without a hot row show no row locks to speak of, and a
+// scan is no row lock.
+func TestNoRowLock(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		c := started(t, b.dsn)
+		stopLoad := b.load(t, 8, func() string { return "SELECT COUNT(*) FROM item WHERE n + id < -1 INTO @x" })
+		r := start(t, c)
+		time.Sleep(2 * time.Second)
+		s, err := r.stop(t)
+		stopLoad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", s.describe())
+		if share := s.share("row lock"); share > 0.01 {
+			t.Errorf("row lock has a share of %.2f in a load of reads", share)
+		}
+		if share := s.share("CPU", "engine"); share < 0.8 {
+			t.Errorf("CPU and engine have a share of %.2f in a load of scans", share)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"assay/harness/observe/record"
+)
+
+// Flavours, as record.Database names them.
+const (
+	flavourMySQL   = "mysql"
+	flavourMariaDB = "mariadb"
+)
+
+// settings are the variables that decide durability, speed and what can be
+// seen. A server has only some of them; those it lacks are left out.
+var settings = []string{
+	"aurora_version", "version_comment", "version_compile_machine",
+	// durability
+	"binlog_format", "binlog_row_image", "innodb_doublewrite", "innodb_flush_log_at_trx_commit",
+	"innodb_flush_method", "log_bin", "log_slave_updates", "log_replica_updates", "sync_binlog",
+	"rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled", "wsrep_on",
+	// grouping of commits
+	"binlog_commit_wait_count", "binlog_commit_wait_usec",
+	"binlog_group_commit_sync_delay", "binlog_group_commit_sync_no_delay_count",
+	// memory and logs
+	"innodb_buffer_pool_size", "innodb_dedicated_server", "innodb_io_capacity", "innodb_log_buffer_size",
+	"innodb_log_file_size", "innodb_log_files_in_group", "innodb_log_writer_threads", "innodb_redo_log_capacity",
+	"table_open_cache",
+	// concurrency
+	"autocommit", "innodb_autoinc_lock_mode", "innodb_deadlock_detect", "innodb_lock_wait_timeout", "innodb_thread_concurrency",
+	"max_connections", "thread_cache_size", "thread_handling", "transaction_isolation", "tx_isolation",
+	// what is seen
+	"performance_schema", "performance_schema_digests_size", "read_only",
+}
+
+// server is what the first connection tells.
+type server struct {
+	maria     bool
+	version   string // such as 9.7.4 or 10.11.19, without what distributions append
+	major     int
+	variables map[string]string
+}
+
+func isMariaDB(version string) bool { return strings.Contains(version, "MariaDB") }
+
+// flavour is the word of record.Database.
+func (s server) flavour() string {
+	if s.maria {
+		return flavourMariaDB
+	}
+	return flavourMySQL
+}
+
+func (s server) instrumented() bool {
+	return strings.EqualFold(s.variables["performance_schema"], "ON")
+}
+
+// inspect reads what the server is. It needs no privilege.
+func (l *link) inspect(ctx context.Context) (server, error) {
+	s := server{variables: map[string]string{}}
+	names := make([]any, len(settings))
+	for i, n := range settings {
+		names[i] = n
+	}
+	statement := "SHOW GLOBAL VARIABLES WHERE Variable_name IN (?" + strings.Repeat(",?", len(settings)-1) + ")"
+	err := l.query(ctx, statement, names, func(rows *sql.Rows) error {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		s.variables[strings.ToLower(name)] = value
+		return nil
+	})
+	if err != nil {
+		return server{}, fmt.Errorf("read variables: %w", err)
+	}
+	err = l.query(ctx, "SELECT VERSION()", nil, func(rows *sql.Rows) error { return rows.Scan(&s.version) })
+	if err != nil {
+		return server{}, fmt.Errorf("read version: %w", err)
+	}
+	s.maria = isMariaDB(s.version)
+	s.version, _, _ = strings.Cut(s.version, "-")
+	major, _, _ := strings.Cut(s.version, ".")
+	s.major, _ = strconv.Atoi(major)
+	return s, nil
+}
+
+// Describe tells what the server is: flavour, version, settings, and which
+// instruments Start switched on. It works after a failed Start too, and while
+// Run runs.
+func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		if err := c.connect(ctx); err != nil {
+			return record.Database{}, fmt.Errorf("describe database: %w", err)
+		}
+	}
+	d := record.Database{
+		Flavour: c.server.flavour(), Version: c.server.version,
+		Variables:   make(map[string]string, len(c.server.variables)),
+		Instruments: c.switched.names(),
+	}
+	for k, v := range c.server.variables {
+		d.Variables[k] = v
+	}
+	return d, nil
+}

@@ -1,0 +1,168 @@
+package mysql_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// A connection that is killed, and can be made again only a second later.
+func TestConnectionKilled(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		mustExec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
+		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
+		stopLoad := b.load(t, 4, update)
+		r := start(t, c)
+		time.Sleep(1500 * time.Millisecond)
+		mustExec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
+		time.Sleep(time.Second)
+		mustExec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
+		time.Sleep(1500 * time.Millisecond)
+		s, err := r.stop(t)
+		stopLoad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := s.longestGap(); gap < 1000 || gap > 2000 {
+			t.Errorf("the longest gap is %v ms, want that of one second without a connection", gap)
+		}
+		if samples := s.sum(metric.DBSample); samples < 20 || samples > 34 {
+			t.Errorf("%v samples in 4 s, one of them without a connection", samples)
+		}
+		updates, statements := s.sum(metric.DBCounter, "name", "Com_update"), s.sum(metric.DBStatements)
+		if updates == 0 || statements < 0.98*updates || statements > 1.02*updates {
+			t.Errorf("increases over the gap: Com_update %v, statements %v", updates, statements)
+		}
+	})
+}
+
+// After a restart counters begin anew and the instruments are off again.
+func TestServerRestarted(t *testing.T) {
+	const flavour = "mariadb" // the same code for both, and the quicker start
+	dir := t.TempDir()
+	o := dbserver.Options{Dir: dir, Binary: dbservertest.Binary(t, flavour)}
+	server, err := dbserver.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, flavour, server.DSN())
+	stopLoad := b.load(t, 2, update)
+	c := started(t, b.dsn)
+	r := start(t, c)
+	time.Sleep(1500 * time.Millisecond)
+	stopLoad()
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	o.Port = server.Port()
+	if server, err = dbserver.Start(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	before := setupRows(t, b.db)
+	time.Sleep(1500 * time.Millisecond)
+	stopLoad = b.load(t, 2, update)
+	time.Sleep(2 * time.Second)
+	s, err := r.stop(t)
+	stopLoad()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.frames {
+		for _, p := range f.Points {
+			if p.Kind == metric.Counter && (p.Value < 0 || p.Value > 1e9) {
+				t.Errorf("second %d: %s = %v", f.Second, p.Series.Key(), p.Value)
+			}
+		}
+	}
+	last := s.frames[len(s.frames)-3]
+	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: last.Second, To: last.Second + 1}); total == 0 {
+		t.Errorf("second %d shows no binlog waits: instruments are off\n%s", last.Second, s.describe())
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	after := setupRows(t, b.db)
+	for _, name := range changed(before, after) {
+		if after[name] != "NO NO" && after[name] != "NO -" {
+			t.Errorf("not restored: %s is %s", name, after[name])
+		}
+	}
+}
+
+// A server that stands still blocks nothing for longer than it must, and the
+// gap is in the data.
+func TestServerStandsStill(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			server := dbservertest.Start(t, flavour)
+			c := started(t, newBench(t, flavour, server.DSN()).dsn)
+			r := start(t, c)
+			time.Sleep(1200 * time.Millisecond)
+			if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			if err := syscall.Kill(server.Pid(), syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2500 * time.Millisecond)
+			s, err := r.stop(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gap := s.longestGap(); gap < 3000 || gap > 4800 {
+				t.Errorf("the longest gap is %v ms, want some 3 s", gap)
+			}
+			empty := 0
+			for _, n := range s.Counts(metric.DBSample, nil, s.span) {
+				if n == 0 {
+					empty++
+				}
+			}
+			if empty < 2 {
+				t.Errorf("%d seconds are without samples, want at least 2", empty)
+			}
+		})
+	}
+}
+
+func TestServerGone(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			server := dbservertest.Start(t, flavour)
+			c := started(t, newBench(t, flavour, server.DSN()).dsn)
+			r := start(t, c)
+			time.Sleep(1200 * time.Millisecond)
+			if err := server.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			s, err := r.stop(t) // fails the test if it takes long
+			if err == nil {
+				t.Error("run: no error, although the database is gone")
+			}
+			if gap := s.longestGap(); gap < 2900 {
+				t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
+			}
+			begin := time.Now()
+			if err := c.Close(); err == nil {
+				t.Error("close: no error, although nothing could be restored")
+			} else {
+				t.Log(err)
+			}
+			if took := time.Since(begin); took > 7*time.Second {
+				t.Errorf("close took %v", took)
+			}
+			_ = c.Close()
+		})
+	}
+}

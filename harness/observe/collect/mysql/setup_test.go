@@ -1,0 +1,230 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/metric"
+)
+
+// setupRows is all of setup_consumers and setup_instruments.
+func setupRows(t *testing.T, db *sql.DB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	rows, err := db.Query("SELECT NAME, ENABLED, COALESCE(TIMED, '-') FROM performance_schema.setup_instruments UNION ALL SELECT NAME, ENABLED, '-' FROM performance_schema.setup_consumers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name, enabled, timed string
+		if err := rows.Scan(&name, &enabled, &timed); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = enabled + " " + timed
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// changed lists the rows that differ.
+func changed(before, after map[string]string) (names []string) {
+	for name, row := range after {
+		if before[name] != row {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ours is the connection of the collector.
+func ours(t *testing.T, b *bench) int {
+	t.Helper()
+	id := 0
+	err := b.db.QueryRow("SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&id)
+	if err != nil {
+		t.Fatalf("find the collector's connection: %v", err)
+	}
+	return id
+}
+
+func TestInstrumentsAreRestored(t *testing.T) {
+	// What is on already must stay on, and an instrument that counts but is not
+	// timed must become so again.
+	odd := []string{
+		"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'NO' WHERE NAME LIKE 'wait/synch/%LOCK_log'",
+		"UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' WHERE NAME = 'wait/io/table/sql/handler'",
+	}
+	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
+		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
+			r := start(t, c)
+			time.Sleep(300 * time.Millisecond)
+			if _, err := r.stop(t); err != nil {
+				t.Error(err)
+			}
+		},
+		"without a run": func(*testing.T, *bench, *mysql.Collector) {},
+		"connection killed": func(t *testing.T, b *bench, c *mysql.Collector) {
+			mustExec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
+		},
+	}
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		mustExec(t, b.db, odd...)
+		before := setupRows(t, b.db)
+		for _, way := range slices.Sorted(maps.Keys(ways)) {
+			t.Run(way, func(t *testing.T) {
+				c := started(t, b.dsn)
+				during := changed(before, setupRows(t, b.db))
+				if !slices.Contains(during, "events_waits_current") || !slices.Contains(during, "wait/io/table/sql/handler") {
+					t.Errorf("switched on: %q", during)
+				}
+				d, err := c.Describe(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told []string
+				for _, name := range d.Instruments {
+					told = append(told, strings.TrimPrefix(name, "consumer/"))
+				}
+				slices.Sort(told)
+				if !slices.Equal(told, during) {
+					t.Errorf("switched on %q, described as %q", during, told)
+				}
+				ways[way](t, b, c)
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
+					t.Errorf("not restored: %q", left)
+				}
+				if err := c.Close(); err != nil {
+					t.Errorf("second close: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// A Start that is cancelled somewhere in the middle leaves nothing behind.
+func TestCancelledStartIsRestored(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		before := setupRows(t, b.db)
+		failed := 0
+		for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
+			c := mysql.New(b.dsn, mysql.Options{Schema: schema})
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			if err := c.Start(ctx); err != nil {
+				failed++
+			}
+			cancel()
+			if err := c.Close(); err != nil {
+				t.Errorf("cancelled after %v: close: %v", after, err)
+			}
+			if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
+				t.Fatalf("cancelled after %v: not restored: %q", after, left)
+			}
+		}
+		t.Logf("%d of 24 starts were cancelled in the middle", failed)
+	})
+}
+
+func TestUserWithoutRights(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		mustExec(t, b.db,
+			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
+			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
+		user := func(name, password string) string {
+			return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
+		}
+
+		c := started(t, user("look", "only"))
+		notes := strings.Join(c.Notes(), "\n")
+		for _, want := range []string{
+			"UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('events_",
+			"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES'",
+			"GRANT UPDATE ON performance_schema.setup_consumers TO 'look'@'%'",
+		} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("notes lack %q:\n%s", want, notes)
+			}
+		}
+		stopLoad := b.load(t, 4, update)
+		r := start(t, c)
+		time.Sleep(2200 * time.Millisecond)
+		s, err := r.stop(t)
+		stopLoad()
+		if err != nil {
+			t.Error(err)
+		}
+		if s.sum(metric.DBSession) == 0 || s.sum(metric.DBStatementTime) == 0 {
+			t.Errorf("saw nothing:\n%s", s.describe())
+		}
+		// The states alone tell commits.
+		if share := s.share("commit", "binlog"); share < 0.5 {
+			t.Errorf("commit and binlog have a share of %.2f:\n%s", share, s.describe())
+		}
+		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'look'@'%'") {
+			t.Errorf("no note on PROCESS: %q", c.Notes())
+		}
+
+		// The SQL of the notes mends it.
+		for _, note := range c.Notes() {
+			_, advice, _ := strings.Cut(note, "administrator: ")
+			for _, statement := range strings.Split(advice, "; -- or: ") {
+				mustExec(t, b.db, strings.TrimSuffix(statement, ";"))
+			}
+		}
+		again := started(t, user("look", "only"))
+		if notes := again.Notes(); len(notes) > 0 {
+			t.Errorf("notes after their SQL was run: %q", notes)
+		}
+
+		nobody := collector(t, user("no'body", "at all"))
+		err = nobody.Start(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "GRANT SELECT, UPDATE ON performance_schema.* TO 'no''body'@'%'") {
+			t.Errorf("start without rights: %v", err)
+		}
+		if d, err := nobody.Describe(t.Context()); err != nil || d.Variables["sync_binlog"] == "" {
+			t.Errorf("describe without rights: %v, %v", d, err)
+		}
+	})
+}
+
+func TestPerformanceSchemaOff(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			c := collector(t, dbservertest.Start(t, flavour, "--performance-schema=OFF").DSN())
+			err := c.Start(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {
+				t.Errorf("start: %v", err)
+			}
+			d, err := c.Describe(t.Context())
+			if err != nil || d.Flavour != flavour || d.Variables["performance_schema"] != "OFF" || d.Version == "" || strings.Contains(d.Version, "-") {
+				t.Errorf("describe: %+v, %v", d, err)
+			}
+		})
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	for _, dsn := range []string{"root:secret@tcp(127.0.0.1:1)/", "not a DSN with a secret"} {
+		c := collector(t, dsn)
+		err := c.Start(t.Context())
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("start: %v", err)
+		}
+	}
+}

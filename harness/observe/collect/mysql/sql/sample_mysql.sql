@@ -1,0 +1,15 @@
+-- One row for each wait in progress of each active session, or one row without
+-- a wait; the innermost is the one with the highest EVENT_ID. (Choosing it here,
+-- by a subquery for each session, is what cost most.)
+SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, LEFT(s.DIGEST, 16),
+       w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, lw.T IS NOT NULL
+FROM performance_schema.threads t
+LEFT JOIN performance_schema.events_statements_current s
+  ON s.THREAD_ID = t.THREAD_ID AND s.END_EVENT_ID IS NULL AND s.NESTING_EVENT_LEVEL = 0
+LEFT JOIN performance_schema.events_waits_current w
+  ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL
+LEFT JOIN (SELECT DISTINCT REQUESTING_THREAD_ID T FROM performance_schema.data_lock_waits) lw
+  ON lw.T = t.THREAD_ID
+WHERE t.TYPE = 'FOREGROUND' AND t.PROCESSLIST_ID <> CONNECTION_ID()
+  AND t.PROCESSLIST_COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')
+  AND t.NAME NOT LIKE 'thread/sql/slave%' AND t.NAME NOT LIKE 'thread/sql/replica%' AND t.NAME NOT LIKE 'thread/sql/rpl%'

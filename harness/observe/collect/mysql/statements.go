@@ -1,0 +1,184 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+const (
+	// topDigests have a label of their own in a second, by their time in it.
+	topDigests = 20
+	// maxText is how much of a statement's text becomes a label.
+	maxText = 120
+	// picosecond is the unit of performance_schema's timers, in ms.
+	picosecond = 1e-9
+)
+
+// MariaDB gives prepared statements no digest. Their time, over all schemas, is
+// found by these instruments, whose names serve as digests.
+const prepared = `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT
+FROM performance_schema.events_statements_summary_global_by_event_name
+WHERE EVENT_NAME IN ('statement/com/Execute', 'statement/com/Prepare')`
+
+const preparedExecute = "com/Execute"
+
+// statementKey is a row of events_statements_summary_by_digest. The one without
+// a digest holds what the table had no room for.
+type statementKey struct{ schema, digest string }
+
+// work is what statements did.
+type work struct{ count, time uint64 } // time in ps
+
+// statements turns readings of statement times into points.
+type statements struct {
+	last  map[statementKey]work // previous values; nil: none
+	at    time.Time             // of the previous reading
+	names map[string]statementName
+}
+
+// statementName is how a digest is labelled; it is asked for once, as the text
+// is what makes reading the table slow.
+type statementName struct{ digest, text string }
+
+// readStatements returns what has changed since the last reading, or, the
+// first time, nothing.
+func (c *Collector) readStatements(ctx context.Context, s *statements) (map[string]work, error) {
+	now := time.Now()
+	query := "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_statements_summary_by_digest WHERE TRUE"
+	var args []any
+	if c.schema != "" {
+		query += " AND (SCHEMA_NAME = ? OR DIGEST IS NULL)"
+		args = append(args, c.schema)
+	}
+	if s.last != nil {
+		// Rows that stood still need not be read. LAST_SEEN has whole seconds
+		// on MariaDB.
+		query += fmt.Sprintf(" AND LAST_SEEN >= NOW(6) - INTERVAL %d SECOND", int(math.Ceil(now.Sub(s.at).Seconds()))+2)
+	}
+	if c.server.maria {
+		query += " UNION ALL " + prepared
+	}
+	seen := map[statementKey]work{}
+	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
+		var schema, digest sql.NullString
+		var w work
+		if err := rows.Scan(&schema, &digest, &w.count, &w.time); err != nil {
+			return err
+		}
+		seen[statementKey{schema.String, digest.String}] = w
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.increase(seen, now), nil
+}
+
+// increase compares a reading with the last one, by digest over all schemas. A
+// row that fell was truncated: what it did in between is unknown.
+func (s *statements) increase(seen map[statementKey]work, now time.Time) map[string]work {
+	first := s.last == nil
+	if first {
+		s.last = make(map[statementKey]work, len(seen))
+	}
+	changed := map[string]work{}
+	for key, w := range seen {
+		before := s.last[key]
+		s.last[key] = w
+		if first || w.count <= before.count || w.time < before.time {
+			continue
+		}
+		sum := changed[key.digest]
+		sum.count += w.count - before.count
+		sum.time += w.time - before.time
+		changed[key.digest] = sum
+	}
+	s.at = now
+	return changed
+}
+
+// restart forgets the values of a server that is gone: what its successor
+// shows was all done by itself, since its start.
+func (s *statements) restart() { s.last = nil }
+
+// points makes points of what changed: the digests that took most time, and
+// the rest as one.
+func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels digests) ([]metric.Point, error) {
+	order := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {
+		return cmp.Or(cmp.Compare(changed[b].time, changed[a].time), cmp.Compare(a, b))
+	})
+	top := order[:min(len(order), topDigests)]
+	err := c.nameDigests(ctx, s, top)
+	sums := map[statementName]work{}
+	for i, digest := range order {
+		name := statementName{digest: otherDigest}
+		if known, ok := s.names[digest]; ok && i < topDigests && labels.label(known.digest) == known.digest {
+			name = known
+		}
+		sum := sums[name]
+		sum.count += changed[digest].count
+		sum.time += changed[digest].time
+		sums[name] = sum
+	}
+	points := make([]metric.Point, 0, 2*len(sums))
+	for name, w := range sums {
+		points = append(points,
+			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(w.time)*picosecond),
+			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(w.count)))
+	}
+	return points, err
+}
+
+// nameDigests asks for the texts of digests that have no name yet.
+func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []string) error {
+	var missing []string
+	for _, digest := range digests {
+		switch _, known := s.names[digest]; {
+		case known || digest == "": // what the table had no room for stays "other"
+		case strings.HasPrefix(digest, "com/"):
+			s.names[digest] = statementName{digest: digest, text: "prepared statements, which have no digest on MariaDB"}
+		default:
+			missing = append(missing, digest)
+		}
+	}
+	if len(missing) == 0 || len(s.names) > 4*maxDigests {
+		return nil
+	}
+	query := "SELECT DIGEST, DIGEST_TEXT FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IN " + list(missing)
+	var args []any
+	if c.schema != "" {
+		query += " AND SCHEMA_NAME = ?" // MySQL then uses an index
+		args = append(args, c.schema)
+	}
+	return c.link.query(ctx, query, args, func(rows *sql.Rows) error {
+		var digest string
+		var text sql.NullString
+		if err := rows.Scan(&digest, &text); err != nil {
+			return err
+		}
+		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: shorten(text.String)}
+		if c.server.maria {
+			name.digest = textDigest(text.String)
+		}
+		s.names[digest] = name
+		return nil
+	})
+}
+
+// shorten cuts a text for a label.
+func shorten(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText-3], "") + "..."
+}

@@ -1,0 +1,120 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+
+	"assay/harness/observe/metric"
+)
+
+// counters are status variables that only grow; their increases are sent.
+// Connections and statements of this collector (some 13 a second) are among
+// them.
+var counters = []string{
+	"Aborted_clients", "Aborted_connects",
+	"Binlog_cache_disk_use", "Binlog_cache_use", "Binlog_commits", "Binlog_group_commits",
+	"Com_commit", "Com_delete", "Com_insert", "Com_rollback", "Com_select", "Com_stmt_prepare", "Com_update",
+	"Connection_errors_max_connections", "Connections",
+	"Handler_commit", // a commit by autocommit shows only here
+	"Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_wait_free",
+	"Innodb_data_fsyncs", "Innodb_deadlocks", "Innodb_log_waits", "Innodb_os_log_fsyncs", "Innodb_os_log_written",
+	"Innodb_row_lock_time", "Innodb_row_lock_waits",
+	"Performance_schema_digest_lost", "Questions", "Threads_created",
+}
+
+// levels go up and down.
+var levels = []string{
+	historyLength, checkpointAge, "Innodb_buffer_pool_pages_dirty", "Innodb_row_lock_current_waits",
+	"Threads_connected", "Threads_running",
+}
+
+// Status variables with a part of their own.
+const (
+	uptime        = "Uptime"
+	historyLength = "Innodb_history_list_length" // MySQL: not in the status, but in INNODB_METRICS
+	checkpointAge = "Innodb_checkpoint_age"      // MySQL: the difference of the next two
+	lsnCurrent    = "Innodb_redo_log_current_lsn"
+	lsnCheckpoint = "Innodb_redo_log_checkpoint_lsn"
+)
+
+var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(append([]string{uptime, lsnCurrent, lsnCheckpoint}, counters...), levels...))
+
+// Needs PROCESS.
+const showHistory = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"
+
+// status turns readings of the status into points.
+type status struct {
+	last map[string]float64 // previous reading; nil: none
+}
+
+// readStatus reads the variables that the server has.
+func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) {
+	now := map[string]float64{}
+	err := c.link.query(ctx, showStatus, nil, func(rows *sql.Rows) error {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			return err
+		}
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			now[name] = v
+		}
+		return nil
+	})
+	if err != nil || c.server.maria {
+		return now, err
+	}
+	if lsn, ok := now[lsnCurrent]; ok {
+		now[checkpointAge] = max(0, lsn-now[lsnCheckpoint])
+	}
+	if c.noHistory {
+		return now, nil
+	}
+	err = c.link.query(ctx, showHistory, nil, func(rows *sql.Rows) error {
+		var v float64
+		if err := rows.Scan(&v); err != nil {
+			return err
+		}
+		now[historyLength] = v
+		return nil
+	})
+	if denied(err) {
+		c.noHistory = true
+		c.note("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
+		err = nil
+	}
+	return now, err
+}
+
+// points makes points of a reading. restarted tells that the server is another
+// than at the last reading: counters began anew.
+func (s *status) points(now map[string]float64) (points []metric.Point, restarted bool) {
+	restarted = s.last != nil && now[uptime] < s.last[uptime]
+	for _, name := range levels {
+		if v, ok := now[name]; ok {
+			points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, unitOf(name), "name", name), v))
+		}
+	}
+	for _, name := range counters {
+		v, ok := now[name]
+		before, known := s.last[name]
+		if !ok || !known || restarted {
+			continue
+		}
+		// One that fell was reset by FLUSH STATUS: what it did in between is
+		// unknown, and not negative.
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, unitOf(name), "name", name), max(0, v-before)))
+	}
+	s.last = now
+	return points, restarted
+}
+
+func unitOf(name string) string {
+	switch name {
+	case "Innodb_row_lock_time":
+		return "ms"
+	case "Innodb_os_log_written", checkpointAge:
+		return "By"
+	}
+	return ""
+}

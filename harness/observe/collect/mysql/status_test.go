@@ -1,0 +1,85 @@
+package mysql
+
+import (
+	"testing"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+func TestStatusGivesNoNegativeIncrease(t *testing.T) {
+	var s status
+	reading := func(uptimeValue, questions, running float64) map[string]float64 {
+		return map[string]float64{uptime: uptimeValue, "Questions": questions, "Threads_running": running}
+	}
+	for _, c := range []struct {
+		name      string
+		now       map[string]float64
+		increase  float64 // -1: no point
+		restarted bool
+	}{
+		{"the first reading has nothing to compare with", reading(100, 1000, 3), -1, false},
+		{"an increase", reading(101, 1200, 4), 200, false},
+		{"standing still", reading(102, 1200, 1), 0, false},
+		{"FLUSH STATUS", reading(103, 7, 1), 0, false},
+		{"on from there", reading(104, 10, 1), 3, false},
+		{"another server: smaller", reading(2, 5, 1), -1, true},
+		{"on from there", reading(3, 25, 1), 20, false},
+		{"another server: larger", reading(1, 500, 1), -1, true},
+	} {
+		points, restarted := s.points(c.now)
+		increase, running := -1.0, -1.0
+		for _, p := range points {
+			switch {
+			case p.Kind == metric.Counter && p.Series.Label("name") == "Questions":
+				increase = p.Value
+			case p.Kind == metric.Gauge && p.Series.Label("name") == "Threads_running":
+				running = p.Value
+			}
+		}
+		if increase != c.increase || restarted != c.restarted || running != c.now["Threads_running"] {
+			t.Errorf("%s: increase %v, level %v, restarted %v", c.name, increase, running, restarted)
+		}
+	}
+}
+
+func TestStatementIncrease(t *testing.T) {
+	var s statements
+	key := func(schema, digest string) statementKey { return statementKey{schema, digest} }
+	now := time.Now()
+	if got := s.increase(map[statementKey]work{key("a", "1"): {10, 100}}, now); len(got) != 0 {
+		t.Errorf("the first reading gave %v", got)
+	}
+	got := s.increase(map[statementKey]work{
+		key("a", "1"): {12, 150},
+		key("b", "1"): {3, 30}, // new since
+		key("a", "2"): {1, 5},
+		key("", ""):   {2, 7}, // what the table had no room for
+	}, now)
+	want := map[string]work{"1": {5, 80}, "2": {1, 5}, "": {2, 7}}
+	if len(got) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for digest, w := range want {
+		if got[digest] != w {
+			t.Errorf("digest %q: got %v, want %v", digest, got[digest], w)
+		}
+	}
+	if got := s.increase(map[statementKey]work{key("a", "1"): {1, 1}}, now); len(got) != 0 {
+		t.Errorf("a truncated table gave %v", got)
+	}
+	if got := s.increase(map[statementKey]work{key("a", "1"): {3, 4}}, now); got["1"] != (work{2, 3}) {
+		t.Errorf("after that: %v", got)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{" SELECT ? ", "SELECT ?"},
+		{string(make([]byte, 200)), string(make([]byte, maxText-3)) + "..."},
+	} {
+		if got := shorten(c.text); got != c.want {
+			t.Errorf("shorten %q: %q", c.text, got)
+		}
+	}
+}
