@@ -42,7 +42,7 @@ func anyCase(rt *rapid.T) *synthetic.Case {
 	c := synthetic.New(p, rapid.IntRange(1, 3).Draw(rt, "workers"), anySystem(rt))
 	switch rapid.IntRange(0, 8).Draw(rt, "flaw") {
 	case 0:
-		edit(c, "worker/0", metric.WorkerCPU, times(3))
+		edit(c, "worker/0", metric.WorkerCPU, times(4))
 	case 1:
 		claimTotal(c, metric.WorkerFrames, "", plus(1))
 	case 2:

@@ -47,13 +47,15 @@ func generatorLag(e *evidence) Rule {
 	return r
 }
 
-// generatorCPU: the busiest worker's share of the CPUs it may use. A mean over
+// generatorCPU: the busiest worker's share of the CPUs it may use, with the
+// time in which it was ready to run but others had them: a worker that shares
+// its CPUs is starved long before its own use of them shows it. A mean over
 // workers would hide one that is starved.
 func generatorCPU(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.GeneratorCPU, Unit: "share",
 		Outcome: Invalid,
-		Advice:  fmt.Sprintf("Add workers or CPUs until every worker uses at most %s of its CPUs.", percent(goodCPU)),
+		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and let nothing else run on them.", percent(goodCPU)),
 	}
 	worst, source, missing := busiest(e)
 	if missing != "" {
@@ -65,7 +67,7 @@ func generatorCPU(e *evidence) Rule {
 		return r
 	}
 	r.Observed, r.Outcome = worst, holds(*worst <= *r.Limit)
-	r.Detail = fmt.Sprintf("%s used %s of its CPUs", source, percent(*worst))
+	r.Detail = fmt.Sprintf("%s used its CPUs, or waited for them, %s of the time", source, percent(*worst))
 	return r
 }
 
@@ -76,7 +78,8 @@ func busiest(e *evidence) (worst *float64, source, missing string) {
 		used, cpus, n, found := 0.0, 0.0, 0, false
 		for _, span := range e.spans {
 			v, ok := e.Timeline.SumOf(w, metric.WorkerCPU, nil, span)
-			used, found = used+v, found || ok
+			waited, _ := e.Timeline.SumOf(w, metric.WorkerRunQueue, nil, span) // not every kernel tells
+			used, found = used+v+waited, found || ok
 			values, has := e.Timeline.Gauge(metric.WorkerCPUs, nil, w, span)
 			for i := range values {
 				if has[i] {

@@ -100,8 +100,11 @@ func TestBrokenRules(t *testing.T) {
 			}
 		}, "the generator delayed 10 of 600 slots by more than 12.5ms"},
 		"one busy worker": {"generator-cpu", func(c *synthetic.Case) {
-			edit(c, "worker/1", metric.WorkerCPU, times(3))
-		}, "worker/1 used 90 % of its CPUs"},
+			edit(c, "worker/1", metric.WorkerCPU, times(4))
+		}, "worker/1 used its CPUs, or waited for them, 90 % of the time"},
+		"one starved worker": {"generator-cpu", func(c *synthetic.Case) {
+			edit(c, "worker/1", metric.WorkerRunQueue, times(7))
+		}, "worker/1 used its CPUs, or waited for them, 90 % of the time"},
 		"CPU not measured": {"generator-cpu", func(c *synthetic.Case) {
 			for i, f := range c.Frames {
 				if f.Source == "worker/0" {
@@ -158,7 +161,7 @@ func TestBrokenRules(t *testing.T) {
 	}
 	t.Run("the profile's own limits", func(t *testing.T) {
 		c := healthy()
-		edit(c, "worker/1", metric.WorkerCPU, times(3))
+		edit(c, "worker/1", metric.WorkerCPU, times(4))
 		c.Run.Plan.Profile.Rules.GeneratorCPU = share(0.95)
 		if v := Judge(c.Record()); v.Outcome != Pass {
 			t.Errorf("%v: %s", v.Outcome, v.Claim)

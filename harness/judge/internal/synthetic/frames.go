@@ -82,7 +82,8 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all 
 				s.transaction(p, latency, outcome)
 			}
 		}
-		s.count(0.3, metric.WorkerCPU)
+		s.count(0.2, metric.WorkerCPU)
+		s.count(0.1, metric.WorkerRunQueue)
 		points := append(s.points(), metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1))
 		for _, pt := range points {
 			switch {
