@@ -2,8 +2,10 @@ package run
 
 import (
 	"sync"
+	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
 
 // Live is the last whole second of the load, for people who watch; nothing is
@@ -17,55 +19,110 @@ type Live struct {
 // watcher keeps the last seconds of the workers' frames.
 type watcher struct {
 	mu      sync.Mutex
+	abort   []spec.Abort
 	seconds map[int64]*liveSecond
 }
 
 type liveSecond struct {
 	live Live
 	hist metric.Hist
+	rate map[string]*share // of the metrics that may abort the run
 }
 
-// watched is for how many seconds late completions still count.
+// share counts samples of a rate metric.
+type share struct{ occurred, total float64 }
+
+// watched is for how many seconds late completions still count, beside the
+// time that an abort condition looks back.
 const watched = 10
 
-func newWatcher() *watcher { return &watcher{seconds: map[int64]*liveSecond{}} }
+func newWatcher(abort []spec.Abort) *watcher {
+	return &watcher{abort: abort, seconds: map[int64]*liveSecond{}}
+}
 
 func (w *watcher) add(f metric.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range f.Points {
-		name := p.Series.Name
-		if name != metric.Transactions && name != metric.TransactionsScheduled && name != metric.TransactionDuration {
+		switch name := p.Series.Name; name {
+		case metric.TransactionsScheduled:
+			w.second(f.Second).live.Scheduled += p.Value
+		case metric.TransactionDuration:
+			w.second(f.Second).hist.Merge(p.Hist)
+		case metric.Transactions:
+			w.second(f.Second).live.count(p.Series.Label("outcome"), p.Value)
+		default:
+			w.addRate(f.Second, name, p.Value)
+		}
+	}
+}
+
+func (w *watcher) addRate(second int64, name string, v float64) {
+	for _, a := range w.abort {
+		if name != a.Metric+metric.RateOccurred && name != a.Metric+metric.RateTotal {
 			continue
 		}
-		s := w.seconds[f.Second]
-		if s == nil {
-			s = &liveSecond{}
-			w.seconds[f.Second] = s
-			for old := range w.seconds {
-				if old < f.Second-watched {
-					delete(w.seconds, old)
-				}
-			}
+		s := w.second(second)
+		if s.rate[a.Metric] == nil {
+			s.rate[a.Metric] = &share{}
 		}
-		switch {
-		case name == metric.TransactionsScheduled:
-			s.live.Scheduled += p.Value
-		case name == metric.TransactionDuration:
-			s.hist.Merge(p.Hist)
-		default:
-			switch p.Series.Label("outcome") {
-			case metric.Completed:
-				s.live.Completed += p.Value
-			case metric.Failed:
-				s.live.Failed += p.Value
-			case metric.TimedOut:
-				s.live.TimedOut += p.Value
-			case metric.Dropped:
-				s.live.Dropped += p.Value
+		if name == a.Metric+metric.RateTotal {
+			s.rate[a.Metric].total += v
+		} else {
+			s.rate[a.Metric].occurred += v
+		}
+		return // several conditions on one metric share its counts
+	}
+}
+
+func (w *watcher) second(second int64) *liveSecond {
+	s := w.seconds[second]
+	if s == nil {
+		s = &liveSecond{rate: map[string]*share{}}
+		w.seconds[second] = s
+		keep := int64(watched)
+		for _, a := range w.abort {
+			keep = max(keep, watched+int64(a.For/time.Second))
+		}
+		for old := range w.seconds {
+			if old < second-keep {
+				delete(w.seconds, old)
 			}
 		}
 	}
+	return s
+}
+
+func (l *Live) count(outcome string, n float64) {
+	switch outcome {
+	case metric.Completed:
+		l.Completed += n
+	case metric.Failed:
+		l.Failed += n
+	case metric.TimedOut:
+		l.TimedOut += n
+	case metric.Dropped:
+		l.Dropped += n
+	}
+}
+
+// hurting gives the abort condition that has held in every second of its time,
+// up to the second named; "" where none has.
+func (w *watcher) hurting(second int64) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.abort {
+		held := true
+		for back := range max(1, int64(a.For/time.Second)) {
+			s := w.seconds[second-back]
+			held = held && s != nil && s.rate[a.Metric] != nil && s.rate[a.Metric].total > 0 &&
+				s.rate[a.Metric].occurred/s.rate[a.Metric].total > a.Share
+		}
+		if held {
+			return a.Metric + " " + a.Expression
+		}
+	}
+	return ""
 }
 
 // at is the second's counts with the percentile of the five up to it.

@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher()}
+	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -160,6 +160,10 @@ func (r *run) load(ctx context.Context) {
 			return
 		case <-tick.C:
 			stage = r.tell(stage)
+			if why := r.watch.hurting(r.watched()); why != "" {
+				r.stop(ctx, "aborted to spare the target: "+why)
+				return
+			}
 		}
 	}
 }
@@ -256,12 +260,17 @@ func (r *run) tell(stage int) int {
 		stage++
 		r.Progress(Event{Kind: Enter, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration()})
 	}
-	// The frames of a second come about a quarter of one after its end.
-	second := r.t0.Unix() + int64(at/time.Second) - 2
+	second := r.watched()
 	if second >= r.t0.Unix() && stage >= 0 {
 		r.Progress(Event{Kind: Tick, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration(), Live: r.watch.at(second)})
 	}
 	return stage
+}
+
+// watched is the last second whose frames have come: they do about a quarter of
+// one after its end.
+func (r *run) watched() int64 {
+	return r.t0.Unix() + int64(time.Since(r.t0)/time.Second) - 2
 }
 
 func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }

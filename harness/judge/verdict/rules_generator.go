@@ -67,7 +67,7 @@ func generatorCPU(e *evidence) Rule {
 		return r
 	}
 	r.Observed, r.Outcome = worst, holds(*worst <= *r.Limit)
-	r.Detail = fmt.Sprintf("%s used its CPUs, or waited for them, %s of the time", source, percent(*worst))
+	r.Detail = fmt.Sprintf("%s needed %s of its CPUs, the wait for them included", source, percent(*worst))
 	return r
 }
 

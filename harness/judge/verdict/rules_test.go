@@ -101,10 +101,10 @@ func TestBrokenRules(t *testing.T) {
 		}, "the generator delayed 10 of 600 slots by more than 12.5ms"},
 		"one busy worker": {"generator-cpu", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerCPU, times(4))
-		}, "worker/1 used its CPUs, or waited for them, 90 % of the time"},
+		}, "worker/1 needed 90 % of its CPUs, the wait for them included"},
 		"one starved worker": {"generator-cpu", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerRunQueue, times(7))
-		}, "worker/1 used its CPUs, or waited for them, 90 % of the time"},
+		}, "worker/1 needed 90 % of its CPUs, the wait for them included"},
 		"CPU not measured": {"generator-cpu", func(c *synthetic.Case) {
 			for i, f := range c.Frames {
 				if f.Source == "worker/0" {

@@ -1,0 +1,36 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+func TestAbortConditionMustHoldInEverySecond(t *testing.T) {
+	frame := func(second int64, occurred, total float64) metric.Frame {
+		return metric.Frame{Second: second, Points: []metric.Point{
+			metric.CounterPoint(metric.NewSeries("http_req_failed.occurred", "", "name", "pay"), occurred),
+			metric.CounterPoint(metric.NewSeries("http_req_failed.total", "", "name", "pay"), total),
+		}}
+	}
+	abort := []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 3s", Share: 0.5, For: 3 * time.Second}}
+	for name, c := range map[string]struct {
+		shares [][2]float64
+		want   bool
+	}{
+		"all three over":         {[][2]float64{{6, 10}, {10, 10}, {8, 10}}, true},
+		"one at the limit":       {[][2]float64{{6, 10}, {5, 10}, {8, 10}}, false},
+		"one without a request":  {[][2]float64{{6, 10}, {0, 0}, {8, 10}}, false},
+		"only two seconds there": {[][2]float64{{6, 10}, {8, 10}}, false},
+	} {
+		w := newWatcher(abort)
+		for i, s := range c.shares {
+			w.add(frame(int64(100+i), s[0], s[1]))
+		}
+		if got := w.hurting(int64(99+len(c.shares))) != ""; got != c.want {
+			t.Errorf("%s: abort %t, want %t", name, got, c.want)
+		}
+	}
+}
