@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+)
+
+// ErrAbsent says that there is no endpoint, or that it has none of our metrics:
+// no failure, only "service metrics absent".
+var ErrAbsent = errors.New("service metrics absent")
+
+// timeout bounds a scrape; a promhttp endpoint answers in some milliseconds.
+const timeout = 800 * time.Millisecond
+
+// Collector scrapes one endpoint.
+type Collector struct {
+	endpoint string
+	shown    string // the same without a password
+	refused  error  // why the URL is not used; Start returns it
+	client   *http.Client
+	last     *reading // of the last scrape that succeeded; nil: none yet
+	failing  bool
+}
+
+var _ collect.Collector = (*Collector)(nil)
+
+// New makes a collector of the endpoint at the URL, such as
+// http://127.0.0.1:8080/metrics. Its host must be a loopback address or one of
+// hosts, those of the run's target: a run calls nothing that it was not
+// pointed at.
+func New(endpoint string, hosts ...string) *Collector {
+	c := &Collector{endpoint: endpoint}
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil:
+		c.refused = fmt.Errorf("parse URL of service metrics: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		c.refused = fmt.Errorf("service metrics at %q: want http://HOST:PORT/metrics", u.Redacted())
+	case !loopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
+		c.refused = fmt.Errorf("service metrics at %q: neither loopback nor the target's host", u.Redacted())
+	default:
+		c.shown = u.Redacted()
+	}
+	c.client = &http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			// No proxy from the environment: the endpoint is near, or it is not ours.
+			MaxIdleConnsPerHost: 1,
+			DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
+		},
+		// A redirect could lead anywhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// Source is "service".
+func (c *Collector) Source() string { return collect.Service }
+
+// Start tries the endpoint. Its error is ErrAbsent where there is nothing that
+// we know.
+func (c *Collector) Start(ctx context.Context) error {
+	if c.refused != nil {
+		return c.refused
+	}
+	r, err := c.scrape(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	if r.empty() {
+		return fmt.Errorf("%w: %s has none of go_sql_* and %s", ErrAbsent, c.shown, queryDuration)
+	}
+	return nil
+}
+
+// Run scrapes every second until ctx is done. A scrape that fails leaves its
+// second without points, and the next one covers the time between.
+func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
+	if c.refused != nil {
+		return c.refused
+	}
+	inner := context.WithoutCancel(ctx) // a scrape is short: the last one is finished
+	c.read(inner)                       // what later increases are counted from
+	return collect.EverySecond(ctx, c.Source(), sink, func() []metric.Point { return c.read(inner) })
+}
+
+func (c *Collector) read(ctx context.Context) []metric.Point {
+	now, err := c.scrape(ctx)
+	if (err != nil) != c.failing {
+		c.failing = err != nil
+		if c.failing {
+			slog.Warn("service collector gets no metrics", "err", err)
+		} else {
+			slog.Warn("service collector gets metrics again")
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	points := now.points(c.last)
+	c.last = &now
+	return points
+}
+
+// Close closes the connection.
+func (c *Collector) Close() error {
+	c.client.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,9 @@
+// Package service collects from the service under test, by scraping its
+// Prometheus endpoint once a second: how its connection pool is used, how long
+// requests wait for a connection, and apart from that how long queries take.
+//
+// Input: the URL of the endpoint. Output: one frame a second with the metrics
+// that start with service_ in metric's catalogue. It reads the names that Go
+// services have from client_golang's collector of database/sql, and the
+// histogram or summary db_query_duration_seconds.
+package service
