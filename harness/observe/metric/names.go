@@ -37,15 +37,16 @@ const (
 	WorkerFrames  = "worker_frames"  // counter: frames sent before the closing one
 
 	// The database. Average active sessions of a class over a window are
-	// sum(DBSession) / sum(DBSample).
+	// sum(DBSession) / sum(DBSample). The label event is the wait's name without
+	// the prefix wait/, or the session's state, or cpu.
 	DBSession        = "db_session"         // counter: sessions seen active; labels event, class, inferred (true), digest
 	DBSample         = "db_sample"          // counter: samples taken
 	DBSampleInterval = "db_sample_interval" // histogram, ms between one sample and the next; its max is the longest gap
 	DBSampleTime     = "db_sample_time"     // histogram, ms that a sample took
 	DBCounter        = "db_counter"         // counter: increase of a status variable; label name
 	DBGauge          = "db_gauge"           // gauge: a status variable that goes up and down; label name
-	DBStatementTime  = "db_statement_time"  // counter, ms, by digest
-	DBStatements     = "db_statements"      // counter, by digest
+	DBStatementTime  = "db_statement_time"  // counter, ms, by labels digest and statement (its text)
+	DBStatements     = "db_statements"      // counter, likewise
 
 	// The service under test.
 	ServicePoolInUse    = "service_pool_in_use"     // gauge: connections in use
@@ -55,14 +56,14 @@ const (
 	ServicePoolWaitTime = "service_pool_wait_time"  // counter, ms
 	ServiceQueries      = "service_queries"         // counter
 	ServiceQueryTime    = "service_query_time"      // counter, ms: time in statements, without the wait for a connection
-	HostCPU             = "host_cpu_seconds"        // counter by label mode
+	HostCPU             = "host_cpu_seconds"        // counter by label mode; all modes together are one second a second and CPU
 	HostCPUs            = "host_cpus"               // gauge
 	HostMemoryAvailable = "host_memory_available"   // gauge, By
-	HostDiskWritten     = "host_disk_written"       // counter, By
-	HostDiskRead        = "host_disk_read"          // counter, By
-	HostDiskBusy        = "host_disk_busy"          // counter, ms
-	HostNetReceived     = "host_network_received"   // counter, By
-	HostNetSent         = "host_network_sent"       // counter, By
+	HostDiskWritten     = "host_disk_written"       // counter, By, by label device
+	HostDiskRead        = "host_disk_read"          // counter, By, likewise
+	HostDiskBusy        = "host_disk_busy"          // counter, ms, likewise
+	HostNetReceived     = "host_network_received"   // counter, By, by label interface: loopback, external
+	HostNetSent         = "host_network_sent"       // counter, By, likewise
 	ProcessCPU          = "process_cpu_seconds"     // counter by label process
 	ProcessMemory       = "process_resident_memory" // gauge, By, by label process
 )

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/prometheus/procfs"
+	"github.com/prometheus/procfs/blockdevice"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+)
+
+// Collector collects from this machine.
+type Collector struct {
+	proc  procfs.FS
+	block blockdevice.FS
+	last  map[string]float64 // previous values of counters, by series
+
+	mu      sync.Mutex
+	watched map[string]*process // by name; nil: not looked at yet
+	pids    map[string]int
+}
+
+// process is one that is watched. Its start time tells it from another one
+// that got its id later.
+type process struct {
+	proc    procfs.Proc
+	started uint64
+	gone    bool
+}
+
+var _ collect.Collector = (*Collector)(nil)
+
+// New makes a collector that also watches these processes, by name.
+func New(processes map[string]int) *Collector {
+	return &Collector{pids: maps.Clone(processes), watched: map[string]*process{}}
+}
+
+// Watch adds a process, or replaces the one of that name; also while Run runs.
+// A process that ends is no longer reported.
+func (c *Collector) Watch(name string, pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pids == nil {
+		c.pids = map[string]int{}
+	}
+	c.pids[name] = pid
+	delete(c.watched, name)
+}
+
+// Source is "host".
+func (c *Collector) Source() string { return collect.Host }
+
+// Start makes sure that /proc can be read.
+func (c *Collector) Start(context.Context) error {
+	var err error
+	if c.proc, err = procfs.NewDefaultFS(); err != nil {
+		return fmt.Errorf("collect from the host: %w (it needs Linux with /proc mounted)", err)
+	}
+	if c.block, err = blockdevice.NewDefaultFS(); err != nil {
+		return fmt.Errorf("collect from the host: %w (it needs Linux with /sys mounted)", err)
+	}
+	if _, err := c.proc.Stat(); err != nil {
+		return fmt.Errorf("collect from the host: %w", err)
+	}
+	return nil
+}
+
+// Run reads every second until ctx is done. What cannot be read is left out of
+// the frame.
+func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
+	c.last = map[string]float64{}
+	c.read() // what later increases are counted from
+	return collect.EverySecond(ctx, c.Source(), sink, c.read)
+}
+
+// Close has nothing to restore.
+func (c *Collector) Close() error { return nil }
+
+// points gathers the points of one reading.
+type points struct {
+	all  []metric.Point
+	last map[string]float64 // of the reading before
+	now  map[string]float64
+}
+
+func (p *points) gauge(name, unit string, v float64, labels ...string) {
+	p.all = append(p.all, metric.GaugePoint(metric.NewSeries(name, unit, labels...), v))
+}
+
+// counter adds what a counter has risen by since the last reading. One that
+// fell gives nothing: the kernel's idle times go back at times, a device may
+// have been replaced.
+func (p *points) counter(name, unit string, v float64, labels ...string) {
+	series := metric.NewSeries(name, unit, labels...)
+	key := series.Key()
+	p.now[key] = v
+	if before, ok := p.last[key]; ok {
+		p.all = append(p.all, metric.CounterPoint(series, max(0, v-before)))
+	}
+}
+
+func (c *Collector) read() []metric.Point {
+	p := &points{last: c.last, now: make(map[string]float64, len(c.last))}
+	c.cpu(p)
+	c.memory(p)
+	c.disks(p)
+	c.network(p)
+	c.processes(p)
+	c.last = p.now
+	return p.all
+}

@@ -1,0 +1,50 @@
+package host
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"assay/harness/observe/record"
+)
+
+// Describe tells what this machine is. What cannot be found out stays empty.
+func Describe() record.Host {
+	h := record.Host{OS: system("/etc/os-release"), CPU: runtime.GOARCH, CPUs: cpus()}
+	h.Name, _ = os.Hostname()
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		h.Kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return h
+	}
+	// Not every architecture names its model.
+	if info, err := proc.CPUInfo(); err == nil && len(info) > 0 && info[0].ModelName != "" {
+		h.CPU = info[0].ModelName
+	}
+	if m, err := proc.Meminfo(); err == nil && m.MemTotal != nil {
+		h.Memory = int64(*m.MemTotal) * kibibyte
+	}
+	return h
+}
+
+// system is the distribution's name in a file in the form of os-release(5).
+func system(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return runtime.GOOS
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "PRETTY_NAME="); ok {
+			return strings.Trim(name, `"'`)
+		}
+	}
+	return runtime.GOOS
+}

@@ -1,0 +1,144 @@
+package host_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+func TestCollect(t *testing.T) {
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := host.New(map[string]int{"test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3300*time.Millisecond)
+	defer cancel()
+	time.AfterFunc(1500*time.Millisecond, func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	})
+	go busy(ctx, t)
+	c.Watch("late", os.Getpid())
+
+	var frames []metric.Frame
+	line := record.NewTimeline()
+	begin := time.Now()
+	err := c.Run(ctx, func(f metric.Frame) error {
+		frames = append(frames, f)
+		line.Add(f)
+		return nil
+	})
+	took := time.Since(begin).Seconds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	for i, f := range frames {
+		if f.Source != "host" || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
+			t.Errorf("frame %d: %q, %d, %v", i+1, f.Source, f.Sequence, f.Closing)
+		}
+		for _, p := range f.Points {
+			if p.Value < 0 {
+				t.Errorf("%s = %v", p.Series.Key(), p.Value)
+			}
+		}
+	}
+	span := record.Span{From: frames[0].Second, To: frames[len(frames)-1].Second + 1}
+	sum := func(name string, labels ...string) float64 {
+		total, _ := line.Sum(name, metric.NewSeries("", "", labels...).Labels, span)
+		return total
+	}
+
+	// All CPUs together spend one second a second, in some mode; the kernel
+	// counts in hundredths.
+	if got, want := sum(metric.HostCPU)/took, float64(runtime.NumCPU()); got < 0.8*want || got > 1.2*want {
+		t.Errorf("CPU time is %.2f s a second, want %v", got, want)
+	}
+	// The busy goroutine of this process.
+	for _, name := range []string{"test", "late"} {
+		if got := sum(metric.ProcessCPU, "process", name); got < 0.3 || got > took*float64(runtime.NumCPU()) {
+			t.Errorf("%s used %.2f s of CPU", name, got)
+		}
+	}
+	for _, name := range []string{metric.HostNetReceived, metric.HostNetSent} {
+		if got := sum(name, "interface", "loopback"); got < 1<<20 {
+			t.Errorf("%s on loopback is %v, want at least what was sent", name, got)
+		}
+	}
+	last := frames[len(frames)-2]
+	got := map[string]float64{}
+	for _, p := range last.Points {
+		got[p.Series.Key()] = p.Value
+	}
+	if v := got[metric.HostMemoryAvailable]; v < 1<<20 {
+		t.Errorf("memory available is %v", v)
+	}
+	if v := got[metric.HostCPUs]; v < 1 {
+		t.Errorf("CPUs are %v", v)
+	}
+	if v := got[metric.ProcessMemory+"{process:test}"]; v < 1<<20 {
+		t.Errorf("memory of this process is %v", v)
+	}
+	if _, still := got[metric.ProcessMemory+"{process:child}"]; still {
+		t.Error("a process that ended is still reported")
+	}
+	memory, ok := line.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, "host", span)
+	if !ok[0] || memory[0] <= 0 {
+		t.Errorf("a process was not reported while it ran: %v", memory)
+	}
+	if _, found := line.Sum(metric.ProcessCPU, metric.NewSeries("", "", "process", "never").Labels, span); found {
+		t.Error("a process that never was is reported")
+	}
+}
+
+// busy computes and sends 2 MB over loopback.
+func busy(ctx context.Context, t *testing.T) {
+	time.Sleep(300 * time.Millisecond) // the first reading has nothing to compare with
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = l.Close() }()
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			_, _ = conn.Write(make([]byte, 2<<20))
+			_ = conn.Close()
+		}
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	for buffer := make([]byte, 1<<16); ; {
+		if _, err := conn.Read(buffer); err != nil {
+			break
+		}
+	}
+	for x := 0; ctx.Err() == nil; x++ {
+		_ = x * x
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	h := host.Describe()
+	if h.Name == "" || h.OS == "" || h.Kernel == "" || h.CPU == "" || h.CPUs < 1 || h.CPUs > runtime.NumCPU() || h.Memory < 1<<28 {
+		t.Errorf("%+v", h)
+	}
+}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"assay/harness/observe/metric"
+)
+
+// sector is the unit of /proc/diskstats on every device.
+const sector = 512
+
+const kibibyte = 1024
+
+// cpu reports the whole machine's time by mode. Guests' time is part of user
+// and nice already.
+func (c *Collector) cpu(p *points) {
+	p.gauge(metric.HostCPUs, "", float64(cpus()))
+	stat, err := c.proc.Stat()
+	if err != nil {
+		return
+	}
+	t := stat.CPUTotal
+	for _, m := range []struct {
+		mode string
+		time float64 // s
+	}{
+		{"user", t.User},
+		{"nice", t.Nice},
+		{"system", t.System},
+		{"idle", t.Idle},
+		{"iowait", t.Iowait},
+		{"irq", t.IRQ},
+		{"softirq", t.SoftIRQ},
+		{"steal", t.Steal},
+	} {
+		p.counter(metric.HostCPU, "s", m.time, "mode", m.mode)
+	}
+}
+
+// cpus is the number of CPUs that this process may use, at this moment.
+func cpus() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return runtime.NumCPU() // more CPUs than a set holds
+	}
+	return set.Count()
+}
+
+func (c *Collector) memory(p *points) {
+	if m, err := c.proc.Meminfo(); err == nil && m.MemAvailable != nil {
+		p.gauge(metric.HostMemoryAvailable, "By", float64(*m.MemAvailable)*kibibyte)
+	}
+}
+
+// disks reports the physical disks, or where none is to be seen, as in a
+// container, what there is. Partitions and what is stacked upon disks would
+// count the same bytes again.
+func (c *Collector) disks(p *points) {
+	all, err := c.block.ProcDiskstats()
+	if err != nil {
+		return
+	}
+	var names []string
+	for _, d := range all {
+		if physical("/sys/block", d.DeviceName) {
+			names = append(names, d.DeviceName)
+		}
+	}
+	for _, d := range all {
+		if !chosen(names, d.DeviceName) || virtualDisk(d.DeviceName) {
+			continue
+		}
+		p.counter(metric.HostDiskRead, "By", float64(d.ReadSectors)*sector, "device", d.DeviceName)
+		p.counter(metric.HostDiskWritten, "By", float64(d.WriteSectors)*sector, "device", d.DeviceName)
+		p.counter(metric.HostDiskBusy, "ms", float64(d.IOsTotalTicks), "device", d.DeviceName)
+	}
+}
+
+func virtualDisk(name string) bool {
+	for _, prefix := range []string{"loop", "ram", "zram", "dm-", "md", "sr", "fd"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// network reports loopback, and the sum of the physical interfaces, or where
+// none is to be seen, of all others. Bridges and tunnels would count the same
+// bytes again.
+func (c *Collector) network(p *points) {
+	all, err := c.proc.NetDev()
+	if err != nil {
+		return
+	}
+	var names []string
+	for name := range all {
+		if physical("/sys/class/net", name) {
+			names = append(names, name)
+		}
+	}
+	var received, sent float64
+	for name, line := range all {
+		if name == "lo" {
+			p.counter(metric.HostNetReceived, "By", float64(line.RxBytes), "interface", "loopback")
+			p.counter(metric.HostNetSent, "By", float64(line.TxBytes), "interface", "loopback")
+		} else if chosen(names, name) {
+			received += float64(line.RxBytes)
+			sent += float64(line.TxBytes)
+		}
+	}
+	p.counter(metric.HostNetReceived, "By", received, "interface", "external")
+	p.counter(metric.HostNetSent, "By", sent, "interface", "external")
+}
+
+// physical tells whether a device of this class stands for a piece of hardware.
+func physical(class, name string) bool {
+	_, err := os.Stat(filepath.Join(class, name, "device"))
+	return err == nil
+}
+
+// chosen tells whether a device counts: one of the real ones, or any where
+// there are none.
+func chosen(hardware []string, name string) bool {
+	for _, r := range hardware {
+		if r == name {
+			return true
+		}
+	}
+	return len(hardware) == 0
+}
+
+// processes reports those watched that still run.
+func (c *Collector) processes(p *points) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, pid := range c.pids {
+		w := c.watched[name]
+		if w == nil {
+			w = &process{}
+			c.watched[name] = w
+			var err error
+			if w.proc, err = c.proc.Proc(pid); err != nil {
+				w.gone = true
+			}
+		}
+		if w.gone {
+			continue
+		}
+		stat, err := w.proc.Stat()
+		if err != nil || w.started != 0 && stat.Starttime != w.started || stat.State == "Z" {
+			w.gone = true
+			continue
+		}
+		w.started = stat.Starttime
+		p.counter(metric.ProcessCPU, "s", stat.CPUTime(), "process", name)
+		p.gauge(metric.ProcessMemory, "By", float64(stat.ResidentMemory()), "process", name)
+	}
+}
