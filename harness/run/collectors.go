@@ -2,24 +2,21 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/service"
 	"assay/harness/observe/record"
 )
-
-// closeTimeout bounds the wait for collectors after they were told to stop.
-const closeTimeout = 20 * time.Second
 
 // collection is the collectors of a run.
 type collection struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	members []*member
-	states  []record.Collect
-	notes   []string
+	states  []record.Collect // of those that never started
 }
 
 type member struct {
@@ -33,39 +30,44 @@ type collected struct {
 	notes  []string
 }
 
-// begin starts one collector. Where it cannot start the run goes on without it,
-// and the record says so.
-func (c *collection) begin(ctx context.Context, one collect.Collector, sink collect.Sink) error {
-	if err := one.Start(ctx); err != nil {
-		c.states = append(c.states, record.Collect{Source: one.Source(), State: record.StateFailed, Reason: err.Error()})
-		return fmt.Errorf("%s: %w", one.Source(), err)
-	}
+// begin starts one collector, which then runs until running is done. Where it
+// cannot start the run goes on without it, and the record says so.
+func (c *collection) begin(ctx, running context.Context, one collect.Collector, sink collect.Sink) error {
 	m := &member{Collector: one}
 	c.members = append(c.members, m)
-	c.running.Go(func() { m.err = m.Run(ctx, sink) })
+	if m.err = one.Start(ctx); m.err != nil {
+		return m.err
+	}
+	c.running.Go(func() { m.err = m.Run(running, sink) })
 	return nil
 }
 
-// stop ends the collectors and restores what they changed.
-func (c *collection) stop() collected {
-	if c.cancel == nil {
-		return collected{c.states, c.notes}
-	}
+// absent notes a source that was not asked for.
+func (c *collection) absent(source, reason string) {
+	c.states = append(c.states, record.Collect{Source: source, State: record.StateAbsent, Reason: reason})
+}
+
+// stop ends the collectors, restores what they changed, and tells what became
+// of each.
+func (c *collection) stop() (done collected) {
 	c.cancel()
-	c.cancel = nil
 	c.running.Wait()
+	done.states = c.states
 	for _, m := range c.members {
 		state := record.Collect{Source: m.Source(), State: record.StateOK}
-		if m.err != nil {
+		switch {
+		case errors.Is(m.err, service.ErrAbsent):
+			state.State, state.Reason = record.StateAbsent, m.err.Error()
+		case m.err != nil:
 			state.State, state.Reason = record.StateFailed, m.err.Error()
 		}
 		if err := m.Close(); err != nil {
-			c.notes = append(c.notes, fmt.Sprintf("%s: not restored: %v", m.Source(), err))
+			done.notes = append(done.notes, fmt.Sprintf("%s: not restored: %v", m.Source(), err))
 		}
 		if noted, ok := m.Collector.(interface{ Notes() []string }); ok {
-			c.notes = append(c.notes, noted.Notes()...)
+			done.notes = append(done.notes, noted.Notes()...)
 		}
-		c.states = append(c.states, state)
+		done.states = append(done.states, state)
 	}
-	return collected{c.states, c.notes}
+	return done
 }

@@ -51,7 +51,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer, interrupted bool) (
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
 	failed := func(err error) (record.LedgerFact, error) {
-		return record.LedgerFact{State: record.StateFailed, Reason: lastPart(err)}, nil
+		return record.LedgerFact{State: record.StateFailed, Reason: reason(err)}, nil
 	}
 	db, err := openDB(b.dsn)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer, interrupted bool) (
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
 		if _, err := db.ExecContext(ctx, b.spec.Cleanup, b.run); err != nil {
-			fact.Reason = "the run's rows could not be removed: " + lastPart(err)
+			fact.Reason = "the run's rows could not be removed: " + reason(err)
 		}
 	}
 	return fact, nil

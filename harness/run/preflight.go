@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"assay/harness/load/fleet"
 )
 
@@ -58,6 +60,9 @@ func (o Options) preflight(ctx context.Context) error {
 	if o.DSN == "" && slices.Contains(o.Profile.Needs, "db") {
 		return &Error{fmt.Errorf("profile %s needs the database, and none is named", o.Profile.Name), "set ASSAY_DB to its DSN"}
 	}
+	if err := o.checkDatabase(ctx); err != nil {
+		return err
+	}
 	env := []string{"ASSAY_TARGET=" + o.Target, "ASSAY_RUN=" + o.ID, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", o.Seed)}
 	err := fleet.CheckScript(ctx, o.Executable, o.script(), env)
 	var script *fleet.ScriptError
@@ -65,4 +70,42 @@ func (o Options) preflight(ctx context.Context) error {
 		return &Error{script, script.Hint}
 	}
 	return err
+}
+
+// checkDatabase refuses a database that cannot be reached, or from which the
+// ledger cannot be read back at the end.
+func (o Options) checkDatabase(ctx context.Context) error {
+	if o.DSN == "" {
+		return nil
+	}
+	db, err := openDB(o.DSN)
+	if err != nil {
+		return &Error{err, "set ASSAY_DB to a DSN like user:password@tcp(127.0.0.1:3306)/shop"}
+	}
+	defer db.Close() // nothing was written
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		return &Error{fmt.Errorf("database %s cannot be used: %s", withoutPassword(o.DSN), reason(err)), "see that it is up and what ASSAY_DB says of user and password"}
+	}
+	if o.Profile.Ledger == nil {
+		return nil
+	}
+	b := newBook(o)
+	if _, err := b.query(ctx, db); err != nil {
+		return &Error{
+			fmt.Errorf("ledger of profile %s cannot be read: %s", o.Profile.Name, reason(err)),
+			"see `ledger.persisted` in " + o.File.Path + "; the database user needs SELECT on its tables, and DELETE for `cleanup`",
+		}
+	}
+	return nil
+}
+
+// reason is what the database, or the network before it, says.
+func reason(err error) string {
+	var said *mysql.MySQLError
+	if errors.As(err, &said) {
+		return said.Message
+	}
+	return lastPart(err)
 }

@@ -9,6 +9,7 @@ import (
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
+	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -68,6 +69,7 @@ type run struct {
 	server   *server
 	fleet    *local.Fleet
 	collect  *collection
+	database *mysql.Collector // nil: the run has none
 	t0       time.Time
 	stopped  string // why it ended before its plan
 }
@@ -91,7 +93,7 @@ func (r *run) start(ctx context.Context) error {
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
 		return &Error{Err: err}
 	}
-	if r.collect, err = r.startCollectors(ctx); err != nil {
+	if err := r.startCollectors(ctx); err != nil {
 		return err
 	}
 	if err := r.writer.Environment(r.environment(ctx)); err != nil {
@@ -228,7 +230,7 @@ func (r *run) abandon() error {
 	}
 	var errs []error
 	if r.collect != nil {
-		r.collect.stop()
+		r.collect.stop() // restores what was switched on; the run is gone, and so is its record
 	}
 	if r.server != nil {
 		errs = append(errs, r.server.close())

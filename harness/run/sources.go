@@ -2,14 +2,66 @@ package run
 
 import (
 	"context"
+	"errors"
+	"net/url"
+	"strings"
 
+	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/service"
 	"assay/harness/observe/record"
 )
 
-func (r *run) startCollectors(ctx context.Context) (*collection, error) {
-	return &collection{}, nil
+// startCollectors starts what there is to collect from. A source that is not
+// there is a limitation; rights that are missing are mended before the run, not
+// found out after it.
+func (r *run) startCollectors(ctx context.Context) error {
+	// Collectors end when they are told to, in order, not when ctx is done.
+	c := &collection{}
+	r.collect = c
+	var running context.Context
+	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := c.begin(ctx, running, host.New(r.fleet.PIDs()), r.receiver.Take); err != nil {
+		r.note(err.Error())
+	}
+	if err := c.begin(ctx, running, service.New(strings.TrimSuffix(r.Target, "/")+"/metrics", targetHost(r.Target)), r.receiver.Take); err != nil {
+		r.note("no service metrics: " + err.Error())
+	}
+	if r.DSN == "" {
+		c.absent(collect.Database, "no database was named")
+		r.note("no waits: no database was named (ASSAY_DB)")
+		return nil
+	}
+	r.database = mysql.New(r.DSN, mysql.Options{})
+	err := c.begin(ctx, running, r.database, r.receiver.Take)
+	var rights *mysql.RightsError
+	switch {
+	case errors.As(err, &rights):
+		return &Error{rights.Err, "run as an administrator: " + rights.SQL}
+	case err != nil:
+		r.note("no waits: " + err.Error())
+	}
+	return nil
 }
 
+func targetHost(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// environment describes where the run takes place.
 func (r *run) environment(ctx context.Context) record.Environment {
-	return record.Environment{Schema: "assay/environment/v1", CoLocation: coLocated(r.Target, r.DSN)}
+	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(r.Target, r.DSN)}
+	if r.database != nil {
+		if d, err := r.database.Describe(ctx); err == nil {
+			e.Database = &d
+		} else {
+			r.note(err.Error())
+		}
+	}
+	return e
 }
