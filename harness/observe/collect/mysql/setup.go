@@ -150,8 +150,20 @@ func (c *Collector) readable(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	account := c.account(context.Background())
-	return fmt.Errorf("%s: %w; run as an administrator: GRANT SELECT, UPDATE ON performance_schema.* TO %s; GRANT PROCESS ON *.* TO %s;", what, err, account, account)
+	return &RightsError{
+		Err: fmt.Errorf("%s: %w", what, err),
+		SQL: fmt.Sprintf("GRANT SELECT, UPDATE ON performance_schema.* TO %s; GRANT PROCESS ON *.* TO %s;", account, account),
+	}
 }
+
+// RightsError is a user who may not read what a collector needs.
+type RightsError struct {
+	Err error
+	SQL string // what an administrator runs to mend it
+}
+
+func (e *RightsError) Error() string { return e.Err.Error() + "; run as an administrator: " + e.SQL }
+func (e *RightsError) Unwrap() error { return e.Err }
 
 // account is the user as a GRANT names it.
 func (c *Collector) account(ctx context.Context) string {
