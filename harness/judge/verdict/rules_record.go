@@ -126,7 +126,7 @@ func collector(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.CollectorShare, Unit: "share",
 		Outcome: Pass,
-		Advice:  "Name the database with --db and check with assay doctor that its waits can be sampled.",
+		Advice:  "Name the database in ASSAY_DB, with a user who may read performance_schema.",
 	}
 	samples := e.tally(metric.DBSample, nil)
 	switch {

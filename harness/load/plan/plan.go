@@ -143,6 +143,10 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 		return Plan{}, fmt.Errorf("plan %s: %g/s is more than the %d/s that one worker can be asked for", p.Name, peak/float64(workers), MaxRate)
 	}
 	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
+	if vus > MaxVUs {
+		return Plan{}, fmt.Errorf("plan %s: %g/s need %d VUs a worker, more than the %d that one can hold: name more workers, a shorter time-out or a tighter transaction_duration SLO",
+			p.Name, peak, vus, MaxVUs)
+	}
 	pl.Fleet = Share(workers, vus)
 	return pl, nil
 }
@@ -217,7 +221,7 @@ func countArrivals(stages []Stage) {
 // queue and their wait counts.
 func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
 	n := math.Ceil(rate * meanAllowed(slos, timeout).Seconds() * room)
-	return int(min(max(n, minVUs), MaxVUs))
+	return int(max(n, minVUs))
 }
 
 func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {

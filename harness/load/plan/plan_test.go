@@ -144,11 +144,21 @@ func TestVUs(t *testing.T) {
 		{"p95 and p99", 100, []spec.SLO{percentile("transaction_duration", 0.95, 200), percentile("transaction_duration", 0.99, 400)}, 75},
 		{"a request does not bound a transaction", 100, []spec.SLO{percentile("http_req_duration", 0.95, 200)}, 1500},
 		{"bound over the time-out", 100, []spec.SLO{percentile("transaction_duration", 0.95, 1e6)}, 1500},
-		{"most", plan.MaxRate, nil, plan.MaxVUs},
 	} {
 		if got := plan.VUs(c.rate, c.slos, 10*second); got != c.want {
 			t.Errorf("%s: %d VUs, wanted %d", c.name, got, c.want)
 		}
+	}
+}
+
+// A worker short of VUs would hold arrivals back and blame the system.
+func TestTooManyVUsAreRefused(t *testing.T) {
+	p := spec.Profile{Name: "p", Timeout: 10 * second, Load: spec.Load{Target: 3000, Hold: 10 * second}}
+	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), "45000 VUs a worker") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := plan.New(p, 3, 0); err != nil {
+		t.Errorf("three workers: %v", err)
 	}
 }
 

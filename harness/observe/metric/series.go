@@ -78,7 +78,7 @@ func (s Series) Matches(selector []Label) bool {
 func (s Series) Key() string {
 	// A name from elsewhere may hold a brace, which would read as labels; the
 	// colons of Prometheus's names may stay.
-	if len(s.Labels) == 0 && strings.IndexAny(s.Name, nameEscapes) < 0 {
+	if len(s.Labels) == 0 && !strings.ContainsAny(s.Name, nameEscapes) {
 		return s.Name
 	}
 	var b strings.Builder
