@@ -15,6 +15,9 @@ func newFrames() *cobra.Command {
 	return &cobra.Command{
 		Use:   "frames RUN",
 		Short: "The frames of a run as JSON lines, for jq",
+		Long: `Frames prints everything that was measured: one line for each metric, source
+and second. Counters and gauges have a value; histograms a count, a sum and
+percentiles, in the metric's unit.`,
 		Example: `  assay frames runs/latest | jq -s 'map(select(.metric == "db_session")) | length'
   assay frames runs/latest | jq -c 'select(.metric == "transaction_duration") | [.second, .p95]'`,
 		Args: oneRun,

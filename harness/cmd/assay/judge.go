@@ -20,10 +20,13 @@ const certificateFile = "certificate.json"
 func newJudge() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "judge RUN",
-		Short:   "Verdict and certificate again, offline, from the record",
-		Example: "  assay judge runs/latest",
-		Args:    oneRun,
+		Use:   "judge RUN",
+		Short: "Verdict and certificate again, offline, from the record",
+		Long: `Judge reads a sealed run folder and nothing else, and writes certificate.json
+there: the same bytes each time. It exits as certify did.`,
+		Example: `  assay judge runs/latest
+  assay judge runs/latest --json | jq '.rules[] | select(.verdict != "PASS")'`,
+		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			outcome, err := judge(c.OutOrStdout(), args[0], asJSON)
 			if err != nil {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"assay/harness/load/k6"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -82,37 +80,4 @@ func hintOf(err error) string {
 		return usage.hint
 	}
 	return ""
-}
-
-// usageError is a command line that cannot be carried out.
-type usageError struct{ problem, hint string }
-
-func (e *usageError) Error() string { return e.problem }
-
-func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "assay",
-		Short: "Certify that a system sustains its target rate within its SLOs",
-		Long: `Assay certifies, before a high-velocity event, that a system sustains its
-target rate within its SLOs, and says why when it does not.
-
-Exit codes: 0 PASS, 1 FAIL, 2 usage or operational error, 3 INVALID,
-4 INCONCLUSIVE, 130 interrupted.`,
-		SilenceUsage: true, SilenceErrors: true,
-	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usageError{err.Error(), "see: " + c.CommandPath() + " --help"}
-	})
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newCertify(), newJudge(), newFrames(), newStack(), newTarget(), newK6())
-	return root
-}
-
-// newK6 stands in the help alone: main hands `assay k6` over before this.
-func newK6() *cobra.Command {
-	return &cobra.Command{
-		Use: "k6 ...", Short: "The embedded k6, with k6/x/sql",
-		DisableFlagParsing: true,
-		Run:                func(_ *cobra.Command, args []string) { k6.Main(args) },
-	}
 }

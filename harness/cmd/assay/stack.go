@@ -13,12 +13,15 @@ import (
 )
 
 func newStack() *cobra.Command {
-	c := &cobra.Command{
+	c := group(&cobra.Command{
 		Use:   "stack",
 		Short: "The local database and reference service",
 		Long: `Stack runs a MySQL or MariaDB server of its own and the reference service, on
 loopback, with data and logs below .assay/. It never touches another instance.`,
-	}
+		Example: `  assay stack up
+  assay certify payment      # uses the stack that is up
+  assay stack down`,
+	})
 	c.AddCommand(newStackUp(), newStackDown(), newStackStatus())
 	return c
 }
@@ -30,10 +33,12 @@ func newStackUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start what is not up",
+		Long: `Up starts the database and the reference service where they are not up, and
+prints what is. A stack that is up already is shared: it is not changed.`,
 		Example: `  assay stack up
   assay stack up --target-args '--commits transaction --pool-max-open 10'
   assay stack up --server /usr/sbin/mariadbd`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if server != "" {
 				if o.Binary, err = dbserver.Probe(server); err != nil {
@@ -61,8 +66,9 @@ func newStackUp() *cobra.Command {
 func newStackDown() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "down", Short: "Stop it; the data stays", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir) },
+		Use: "down", Short: "Stop it; the data stays", Args: noArguments,
+		Example: "  assay stack down\n  rm -r .assay                # the data too",
+		RunE:    func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	return c
@@ -71,8 +77,11 @@ func newStackDown() *cobra.Command {
 func newStackStatus() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "status", Short: "What is up", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return printStatus(c, dir) },
+		Use: "status", Short: "What is up", Args: noArguments,
+		Long: `Status prints a line for each process: name, condition (up, down, crashed, not
+answering), what it is, its process and its log.`,
+		Example: "  assay stack status",
+		RunE:    func(c *cobra.Command, _ []string) error { return printStatus(c, dir) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	return c

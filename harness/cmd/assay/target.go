@@ -18,8 +18,11 @@ func newTarget() *cobra.Command {
 		Long: `Target is a payment and ingestion service with real SQL, to try certification
 on. Every weakness of our field reports is a flag. ASSAY_DB names its database,
 like user:password@tcp(127.0.0.1:3306)/shop.`,
-		Example: "  ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop' assay target --commits transaction",
-		Args:    cobra.NoArgs,
+		Example: `  export ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop'
+  assay target
+  assay target --commits transaction --pool-max-open 10
+  assay target --listen 127.0.0.1:8080 --ingest channel --drain=false`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			config.DSN = os.Getenv("ASSAY_DB")
 			if config.DSN == "" {

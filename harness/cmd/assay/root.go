@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/load/k6"
+)
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ problem, hint string }
+
+func (e *usageError) Error() string { return e.problem }
+
+func newRoot() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "assay",
+		Short: "Certify that a system sustains its target rate within its SLOs",
+		Long: `Assay certifies, before a high-velocity event, that a system sustains its
+target rate within its SLOs, and says why when it does not.
+
+Results go to stdout, progress and errors to stderr. Exit codes: 0 PASS,
+1 FAIL, 2 usage or operational error, 3 INVALID, 4 INCONCLUSIVE, 130
+interrupted.`,
+		Example: `  assay stack up                  # a database and a service to try it on
+  assay certify payment           # load, record, verdict: PASS or why not
+  assay judge runs/latest         # the same verdict again, from the record`,
+		SilenceUsage: true, SilenceErrors: true,
+	})
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usageError{err.Error(), seeHelp(c)}
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newCertify(), newJudge(), newFrames(), newStack(), newTarget(), newK6())
+	return root
+}
+
+// group makes a command of one that holds others only: alone it shows its
+// help, and any other word is an error.
+func group(c *cobra.Command) *cobra.Command {
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownCommand(c, args[0])
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.DisableFlagsInUseLine = true
+	c.SuggestionsMinimumDistance = 2
+	return c
+}
+
+// unknownCommand names the nearest command where one is near.
+func unknownCommand(parent *cobra.Command, word string) error {
+	problem := fmt.Sprintf("unknown command %q", word)
+	if near := parent.SuggestionsFor(word); len(near) > 0 {
+		problem += fmt.Sprintf(": did you mean %q?", near[0])
+	}
+	return &usageError{problem, seeHelp(parent)}
+}
+
+func seeHelp(c *cobra.Command) string { return "see: " + c.CommandPath() + " --help" }
+
+// noArguments is cobra.NoArgs with a hint.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("%s takes no argument, and %q is one", strings.TrimPrefix(c.CommandPath(), "assay "), args[0]), seeHelp(c)}
+}
+
+// newHelp is cobra's, but for an unknown command, which is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			of := c.Root()
+			for _, word := range args {
+				next, rest, err := of.Find([]string{word})
+				if err != nil || next == of || len(rest) > 0 {
+					return unknownCommand(of, word)
+				}
+				of = next
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// newK6 stands in the help alone: main hands `assay k6` over before this.
+func newK6() *cobra.Command {
+	return &cobra.Command{
+		Use: "k6 ...", Short: "The embedded k6, with k6/x/sql",
+		Long: `K6 is k6 itself, in this binary: its commands, flags and exit codes are its own.
+Invoked under the name k6, as through a link, assay is k6 too.`,
+		Example: `  assay k6 inspect scenarios/payment.js
+  assay k6 run -e ASSAY_TARGET=http://127.0.0.1:18080 --iterations 1 scenarios/payment.js`,
+		DisableFlagParsing: true,
+		Run:                func(_ *cobra.Command, args []string) { k6.Main(args) },
+	}
+}
