@@ -30,16 +30,17 @@ type aggregate struct {
 	run      string
 	lagLimit time.Duration
 
-	mu      sync.Mutex
-	t0      time.Time // with its monotonic reading; zero until the start
-	cat     *catalogue
-	own     ownSeries
-	seconds map[int64]*bucket // by unix second
-	free    []*bucket
-	failing map[string]bool  // VUs of which a request failed in the current iteration
-	entries []ledger.Entry   // acknowledged since the last take
-	totals  map[string]int64 // samples by metric, over the whole run
-	txnSLOs []int
+	mu        sync.Mutex
+	t0        time.Time // with its monotonic reading; zero until the start
+	cat       *catalogue
+	own       ownSeries
+	seconds   map[int64]*bucket // by unix second
+	free      []*bucket
+	failing   map[string]bool // VUs of which a request failed in the current iteration
+	entries   []ledger.Entry  // acknowledged since the last take
+	txnSLOs   []int           // SLOs of transaction_duration
+	txnTotals []*int64        // totals that a transaction counts towards
+	txnTotal  []*int64
 }
 
 // ownSeries are the series that transactions go to.
@@ -58,7 +59,7 @@ type bucket struct {
 func newAggregate(run, scenario string, slos []spec.SLO, lagLimit time.Duration) *aggregate {
 	a := &aggregate{
 		run: run, lagLimit: lagLimit, cat: newCatalogue(slos),
-		seconds: map[int64]*bucket{}, failing: map[string]bool{}, totals: map[string]int64{},
+		seconds: map[int64]*bucket{}, failing: map[string]bool{},
 	}
 	counter := func(name string, labels ...string) int {
 		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", scenario)...), metric.Counter)
@@ -73,6 +74,9 @@ func newAggregate(run, scenario string, slos []spec.SLO, lagLimit time.Duration)
 	}
 	for i, name := range metric.Outcomes {
 		a.own.outcomes[i] = counter(metric.Transactions, "outcome", name)
+	}
+	for _, name := range []string{metric.TransactionDuration, metric.Transactions, metric.GeneratorLag, metric.ArrivalQueueing} {
+		a.txnTotals = append(a.txnTotals, a.cat.total(name))
 	}
 	for i, s := range a.cat.slos {
 		if s.Metric == metric.TransactionDuration {
@@ -137,17 +141,22 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	for _, i := range a.txnSLOs {
 		a.judge(b, i, outcome != arrivals.Completed || a.cat.slos[i].Violates(latency))
 	}
-	for _, name := range []string{metric.TransactionDuration, metric.Transactions, metric.GeneratorLag, metric.ArrivalQueueing} {
-		a.totals[name]++
+	for _, total := range a.txnTotals {
+		*total++
 	}
 }
 
 // samples books ordinary samples under the second in which they ended.
 func (a *aggregate) samples(samples []metrics.Sample, failedRequest bool) {
+	var b *bucket
+	var at time.Time
 	for i := range samples {
 		s := &samples[i]
-		b := a.bucket(a.second(s.Time))
+		if b == nil || s.Time != at {
+			b, at = a.bucket(a.second(s.Time)), s.Time
+		}
 		to := a.cat.find(s.TimeSeries)
+		*to.total++
 		switch to.kind {
 		case metrics.Rate:
 			b.count(to.index, 1)
@@ -156,10 +165,8 @@ func (a *aggregate) samples(samples []metrics.Sample, failedRequest bool) {
 				hit = 1
 			}
 			b.count(to.hits, hit)
-			a.totals[s.Metric.Name+metric.RateTotal]++
 		case metrics.Trend:
 			b.observe(to.index, s.Value)
-			a.totals[s.Metric.Name]++
 		case metrics.Gauge:
 			b.set(to.index, s.Value)
 		default:

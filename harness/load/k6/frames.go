@@ -71,8 +71,8 @@ func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	points := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(frames))}
-	for _, name := range slices.Sorted(maps.Keys(a.totals)) {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), float64(a.totals[name])))
+	for _, name := range slices.Sorted(maps.Keys(a.cat.totals)) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), float64(*a.cat.totals[name])))
 	}
 	return points
 }

@@ -35,10 +35,12 @@ var keptFor = map[string][]string{
 // slot is where samples of one k6 time series go: one of our series, and the
 // SLOs that they decide.
 type slot struct {
-	kind  metrics.MetricType
-	index int   // of the series; for a rate that of NAME.total
-	hits  int   // of NAME.occurred, for a rate
-	slos  []int // indexes into catalogue.slos
+	metric *metrics.Metric
+	kind   metrics.MetricType
+	index  int    // of the series; for a rate that of NAME.total
+	hits   int    // of NAME.occurred, for a rate
+	slos   []int  // indexes into catalogue.slos
+	total  *int64 // samples of the series' name, over the whole run
 }
 
 // catalogue gives every k6 time series its slot. Not safe for concurrent use.
@@ -50,13 +52,23 @@ type catalogue struct {
 	broken []int // series of slo_violations, by SLO
 
 	byKey  map[string]int
-	cached map[metrics.TimeSeries]*slot
+	cached map[*metrics.TagSet]*tagged
+	last   *tagged        // the one used last: samples of a request share their tags
 	count  map[string]int // label sets by metric
+	totals map[string]*int64
+}
+
+// tagged are the slots of the k6 time series with one tag set. There are about
+// ten; going through them is quicker than a map.
+type tagged struct {
+	tags  *metrics.TagSet
+	slots []*slot
 }
 
 func newCatalogue(slos []spec.SLO) *catalogue {
 	c := &catalogue{
-		byKey: map[string]int{}, cached: map[metrics.TimeSeries]*slot{}, count: map[string]int{},
+		byKey: map[string]int{}, cached: map[*metrics.TagSet]*tagged{}, last: &tagged{},
+		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, s := range slos {
 		if s.Sampled() {
@@ -82,20 +94,37 @@ func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 
 // find gives the slot of a k6 time series.
 func (c *catalogue) find(ts metrics.TimeSeries) *slot {
-	if s, ok := c.cached[ts]; ok {
-		return s
+	if c.last.tags != ts.Tags {
+		c.last = c.cached[ts.Tags]
+		if c.last == nil {
+			if len(c.cached) >= maxCached {
+				clear(c.cached)
+			}
+			c.last = &tagged{tags: ts.Tags}
+			c.cached[ts.Tags] = c.last
+		}
 	}
-	if len(c.cached) >= maxCached {
-		clear(c.cached)
+	for _, s := range c.last.slots {
+		if s.metric == ts.Metric {
+			return s
+		}
 	}
 	s := c.resolve(ts)
-	c.cached[ts] = s
+	c.last.slots = append(c.last.slots, s)
 	return s
+}
+
+// total counts the samples of a name.
+func (c *catalogue) total(name string) *int64 {
+	if c.totals[name] == nil {
+		c.totals[name] = new(int64)
+	}
+	return c.totals[name]
 }
 
 func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	name := ts.Metric.Name
-	s := &slot{kind: ts.Metric.Type}
+	s := &slot{metric: ts.Metric, kind: ts.Metric.Type}
 	labels := c.labels(ts)
 	switch s.kind {
 	case metrics.Rate:
@@ -107,6 +136,11 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Gauge)
 	default:
 		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Counter)
+	}
+	if s.kind == metrics.Trend || s.kind == metrics.Rate {
+		s.total = c.total(c.series[s.index].Name)
+	} else {
+		s.total = new(int64) // the record holds sums and levels, from which nobody can count samples
 	}
 	for i, slo := range c.slos {
 		if slo.Metric == name && selects(slo, ts.Tags) {
