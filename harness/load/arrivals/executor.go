@@ -106,6 +106,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		}()
 	}
 	vus.Wait()
+	r.waitUntil(ctx, e.config.duration())
 	stopHeart(r.sweep(ctx))
 	cancel()
 	deactivated.Wait()

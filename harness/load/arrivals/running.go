@@ -115,6 +115,15 @@ func (r *running) wait(ctx context.Context, timer *time.Timer, d time.Duration) 
 	}
 }
 
+// waitUntil lets the schedule last to its end, although its last slots may
+// have been served before it: the seconds after them are judged too.
+func (r *running) waitUntil(ctx context.Context, end time.Duration) {
+	select {
+	case <-time.After(end - time.Since(r.t0)):
+	case <-ctx.Done():
+	}
+}
+
 // run runs one iteration and reports it.
 func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 	err := vu.RunOnce()
