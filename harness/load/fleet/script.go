@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ownLoad are the options of a script that would silently override the plan,
@@ -34,18 +36,21 @@ type ScriptError struct {
 
 func (e *ScriptError) Error() string { return e.Path + ": " + e.Reason }
 
-// CheckScript initialises the script without running it, and refuses it when it
-// does not initialise or sets its own load.
+// inspectTimeout bounds the initialisation of a script, which may loop for ever.
+const inspectTimeout = time.Minute
+
+// CheckScript initialises the script without running it, with env as a worker
+// would have it, and refuses it when it does not initialise or sets its own
+// load.
 func CheckScript(ctx context.Context, executable, script string, env []string) error {
 	if _, err := os.Stat(script); err != nil {
 		return &ScriptError{Path: script, Reason: "the scenario cannot be read: " + reason(err), Hint: "`scenario` in thresholds.json is relative to that file"}
 	}
-	args := []string{"k6", "inspect", "--no-color"}
-	for _, kv := range env {
-		args = append(args, "-e", kv)
-	}
-	cmd := exec.CommandContext(ctx, executable, append(args, script)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}
+	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
+	defer cancel()
+	// Not by -e: env may hold a secret, and everybody can read a command line.
+	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
@@ -88,11 +93,16 @@ func reason(err error) string {
 
 var (
 	logError = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
-	stack    = regexp.MustCompile(`\s+(at |hint=)[\s\S]*$`)
+	// The first frame of a stack trace that stands in a file.
+	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
+	// What k6 was doing, before what went wrong.
+	doing  = regexp.MustCompile(`^(?:could not (?:initialize|load JS test) '[^']*': )+`)
+	folder = regexp.MustCompile(`file://\S*/`)
+	advice = regexp.MustCompile(`(?:\. Make sure that| - this likely means) .*$`)
 )
 
 // LastError finds the last error in a log of k6; "" where there is none. It is
-// one line: a stack trace stays in the log.
+// one line, with the place in the script: a stack trace stays in the log.
 func LastError(log []byte) string {
 	all := logError.FindAllSubmatch(log, -1)
 	if len(all) == 0 {
@@ -103,7 +113,14 @@ func LastError(log []byte) string {
 	if json.Unmarshal([]byte(text), &plain) == nil {
 		text = plain
 	}
-	text = stack.ReplaceAllString(text, "")
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.HasSuffix(line, ":") { // a heading, and a list below it
+		item, _, _ := strings.Cut(strings.TrimLeft(rest, "\t -"), "\n")
+		line += " " + item
+	}
+	line = folder.ReplaceAllString(advice.ReplaceAllString(doing.ReplaceAllString(line, ""), ""), "")
+	if at := frame.FindStringSubmatch(rest); at != nil {
+		line += fmt.Sprintf(" (%s:%s:%s)", path.Base(at[1]), at[2], at[3])
+	}
 	return line
 }

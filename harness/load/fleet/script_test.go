@@ -1,0 +1,47 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"assay/harness/load/fleet"
+)
+
+// What k6 v1.8.1 logs, and the line that is left of it.
+func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
+	for _, c := range []struct{ log, want string }{
+		{"", ""},
+		{`time="2026-11-20T23:54:40Z" level=info msg="nothing wrong"`, ""},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="Error: nobody is at home\n\tat file:///srv/scenarios/pay.js:1:34(3)\n" hint="script exception"`,
+			"Error: nobody is at home (pay.js:1:34)",
+		},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="TypeError: line one\nline two\n\tat deep (file:///srv/lib/a.js:1:25(3))\n\tat file:///srv/pay.js:2:5(14)\n" hint="script exception"`,
+			"TypeError: line one (a.js:1:25)",
+		},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="GoError: stat /srv/data.json: no such file or directory\n\tat open (native)\n\tat file:///srv/pay.js:3:15(7)\n"`,
+			"GoError: stat /srv/data.json: no such file or directory (pay.js:3:15)",
+		},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="could not initialize 'pay.js': could not load JS test 'file:///srv/pay.js': file:///srv/pay.js: Line 2:1 Unexpected end of input (and 4 more errors)"`,
+			"pay.js: Line 2:1 Unexpected end of input (and 4 more errors)",
+		},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="could not initialize 'pay.js': could not load JS test 'file:///srv/pay.js': The moduleSpecifier \"./nope.js\" couldn't be found on local disk. Make sure that you've specified the right path to the file."`,
+			`The moduleSpecifier "./nope.js" couldn't be found on local disk`,
+		},
+		{
+			`time="2026-11-20T23:54:40Z" level=error msg="There were problems with the specified script configuration:\n\t- executor payment: function 'default' not found in exports"`,
+			"There were problems with the specified script configuration: executor payment: function 'default' not found in exports",
+		},
+		{
+			"time=\"2026-11-20T23:54:40Z\" level=error msg=first\ntime=\"2026-11-20T23:54:41Z\" level=fatal msg=second\ntime=\"2026-11-20T23:54:41Z\" level=info msg=third",
+			"second",
+		},
+	} {
+		if got := fleet.LastError([]byte(c.log)); got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)
+		}
+	}
+}
