@@ -20,9 +20,13 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// ErrNotSealed is a run folder whose run never came to its end: it has no
-// manifest, and cannot be judged.
-var ErrNotSealed = errors.New("the record is not sealed: the run did not come to its end")
+// What a folder may be that is no sealed record.
+var (
+	ErrNoRun = errors.New("not a run folder: it has no evidence")
+	// ErrNotSealed is a run folder whose run never came to its end: it has no
+	// manifest, and cannot be judged.
+	ErrNotSealed = errors.New("the record is not sealed: the run did not come to its end")
+)
 
 // maxFrame bounds one frame in the file.
 const maxFrame = 64 << 20
@@ -30,14 +34,9 @@ const maxFrame = 64 << 20
 // Open reads a sealed run folder.
 func Open(dir string) (Run, error) {
 	evidence := filepath.Join(dir, EvidenceDir)
-	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if _, statErr := os.Stat(evidence); statErr == nil {
-			err = ErrNotSealed
-		}
-	}
+	manifest, err := readManifest(dir)
 	if err != nil {
-		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+		return Run{}, err
 	}
 	sum := sha256.Sum256(manifest)
 	r := Run{Manifest: "sha256:" + hex.EncodeToString(sum[:])}
@@ -61,8 +60,27 @@ func Open(dir string) (Run, error) {
 	return r, nil
 }
 
-// EachFrame visits the frames of a run folder in the order in which they came.
+// readManifest reads what seals a record.
+func readManifest(dir string) ([]byte, error) {
+	evidence := filepath.Join(dir, EvidenceDir)
+	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
+	if err == nil {
+		return manifest, nil
+	}
+	if info, statErr := os.Stat(evidence); statErr != nil || !info.IsDir() {
+		err = ErrNoRun
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = ErrNotSealed
+	}
+	return nil, fmt.Errorf("open record %s: %w", dir, err)
+}
+
+// EachFrame visits the frames of a sealed run folder in the order in which they
+// came.
 func EachFrame(dir string, visit func(metric.Frame) error) error {
+	if _, err := readManifest(dir); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, EvidenceDir, framesFile)
 	in, closeIn, err := openZip(path)
 	if err != nil {

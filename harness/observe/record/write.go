@@ -53,28 +53,57 @@ type ManifestFile struct {
 type Writer struct {
 	dir    string
 	run    string
+	made   []string // folders that were not there before, the innermost first
 	frames *zipFile
 	acks   map[string]*zipFile
 }
 
+// Vacant tells whether a run folder can be made there: nothing stands in it,
+// nor a file in its place.
+func Vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0:
+		return fmt.Errorf("create run folder: %s is not empty", dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("create run folder: %w", err)
+	}
+	return nil
+}
+
 // Create makes a run folder with its plan. It fails where the folder exists
 // and is not empty.
-func Create(dir string, p Plan) (*Writer, error) {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("create run folder: %s is not empty", dir)
+func Create(dir string, p Plan) (_ *Writer, err error) {
+	if err := Vacant(dir); err != nil {
+		return nil, err
 	}
+	w := &Writer{dir: dir, run: p.Run, made: missing(dir), acks: map[string]*zipFile{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Discard())
+		}
+	}()
 	for _, sub := range []string{ledgerDir, workersDir} {
 		if err := os.MkdirAll(filepath.Join(dir, EvidenceDir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("create run folder: %w", err)
 		}
 	}
-	w := &Writer{dir: dir, run: p.Run, acks: map[string]*zipFile{}}
 	if err := w.writeJSON(planFile, p); err != nil {
 		return nil, err
 	}
-	var err error
 	w.frames, err = createZip(w.path(framesFile))
 	return w, err
+}
+
+// missing lists the folder and those above it that are not there.
+func missing(dir string) (all []string) {
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return all
+		}
+		all = append(all, dir)
+		dir = filepath.Dir(dir)
+	}
 }
 
 func (w *Writer) path(parts ...string) string {
@@ -135,13 +164,21 @@ func (w *Writer) Seal(f Facts) error {
 	return w.writeJSON(manifestFile, m)
 }
 
-// Discard closes the files and removes the folder of a run that never started.
+// Discard closes the files of a run that never started, and leaves of its
+// folder what was there before.
 func (w *Writer) Discard() error {
-	errs := []error{w.frames.close()}
+	var errs []error
+	if w.frames != nil {
+		errs = append(errs, w.frames.close())
+	}
 	for _, s := range w.acks {
 		errs = append(errs, s.close())
 	}
-	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+	errs = append(errs, os.RemoveAll(w.path()))
+	for _, dir := range w.made {
+		_ = os.Remove(dir) // fails where another run has begun below it
+	}
+	return errors.Join(errs...)
 }
 
 func (w *Writer) manifest() (Manifest, error) {
@@ -189,7 +226,8 @@ func WriteFile(path string, data []byte) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	// Without the sync a crash soon after could leave the name without content.
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
@@ -206,7 +244,8 @@ type zipFile struct {
 }
 
 func createZip(path string) (*zipFile, error) {
-	f, err := os.Create(path)
+	// Two sources of one file name must not overwrite each other.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open record: %w", err)
 	}
