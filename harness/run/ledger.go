@@ -124,7 +124,8 @@ func openDB(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)
 	}
-	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, 5*time.Second
+	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, pingTimeout
+	c.Logger = &mysql.NopLogger{} // errors are returned; stderr belongs to the command
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}

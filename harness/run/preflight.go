@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -13,15 +14,26 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/load/fleet"
+	"assay/harness/load/plan"
+	"assay/harness/observe/record"
 )
 
-// dialTimeout bounds the look whether something listens at the target.
-const dialTimeout = 3 * time.Second
+const (
+	// dialTimeout bounds the look whether something listens at the target.
+	dialTimeout = 3 * time.Second
+	// pingTimeout bounds the first answer of the database: what listens there
+	// may be something else, which waits for us to speak.
+	pingTimeout = 4 * time.Second
+)
 
 // checkTarget refuses a target that is malformed, not allowed or not there.
 func (o Options) checkTarget(ctx context.Context) error {
+	if strings.Contains(o.Target, "@") {
+		// It would stand in the record, and on the command line of every worker.
+		return &Error{errors.New("the target's URL holds a user or password"), "leave it out, like --target http://127.0.0.1:8080"}
+	}
 	u, err := url.Parse(o.Target)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return &Error{fmt.Errorf("target %q is not an http or https URL", o.Target), "like --target http://127.0.0.1:8080"}
 	}
 	host := u.Hostname()
@@ -52,8 +64,19 @@ func lastPart(err error) string {
 	return text
 }
 
-// preflight finds what is missing before anything is written or sent.
+// Check finds what would keep a run from starting, before anything is written
+// or sent.
+func Check(ctx context.Context, o Options) error {
+	if _, err := plan.New(o.Profile, o.Workers, o.Seed); err != nil {
+		return &Error{Err: err}
+	}
+	return o.preflight(ctx)
+}
+
 func (o Options) preflight(ctx context.Context) error {
+	if err := record.Vacant(o.Dir); err != nil {
+		return &Error{err, "name another folder with --out"}
+	}
 	if err := o.checkTarget(ctx); err != nil {
 		return err
 	}
@@ -64,6 +87,9 @@ func (o Options) preflight(ctx context.Context) error {
 		return err
 	}
 	env := []string{"ASSAY_TARGET=" + o.Target, "ASSAY_RUN=" + o.ID, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", o.Seed)}
+	if slices.Contains(o.Profile.Needs, "db") {
+		env = append(env, "ASSAY_DB="+o.DSN)
+	}
 	err := fleet.CheckScript(ctx, o.Executable, o.script(), env)
 	var script *fleet.ScriptError
 	if errors.As(err, &script) {
@@ -83,9 +109,7 @@ func (o Options) checkDatabase(ctx context.Context) error {
 		return &Error{err, "set ASSAY_DB to a DSN like user:password@tcp(127.0.0.1:3306)/shop"}
 	}
 	defer db.Close() // nothing was written
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
+	if err := ping(ctx, db); err != nil {
 		return &Error{fmt.Errorf("database %s cannot be used: %s", withoutPassword(o.DSN), reason(err)), "see that it is up and what ASSAY_DB says of user and password"}
 	}
 	if o.Profile.Ledger == nil {
@@ -99,6 +123,16 @@ func (o Options) checkDatabase(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func ping(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, fmt.Errorf("no answer within %s", pingTimeout))
+	defer cancel()
+	err := db.PingContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // reason is what the database, or the network before it, says.
