@@ -2,22 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/stack"
-	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
 )
@@ -125,26 +118,59 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			dsn = state.CollectorDSN()
 		}
 	}
-	worst := verdict.Outcome(0)
-	for _, profile := range profiles {
+	runs := make([]run.Options, len(profiles))
+	for i, profile := range profiles {
 		id := runID(profile.Name)
 		dir, attempts := f.folder(id, profile.Name, len(names) > 1)
-		p := newProgress(c.ErrOrStderr(), profile.Name, f.quiet)
-		err := run.Run(ctx, run.Options{
+		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
 			Seed: f.seedOrRandom(), Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempts: attempts, Log: log, Progress: p.tell,
-		})
+			Executable: executable, Tool: tool(), Attempts: attempts, Log: log,
+		}
+	}
+	if err := f.checkBefore(ctx, runs); err != nil {
+		return err
+	}
+	return f.each(c, runs)
+}
+
+// checkBefore finds what is wrong with a later run before minutes of load go
+// to the first.
+func (f *certifyFlags) checkBefore(ctx context.Context, runs []run.Options) error {
+	if f.out == "" {
+		if err := checkLatest(f.runs); err != nil {
+			return err
+		}
+	}
+	if len(runs) == 1 {
+		return nil // it checks itself
+	}
+	for _, o := range runs {
+		if err := run.Check(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each runs and judges one after the other.
+func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
+	ctx := c.Context()
+	worst := verdict.Outcome(0)
+	for _, o := range runs {
+		p := newProgress(c.ErrOrStderr(), o.Profile.Name, f.quiet)
+		o.Progress = p.tell
+		err := run.Run(ctx, o)
 		p.end()
 		if err != nil {
 			return err
 		}
 		if f.out == "" {
-			if err := linkLatest(f.runs, id); err != nil {
+			if err := linkLatest(f.runs, o.ID); err != nil {
 				return err
 			}
 		}
-		outcome, err := judge(c.OutOrStdout(), dir, f.json)
+		outcome, err := judge(c.OutOrStdout(), o.Dir, f.json)
 		if err != nil {
 			return err
 		}
@@ -188,12 +214,12 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 		}
 		if c.Flags().Changed("rate") {
 			if p, err = p.WithRate(f.rate); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("--rate: %w", err)
 			}
 		}
 		if c.Flags().Changed("hold") {
 			if p, err = p.WithHold(f.hold); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("--hold: %w", err)
 			}
 		}
 		if f.scope == "certificate" && judgedLength(p) < certificateHold {
@@ -236,65 +262,4 @@ func (f *certifyFlags) overrides(c *cobra.Command) map[string]string {
 		}
 	}
 	return changed
-}
-
-func (f *certifyFlags) seedOrRandom() uint64 {
-	if f.seed != 0 {
-		return f.seed
-	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	// JSON numbers are exact up to 2^53 in every reader.
-	return binary.LittleEndian.Uint64(b[:]) >> 11
-}
-
-// runID sorts by time and is unique: 20261120T231500Z-payment-1f3a.
-func runID(profile string) string {
-	var b [2]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
-}
-
-// folder is where a run goes, and how many of its profile went before it there.
-func (f *certifyFlags) folder(id, profile string, several bool) (dir string, attempts int) {
-	switch {
-	case f.out == "":
-		return filepath.Join(f.runs, id), record.Attempts(f.runs, profile, tool().Revision)
-	case several:
-		return filepath.Join(f.out, profile), 0
-	}
-	return f.out, 0
-}
-
-// linkLatest points runs/latest at the newest run, in one step.
-func linkLatest(runs, id string) error {
-	link, tmp := filepath.Join(runs, "latest"), filepath.Join(runs, ".latest-"+id)
-	if err := errors.Join(os.Symlink(id, tmp)); err != nil {
-		return fmt.Errorf("link latest run: %w", err)
-	}
-	if err := os.Rename(tmp, link); err != nil {
-		return fmt.Errorf("link latest run: %w", errors.Join(err, os.Remove(tmp)))
-	}
-	return nil
-}
-
-// databaseDSN joins --db, which holds no password, with ASSAY_DB, which does.
-func databaseDSN(flag, env string) (string, error) {
-	secret, err := mysql.ParseDSN(env)
-	if env != "" && err != nil {
-		return "", &usageError{"ASSAY_DB is not a DSN", "like user:password@tcp(127.0.0.1:3306)/shop"}
-	}
-	if flag == "" {
-		return env, nil
-	}
-	c, err := mysql.ParseDSN(flag)
-	switch {
-	case err != nil:
-		return "", &usageError{"--db is not a DSN", "like user@tcp(127.0.0.1:3306)/shop"}
-	case c.Passwd != "" || strings.Contains(strings.SplitN(flag, "@", 2)[0], ":"):
-		return "", &usageError{"--db holds a password, which everybody on this host can read", "leave it out and set ASSAY_DB to the whole DSN"}
-	case env != "" && secret.User == c.User:
-		c.Passwd = secret.Passwd
-	}
-	return c.FormatDSN(), nil
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"assay/harness/load/k6"
+	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
 )
@@ -78,6 +79,10 @@ func hintOf(err error) string {
 		return running.Hint
 	case errors.As(err, &usage):
 		return usage.hint
+	case errors.Is(err, record.ErrNoRun):
+		return "name the folder of a run, like: assay judge runs/latest"
+	case errors.Is(err, record.ErrNotSealed):
+		return "certify again: what did not come to its end is no evidence"
 	}
 	return ""
 }
