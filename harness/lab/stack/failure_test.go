@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/process"
 )
 
 // TestTargetFails: the error says why without a secret, and the database does
@@ -41,7 +42,7 @@ func TestPortsTaken(t *testing.T) {
 		set(&o)
 		begin := time.Now()
 		_, _, err := stack.Up(t.Context(), o, nil)
-		if err == nil || !strings.Contains(err.Error(), strconv.Itoa(taken)) || !strings.Contains(err.Error(), "choose another port") {
+		if err == nil || !strings.Contains(err.Error(), strconv.Itoa(taken)) || !errors.Is(err, process.ErrPortTaken) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(o.Dir, "db", "data")); err == nil {

@@ -48,8 +48,8 @@ func (u *rise) target(ctx context.Context) error {
 
 func (u *rise) startTarget(ctx context.Context) error {
 	o := u.options
-	if err := process.CheckPort(o.TargetPort); err != nil {
-		return portHint(err)
+	if err := checkTargetPort(o.TargetPort); err != nil {
+		return err
 	}
 	log, err := os.OpenFile(u.targetLog(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -23,6 +23,9 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started boo
 	if err != nil {
 		return nil, false, err
 	}
+	if err := f.checkNew(o); err != nil {
+		return nil, false, err
+	}
 	if err := f.make(); err != nil {
 		return nil, false, err
 	}
@@ -126,8 +129,8 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	}
 	if !u.state.Target.Process.Alive() {
 		// Before seconds are spent on the database.
-		if err := process.CheckPort(u.options.TargetPort); err != nil {
-			return nil, portHint(err)
+		if err := checkTargetPort(u.options.TargetPort); err != nil {
+			return nil, err
 		}
 	}
 	u.log.Info("starting database", "server", string(b.Flavour), "version", b.Version, "port", u.options.DBPort)
@@ -146,6 +149,33 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	return server, nil
 }
 
-func portHint(err error) error {
-	return fmt.Errorf("start reference service: %w: stop what listens there, or choose another port", err)
+// checkNew refuses a new stack that could not come up anyway, before it has a
+// folder.
+func (f folder) checkNew(o Options) error {
+	if _, err := os.Lstat(f.dir); !errors.Is(err, os.ErrNotExist) {
+		return nil // it may be up, on these very ports
+	}
+	o, err := o.complete(newState())
+	if err != nil {
+		return err
+	}
+	if o.Binary.Path == "" {
+		if _, err := dbserver.Choose(); err != nil {
+			return err
+		}
+	}
+	if o.DBPort == o.TargetPort {
+		return fmt.Errorf("port %d is named for the database and for the reference service", o.DBPort)
+	}
+	if err := process.CheckPort(o.DBPort); err != nil {
+		return fmt.Errorf("start database: %w", err)
+	}
+	return checkTargetPort(o.TargetPort)
+}
+
+func checkTargetPort(port int) error {
+	if err := process.CheckPort(port); err != nil {
+		return fmt.Errorf("start reference service: %w", err)
+	}
+	return nil
 }

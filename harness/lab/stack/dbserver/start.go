@@ -56,7 +56,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		case !errors.Is(err, process.ErrPortTaken):
 			return nil, err
 		case o.Port != 0 || try == portTries:
-			return nil, portHint(err)
+			return nil, portTaken(err)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func prepare(ctx context.Context, o *Options) (l layout, lock *os.File, a accoun
 	if o.Port != 0 {
 		// Before the work of seconds that would be for nothing.
 		if err := process.CheckPort(o.Port); err != nil {
-			return fail(portHint(err))
+			return fail(portTaken(err))
 		}
 	}
 	if a, err = l.open(ctx, o.Binary, o.Args); err != nil {
@@ -99,8 +99,8 @@ func prepare(ctx context.Context, o *Options) (l layout, lock *os.File, a accoun
 	return l, lock, a, nil
 }
 
-func portHint(err error) error {
-	return fmt.Errorf("start database server: %w: stop what listens there, or choose another port", err)
+func portTaken(err error) error {
+	return fmt.Errorf("start database server: %w", err)
 }
 
 // at resolves the folder, as the server changes into another one.
