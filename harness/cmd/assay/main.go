@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"assay/harness/lab/stack/process"
 	"assay/harness/load/k6"
 	"assay/harness/observe/record"
 	"assay/harness/run"
@@ -79,6 +80,8 @@ func hintOf(err error) string {
 		return running.Hint
 	case errors.As(err, &usage):
 		return usage.hint
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, process.ErrPortTaken):
+		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):
 		return "name the folder of a run, like: assay judge runs/latest"
 	case errors.Is(err, record.ErrNotSealed):

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"
 
 	"assay/harness/lab/target"
@@ -29,9 +32,15 @@ like user:password@tcp(127.0.0.1:3306)/shop.`,
 				return &usageError{"no database is named", "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop"}
 			}
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-			return target.Run(c.Context(), config, log, func(addr string) {
+			err := target.Run(c.Context(), config, log, func(addr string) {
 				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
 			})
+			var away *net.OpError
+			var refused *mysql.MySQLError
+			if errors.As(err, &away) && away.Op == "dial" || errors.As(err, &refused) {
+				return &usageError{err.Error(), "see that the database is up and what ASSAY_DB says of user and password"}
+			}
+			return err
 		},
 	}
 	config.Flags(c.Flags())

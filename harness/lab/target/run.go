@@ -22,6 +22,12 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err != nil {
 		return err
 	}
+	// First: where nothing can be served, nothing is changed in the database.
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer listener.Close() // done already where it was served
 	if err := ensureSchema(ctx, dsn); err != nil {
 		return err
 	}
@@ -33,10 +39,6 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	defer db.close()
 	m.watchPool(db)
 
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
 	// work outlives ctx: what the queues hold is stored after the last request.
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
