@@ -2,9 +2,11 @@ package mysql
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -19,6 +21,9 @@ const (
 	// dial is how long connecting may take, with all that sets up the session.
 	dial = time.Second
 )
+
+// idAttribute is the connection attribute that holds a link's id.
+const idAttribute = "assay_link"
 
 // Errors of the servers that we act on. The first three of them end the
 // connection, although they come as an answer.
@@ -42,8 +47,10 @@ const (
 type link struct {
 	db   *sql.DB
 	conn *sql.Conn // nil: not connected
+	id   string    // tells the server's sessions of this link from all others
 
-	maria bool // known after the first open
+	maria  bool // known after the first open
+	opened bool // was connected before
 }
 
 func newLink(dsn string) (*link, error) {
@@ -57,13 +64,14 @@ func newLink(dsn string) (*link, error) {
 	cfg.MultiStatements = false
 	cfg.Timeout = dial
 	cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
-	cfg.ConnectionAttributes = "program_name:assay"
+	id := strings.ToLower(rand.Text())
+	cfg.ConnectionAttributes = "program_name:assay," + idAttribute + ":" + id
 	cfg.Logger = &driver.NopLogger{} // errors are returned; stderr belongs to the command
 	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("parse DSN: %w", err)
 	}
-	l := &link{db: sql.OpenDB(connector)}
+	l := &link{db: sql.OpenDB(connector), id: id}
 	l.db.SetMaxOpenConns(1)
 	l.db.SetMaxIdleConns(-1) // closing a connection closes it, instead of keeping it
 	return l, nil
@@ -84,8 +92,30 @@ func (l *link) open(ctx context.Context) error {
 		_ = conn.Close()
 		return fmt.Errorf("set up session: %w", err)
 	}
-	l.conn = conn
+	if l.opened {
+		l.sweep(ctx, conn)
+	}
+	l.conn, l.opened = conn, true
 	return nil
+}
+
+// sweep ends the sessions of this link that it has given up: the server may
+// still work on their last statement, which must not pile up, nor switch on
+// what is being restored. It does what it can.
+func (l *link) sweep(ctx context.Context, conn *sql.Conn) {
+	const left = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
+		" WHERE ATTR_NAME = '" + idAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
+	for range 10 {
+		var session int64
+		if err := conn.QueryRowContext(ctx, left, l.id).Scan(&session); err != nil {
+			return // none left, as a rule
+		}
+		_, _ = conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func (l *link) prepare(ctx context.Context, conn *sql.Conn) error {

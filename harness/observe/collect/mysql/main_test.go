@@ -23,7 +23,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
 
 // eachFlavour runs a test on a server of both flavours, one after the other:
-// two loads at a time would only measure each other.
+// two loads at a time would only measure each other. Tests without a load are
+// parallel.
 func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
 	t.Helper()
 	for _, flavour := range []string{"mariadb", "mysql"} {

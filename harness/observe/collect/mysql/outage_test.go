@@ -101,10 +101,13 @@ func TestServerRestarted(t *testing.T) {
 // A server that stands still blocks nothing for longer than it must, and the
 // gap is in the data.
 func TestServerStandsStill(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			server := dbservertest.Start(t, flavour)
-			c := started(t, newBench(t, flavour, server.DSN()).dsn)
+			b := newBench(t, flavour, server.DSN())
+			c := started(t, b.dsn)
 			r := start(t, c)
 			time.Sleep(1200 * time.Millisecond)
 			if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
@@ -118,6 +121,11 @@ func TestServerStandsStill(t *testing.T) {
 			s, err := r.stop(t)
 			if err != nil {
 				t.Fatal(err)
+			}
+			// What was given up meanwhile must not be left to the server.
+			var sessions int
+			if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
+				t.Errorf("%d sessions of the collector: %v", sessions, err)
 			}
 			if gap := s.longestGap(); gap < 3000 || gap > 4800 {
 				t.Errorf("the longest gap is %v ms, want some 3 s", gap)
@@ -136,8 +144,10 @@ func TestServerStandsStill(t *testing.T) {
 }
 
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			server := dbservertest.Start(t, flavour)
 			c := started(t, newBench(t, flavour, server.DSN()).dsn)
 			r := start(t, c)

@@ -64,7 +64,11 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 		} else if current := r.tickAt(now); current > next {
 			next = current // the ticks before passed during something long
 		} else {
-			r.sample(inner)
+			// Reconnecting may take long: what second it is is asked again
+			// before there is a sample to be put to it.
+			if !r.reconnected(inner) {
+				r.sample(inner)
+			}
 			next++
 		}
 	}
@@ -89,11 +93,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// sample takes one sample, over a new connection if the old one is gone.
+// sample takes one sample, if there is a connection.
 func (r *run) sample(ctx context.Context) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	if !r.connected(ctx) {
+	if r.c.link.conn == nil {
 		return
 	}
 	begin := time.Now()
@@ -156,13 +160,13 @@ func (r *run) readStatus(ctx context.Context) {
 	}
 }
 
-// connected reconnects if need be, at most every so often, and switches on
-// again what a restart of the server has switched off.
-func (r *run) connected(ctx context.Context) bool {
-	if r.c.link.conn != nil {
-		return true
-	}
-	if time.Now().Before(r.attempt) {
+// reconnected makes a new connection if the old one is gone, at most every so
+// often, and switches on again what a restart of the server has switched off.
+// It reports whether it had to try.
+func (r *run) reconnected(ctx context.Context) bool {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if r.c.link.conn != nil || time.Now().Before(r.attempt) {
 		return false
 	}
 	err := r.c.connect(ctx)
@@ -173,9 +177,7 @@ func (r *run) connected(ctx context.Context) bool {
 		r.c.link.drop()
 		r.failed("reconnect", err)
 		r.attempt = time.Now().Add(retry)
-		return false
-	}
-	if !r.lost.IsZero() {
+	} else if !r.lost.IsZero() {
 		slog.Warn("database collector is connected again", "after", time.Since(r.lost).Round(time.Millisecond))
 		r.lost = time.Time{}
 	}

@@ -3,11 +3,9 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // consumers that must be on. MySQL has all but the first on by default, MariaDB
@@ -65,6 +63,11 @@ func (s *switches) names() []string {
 // was remembered first. Without the right to change the setup it goes on, with
 // a note.
 func (c *Collector) switchOn(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Cut off in the middle, a switch might take place after the restore.
+	ctx = context.WithoutCancel(ctx)
 	off, err := c.consumersOff(ctx)
 	if err != nil {
 		return c.readable("read setup_consumers", err)
@@ -174,61 +177,6 @@ func (c *Collector) account(ctx context.Context) string {
 		return "the user"
 	}
 	return quote(account[:at]) + "@" + quote(account[at+1:])
-}
-
-// restorePatience bounds the restore, with a reconnect if it needs one.
-const restorePatience = 5 * time.Second
-
-// restore puts back what switchOn changed.
-func (c *Collector) restore() error {
-	if c.switched.empty() {
-		return nil
-	}
-	// Of its own: the run's context is done by now.
-	ctx, cancel := context.WithTimeout(context.Background(), restorePatience)
-	defer cancel()
-	var err error
-	for ctx.Err() == nil {
-		if err = c.restoreOnce(ctx); err == nil {
-			c.switched = switches{}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-	return fmt.Errorf("restore the instruments of the database: %w; a restart of the server does it too, or run: %s;", err, strings.Join(c.switched.undo(), "; "))
-}
-
-func (c *Collector) restoreOnce(ctx context.Context) error {
-	var err error
-	if err = c.link.open(ctx); err != nil {
-		return err
-	}
-	for _, statement := range c.switched.undo() {
-		err = errors.Join(err, c.link.exec(ctx, statement))
-	}
-	return err
-}
-
-// undo is the SQL that restores, one statement for each former state.
-func (s *switches) undo() (statements []string) {
-	byState := map[[2]string][]string{}
-	for _, i := range s.instruments {
-		state := [2]string{i.enabled, i.timed}
-		byState[state] = append(byState[state], i.name)
-	}
-	for state, names := range byState {
-		slices.Sort(names)
-		statements = append(statements, fmt.Sprintf("UPDATE performance_schema.setup_instruments SET ENABLED = %s, TIMED = %s WHERE NAME IN %s",
-			quote(state[0]), quote(state[1]), list(names)))
-	}
-	slices.Sort(statements)
-	if len(s.consumers) > 0 {
-		statements = append(statements, "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME IN "+list(s.consumers))
-	}
-	return statements
 }
 
 func namesOf(rows []instrument) []string {

@@ -62,6 +62,7 @@ func ours(t *testing.T, b *bench) int {
 }
 
 func TestInstrumentsAreRestored(t *testing.T) {
+	t.Parallel()
 	// What is on already must stay on, and an instrument that counts but is not
 	// timed must become so again.
 	odd := []string{
@@ -120,6 +121,7 @@ func TestInstrumentsAreRestored(t *testing.T) {
 
 // A Start that is cancelled somewhere in the middle leaves nothing behind.
 func TestCancelledStartIsRestored(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		before := setupRows(t, b.db)
 		failed := 0
@@ -204,8 +206,10 @@ func TestUserWithoutRights(t *testing.T) {
 }
 
 func TestPerformanceSchemaOff(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			c := collector(t, dbservertest.Start(t, flavour, "--performance-schema=OFF").DSN())
 			err := c.Start(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {

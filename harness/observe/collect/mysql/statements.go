@@ -113,6 +113,10 @@ func (s *statements) restart() { s.last = nil }
 // points makes points of what changed: the digests that took most time, and
 // the rest as one.
 func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels digests) ([]metric.Point, error) {
+	if changed[""].count > 0 {
+		c.note("database: performance_schema has no room for more statement digests, so that the digest other holds statements of any schema; " +
+			"run as an administrator: TRUNCATE TABLE performance_schema.events_statements_summary_by_digest;")
+	}
 	order := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {
 		return cmp.Or(cmp.Compare(changed[b].time, changed[a].time), cmp.Compare(a, b))
 	})

@@ -1,14 +1,17 @@
 package mysql_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/metric"
 )
 
 // DDL that waits for a transaction.
 func TestMetadataLock(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		tx, err := b.db.Begin()
@@ -101,4 +104,31 @@ func TestDigestsOfSamplesAndTimesAgree(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A full table of digests loses no time: what it has no room for is "other",
+// and a note says so.
+func TestDigestsOverflow(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			b := newBench(t, flavour, dbservertest.Start(t, flavour, "--performance-schema-digests-size=5").DSN())
+			mustExec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
+			c := started(t, b.dsn)
+			stopLoad := b.load(t, 2, update)
+			r := start(t, c)
+			time.Sleep(1500 * time.Millisecond)
+			s, err := r.stop(t)
+			stopLoad()
+			if err != nil {
+				t.Fatal(err)
+			}
+			updates, other := s.sum(metric.DBCounter, "name", "Com_update"), s.sum(metric.DBStatements, "digest", "other")
+			if other < 0.98*updates || updates == 0 {
+				t.Errorf("%v updates, %v of the digest other:\n%s", updates, other, s.describe())
+			}
+			if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "TRUNCATE TABLE performance_schema.events_statements_summary_by_digest") {
+				t.Errorf("notes: %q", notes)
+			}
+		})
+	}
 }
