@@ -102,6 +102,9 @@ func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	defer rows.Close()
+	if err := checkColumns(rows); err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
 	var entries []ledger.Entry
 	for rows.Next() {
 		var id string
@@ -115,6 +118,22 @@ func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	return entries, nil
+}
+
+// checkColumns wants identity and time: as long as there are no rows nothing
+// else would tell.
+func checkColumns(rows *sql.Rows) error {
+	columns, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	if len(columns) != 2 {
+		return fmt.Errorf("the query returns %d columns, not identity and time", len(columns))
+	}
+	if name := columns[1].DatabaseTypeName(); name != "DATETIME" && name != "TIMESTAMP" {
+		return fmt.Errorf("column %s is of type %s, not DATETIME or TIMESTAMP", columns[1].Name(), name)
+	}
+	return nil
 }
 
 // openDB opens the database with times read in UTC, as the server's session

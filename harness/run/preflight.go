@@ -119,7 +119,24 @@ func (o Options) checkDatabase(ctx context.Context) error {
 	if _, err := b.query(ctx, db); err != nil {
 		return &Error{
 			fmt.Errorf("ledger of profile %s cannot be read: %s", o.Profile.Name, reason(err)),
-			"see `ledger.persisted` in " + o.File.Path + "; the database user needs SELECT on its tables, and DELETE for `cleanup`",
+			"see `ledger.persisted` in " + o.File.Path + "; the database user needs SELECT on its tables",
+		}
+	}
+	return o.checkCleanup(ctx, db)
+}
+
+// checkCleanup tries the statement while there is no row of the run yet: what
+// could not be removed after it would stay for good.
+func (o Options) checkCleanup(ctx context.Context, db *sql.DB) error {
+	if o.Profile.Ledger.Cleanup == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, o.Profile.Ledger.Cleanup, o.ID); err != nil {
+		return &Error{
+			fmt.Errorf("ledger of profile %s cannot be cleaned up: %s", o.Profile.Name, reason(err)),
+			"see `ledger.cleanup` in " + o.File.Path + "; the database user needs DELETE on its tables",
 		}
 	}
 	return nil

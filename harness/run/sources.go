@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -38,7 +39,7 @@ func (r *run) startCollectors(ctx context.Context) error {
 	var rights *mysql.RightsError
 	switch {
 	case errors.As(err, &rights):
-		return &Error{rights.Err, "run as an administrator: " + rights.SQL}
+		return &Error{fmt.Errorf("waits of database %s cannot be read: %s", withoutPassword(r.DSN), reason(rights.Err)), "run as an administrator: " + rights.SQL}
 	case err != nil:
 		r.note("no waits: " + err.Error())
 	}
