@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// commands are what the scripts have beside testscript's own.
+var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"exits":     exits,
+	"refused":   refused,
+	"interrupt": interrupt,
+	"keeps":     keeps,
+	"absent":    absent,
+	"requests":  requests,
+	"edit":      edit,
+	"shorten":   shorten,
+	"sum":       sum,
+}
+
+// exits CODE COMMAND...: the command ends with that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitOf(ts, ts.Exec(args[1], args[2:]...)); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func exitOf(ts *testscript.TestScript, err error) int {
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		ts.Check(err)
+	}
+	if ended == nil {
+		return 0
+	}
+	return ended.ExitCode()
+}
+
+// quick is how long the refusal of a bad input may take.
+const quick = 5 * time.Second
+
+// problem is what stderr may hold then: one line, one more for the next step,
+// and before them what `stack` was about to do.
+var problem = regexp.MustCompile(`\A(?:stack: [^\n]*\n)?assay: [^\n]+\n(?:hint: [^\n]+\n)?\z`)
+
+// refused COMMAND...: exit code 2, nothing on stdout, one line and perhaps a
+// hint on stderr; no file, folder or process more than before; and quickly.
+func refused(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: refused COMMAND...")
+	}
+	files, processes, start := filesBelow(ts), processesIn(ts), time.Now()
+	code := exitOf(ts, ts.Exec(args[0], args[1:]...))
+	took := time.Since(start)
+	if code != exitError {
+		ts.Fatalf("exit code %d, want %d", code, exitError)
+	}
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("stdout is %q, want nothing", out)
+	}
+	if errors := ts.ReadFile("stderr"); !problem.MatchString(errors) {
+		ts.Fatalf("stderr is not one line with a hint:\n%s", errors)
+	}
+	if after := filesBelow(ts); !slices.Equal(files, after) {
+		ts.Fatalf("files before:\n%s\nafter:\n%s", strings.Join(files, "\n"), strings.Join(after, "\n"))
+	}
+	if after := processesIn(ts); !maps.Equal(processes, after) {
+		ts.Fatalf("processes before: %v, after: %v", processes, after)
+	}
+	if took > quick {
+		ts.Fatalf("it took %s, want at most %s", took, quick)
+	}
+}
+
+func filesBelow(ts *testscript.TestScript) (all []string) {
+	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	}))
+	return all
+}
+
+// processesIn are those that work below the script's folder, as all that it
+// starts do, by process id.
+func processesIn(ts *testscript.TestScript) map[string]string {
+	found := map[string]string{}
+	for pid := range processes() {
+		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd")) // it may have ended
+		if strings.HasPrefix(cwd, ts.Getenv("WORK")) {
+			line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+		}
+	}
+	return found
+}
+
+func processes() map[string]bool {
+	pids := map[string]bool{}
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	for _, f := range folders {
+		pids[filepath.Base(f)] = true
+	}
+	return pids
+}
+
+// interrupt PATTERN COMMAND...: once a line of stderr matches the pattern, the
+// command gets SIGINT, as from Ctrl-C; it ends with 130 and leaves no process.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: interrupt PATTERN COMMAND...")
+	}
+	pattern := regexp.MustCompile(args[0])
+	before := processesIn(ts)
+	stderr := filepath.Join(ts.MkAbs(".tmp"), "interrupted")
+	// The shell's own process becomes the command's.
+	done := make(chan error, 1)
+	go func() {
+		done <- ts.Exec("sh", append([]string{"-c", `echo $$ >"$0.pid"; exec "$@" 2>"$0"`, stderr}, args[1:]...)...)
+	}()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if said, _ := os.ReadFile(stderr); pattern.Match(said) {
+			break
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never said %s", args[1], args[0])
+		}
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(stderr + ".pid")))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGINT))
+	if code := exitOf(ts, <-done); code != exitInterrupted {
+		ts.Fatalf("exit code %d, want %d; it said:\n%s", code, exitInterrupted, ts.ReadFile(stderr))
+	}
+	if after := processesIn(ts); !maps.Equal(before, after) {
+		ts.Fatalf("processes before: %v, after: %v", before, after)
+	}
+}
+
+// requests COUNT: so many requests of load have come to the script's service.
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: requests COUNT")
+	}
+	if got := strconv.FormatInt(ts.Value(serviceKey{}).(*service).load.Load(), 10); got != args[0] {
+		ts.Fatalf("%s requests came, want %s", got, args[0])
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// edit FROM TO OLD NEW: TO is FROM with the one OLD in it replaced.
+func edit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: edit FROM TO OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	if n := strings.Count(text, args[2]); n != 1 {
+		ts.Fatalf("%q stands %d times in %s, not once", args[2], n, args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, args[2], args[3], 1)), 0o644))
+}
+
+// shorten FILE: it loses its second half.
+func shorten(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: shorten FILE")
+	}
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
+}
+
+// sum FIELD TOTAL KEY=VALUE...: stdout is JSON lines, and the field's sum over
+// those in which all keys have these values is the total. The field 1 counts
+// the lines. Labels are keys like fields.
+func sum(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: sum FIELD TOTAL KEY=VALUE...")
+	}
+	total := 0.0
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		fields := map[string]any{}
+		ts.Check(json.Unmarshal([]byte(line), &fields))
+		labels, _ := fields["labels"].(map[string]any)
+		matches := true
+		for _, condition := range args[2:] {
+			key, want, _ := strings.Cut(condition, "=")
+			got, ok := fields[key]
+			if !ok {
+				got = labels[key]
+			}
+			matches = matches && got == want
+		}
+		if !matches {
+			continue
+		}
+		v, ok := fields[args[0]].(float64)
+		if args[0] == "1" {
+			v, ok = 1, true
+		}
+		if !ok {
+			ts.Fatalf("no number %s in %s", args[0], line)
+		}
+		total += v
+	}
+	if got := strconv.FormatFloat(total, 'g', -1, 64); got != args[1] {
+		ts.Fatalf("the sum of %s is %s, want %s", args[0], got, args[1])
+	}
+}
+
+// keeps SECRET CODE COMMAND...: like exits, and while the command runs the
+// secret stands on no command line of this machine, nor in a worker's
+// environment; nor is it printed.
+func keeps(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: keeps SECRET CODE COMMAND...")
+	}
+	secret := []byte(args[0])
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	workers, leaks := map[string]bool{}, map[string]bool{}
+	watch.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond):
+				look(secret, workers, leaks)
+			}
+		}
+	})
+	exits(ts, false, args[1:])
+	close(stop)
+	watch.Wait()
+	for leak := range leaks {
+		ts.Fatalf("the secret stands in %s", leak)
+	}
+	if len(workers) == 0 {
+		ts.Fatalf("no worker was seen")
+	}
+	for _, stream := range []string{"stdout", "stderr"} {
+		if strings.Contains(ts.ReadFile(stream), args[0]) {
+			ts.Fatalf("the secret is printed on %s", stream)
+		}
+	}
+}
+
+// look looks at all processes once.
+func look(secret []byte, workers, leaks map[string]bool) {
+	for pid := range processes() {
+		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have ended
+		if bytes.Contains(line, secret) {
+			leaks["the command line of "+string(line)] = true
+		}
+		if !bytes.Contains(line, []byte("\x00k6\x00run\x00")) {
+			continue
+		}
+		environment, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
+		if err == nil && len(environment) > 0 {
+			workers[pid] = true
+		}
+		if bytes.Contains(environment, secret) {
+			leaks["the environment of "+string(line)] = true
+		}
+	}
+}
+
+// absent TEXT FOLDER: no file below holds the text, compressed ones neither.
+func absent(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: absent TEXT FOLDER")
+	}
+	seen := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		seen++
+		data, err := plain(path)
+		if bytes.Contains(data, []byte(args[0])) {
+			ts.Fatalf("%s holds the text", path)
+		}
+		return err
+	}))
+	if seen == 0 {
+		ts.Fatalf("there is no file below %s", args[1])
+	}
+}
+
+func plain(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil || filepath.Ext(path) != ".zst" {
+		return data, err
+	}
+	z, err := zstd.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return io.ReadAll(z)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/stack/process"
+)
+
+// TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
+// starts its workers, and its stack's service, under the same name.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"assay": main, "k6": main})
+}
+
+// TestScripts runs testdata/script: each command, what it accepts and what it
+// refuses, as a user types it, with a real service and a real database behind.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, params(t, string(dbserver.MariaDB), testscript.Params{Dir: "testdata/script"}))
+}
+
+// TestScriptsOfDatabases runs those that ask much of the database on the other
+// flavour too.
+func TestScriptsOfDatabases(t *testing.T) {
+	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
+}
+
+func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
+	t.Helper()
+	db := startDatabase(t, flavour)
+	p.RequireExplicitExec, p.RequireUniqueNames = true, true
+	p.Setup = func(e *testscript.Env) error { return setUp(e, db) }
+	p.Cmds = commands
+	return p
+}
+
+// setUp gives a script its target and names what it may use.
+func setUp(e *testscript.Env, db *database) error {
+	s := startService(db)
+	e.Defer(s.close)
+	e.Values[serviceKey{}] = s
+	vars := map[string]string{
+		"TARGET": s.URL, "TAKEN": s.port(),
+		"SECRET":       db.password,
+		"DB":           db.dsn("certifier", db.password),
+		"DB_ADDR":      db.addr,
+		"DB_WRONG":     db.dsn("certifier", rand.Text()),
+		"DB_BLIND":     db.dsn("blind", db.password),
+		"DB_NO_LEDGER": db.dsn("auditor", db.password),
+		"DB_NO_DELETE": db.dsn("reader", db.password),
+		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
+		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
+		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
+	}
+	for _, name := range []string{"FREE_A", "FREE_B"} {
+		port, err := process.FreePort()
+		if err != nil {
+			return err
+		}
+		vars[name] = strconv.Itoa(port)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		e.Setenv(name, vars[name])
+	}
+	return nil
+}
