@@ -8,6 +8,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
+	_ "github.com/grafana/xk6-sql" // k6/x/sql
 	"github.com/grafana/xk6-sql/sql"
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/output"
@@ -31,6 +32,9 @@ func Main(args []string) {
 	} else {
 		arrivals.Register(nil)
 	}
+	// Scripts have the extensions of this binary: k6 would fetch another one
+	// for k6/x/sql, whose version it cannot tell.
+	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.RegisterModule("mysql")
 	// k6 reads its arguments and environment from the process.
@@ -39,14 +43,13 @@ func Main(args []string) {
 }
 
 // cleanEnvironment removes what would change the run from outside, and keeps
-// k6 from fetching extensions or reporting usage.
+// k6 from reporting usage.
 func cleanEnvironment() {
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "K6_") {
 			_ = os.Unsetenv(name) // fails for malformed names alone
 		}
 	}
-	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	_ = os.Setenv("K6_NO_USAGE_REPORT", "true")
 }
 
