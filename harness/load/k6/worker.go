@@ -8,7 +8,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
-	_ "github.com/grafana/xk6-sql" // k6/x/sql
+	_ "github.com/grafana/xk6-sql"     // k6/x/sql
 	"github.com/grafana/xk6-sql/sql"
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/output"
