@@ -1,0 +1,150 @@
+package ledger_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"assay/harness/observe/ledger"
+)
+
+// entries are few identities, so that both sides often share some, at times of
+// this decade.
+var entries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.Entry {
+	return ledger.Entry{
+		Hash:   ledger.HashOf("run", rapid.StringMatching("[a-h]").Draw(t, "id")),
+		Millis: rapid.Int64Range(1_750_000_000_000, 1_800_000_000_000).Draw(t, "millis"),
+	}
+}), 0, 20)
+
+// count is how often each identity stands on a side.
+func count(all []ledger.Entry) map[ledger.Hash]int64 {
+	n := map[ledger.Hash]int64{}
+	for _, e := range all {
+		n[e.Hash]++
+	}
+	return n
+}
+
+func TestOrderChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
+		want := ledger.Compare(acks, rows)
+		seed := rapid.Uint64().Draw(t, "seed")
+		for _, side := range []*[]ledger.Entry{&acks, &rows} {
+			*side = slices.Clone(*side)
+			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(*side), func(i, j int) { (*side)[i], (*side)[j] = (*side)[j], (*side)[i] })
+		}
+		if diff := cmp.Diff(want, ledger.Compare(acks, rows)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// Nothing missing and nothing duplicated means the same multiset on both
+// sides, but for identities that were persisted once and never acknowledged:
+// the client of those gave up before the answer.
+func TestCleanMeansEqual(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
+		if rapid.Bool().Draw(t, "nearly equal") {
+			rows = slices.Clone(acks)
+			for range rapid.IntRange(0, 2).Draw(t, "changes") {
+				rows = append(rows, entries.Draw(t, "more")...)
+				rows = rows[min(len(rows), rapid.IntRange(0, 2).Draw(t, "fewer")):]
+			}
+		}
+		c := ledger.Compare(acks, rows)
+		acked, stored := count(acks), count(rows)
+		equal := true
+		for h, n := range acked {
+			equal = equal && stored[h] == n
+		}
+		unacknowledged := int64(0)
+		for h, n := range stored {
+			if acked[h] == 0 {
+				unacknowledged++
+				equal = equal && n == 1
+			}
+		}
+		if clean := c.Missing == 0 && c.Duplicated == 0; clean != equal {
+			t.Fatalf("missing %d, duplicated %d, but equal is %t", c.Missing, c.Duplicated, equal)
+		}
+		if c.Unacknowledged != unacknowledged || c.Acknowledged != int64(len(acks)) || c.Persisted != int64(len(rows)) {
+			t.Fatalf("%+v of %d and %d, %d unacknowledged", c, len(acks), len(rows), unacknowledged)
+		}
+		// Every row and every acknowledgement is accounted for.
+		if c.Acknowledged-c.Missing+c.Duplicated+c.Unacknowledged != c.Persisted {
+			t.Fatalf("%+v does not add up", c)
+		}
+	})
+}
+
+// A loss and a duplicate never cancel: each adds to its own count, whatever
+// else happened.
+func TestLossAndDuplicateNeverCancel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
+		before := ledger.Compare(acks, rows)
+		lost, doubled := ledger.HashOf("run", "lost"), ledger.HashOf("run", "doubled")
+		acks = append(slices.Clone(acks), ledger.Entry{Hash: lost, Millis: 1}, ledger.Entry{Hash: doubled, Millis: 1})
+		rows = append(slices.Clone(rows), ledger.Entry{Hash: doubled, Millis: 2}, ledger.Entry{Hash: doubled, Millis: 3})
+		after := ledger.Compare(acks, rows)
+		if after.Missing != before.Missing+1 || after.Duplicated != before.Duplicated+1 {
+			t.Fatalf("before %+v, after %+v", before, after)
+		}
+	})
+}
+
+func TestCompare(t *testing.T) {
+	entry := func(id string, millis int64) ledger.Entry {
+		return ledger.Entry{Hash: ledger.HashOf("r", id), Millis: millis}
+	}
+	for name, c := range map[string]struct {
+		acks, rows []ledger.Entry
+		want       ledger.Comparison
+	}{
+		"nothing": {},
+		"one of each": {
+			[]ledger.Entry{entry("ok", 1000), entry("lost", 1001), entry("twice", 1002)},
+			[]ledger.Entry{entry("ok", 1040), entry("twice", 1000), entry("twice", 1009), entry("late", 1010)},
+			ledger.Comparison{Acknowledged: 3, Persisted: 4, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: []float64{7, 40}},
+		},
+		"acknowledged twice, as asked twice": {
+			[]ledger.Entry{entry("a", 1000), entry("a", 1001)},
+			[]ledger.Entry{entry("a", 990), entry("a", 991)},
+			ledger.Comparison{Acknowledged: 2, Persisted: 2, Lags: []float64{0}},
+		},
+		"never acknowledged, persisted twice": {
+			nil,
+			[]ledger.Entry{entry("a", 1), entry("a", 2)},
+			ledger.Comparison{Persisted: 2, Duplicated: 1, Unacknowledged: 1},
+		},
+	} {
+		if diff := cmp.Diff(c.want, ledger.Compare(c.acks, c.rows)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestLagIsByRank(t *testing.T) {
+	if _, ok := (ledger.Comparison{}).Lag(1); ok {
+		t.Error("there is a lag where nothing has both sides")
+	}
+	c := ledger.Comparison{Lags: []float64{1, 2, 3, 4}}
+	for q, want := range map[float64]float64{0: 1, 0.25: 1, 0.26: 2, 0.99: 4, 1: 4} {
+		if got, ok := c.Lag(q); !ok || got != want {
+			t.Errorf("lag of %g is %g, want %g", q, got, want)
+		}
+	}
+}
+
+// An identity is never that of another run, nor of parts cut elsewhere.
+func TestHashesTellRunAndIdentityApart(t *testing.T) {
+	if ledger.HashOf("run", "1x") == ledger.HashOf("run1", "x") || ledger.HashOf("a", "x") == ledger.HashOf("b", "x") {
+		t.Error("two identities have one hash")
+	}
+}
