@@ -1,0 +1,147 @@
+package record_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+func frame(sequence uint64, value float64) metric.Frame {
+	return metric.Frame{
+		Source: "worker/0", Sequence: sequence, Second: 1795219933 + int64(sequence),
+		Points: []metric.Point{metric.CounterPoint(metric.NewSeries("http_reqs", "", "name", "pay"), value)},
+	}
+}
+
+// sealed makes a run folder that holds these frames.
+func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "runs", "r")
+	w, err := record.Create(dir, record.Plan{Run: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range frames {
+		if err := w.Frame(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Environment(record.Environment{}), w.Seal(record.Facts{})); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func framesOf(dir string) string { return filepath.Join(dir, "evidence", "frames.otlp.pb.zst") }
+
+func sequences(dir string) (all []uint64, err error) {
+	err = record.EachFrame(dir, func(f metric.Frame) error {
+		all = append(all, f.Sequence)
+		return nil
+	})
+	return all, err
+}
+
+// A file that was cut off anywhere is an error, never a shorter run.
+func TestTornFramesAreAnError(t *testing.T) {
+	dir := sealed(t, frame(1, 3), frame(2, 5), frame(3, 8))
+	if got, err := sequences(dir); err != nil || !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Fatalf("frames %v, error %v", got, err)
+	}
+	whole, err := os.ReadFile(framesOf(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < len(whole); n++ {
+		if err := os.WriteFile(framesOf(dir), whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := sequences(dir); err == nil {
+			t.Errorf("the first %d of %d bytes give frames %v and no error", n, len(whole), got)
+		}
+	}
+}
+
+// FuzzEachFrame: whatever stands in the file, reading it ends, and what is
+// accepted can be written again.
+func FuzzEachFrame(f *testing.F) {
+	one, err := metric.Encode(frame(1, 3), frame(2, 0.5))
+	if err != nil {
+		f.Fatal(err)
+	}
+	stream := append(binary.AppendUvarint(nil, uint64(len(one))), one...)
+	f.Add(stream)
+	f.Add(append(slices.Clone(stream), stream...))
+	f.Add(stream[:len(stream)-1])
+	f.Add(binary.AppendUvarint(nil, 1<<40)) // a frame of a terabyte
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
+	dir := filepath.Join(f.TempDir(), "r")
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(framesOf(dir)), 0o755),
+		os.WriteFile(filepath.Join(filepath.Dir(framesOf(dir)), "manifest.json"), []byte("{}"), 0o644),
+	); err != nil {
+		f.Fatal(err)
+	}
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		if err := os.WriteFile(framesOf(dir), zip.EncodeAll(stream, nil), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_ = record.EachFrame(dir, func(got metric.Frame) error { // what is malformed is refused
+			if _, err := metric.Encode(got); err != nil {
+				t.Fatalf("accepted, but cannot be written: %v", err)
+			}
+			return nil
+		})
+	})
+}
+
+// What is no sealed record is told apart, and nothing is left of a run that
+// never started but what was there before.
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := record.Open(dir); !errors.Is(err, record.ErrNoRun) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	runs := filepath.Join(dir, "deep", "runs")
+	w, err := record.Create(filepath.Join(runs, "a"), record.Plan{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Open(filepath.Join(runs, "a")); !errors.Is(err, record.ErrNotSealed) {
+		t.Errorf("a run under way: %v", err)
+	}
+	if _, err := record.Create(filepath.Join(runs, "a"), record.Plan{}); err == nil {
+		t.Error("a second run was made in the folder of the first")
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	kept := filepath.Join(dir, "kept")
+	if err := os.Mkdir(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if w, err = record.Create(kept, record.Plan{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(kept); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, error %v", left, err)
+	}
+}
