@@ -21,9 +21,10 @@ const (
 	openVUs   = 300
 	openP95Ms = 5.0
 	// openStep is the factor between rates tried, and so the error of a ratio.
-	openStep  = 1.1
-	openFirst = 3000.0
-	openMost  = 60_000.0
+	openStep   = 1.1
+	openCoarse = 1.5
+	openFirst  = 4000.0
+	openMost   = 60_000.0
 )
 
 // openModel compares the highest rate that a generator on one core holds on
@@ -49,22 +50,26 @@ func (b *bench) openModel(ctx context.Context) error {
 	return nil
 }
 
-// highest finds the largest rate, in steps, that holds; a rate that fails once
-// is tried again, since the machine may be shared.
-func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (float64, error) {
-	best := 0.0
-	for rate := openFirst; rate <= openMost; rate *= openStep {
-		ok, err := holds(ctx, rate)
-		if err == nil && !ok {
-			ok, err = holds(ctx, rate)
+// highest finds the largest rate that holds: in coarse steps up to the first
+// that does not, then in fine ones. A rate that fails once is tried again, since
+// the machine may be shared.
+func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (best float64, err error) {
+	rate := openFirst
+	for _, step := range []float64{openCoarse, openStep} {
+		for rate <= openMost {
+			ok, err := holds(ctx, rate)
+			if err == nil && !ok {
+				ok, err = holds(ctx, rate)
+			}
+			if err != nil {
+				return 0, err
+			}
+			if !ok {
+				break
+			}
+			best, rate = rate, rate*step
 		}
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			break
-		}
-		best = rate
+		rate = max(best, openFirst/openCoarse) * openStep
 	}
 	return best, nil
 }

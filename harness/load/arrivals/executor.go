@@ -77,7 +77,8 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		},
 	})
 	r := newRunning(e, t0, out, cancel)
-	var vus, deactivated sync.WaitGroup
+	var alarmed, vus, deactivated sync.WaitGroup
+	alarmed.Go(func() { newAlarm().ring(ctx, t0, e.newSchedule()) })
 	stopHeart := r.startHeart(ctx)
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
@@ -110,6 +111,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	stopHeart(r.sweep(ctx))
 	cancel()
 	deactivated.Wait()
+	alarmed.Wait()
 	return r.failure()
 }
 
