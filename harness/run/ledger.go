@@ -18,6 +18,9 @@ const (
 	// persist lag, rows may take to appear before they count as missing.
 	persistPatience = 5 * time.Second
 	queryTimeout    = 60 * time.Second
+	// cleanPatience is how long, once the run is interrupted, the removal of its
+	// rows may still take.
+	cleanPatience = 8 * time.Second
 )
 
 // book gathers the acknowledged identities as they come and reads the
@@ -41,42 +44,75 @@ func newBook(o Options) *book {
 }
 
 // settle reads the persisted side back, again until nothing acknowledged is
-// missing or patience ends, records it, and removes the run's rows. A run that
-// was interrupted is not compared: rows may still be on their way.
-func (b *book) settle(ctx context.Context, w *record.Writer, interrupted bool) (record.LedgerFact, error) {
+// missing or patience ends, records it, and removes the run's rows. Once ctx is
+// done nothing is compared any more: rows may still be on their way.
+func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if b.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
 	if b.dsn == "" {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
-	failed := func(err error) (record.LedgerFact, error) {
-		return record.LedgerFact{State: record.StateFailed, Reason: reason(err)}, nil
-	}
 	db, err := openDB(b.dsn)
-	if err != nil {
-		return failed(err)
+	if err == nil {
+		defer db.Close() // what is lost is of reads alone
+		// Also where there is nothing left to read: a database that is gone must
+		// not hold up the end once for each statement.
+		err = ping(context.WithoutCancel(ctx), db)
 	}
-	defer db.Close() // reads only are lost
-	fact := record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
-	if !interrupted {
-		rows, err := b.read(ctx, db)
-		if err != nil {
-			return failed(err)
-		}
+	if err != nil {
+		return record.LedgerFact{State: record.StateFailed, Reason: "the database cannot be reached: " + reason(err)}, nil
+	}
+	fact := record.LedgerFact{State: record.StateOK}
+	rows, err := b.read(ctx, db)
+	switch {
+	case ctx.Err() != nil:
+		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
+	case err != nil:
+		fact = record.LedgerFact{State: record.StateFailed, Reason: reason(err)}
+	default:
 		if err := w.Persisted(rows); err != nil {
 			return record.LedgerFact{}, err
 		}
-		fact = record.LedgerFact{State: record.StateOK}
 	}
-	if b.spec.Cleanup != "" {
-		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-		defer cancel()
-		if _, err := db.ExecContext(ctx, b.spec.Cleanup, b.run); err != nil {
-			fact.Reason = "the run's rows could not be removed: " + reason(err)
+	if err := b.clean(ctx, db); err != nil {
+		if fact.Reason != "" {
+			fact.Reason += "; "
 		}
+		fact.Reason += "the run's rows could not be removed: " + reason(err)
 	}
 	return fact, nil
+}
+
+// clean removes the run's rows, also after ctx is done, and again while there
+// are some: a request that was cut off may still be writing its own.
+func (b *book) clean(ctx context.Context, db *sql.DB) error {
+	if b.spec.Cleanup == "" {
+		return nil
+	}
+	ctx, cancel := outlast(ctx, cleanPatience, queryTimeout)
+	defer cancel()
+	for range 5 {
+		done, err := db.ExecContext(ctx, b.spec.Cleanup, b.run)
+		if err != nil {
+			return fmt.Errorf("remove the run's rows: %w", err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return nil //nolint:nilerr // a driver that does not count has still removed
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// outlast is done at the limit, or some time after ctx is.
+func outlast(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
+	return out, func() { stop(); cancel() }
 }
 
 func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {

@@ -29,7 +29,14 @@ type Options struct {
 	Attempts   int // runs of this profile before this one, with the same tool
 	Log        *slog.Logger
 	Progress   func(Event) // called from one goroutine at a time; must not block long
+
+	// StartTimeout bounds the initialisation of scripts and VUs, setup()
+	// included; 0: DefaultStartTimeout.
+	StartTimeout time.Duration
 }
+
+// DefaultStartTimeout has room for k6's own limit on setup(), one minute.
+const DefaultStartTimeout = 3 * time.Minute
 
 // Event is what there is to tell while a run goes on.
 type Event struct {

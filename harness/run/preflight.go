@@ -155,8 +155,11 @@ func ping(ctx context.Context, db *sql.DB) error {
 // reason is what the database, or the network before it, says.
 func reason(err error) string {
 	var said *mysql.MySQLError
-	if errors.As(err, &said) {
+	switch {
+	case errors.As(err, &said):
 		return said.Message
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
 	}
 	return lastPart(err)
 }

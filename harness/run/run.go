@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,14 +18,11 @@ import (
 )
 
 const (
-	// startTimeout bounds the initialisation of scripts and VUs, setup() included.
-	startTimeout = 3 * time.Minute
 	// overtime is how long, after the last transaction has timed out, workers
 	// may take for their last frames before they are stopped.
 	overtime = 25 * time.Second
-	// settleTimeout bounds what is done after the load: instruments restored,
-	// ledger read back.
-	settleTimeout = 2 * time.Minute
+	// stopTimeout bounds the stop of a load that ends before its plan.
+	stopTimeout = time.Minute
 )
 
 // Run carries out one run. When it returns nil the record is sealed, whatever
@@ -106,7 +104,9 @@ func (r *run) start(ctx context.Context) error {
 // awaitStart waits for every worker to come to the start line, and fails at
 // once when one ends instead.
 func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not within %s", startTimeout))
+	limit := cmp.Or(r.StartTimeout, DefaultStartTimeout)
+	tooLong := fmt.Errorf("the limit is %s", limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
 	defer cancel()
 	type result struct {
 		t0  time.Time
@@ -115,6 +115,9 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 	started := make(chan result, 1)
 	go func() {
 		t0, err := c.Started(ctx)
+		if errors.Is(err, tooLong) {
+			err = &Error{fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run " + r.script()}
+		}
 		started <- result{t0, err}
 	}()
 	select {
@@ -124,14 +127,12 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 		// A worker that was refused ends too; the refusal is the better reason.
 		select {
 		case s := <-started:
-			return s.t0, s.err
+			if s.err != nil {
+				return s.t0, s.err
+			}
 		case <-time.After(200 * time.Millisecond):
 		}
-		why := exit.Error
-		if why == "" {
-			why = "it ended with " + exit.Status
-		}
-		return time.Time{}, &Error{fmt.Errorf("%s: %s did not start: %s", r.script(), exit.Source, why), "try the scenario alone: assay k6 run " + r.script()}
+		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), "try the scenario alone: assay k6 run " + r.script()}
 	}
 }
 
@@ -151,7 +152,7 @@ func (r *run) load(ctx context.Context) {
 			return
 		case exit := <-r.fleet.Ended():
 			if exit.Status != "0" {
-				r.stop(ctx, endedText(exit.Source, exit.Status, exit.Error))
+				r.stop(ctx, exit.String())
 				return
 			}
 		case <-ctx.Done():
@@ -174,7 +175,7 @@ func (r *run) load(ctx context.Context) {
 func (r *run) stop(ctx context.Context, why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	r.fleet.Stop(ctx)
 }
@@ -183,35 +184,24 @@ func (r *run) stop(ctx context.Context, why string) {
 func (r *run) explainExits() {
 	for _, e := range r.fleet.Exits() {
 		if e.Status != "0" && r.stopped == "" {
-			r.stopped = endedText(e.Source, e.Status, e.Error)
+			r.stopped = e.String()
 		}
 	}
 }
 
-func endedText(source, status, why string) string {
-	text := source + " ended: " + status
-	if why != "" {
-		text += ": " + why
-	}
-	return text
-}
-
 // finish stops the collectors, reads the ledger back, and seals the record. It
-// runs to its end even after ctx is done.
+// runs to its end even after ctx is done, but then compares nothing any more.
 func (r *run) finish(ctx context.Context) error {
-	interrupted := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
 	ended := time.Now().UTC()
 	collected := r.collect.stop()
-	errs := []error{r.server.close()}
+	errs := []error{r.close()}
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.book.settle(ctx, r.writer, interrupted)
+	ledgerFact, err := r.book.settle(ctx, r.writer)
 	errs = append(errs, err)
 	facts := record.Facts{
-		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: interrupted,
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempts + 1,
 	}
@@ -230,12 +220,21 @@ func (r *run) abandon() error {
 	}
 	var errs []error
 	if r.collect != nil {
-		r.collect.stop() // restores what was switched on; the run is gone, and so is its record
+		for _, text := range r.collect.stop().notes {
+			r.note(text) // there will be no record to tell it
+		}
 	}
-	if r.server != nil {
-		errs = append(errs, r.server.close())
-	}
+	errs = append(errs, r.close())
 	return errors.Join(append(errs, r.writer.Discard())...)
+}
+
+// close ends the listening; nothing comes into the record after it.
+func (r *run) close() (err error) {
+	if r.server != nil {
+		err = r.server.close()
+	}
+	r.receiver.Close()
+	return err
 }
 
 // frame takes one frame into the record.
@@ -248,8 +247,11 @@ func (r *run) frame(f metric.Frame) error {
 }
 
 func (r *run) acknowledged(source string, entries []ledger.Entry) error {
+	if err := r.writer.Acknowledged(source, entries); err != nil {
+		return err // they will come again
+	}
 	r.book.acks = append(r.book.acks, entries...)
-	return r.writer.Acknowledged(source, entries)
+	return nil
 }
 
 // tell reports the second that has passed, and a stage that has begun.

@@ -121,7 +121,7 @@ func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
 	case <-ctx.Done():
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return time.Time{}, fmt.Errorf("start workers: %d of %d have initialised: %w", len(c.waiting), c.workers, context.Cause(ctx))
+		return time.Time{}, fmt.Errorf("%d of %d workers have come to the start line: %w", len(c.waiting), c.workers, context.Cause(ctx))
 	}
 }
 

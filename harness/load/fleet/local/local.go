@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +24,18 @@ type Exit struct {
 	Source string
 	Status string // "0", "1", "signal: killed", ...
 	Error  string // last error line of its log
+}
+
+// String tells it in one line.
+func (e Exit) String() string {
+	text := e.Source + " ended: " + e.Status
+	if _, err := strconv.Atoi(e.Status); err == nil {
+		text = e.Source + " ended with status " + e.Status
+	}
+	if e.Error != "" {
+		text += ": " + e.Error
+	}
+	return text
 }
 
 // Fleet is a set of running workers.
@@ -68,12 +82,25 @@ func start(s fleet.Spec, i int, executable string) (*process, error) {
 	cmd := exec.Command(executable, append([]string{"k6"}, w.Args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, log, log
 	// A group of its own: Ctrl-C at the terminal reaches us alone, and we stop
-	// the workers in order.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	// the workers in order. Where we are gone without having done so, however
+	// that came, the load ends with us.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	p := &process{worker: w, cmd: cmd, log: log, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The kernel takes the end of the thread that started the child for that
+		// of its parent (prctl(2)), so this goroutine keeps it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), log.Close())
 	}
-	p := &process{worker: w, cmd: cmd, log: log, done: make(chan struct{})}
 	return p, nil
 }
 
@@ -81,7 +108,7 @@ func (f *Fleet) watch() {
 	var all sync.WaitGroup
 	for _, p := range f.processes {
 		all.Go(func() {
-			p.wait()
+			<-p.done
 			f.ended <- p.exit
 		})
 	}

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,11 +36,22 @@ type Receiver struct {
 	mu     sync.Mutex
 	frames map[string]uint64 // highest sequence taken, by source
 	acks   map[string]uint64
+	closed bool
 }
 
 // New makes a receiver.
 func New(sinks Sinks, log *slog.Logger) *Receiver {
 	return &Receiver{sinks: sinks, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
+}
+
+// errClosed is the answer to what comes too late.
+var errClosed = errors.New("the run has ended")
+
+// Close ends the taking: once it returns, no sink is called any more.
+func (r *Receiver) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
 }
 
 // Routes adds the receiver's paths.
@@ -75,8 +87,7 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err := r.take(frames); err != nil {
-		r.log.Error("frame not recorded", "error", err)
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		r.refuse(w, "frame not recorded", err)
 		return
 	}
 	// An empty body is an empty ExportMetricsServiceResponse: all was taken.
@@ -93,6 +104,9 @@ func (r *Receiver) Take(f metric.Frame) error { return r.take([]metric.Frame{f})
 func (r *Receiver) take(frames []metric.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
 	for _, f := range frames {
 		if f.Sequence != 0 && f.Sequence <= r.frames[f.Source] {
 			continue
@@ -123,24 +137,49 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if sequence > r.acks[source] {
-		if err := r.sinks.Acknowledged(source, entries); err != nil {
-			r.log.Error("acknowledgements not recorded", "error", err)
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		r.acks[source] = sequence
+	if err := r.acknowledge(source, sequence, entries); err != nil {
+		r.refuse(w, "acknowledgements not recorded", err)
+		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// acknowledge hands entries on unless they came before.
+func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
+	if sequence <= r.acks[source] {
+		return nil
+	}
+	if err := r.sinks.Acknowledged(source, entries); err != nil {
+		return err
+	}
+	r.acks[source] = sequence
+	return nil
+}
+
+// refuse answers what was not taken. After the end that is nobody's fault, and
+// repeating is of no use.
+func (r *Receiver) refuse(w http.ResponseWriter, what string, err error) {
+	if errors.Is(err, errClosed) {
+		http.Error(w, err.Error(), http.StatusGone)
+		return
+	}
+	r.log.Error(what, "error", err)
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
 func read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(w, fmt.Sprintf("message is larger than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+	case err != nil:
 		http.Error(w, "message cannot be read: "+err.Error(), http.StatusBadRequest)
-		return nil, false
 	}
-	return body, true
+	return body, err == nil
 }
