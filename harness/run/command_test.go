@@ -1,0 +1,163 @@
+package run_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/observe/record"
+)
+
+const steadyThresholds = `{"version": 1, "profiles": {"steady": {
+  "description": "a steady load", "scenario": "script.js", "timeout": "5s",
+  "load": {"unit": "tps", "target": 50, "warmup": "2s", "baseline": {"rate": 50, "for": "1s"}, "ramp": "0s", "hold": "20s", "cooldown": "1s"},
+  "slo": {"transaction_duration": ["p(95)<250"]}
+}}}`
+
+// assay is a certification by the real command line.
+type assay struct {
+	cmd    *exec.Cmd
+	dir    string
+	out    string // the run folder
+	stdout bytes.Buffer
+	stderr *os.File
+
+	requests atomic.Int64 // that the target got
+}
+
+// startAssay certifies the steady load in a process of its own.
+func startAssay(t *testing.T, executable, script string) *assay {
+	t.Helper()
+	a := &assay{dir: t.TempDir()}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { a.requests.Add(1) }))
+	t.Cleanup(server.Close)
+	a.out = filepath.Join(a.dir, "run")
+	for name, content := range map[string]string{"thresholds.json": steadyThresholds, "script.js": script} {
+		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if a.stderr, err = os.Create(filepath.Join(a.dir, "stderr")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.stderr.Close() })
+	a.cmd = exec.Command(executable, "certify", "steady", "--thresholds", "thresholds.json", "--target", server.URL, "--out", a.out, "--json")
+	a.cmd.Dir, a.cmd.Stdout, a.cmd.Stderr = a.dir, &a.stdout, a.stderr
+	a.cmd.Env = append(os.Environ(), "ASSAY_DB=")
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// told waits until the command has said so on stderr.
+func (a *assay) told(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if said, err := os.ReadFile(a.stderr.Name()); err == nil && strings.Contains(string(said), text) {
+			return
+		}
+	}
+	said, _ := os.ReadFile(a.stderr.Name())
+	_ = a.cmd.Process.Kill()
+	t.Fatalf("the command did not say %q: %s", text, said)
+}
+
+// workers of the command's run, whose id only it knows: their command lines
+// name its folder.
+func (a *assay) workers(t *testing.T) (pids []int) {
+	t.Helper()
+	for pid, args := range commandLines(t) {
+		if strings.Contains(args, "ASSAY_RUN=") && strings.Contains(args, a.dir) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// loadEnds fails the test unless the load ends with the command. Its workers try
+// for a while yet to deliver their last frames.
+func (a *assay) loadEnds(t *testing.T) {
+	t.Helper()
+	time.Sleep(500 * time.Millisecond)
+	before := a.requests.Load()
+	time.Sleep(time.Second)
+	if more := a.requests.Load() - before; more > 0 || before == 0 {
+		t.Errorf("the target got %d requests, and then %d more", before, more)
+	}
+	for _, pid := range a.workers(t) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// Ctrl-C ends the command with 130, workers and all; killed, it takes them
+// along.
+func TestCommandInterrupted(t *testing.T) {
+	t.Parallel()
+	executable := filepath.Join(t.TempDir(), "assay")
+	if out, err := exec.Command("go", "build", "-o", executable, "assay/harness/cmd/assay").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	for _, c := range []struct {
+		name   string
+		script string
+		after  string // what it tells
+		signal syscall.Signal
+		code   int // -1: killed
+	}{
+		{"while VUs initialise", slowInit, "initialising", syscall.SIGINT, 130},
+		{"under load", getScript, "steady: hold", syscall.SIGINT, 130},
+		{"by SIGTERM", getScript, "steady: warm-up", syscall.SIGTERM, 130},
+		{"killed", getScript, "steady: hold", syscall.SIGKILL, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := startAssay(t, executable, c.script)
+			a.told(t, c.after)
+			for begin := time.Now(); len(a.workers(t)) == 0 && time.Since(begin) < stopBound; {
+				time.Sleep(50 * time.Millisecond)
+			}
+			if err := a.cmd.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Now()
+			_ = a.cmd.Wait() // the code tells
+			if code := a.cmd.ProcessState.ExitCode(); code != c.code || time.Since(at) > stopBound {
+				t.Errorf("exit %d after %s, want %d", code, time.Since(at), c.code)
+			}
+			if c.code < 0 {
+				a.loadEnds(t)
+			} else if left := a.workers(t); len(left) > 0 {
+				t.Errorf("workers are left: %v", left)
+			}
+			r, err := record.Open(a.out)
+			switch {
+			case c.after == "initialising":
+				if _, err := os.Stat(a.out); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the run folder is left: %v", err)
+				}
+			case c.code < 0:
+				if !errors.Is(err, record.ErrNotSealed) {
+					t.Errorf("the record of a killed command: %v", err)
+				}
+			default:
+				var said struct{ Verdict string }
+				if jsonErr := json.Unmarshal(a.stdout.Bytes(), &said); jsonErr != nil || err != nil || said.Verdict != "INVALID" || !r.Facts.Interrupted {
+					t.Errorf("verdict %q, %v, record %v: %s", said.Verdict, jsonErr, err, a.stdout.Bytes())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package run_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
+)
+
+// The main job on both servers: PASS, every acknowledged payment persisted
+// once, waits seen, and the database left as it was.
+func TestPaymentsOnBothServers(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			s := serve(t, flavour)
+			setup, rows := s.instruments(t), s.rows(t)
+			o := s.payments(t, paymentLoad(60, 15*time.Second))
+			r := certify(t, o)
+			v := verdict.Judge(r)
+			if v.Outcome != verdict.Pass {
+				t.Errorf("verdict %s, want PASS: %s", v.Outcome, v.Claim)
+				tellRules(t, v)
+			}
+			accounted(t, r)
+			l := r.Ledger
+			if l == nil {
+				t.Fatalf("no ledger: %s", r.Facts.Ledger.Reason)
+			}
+			if l.Acknowledged != r.Plan.Load.Arrivals() || l.Persisted != l.Acknowledged || l.Missing+l.Duplicated+l.Unacknowledged > 0 {
+				t.Errorf("ledger of %d payments: %+v", r.Plan.Load.Arrivals(), *l)
+			}
+			waits := 0.0
+			for _, class := range []string{"commit", "binlog"} {
+				n, _ := r.Timeline.Sum(metric.DBSession, []metric.Label{{Key: "class", Value: class}}, judged(r))
+				waits += n
+				t.Logf("class %s: %.0f samples", class, n)
+			}
+			if waits < 20 {
+				t.Errorf("commit and binlog have %.0f samples together, want at least 20", waits)
+			}
+			if after := s.instruments(t); !maps.Equal(after, setup) {
+				t.Error("instruments or consumers are not as they were")
+			}
+			if after := s.rows(t); !maps.Equal(after, rows) {
+				t.Errorf("rows are left: %v, before the run %v", after, rows)
+			}
+			for _, c := range r.Facts.Collectors {
+				if c.State != "ok" {
+					t.Errorf("collector %s: %s: %s", c.Source, c.State, c.Reason)
+				}
+			}
+			t.Logf("%s; %d instruments switched on; limitations: %q", v.Claim, len(r.Environment.Database.Instruments), v.Limitations)
+		})
+	}
+}

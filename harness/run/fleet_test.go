@@ -1,0 +1,150 @@
+package run_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/load/arrivals"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// tellingScript tells the target which worker calls, and what setup() gave it.
+const tellingScript = `
+import http from 'k6/http';
+export function setup() {
+  http.get(__ENV.ASSAY_TARGET + '/setup');
+  return { token: 'of-' + __ENV.ASSAY_RUN, big: 'x'.repeat(100000) };
+}
+export default function (data) {
+  http.get(__ENV.ASSAY_TARGET + '/?worker=' + __ENV.ASSAY_WORKER + '&token=' + data.token + '&size=' + data.big.length,
+    { tags: { name: 'tell' } });
+}
+export function teardown() { http.get(__ENV.ASSAY_TARGET + '/teardown'); }
+`
+
+// notebook answers worker 0 after 100 ms, the others after 10 ms, and notes what
+// comes.
+type notebook struct {
+	mu     sync.Mutex
+	first  map[string]time.Time
+	counts map[string]int
+}
+
+func (g *notebook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	g.mu.Lock()
+	key := r.URL.Path + " " + q.Get("worker") + " " + q.Get("token") + " " + q.Get("size")
+	g.counts[key]++
+	if g.first[q.Get("worker")].IsZero() {
+		g.first[q.Get("worker")] = time.Now()
+	}
+	g.mu.Unlock()
+	if q.Get("worker") == "0" {
+		time.Sleep(90 * time.Millisecond)
+	}
+	time.Sleep(10 * time.Millisecond)
+}
+
+// Workers share one schedule, one setup() and one t0, and their frames make one
+// record.
+func TestSeveralWorkers(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			noted := &notebook{first: map[string]time.Time{}, counts: map[string]int{}}
+			server := httptest.NewServer(noted)
+			defer server.Close()
+			p := steady(150, 10*time.Second)
+			p.Load.Even = false
+			o := options(t, p, tellingScript, server.URL)
+			o.Workers = n
+			r := certify(t, o)
+			v := verdict.Judge(r)
+			if v.Outcome != verdict.Pass {
+				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+				tellRules(t, v)
+			}
+			accounted(t, r)
+			sameSchedule(t, r)
+
+			wanted := map[string]int{"/setup   ": 1, "/teardown   ": 1}
+			for i := range n {
+				source := fmt.Sprintf("worker/%d", i)
+				ended, _ := r.Timeline.SumOf(source, metric.Transactions, nil, record.All)
+				wanted[fmt.Sprintf("/ %d of-%s 100000", i, o.ID)] = int(ended)
+				if share := ended / float64(r.Plan.Load.Arrivals()); math.Abs(share-1/float64(n)) > 0.01 {
+					t.Errorf("%s had %.3f of the transactions", source, share)
+				}
+			}
+			first, last := time.Now(), time.Time{}
+			noted.mu.Lock()
+			for key, count := range noted.counts {
+				if wanted[key] != count && !strings.HasPrefix(key, "/metrics") {
+					t.Errorf("target got %d of %q, want %d", count, key, wanted[key])
+				}
+				delete(wanted, key)
+			}
+			for worker, at := range noted.first {
+				if worker != "" && at.Before(first) {
+					first = at
+				}
+				if worker != "" && at.After(last) {
+					last = at
+				}
+			}
+			noted.mu.Unlock()
+			if len(wanted) > 0 {
+				t.Errorf("target did not get %v", wanted)
+			}
+			if skew := last.Sub(first); skew > 500*time.Millisecond {
+				t.Errorf("the workers' first arrivals are %s apart", skew)
+			} else {
+				t.Logf("start skew %s", skew.Round(time.Millisecond))
+			}
+			for _, s := range r.Timeline.Sources() {
+				if strings.HasPrefix(s.Name, "worker/") && (!s.Closed || s.Missing > 0 || s.Frames < 10) {
+					t.Errorf("stream of %s: %+v", s.Name, s)
+				}
+			}
+			// 1/n of the requests take 100 ms, the others 10: merged, the upper
+			// quantiles are the slow worker's. An average over workers would lie
+			// between.
+			h := r.Timeline.Hist(metric.TransactionDuration, nil, judged(r))
+			low, _ := h.Quantile(0.5 - 1/float64(2*n))
+			high, _ := h.Quantile(1 - 1/float64(2*n))
+			if low < 10 || low > 50 || high < 100 || high > 140 {
+				t.Errorf("merged quantiles are %.1f and %.1f ms, want about 10 and 100", low, high)
+			}
+		})
+	}
+}
+
+// sameSchedule compares the slots of all workers with the whole schedule, second
+// by second.
+func sameSchedule(t *testing.T, r record.Run) {
+	t.Helper()
+	want := map[int64]float64{}
+	p := r.Plan.Load
+	s := arrivals.NewSchedule(p.Stages, p.Seed, p.Even, arrivals.Whole)
+	for due, ok := s.Next(); ok; due, ok = s.Next() {
+		want[r.Facts.T0.Unix()+int64(due/time.Second)]++
+	}
+	got := r.Timeline.BySecond(metric.TransactionsScheduled, nil)
+	for second, n := range want {
+		if got[second] != n {
+			t.Errorf("second %d: %g slots came up, the schedule has %g", second-r.Facts.T0.Unix(), got[second], n)
+		}
+		delete(got, second)
+	}
+	for second, n := range got {
+		t.Errorf("second %d: %g slots came up, the schedule has none", second-r.Facts.T0.Unix(), n)
+	}
+}

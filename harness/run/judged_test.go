@@ -1,0 +1,113 @@
+package run_test
+
+import (
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/load/arrivals"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+)
+
+// accounted fails the test unless every scheduled transaction of the record has
+// exactly one outcome, second by second. It returns how many were scheduled,
+// and how many ended in each way.
+func accounted(t *testing.T, r record.Run) (scheduled int64, outcomes map[string]int64) {
+	t.Helper()
+	due := r.Timeline.BySecond(metric.TransactionsScheduled, nil)
+	ended := map[int64]float64{}
+	outcomes = map[string]int64{}
+	for _, o := range metric.Outcomes {
+		for second, n := range r.Timeline.BySecond(metric.Transactions, []metric.Label{{Key: "outcome", Value: o}}) {
+			ended[second] += n
+			outcomes[o] += int64(n)
+		}
+	}
+	for second, n := range due {
+		scheduled += int64(n)
+		if ended[second] != n {
+			t.Errorf("second %d: %g scheduled, %g with an outcome", second-r.Facts.T0.Unix(), n, ended[second])
+		}
+		delete(ended, second)
+	}
+	maps.DeleteFunc(ended, func(_ int64, n float64) bool { return n == 0 })
+	if len(ended) > 0 {
+		t.Errorf("outcomes of seconds in which nothing was scheduled: %v", ended)
+	}
+	if n := r.Timeline.Hist(metric.TransactionDuration, nil, record.All).Count(); int64(n) != scheduled {
+		t.Errorf("%d transactions have a latency, %d were scheduled", n, scheduled)
+	}
+	return scheduled, outcomes
+}
+
+// dueBy is how many slots of the plan's schedule fall due before an instant,
+// since t0.
+func dueBy(r record.Run, end time.Duration) (n int64) {
+	p := r.Plan.Load
+	s := arrivals.NewSchedule(p.Stages, p.Seed, p.Even, arrivals.Whole)
+	for due, ok := s.Next(); ok && due < end; due, ok = s.Next() {
+		n++
+	}
+	return n
+}
+
+// broken lists the rules that make the run INVALID.
+func broken(v verdict.Verdict) map[string]string {
+	all := map[string]string{}
+	for _, r := range v.Rules {
+		if r.Outcome == verdict.Invalid {
+			all[r.ID] = r.Detail
+		}
+	}
+	return all
+}
+
+func tellRules(t *testing.T, v verdict.Verdict) {
+	t.Helper()
+	for _, r := range v.Rules {
+		t.Logf("rule %-16s %-12s %s", r.ID, r.Outcome, r.Detail)
+	}
+	for _, s := range v.SLOs {
+		t.Logf("slo  %s %s: %s", s.Metric, s.Expression, s.Outcome)
+	}
+}
+
+// acknowledged counts the identities of the record's ledger, which is compared
+// only where there is a database.
+func acknowledged(t *testing.T, o run.Options) map[string]int {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(o.Dir, record.EvidenceDir, "ledger", "acknowledged-*.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := ledger.ParseText(z)
+		z.Close()
+		_ = f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			count[hex.EncodeToString(e.Hash[:])]++
+		}
+	}
+	return count
+}

@@ -1,0 +1,148 @@
+package run_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/target"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// service is the reference service in this process, on a database server of the
+// test's own.
+type service struct {
+	server *dbserver.Server
+	dsn    string // of the service's database
+	url    string
+}
+
+// serve starts both; they end with the test.
+func serve(t *testing.T, flavour string) service {
+	t.Helper()
+	s := service{server: dbservertest.Start(t, flavour)}
+	c, err := mysql.ParseDSN(s.server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.DBName = "shop"
+	s.dsn = c.FormatDSN()
+	config := target.DefaultConfig()
+	config.Listen, config.DSN, config.DrainTimeout = "127.0.0.1:0", s.dsn, 2*time.Second
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
+	go func() { ended <- target.Run(ctx, config, log, func(addr string) { ready <- addr }) }()
+	select {
+	case addr := <-ready:
+		s.url = "http://" + addr
+	case err := <-ended:
+		cancel()
+		t.Fatalf("reference service: %v", err)
+	}
+	t.Cleanup(func() { cancel(); <-ended }) // a database that was killed makes its end an error
+	return s
+}
+
+// payments are the options of a run of the profile payment against the service,
+// with a load of its own.
+func (s service) payments(t *testing.T, load spec.Load) run.Options {
+	t.Helper()
+	path := filepath.Join("..", "..", "thresholds.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := spec.Decode(path, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := file.Profile("payment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Load = load
+	p.Rules = tolerant()
+	o := options(t, p, "", s.url)
+	o.File, o.DSN = file, s.dsn
+	return o
+}
+
+// paymentLoad has all phases, the ramp too.
+func paymentLoad(rate float64, hold time.Duration) spec.Load {
+	return spec.Load{
+		Unit: "tps", Target: rate, Warmup: 2 * time.Second,
+		Baseline: spec.Baseline{Rate: rate / 3, For: 3 * time.Second},
+		Ramp:     2 * time.Second, Hold: hold, Cooldown: time.Second,
+	}
+}
+
+// quickLoad is for runs that are not judged by their waits.
+func quickLoad(rate float64, hold time.Duration) spec.Load {
+	return spec.Load{
+		Unit: "tps", Target: rate, Warmup: 2 * time.Second,
+		Baseline: spec.Baseline{Rate: rate / 2, For: time.Second}, Hold: hold, Cooldown: time.Second,
+	}
+}
+
+// instruments is the server's whole setup of instruments and consumers.
+func (s service) instruments(t *testing.T) map[string]string {
+	t.Helper()
+	setup := map[string]string{}
+	for _, query := range []string{
+		"SELECT name, CONCAT(enabled, COALESCE(timed, '')) FROM performance_schema.setup_instruments",
+		"SELECT name, enabled FROM performance_schema.setup_consumers",
+	} {
+		maps.Copy(setup, s.pairs(t, query))
+	}
+	return setup
+}
+
+// rows counts what each table holds beyond its fixed rows.
+func (s service) rows(t *testing.T) map[string]string {
+	t.Helper()
+	query := "SELECT '', ''"
+	for _, table := range []string{"payments", "idempotency_keys", "ledger_entries", "audit_log", "outbox", "events"} {
+		query += fmt.Sprintf(" UNION ALL SELECT '%s', COUNT(*) FROM %[1]s", table)
+	}
+	rows := s.pairs(t, query)
+	delete(rows, "")
+	return rows
+}
+
+func (s service) pairs(t *testing.T, query string) map[string]string {
+	t.Helper()
+	db, err := sql.Open("mysql", s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(context.Background(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var key, value string
+		if err := rows.Scan(&key, &value); err != nil {
+			t.Fatal(err)
+		}
+		all[key] = value
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

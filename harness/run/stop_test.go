@@ -1,0 +1,148 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/load/plan"
+	"assay/harness/run"
+)
+
+// stopBound is how long a run may take to end once it is interrupted.
+const stopBound = 10 * time.Second
+
+// slowInit takes a while in every VU's init code.
+const slowInit = `
+import http from 'k6/http';
+const end = Date.now() + 300;
+while (Date.now() < end) {}
+export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
+`
+
+const slowSetup = `
+import { sleep } from 'k6';
+export function setup() { sleep(50); }
+export default function () {}
+`
+
+// stopped runs until when sees its event, and stops the run so much later.
+func stopped(t *testing.T, o run.Options, later time.Duration, when func(run.Event) bool) (took time.Duration, err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var at time.Time
+	seen := false
+	o.Progress = func(e run.Event) {
+		if seen || !when(e) {
+			return
+		}
+		seen = true
+		time.AfterFunc(later, func() { at = time.Now(); cancel() })
+	}
+	_, err = certifyUntil(ctx, t, o)
+	if ctx.Err() == nil {
+		t.Fatal("the run ended before it was stopped")
+	}
+	if took = time.Since(at); took > stopBound {
+		t.Errorf("the run took %s to end, more than %s", took, stopBound)
+	}
+	return took, err
+}
+
+func step(prefix string) func(run.Event) bool {
+	return func(e run.Event) bool { return e.Kind == run.Step && strings.HasPrefix(e.Text, prefix) }
+}
+
+func enter(stage string) func(run.Event) bool {
+	return func(e run.Event) bool { return e.Kind == run.Enter && e.Stage.Name == stage }
+}
+
+// Before t0 there is no run yet: no folder, no worker, the database as it was.
+func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
+	s := serve(t, "mariadb")
+	setup := s.instruments(t)
+	for name, script := range map[string]string{"while VUs initialise": slowInit, "in setup()": slowSetup} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, steady(60, 10*time.Second), script, s.url)
+			o.DSN = s.dsn
+			took, err := stopped(t, o, 1500*time.Millisecond, step("initialising"))
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error is %v", err)
+			}
+			if _, err := os.Stat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the run folder is left: %v", err)
+			}
+			if after := s.instruments(t); !maps.Equal(after, setup) {
+				t.Error("instruments or consumers are not as they were")
+			}
+			t.Logf("ended %s after the interrupt: %v", took.Round(time.Millisecond), err)
+		})
+	}
+}
+
+// After t0 the record is sealed and INVALID, and says what became of each
+// transaction up to the stop.
+func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
+	s := serve(t, "mariadb")
+	setup := s.instruments(t)
+	for _, c := range []struct {
+		name  string
+		later time.Duration
+		when  func(run.Event) bool
+		read  string // beside the profile's condition on persisted rows
+		rules []string
+	}{
+		{"in the warm-up", 1200 * time.Millisecond, enter(plan.Warmup), "", []string{"complete"}},
+		{"in the hold", 1500 * time.Millisecond, enter(plan.Hold), "", []string{"complete"}},
+		{"while the ledger is read", time.Second, step("comparing"), " AND SLEEP(1) = 0", []string{"data"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := s.payments(t, quickLoad(60, 3*time.Second))
+			ledger := *o.Profile.Ledger
+			ledger.Persisted += c.read
+			o.Profile.Ledger = &ledger
+			took, err := stopped(t, o, c.later, c.when)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := open(t, o)
+			scheduled, outcomes := accounted(t, r)
+			if !r.Facts.Interrupted || scheduled == 0 {
+				t.Errorf("interrupted: %t, %d transactions scheduled", r.Facts.Interrupted, scheduled)
+			}
+			// What fell due before the stop was scheduled: the plan's share.
+			if due := r.Facts.Ended.Sub(r.Facts.T0); r.Facts.Stopped != "" {
+				low, high := dueBy(r, due-2*time.Second), dueBy(r, due)
+				if scheduled < low || scheduled > high {
+					t.Errorf("%d transactions were scheduled, the plan has %d to %d by then", scheduled, low, high)
+				}
+			} else if scheduled != r.Plan.Load.Arrivals() {
+				t.Errorf("%d transactions were scheduled, the plan has %d", scheduled, r.Plan.Load.Arrivals())
+			}
+			v := verdict.Judge(r)
+			found := broken(v)
+			for _, id := range append(c.rules, "data") {
+				if found[id] == "" {
+					t.Errorf("rule %s is not broken", id)
+				}
+			}
+			if v.Outcome != verdict.Invalid || found["frames"] != "" || found["accounted"] != "" {
+				t.Errorf("verdict %s, want INVALID: %s; broken: %v", v.Outcome, v.Claim, found)
+			}
+			if after := s.instruments(t); !maps.Equal(after, setup) {
+				t.Error("instruments or consumers are not as they were")
+			}
+			if rows := s.rows(t); rows["payments"] != "0" || rows["ledger_entries"] != "0" {
+				t.Errorf("rows are left: %v", rows)
+			}
+			t.Logf("ended %s after the interrupt; %d scheduled: %v; %s", took.Round(time.Millisecond), scheduled, outcomes, v.Claim)
+		})
+	}
+}
