@@ -34,10 +34,6 @@ type certifyFlags struct {
 	quiet      bool
 }
 
-// certificateHold is the least length of judged windows for a certificate that
-// is not a smoke test (MLPerf Inference: 600 s).
-const certificateHold = 600 * time.Second
-
 func newCertify() *cobra.Command {
 	var f certifyFlags
 	c := &cobra.Command{
@@ -52,7 +48,11 @@ user:password@tcp(127.0.0.1:3306)/shop, or by --db without the password.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
-  assay certify payment --json | jq .verdict`,
+  assay certify payment --json | jq .verdict
+
+  # A service elsewhere, and its database: the password stays in the environment.
+  export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{"no profile is named", "assay certify PROFILE..., as in: assay certify payment"}
@@ -192,74 +192,4 @@ func readThresholds(path string) (spec.File, error) {
 		return spec.File{}, &usageError{fmt.Sprintf("thresholds cannot be read: %v", err), hint}
 	}
 	return spec.Decode(path, data)
-}
-
-// profiles are the named ones with the command line's overrides.
-func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string) ([]spec.Profile, error) {
-	changed := len(f.overrides(c)) > 0
-	if changed && len(names) > 1 {
-		return nil, &usageError{"--rate and --hold change one profile, and several are named", "certify them one by one"}
-	}
-	if f.workers < 1 || f.workers > 64 {
-		return nil, &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
-	}
-	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
-		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
-	}
-	var profiles []spec.Profile
-	for _, name := range names {
-		p, err := file.Profile(name)
-		if err != nil {
-			return nil, err
-		}
-		if c.Flags().Changed("rate") {
-			if p, err = p.WithRate(f.rate); err != nil {
-				return nil, fmt.Errorf("--rate: %w", err)
-			}
-		}
-		if c.Flags().Changed("hold") {
-			if p, err = p.WithHold(f.hold); err != nil {
-				return nil, fmt.Errorf("--hold: %w", err)
-			}
-		}
-		if f.scope == "certificate" && judgedLength(p) < certificateHold {
-			return nil, &usageError{
-				fmt.Sprintf("profile %s judges %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
-				"lengthen it with --hold 10m, or leave --scope out",
-			}
-		}
-		profiles = append(profiles, p)
-	}
-	return profiles, nil
-}
-
-func judgedLength(p spec.Profile) time.Duration {
-	total := p.Load.Hold
-	for _, s := range p.Load.Stages {
-		if s.Judge {
-			total += s.For
-		}
-	}
-	return total
-}
-
-func (f *certifyFlags) scopeOf(p spec.Profile) string {
-	switch {
-	case f.scope != "":
-		return f.scope
-	case judgedLength(p) >= certificateHold:
-		return "certificate"
-	}
-	return "smoke"
-}
-
-// overrides are what the command line changed of the profile.
-func (f *certifyFlags) overrides(c *cobra.Command) map[string]string {
-	changed := map[string]string{}
-	for _, name := range []string{"rate", "hold"} {
-		if flag := c.Flags().Lookup(name); flag.Changed {
-			changed[name] = flag.Value.String()
-		}
-	}
-	return changed
 }

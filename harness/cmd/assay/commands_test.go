@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +29,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"keeps":     keeps,
 	"absent":    absent,
 	"requests":  requests,
+	"get":       get,
 	"edit":      edit,
 	"shorten":   shorten,
 	"sum":       sum,
@@ -162,4 +166,35 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.FormatInt(ts.Value(serviceKey{}).(*service).load.Load(), 10); got != args[0] {
 		ts.Fatalf("%s requests came, want %s", got, args[0])
 	}
+}
+
+// get URL: waits until something answers there with 2xx; the answer is stdout.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: get URL")
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		answer, err := fetch(args[0])
+		if err == nil {
+			_, err = ts.Stdout().Write(answer)
+			ts.Check(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v", err)
+		}
+	}
+}
+
+func fetch(url string) ([]byte, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() // read only
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s answers %s: %s", url, resp.Status, body)
+	}
+	return body, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -38,15 +39,16 @@ func shorten(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
 }
 
-// sum FIELD TOTAL KEY=VALUE...: stdout is JSON lines, and the field's sum over
-// those in which all keys have these values is the total. The field 1 counts
-// the lines. Labels are keys like fields.
+// sum FILE FIELD TOTAL KEY=VALUE...: the file is JSON lines, and the field's sum
+// over those in which all keys have these values is the total. The field 1
+// counts the lines. Labels are keys like fields.
 func sum(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: sum FIELD TOTAL KEY=VALUE...")
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: sum FILE FIELD TOTAL KEY=VALUE...")
 	}
 	total := 0.0
-	for line := range strings.Lines(ts.ReadFile("stdout")) {
+	file, args := args[0], args[1:]
+	for line := range strings.Lines(ts.ReadFile(file)) {
 		fields := map[string]any{}
 		ts.Check(json.Unmarshal([]byte(line), &fields))
 		labels, _ := fields["labels"].(map[string]any)
@@ -57,7 +59,7 @@ func sum(ts *testscript.TestScript, neg bool, args []string) {
 			if !ok {
 				got = labels[key]
 			}
-			matches = matches && got == want
+			matches = matches && fmt.Sprint(got) == want
 		}
 		if !matches {
 			continue
@@ -77,8 +79,8 @@ func sum(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // keeps SECRET CODE COMMAND...: like exits, and while the command runs the
-// secret stands on no command line of this machine, nor in a worker's
-// environment; nor is it printed.
+// secret stands on no command line of this machine, nor in the environment of
+// one of its workers; nor is it printed.
 func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: keeps SECRET CODE COMMAND...")
@@ -93,7 +95,7 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 			case <-stop:
 				return
 			case <-time.After(100 * time.Millisecond):
-				look(secret, workers, leaks)
+				look(ts.Getenv("WORK"), secret, workers, leaks)
 			}
 		}
 	})
@@ -113,14 +115,17 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// look looks at all processes once.
-func look(secret []byte, workers, leaks map[string]bool) {
+// look looks at all processes once. Workers are those of the script that works
+// in the folder.
+func look(work string, secret []byte, workers, leaks map[string]bool) {
 	for pid := range processes() {
 		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have ended
+		words := string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		if bytes.Contains(line, secret) {
-			leaks["the command line of "+string(line)] = true
+			leaks["the command line of "+words] = true
 		}
-		if !bytes.Contains(line, []byte("\x00k6\x00run\x00")) {
+		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
+		if cwd != work || !strings.Contains(words, " k6 run ") {
 			continue
 		}
 		environment, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
@@ -128,7 +133,7 @@ func look(secret []byte, workers, leaks map[string]bool) {
 			workers[pid] = true
 		}
 		if bytes.Contains(environment, secret) {
-			leaks["the environment of "+string(line)] = true
+			leaks["the environment of "+words] = true
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -55,10 +57,14 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_WRONG":     db.dsn("certifier", rand.Text()),
 		"DB_BLIND":     db.dsn("blind", db.password),
 		"DB_NO_LEDGER": db.dsn("auditor", db.password),
+		"DB_SERVICE":   db.dsn("keeper", db.password),
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
 		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
+	}
+	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
+		return err
 	}
 	for _, name := range []string{"FREE_A", "FREE_B"} {
 		port, err := process.FreePort()

@@ -44,7 +44,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 		"CREATE TABLE shop.orders (id VARCHAR(120) PRIMARY KEY, run_id VARCHAR(80), persisted_at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3))",
 		"CREATE TABLE shop.other (id INT PRIMARY KEY)",
 	}
-	for _, user := range []string{"certifier", "blind", "auditor", "reader"} {
+	for _, user := range []string{"certifier", "blind", "auditor", "reader", "keeper"} {
 		statements = append(statements, "CREATE USER '"+user+"'@'127.0.0.1' IDENTIFIED BY '"+db.password+"'")
 	}
 	for _, user := range []string{"certifier", "auditor"} {
@@ -60,6 +60,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 		"GRANT SELECT, DELETE ON shop.* TO 'blind'@'127.0.0.1'",
 		"GRANT SELECT ON shop.other TO 'auditor'@'127.0.0.1'",
 		"GRANT SELECT ON shop.* TO 'reader'@'127.0.0.1'",
+		"GRANT ALL ON service.* TO 'keeper'@'127.0.0.1'",
 	)
 	for _, s := range statements {
 		if _, err := db.root.ExecContext(t.Context(), s); err != nil {
@@ -69,9 +70,13 @@ func startDatabase(t *testing.T, flavour string) *database {
 	return db
 }
 
+// dsn is a user's, of the schema shop; the keeper's of his own.
 func (d *database) dsn(user, password string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", d.addr, "shop"
+	if user == "keeper" {
+		c.DBName = "service"
+	}
 	return c.FormatDSN()
 }
 

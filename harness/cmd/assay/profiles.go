@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/spec"
+)
+
+// certificateHold is the least length of judged windows for a certificate that
+// is not a smoke test (MLPerf Inference: 600 s).
+const certificateHold = 600 * time.Second
+
+// profiles are the named ones with the command line's overrides.
+func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string) ([]spec.Profile, error) {
+	changed := len(f.overrides(c)) > 0
+	if changed && len(names) > 1 {
+		return nil, &usageError{"--rate and --hold change one profile, and several are named", "certify them one by one"}
+	}
+	if f.workers < 1 || f.workers > 64 {
+		return nil, &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	}
+	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
+		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
+	}
+	var profiles []spec.Profile
+	for _, name := range names {
+		p, err := file.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.Flags().Changed("rate") {
+			if p, err = p.WithRate(f.rate); err != nil {
+				return nil, fmt.Errorf("--rate: %w", err)
+			}
+		}
+		if c.Flags().Changed("hold") {
+			if p, err = p.WithHold(f.hold); err != nil {
+				return nil, fmt.Errorf("--hold: %w", err)
+			}
+		}
+		if f.scope == "certificate" && judgedLength(p) < certificateHold {
+			return nil, &usageError{
+				fmt.Sprintf("profile %s judges %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
+				"lengthen it with --hold 10m, or leave --scope out",
+			}
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
+}
+
+func judgedLength(p spec.Profile) time.Duration {
+	total := p.Load.Hold
+	for _, s := range p.Load.Stages {
+		if s.Judge {
+			total += s.For
+		}
+	}
+	return total
+}
+
+func (f *certifyFlags) scopeOf(p spec.Profile) string {
+	switch {
+	case f.scope != "":
+		return f.scope
+	case judgedLength(p) >= certificateHold:
+		return "certificate"
+	}
+	return "smoke"
+}
+
+// overrides are what the command line changed of the profile.
+func (f *certifyFlags) overrides(c *cobra.Command) map[string]string {
+	changed := map[string]string{}
+	for _, name := range []string{"rate", "hold"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			changed[name] = flag.Value.String()
+		}
+	}
+	return changed
+}
