@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -53,7 +54,7 @@ const maxMessage = 16 << 20
 
 func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 	var m link.Ready
-	if !decode(w, r, &m) {
+	if !decode(w, r, &m) || !named(w, m.Source) {
 		return
 	}
 	if err := c.check(m.Metrics); err != nil {
@@ -69,7 +70,7 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 
 func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
 	var m link.Started
-	if !decode(w, r, &m) {
+	if !decode(w, r, &m) || !named(w, m.Source) {
 		return
 	}
 	c.arrive(m)
@@ -126,9 +127,21 @@ func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
 }
 
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMessage)).Decode(into); err != nil {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMessage)).Decode(into)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(w, fmt.Sprintf("setup() returned more than %d MiB", large.Limit>>20), http.StatusRequestEntityTooLarge)
+	case err != nil:
 		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
-		return false
 	}
-	return true
+	return err == nil
+}
+
+// named refuses a message that does not say whose it is.
+func named(w http.ResponseWriter, source string) bool {
+	if source == "" {
+		http.Error(w, "malformed message: it names no source", http.StatusBadRequest)
+	}
+	return source != ""
 }

@@ -137,6 +137,10 @@ func (l *Link) Acknowledged(ctx context.Context, sequence uint64, body []byte) e
 	return err
 }
 
+// maxAnswer bounds the longest answer, the start signal: setup()'s result, which
+// the coordinator takes up to 16 MiB long, and what goes with it.
+const maxAnswer = 17 << 20
+
 func (l *Link) post(ctx context.Context, path, contentType string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -151,7 +155,7 @@ func (l *Link) post(ctx context.Context, path, contentType string, body []byte, 
 	if err != nil {
 		return nil, fmt.Errorf("post to coordinator: %w", err)
 	}
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, fmt.Errorf("read coordinator's answer: %w", err)
 	}

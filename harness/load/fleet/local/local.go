@@ -122,11 +122,12 @@ func (p *process) wait() {
 	p.exit = Exit{Source: p.worker.Source, Status: "0"}
 	if err != nil {
 		p.exit.Status = err.Error()
+		// What was killed did not say why; the last error in its log is another's.
 		if code := p.cmd.ProcessState.ExitCode(); code >= 0 {
-			p.exit.Status = fmt.Sprint(code)
-		}
-		if log, err := os.ReadFile(p.worker.Log); err == nil {
-			p.exit.Error = fleet.LastError(log)
+			p.exit.Status = strconv.Itoa(code)
+			if log, err := os.ReadFile(p.worker.Log); err == nil {
+				p.exit.Error = fleet.LastError(log)
+			}
 		}
 	}
 }
