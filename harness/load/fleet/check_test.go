@@ -1,0 +1,107 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/load/fleet"
+	"assay/harness/load/k6"
+)
+
+// TestMain makes the test binary k6 when it is re-executed as that.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "k6" {
+		k6.Main(os.Args[2:])
+	}
+	os.Exit(m.Run())
+}
+
+// check inspects a script.
+func check(ctx context.Context, t *testing.T, script string, env ...string) error {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pay.js")
+	if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return fleet.CheckScript(ctx, executable, path, env)
+}
+
+const body = "\nexport default function () {}\n"
+
+// Each option that would override the plan is refused with its name.
+func TestOwnLoadIsRefused(t *testing.T) {
+	for option, value := range map[string]string{
+		"scenarios":            "{ a: { executor: 'shared-iterations', vus: 2, iterations: 10 } }",
+		"duration":             "'10s'",
+		"stages":               "[{ duration: '10s', target: 5 }]",
+		"iterations":           "10",
+		"vus":                  "5",
+		"rps":                  "100",
+		"minIterationDuration": "'1s'",
+		"executionSegment":     "'0:1/2'",
+	} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			err := check(t.Context(), t, "export const options = { "+option+": "+value+" };"+body)
+			var script *fleet.ScriptError
+			if !errors.As(err, &script) || !strings.Contains(script.Reason, "options."+option+" must not stand") || script.Hint == "" || strings.Contains(err.Error(), "\n") {
+				t.Errorf("refused with %v", err)
+			}
+		})
+	}
+}
+
+// What does not touch the load is the script's own business; and it initialises
+// with what a worker will have.
+func TestScriptThatMayRun(t *testing.T) {
+	t.Setenv("K6_VUS", "7") // from outside: not the script's
+	err := check(t.Context(), t, `
+if (__ENV.ASSAY_TARGET !== 'http://127.0.0.1:1') throw new Error('no target: ' + __ENV.ASSAY_TARGET);
+export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgent: 'x', tags: { a: 'b' }, discardResponseBodies: true, setupTimeout: '5s' };
+`+body, "ASSAY_TARGET=http://127.0.0.1:1")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestScriptThatMayNotRun(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"syntax":       {"export default function () {", "does not initialise"},
+		"throws":       {"throw new Error('no key');" + body, "no key"},
+		"no import":    {"import x from './nope.js';" + body, "nope.js"},
+		"no such file": {"open('/no/such/data.json');" + body, "data.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := check(t.Context(), t, c.script)
+			var script *fleet.ScriptError
+			if !errors.As(err, &script) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pay.js") ||
+				strings.Contains(err.Error(), "\n") || script.Hint == "" {
+				t.Errorf("refused with %v", err)
+			}
+		})
+	}
+	if err := fleet.CheckScript(t.Context(), "/no/such/program", filepath.Join(t.TempDir(), "pay.js"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no script: %v", err)
+	}
+}
+
+// A script that never comes to its end is left when nobody waits any more.
+func TestScriptThatLoops(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	start := time.Now()
+	err := check(ctx, t, "for (;;) {}"+body)
+	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+		t.Errorf("after %s: %v", took, err)
+	}
+}

@@ -1,0 +1,254 @@
+package receiver_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"assay/harness/load/link"
+	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+)
+
+// taken is what the sinks got. The receiver calls them one at a time, so that
+// they need no lock, which the race detector would tell.
+type taken struct {
+	frames []metric.Frame
+	acks   map[string][]ledger.Entry
+	fail   func() error // asked before each; nil: never
+}
+
+func (k *taken) frame(f metric.Frame) error {
+	if k.fail != nil {
+		if err := k.fail(); err != nil {
+			return err
+		}
+	}
+	k.frames = append(k.frames, f)
+	return nil
+}
+
+func (k *taken) acknowledged(source string, entries []ledger.Entry) error {
+	if k.fail != nil {
+		if err := k.fail(); err != nil {
+			return err
+		}
+	}
+	k.acks[source] = append(k.acks[source], entries...)
+	return nil
+}
+
+const token = "secret"
+
+// listen starts a receiver with its sinks.
+func listen(t *testing.T) (r *receiver.Receiver, url string, k *taken) {
+	t.Helper()
+	k = &taken{acks: map[string][]ledger.Entry{}}
+	r = receiver.New(receiver.Sinks{Frame: k.frame, Acknowledged: k.acknowledged}, slog.New(slog.DiscardHandler))
+	mux := http.NewServeMux()
+	r.Routes(mux)
+	s := httptest.NewServer(receiver.Authorize(token, mux))
+	t.Cleanup(s.Close)
+	return r, s.URL, k
+}
+
+func frame(source string, sequence uint64) metric.Frame {
+	return metric.Frame{
+		Source: source, Sequence: sequence, Second: 1_795_219_933 + int64(sequence),
+		Points: []metric.Point{metric.CounterPoint(metric.NewSeries("n", ""), float64(sequence))},
+	}
+}
+
+func encoded(t *testing.T, frames ...metric.Frame) []byte {
+	t.Helper()
+	body, err := metric.Encode(frames...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func TestRefusals(t *testing.T) {
+	_, url, k := listen(t)
+	entry := string(ledger.AppendText(nil, []ledger.Entry{{Millis: 1}}))
+	protobuf := "application/x-protobuf"
+	good := "Bearer " + token
+	for name, c := range map[string]struct {
+		method, path, token, kind, source, sequence string
+		body                                        io.Reader
+		want                                        int
+	}{
+		"no token":               {"POST", link.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
+		"wrong token":            {"POST", link.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
+		"token alone":            {"POST", link.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
+		"no token, no such path": {"POST", "/v1/else", "", protobuf, "", "", strings.NewReader(""), 401},
+		"no such path":           {"POST", "/v1/else", good, protobuf, "", "", strings.NewReader(""), 404},
+		"GET":                    {"GET", link.PathMetrics, good, protobuf, "", "", nil, 405},
+		"JSON":                   {"POST", link.PathMetrics, good, "application/json", "", "", strings.NewReader("{}"), 415},
+		"no content type":        {"POST", link.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
+		"not protobuf":           {"POST", link.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
+		"too large":              {"POST", link.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
+		"no sequence":            {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
+		"sequence 0":             {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
+		"negative sequence":      {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},
+		"no source":              {"POST", link.PathAcknowledged, good, "text/plain", "", "1", strings.NewReader(entry), 400},
+		"not entries":            {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "1", strings.NewReader("hello\n"), 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for header, value := range map[string]string{
+				"Authorization": c.token, "Content-Type": c.kind, link.HeaderSource: c.source, link.HeaderSequence: c.sequence,
+			} {
+				if value != "" {
+					req.Header.Set(header, value)
+				}
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			answer, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != c.want || bytes.Contains(answer, []byte(token)) {
+				t.Errorf("answer %d %q, %v, want %d", resp.StatusCode, answer, err, c.want)
+			}
+		})
+	}
+	if len(k.frames)+len(k.acks) > 0 {
+		t.Errorf("taken: %v, %v", k.frames, k.acks)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// What comes again counts once; what the sink did not take comes again.
+func TestEachFrameIsTakenOnce(t *testing.T) {
+	_, url, k := listen(t)
+	l := link.New(url, token, "worker/0")
+	send := func(sequences ...uint64) error {
+		var frames []metric.Frame
+		for _, s := range sequences {
+			frames = append(frames, frame("worker/0", s))
+		}
+		return l.Frames(t.Context(), encoded(t, frames...))
+	}
+	if err := errors.Join(send(1, 2), send(1, 2), send(2, 3), send(1)); err != nil {
+		t.Fatal(err)
+	}
+	// The disk is full at the second of three: the sender repeats all.
+	calls := 0
+	k.fail = func() error {
+		if calls++; calls == 2 {
+			return errors.New("no space left on device")
+		}
+		return nil
+	}
+	var refused *link.RefusedError
+	if err := send(4, 5, 6); err == nil || errors.As(err, &refused) {
+		t.Errorf("a full disk is %v, want an error that repeating may mend", err)
+	}
+	// A gap is kept: it is a fact. Frames without a number are all taken.
+	if err := errors.Join(send(4, 5, 6), send(9), send(0), send(0)); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range k.frames {
+		got += fmt.Sprint(f.Sequence, " ")
+	}
+	if want := "1 2 3 4 5 6 9 0 0 "; got != want {
+		t.Errorf("frames %s, want %s", got, want)
+	}
+}
+
+func TestEachAcknowledgementIsTakenOnce(t *testing.T) {
+	_, url, k := listen(t)
+	l := link.New(url, token, "worker/0")
+	send := func(sequence uint64) error {
+		return l.Acknowledged(t.Context(), sequence, ledger.AppendText(nil, []ledger.Entry{{Millis: int64(sequence)}}))
+	}
+	k.fail = func() error { k.fail = nil; return errors.New("no space left on device") }
+	if err := send(1); err == nil {
+		t.Error("a full disk is no error")
+	}
+	if err := errors.Join(send(1), send(1), send(2), send(1), send(2), send(3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.acks["worker/0"]; len(got) != 3 || got[0].Millis != 1 || got[1].Millis != 2 || got[2].Millis != 3 {
+		t.Errorf("acknowledged %v", got)
+	}
+}
+
+// Senders at the same time, each over two connections that repeat each other:
+// every frame once, each source in its order.
+func TestSendersAtOnce(t *testing.T) {
+	_, url, k := listen(t)
+	const senders, frames = 4, 50
+	var all sync.WaitGroup
+	for i := range senders {
+		source := fmt.Sprintf("worker/%d", i)
+		l := link.New(url, token, source)
+		for s := uint64(1); s <= frames; s++ {
+			// The next frame is sent when this one is taken; its resend may be late.
+			body := encoded(t, frame(source, s))
+			all.Go(func() {
+				if err := l.Frames(t.Context(), body); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := l.Frames(t.Context(), body); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	all.Wait()
+	next := map[string]uint64{}
+	for _, f := range k.frames {
+		if next[f.Source]++; f.Sequence != next[f.Source] {
+			t.Errorf("%s: frame %d, want %d", f.Source, f.Sequence, next[f.Source])
+		}
+	}
+	if len(k.frames) != senders*frames {
+		t.Errorf("%d frames, want %d", len(k.frames), senders*frames)
+	}
+}
+
+// After Close nothing reaches the sinks, which may be gone, and senders are told
+// not to try again.
+func TestClosed(t *testing.T) {
+	r, url, k := listen(t)
+	l := link.New(url, token, "worker/0")
+	var senders sync.WaitGroup
+	for s := range uint64(20) {
+		body := encoded(t, frame(fmt.Sprintf("otlp/%d", s), 0))
+		senders.Go(func() { _ = l.Frames(t.Context(), body) }) // some come before, some after
+	}
+	r.Close()
+	before := len(k.frames)
+	senders.Wait()
+	var refused *link.RefusedError
+	if err := l.Frames(t.Context(), encoded(t, frame("worker/0", 1))); !errors.As(err, &refused) {
+		t.Errorf("frames after the end: %v", err)
+	}
+	if err := l.Acknowledged(t.Context(), 1, nil); !errors.As(err, &refused) {
+		t.Errorf("acknowledgements after the end: %v", err)
+	}
+	if err := r.Take(frame("host", 1)); err == nil {
+		t.Error("a collector's frame was taken after the end")
+	}
+	if len(k.frames) != before || len(k.acks) > 0 {
+		t.Errorf("taken after the end: %d frames, %v", len(k.frames)-before, k.acks)
+	}
+}

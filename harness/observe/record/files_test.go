@@ -1,0 +1,79 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// WriteFile writes whole or not at all.
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	for _, content := range []string{"{}", `{"longer": true}`, ""} {
+		if err := WriteFile(path, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("read %q, %v, want %q", got, err, content)
+		}
+	}
+	taken := filepath.Join(dir, "folder")
+	if err := os.MkdirAll(filepath.Join(taken, "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(taken, []byte("{}")); err == nil || !strings.Contains(err.Error(), taken) {
+		t.Errorf("over a folder: %v", err)
+	}
+	if err := WriteFile(filepath.Join(dir, "no", "b.json"), nil); err == nil {
+		t.Error("into no folder: no error")
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 2 {
+		t.Errorf("left are %v", all)
+	}
+}
+
+// Attempts counts what was tried, sealed or not, of one profile by one revision.
+func TestAttempts(t *testing.T) {
+	runs := filepath.Join(t.TempDir(), "runs")
+	if n := Attempts(runs, "payment", "abc"); n != 0 {
+		t.Errorf("%d attempts before the first", n)
+	}
+	for i, c := range []struct{ profile, revision string }{{"payment", "abc"}, {"payment", "abc"}, {"payment", "def"}, {"ingestion", "abc"}} {
+		p := aPlan()
+		p.Profile.Name, p.Tool.Revision = c.profile, c.revision
+		w, err := Create(filepath.Join(runs, fmt.Sprint(i)), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			err = errors.Join(w.Environment(Environment{}), w.Seal(Facts{}))
+		} else {
+			err = w.frames.close() // under way still
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(
+		os.Symlink("1", filepath.Join(runs, "latest")),
+		os.Mkdir(filepath.Join(runs, "other"), 0o755),
+		os.WriteFile(filepath.Join(runs, "notes.txt"), nil, 0o644),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		profile, revision string
+		want              int
+	}{{"payment", "abc", 2}, {"payment", "def", 1}, {"ingestion", "abc", 1}, {"ingestion", "def", 0}, {"", "", 0}} {
+		if n := Attempts(runs, c.profile, c.revision); n != c.want {
+			t.Errorf("%d attempts of %s by %s, want %d", n, c.profile, c.revision, c.want)
+		}
+	}
+}

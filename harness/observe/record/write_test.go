@@ -1,0 +1,206 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+func aPlan() Plan {
+	return Plan{
+		Schema: "assay/plan/v1", Run: "a-run", Target: "http://127.0.0.1:8080", Scope: "smoke",
+		Profile:   spec.Profile{Name: "payment", Timeout: 5 * time.Second},
+		Load:      plan.Plan{Unit: "tps", Target: 60, Stages: []plan.Stage{{Name: plan.Hold, Duration: 10 * time.Second, From: 60, To: 60, Arrivals: 600}}},
+		Scripts:   []Digest{{Path: "pay.js", SHA256: "sha256:00"}},
+		Tool:      Tool{Version: "v1", Revision: "abc"},
+		Overrides: map[string]string{"rate": "60"},
+	}
+}
+
+func entry(id string, millis int64) ledger.Entry {
+	return ledger.Entry{Hash: ledger.HashOf("a-run", id), Millis: millis}
+}
+
+func latencies(source string, sequence uint64, values ...float64) metric.Frame {
+	h := &metric.Hist{}
+	for _, v := range values {
+		h.Record(v, 1)
+	}
+	return metric.Frame{
+		Source: source, Sequence: sequence, Second: 1_795_219_940,
+		Points: []metric.Point{metric.HistPoint(metric.NewSeries("d", "ms"), h), metric.CounterPoint(metric.NewSeries("n", "", "k", "v"), float64(len(values)))},
+	}
+}
+
+// What was written is what is read, and the manifest tells of every file.
+func TestRoundTrip(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := Environment{Schema: "assay/environment/v1", Host: Host{Name: "h", CPUs: 2}, CoLocation: []string{"service"}}
+	facts := Facts{
+		Schema: "assay/facts/v1", T0: time.Unix(1_795_219_940, 0).UTC(), Ended: time.Unix(1_795_219_951, 500).UTC(),
+		Workers: []Worker{{Source: "worker/0", Exit: "0"}}, Collectors: []Collect{{Source: "host", State: StateOK}},
+		Ledger: LedgerFact{State: StateOK}, Issued: time.Unix(1_795_219_960, 0).UTC(), Attempts: 3,
+	}
+	if err := errors.Join(
+		w.Environment(environment),
+		w.Frame(latencies("worker/0", 1, 1, 2, 3)), w.Frame(latencies("worker/1", 1, 4, 5)), w.Frame(latencies("worker/0", 2, 6)),
+		w.Acknowledged("worker/0", []ledger.Entry{entry("a", 10), entry("b", 20)}), w.Acknowledged("worker/1", []ledger.Entry{entry("c", 30)}),
+		w.Acknowledged("worker/0", []ledger.Entry{entry("d", 40)}),
+		w.Persisted([]ledger.Entry{entry("a", 15), entry("c", 35), entry("c", 36), entry("e", 50), entry("b", 19)}),
+		os.WriteFile(filepath.Join(w.WorkersDir(), "worker-0.log"), []byte("said\n"), 0o644),
+		w.Seal(facts),
+	); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(aPlan(), r.Plan) + cmp.Diff(environment, r.Environment) + cmp.Diff(facts, r.Facts); diff != "" {
+		t.Error(diff)
+	}
+	want := ledger.Comparison{Acknowledged: 4, Persisted: 5, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: []float64{0, 5, 6}}
+	if r.Ledger == nil || cmp.Diff(want, *r.Ledger) != "" {
+		t.Errorf("ledger %+v, want %+v", r.Ledger, want)
+	}
+	if h := r.Timeline.Hist("d", nil, All); h.Count() != 6 {
+		t.Errorf("%d latencies, want 6", h.Count())
+	}
+	if n, _ := r.Timeline.SumOf("worker/0", "n", nil, All); n != 4 {
+		t.Errorf("worker/0 counted %g, want 4", n)
+	}
+	checkManifest(t, dir, r.Manifest)
+}
+
+// checkManifest compares the manifest with the files.
+func checkManifest(t *testing.T, dir, digest string) {
+	t.Helper()
+	evidence := filepath.Join(dir, EvidenceDir)
+	_, sum, err := digestFile(filepath.Join(evidence, manifestFile))
+	if err != nil || digest != "sha256:"+sum {
+		t.Errorf("the manifest's digest is %s, want %s, %v", digest, sum, err)
+	}
+	data, err := os.ReadFile(filepath.Join(evidence, manifestFile))
+	var m Manifest
+	if err := errors.Join(err, json.Unmarshal(data, &m)); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, f := range m.Files {
+		listed[f.Path] = fmt.Sprint(f.Size, f.SHA256)
+	}
+	there := map[string]string{}
+	err = filepath.WalkDir(evidence, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == manifestFile {
+			return err
+		}
+		size, sum, err := digestFile(path)
+		there[strings.TrimPrefix(path, evidence+"/")] = fmt.Sprint(size, sum)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(there, listed); diff != "" || len(there) < 7 {
+		t.Errorf("manifest of %d files: %s", len(listed), diff)
+	}
+}
+
+// Without a readable persisted side there is no comparison, whatever was
+// acknowledged.
+func TestLedgerThatWasNotReadBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Environment(Environment{}), w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}),
+		w.Seal(Facts{Ledger: LedgerFact{State: StateFailed, Reason: "interrupted"}})); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Open(dir); err != nil || r.Ledger != nil {
+		t.Errorf("ledger %+v, %v", r.Ledger, err)
+	}
+}
+
+// Two senders must not share a file, in which one would overwrite the other.
+func TestSourcesOfOneFileName(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "run"), aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Discard() }()
+	if err := w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Acknowledged("worker-0", []ledger.Entry{entry("b", 2)}); err == nil {
+		t.Error("both write to one file")
+	}
+	if err := w.Acknowledged("../../../worker", nil); err != nil {
+		t.Errorf("a source with dots: %v", err)
+	}
+	if _, err := os.Stat(w.path(ledgerDir, "acknowledged-..-..-..-worker.zst")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A disk that fails is an error, at the latest when the record is sealed, and
+// then it is not sealed.
+func TestDiskErrors(t *testing.T) {
+	for name, fail := range map[string]func(*Writer) error{
+		"frames": func(w *Writer) error { return w.frames.file.Close() },
+		"acknowledgements": func(w *Writer) error {
+			return errors.Join(w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}), w.acks["worker/0"].file.Close())
+		},
+		"facts":    func(w *Writer) error { return os.Mkdir(w.path(factsFile), 0o755) },
+		"manifest": func(w *Writer) error { return os.Symlink("nowhere", w.path(workersDir, "worker-0.log")) },
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		w, err := Create(dir, aPlan())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Environment(Environment{}), fail(w)); err != nil {
+			t.Fatal(err)
+		}
+		var failed error
+		for i := range uint64(2000) { // more than the buffers hold
+			values := make([]float64, 100)
+			for j := range values {
+				values[j] = rand.ExpFloat64() * 1000
+			}
+			if failed = w.Frame(latencies("worker/0", i, values...)); failed != nil {
+				break
+			}
+		}
+		if (failed != nil) != (name == "frames") {
+			t.Errorf("%s: appending gives %v", name, failed)
+		}
+		if err := w.Seal(Facts{}); err == nil || !strings.Contains(err.Error(), "seal record") {
+			t.Errorf("%s: sealing gives %v", name, err)
+		}
+		if _, err := Open(dir); !errors.Is(err, ErrNotSealed) {
+			t.Errorf("%s: opening gives %v", name, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, EvidenceDir, ".tmp-*")); len(left) > 0 {
+			t.Errorf("%s: left are %v", name, left)
+		}
+	}
+}
