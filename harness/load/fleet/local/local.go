@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"assay/harness/load/fleet"
 )
 
@@ -102,6 +104,24 @@ func start(s fleet.Spec, i int, executable string) (*process, error) {
 		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), log.Close())
 	}
 	return p, nil
+}
+
+// niceness puts workers before what shares their CPUs, where we may (root): a
+// worker needs little CPU, but at its instant.
+const niceness = -10
+
+// startFirst starts a command with the priority of a worker. Priority belongs
+// to a thread and is inherited, so it is our own thread that is raised for the
+// moment of the start.
+func startFirst(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The system call's scale is 20 minus the nice value.
+	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err == nil && unix.Setpriority(unix.PRIO_PROCESS, 0, niceness) == nil {
+		defer func() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, 20-own) }() // lowering is always allowed
+	}
+	return cmd.Start()
 }
 
 func (f *Fleet) watch() {
