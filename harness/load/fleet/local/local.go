@@ -94,7 +94,7 @@ func start(s fleet.Spec, i int, executable string) (*process, error) {
 		// of its parent (prctl(2)), so this goroutine keeps it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := startFirst(cmd)
 		started <- err
 		if err == nil {
 			p.wait()
@@ -111,11 +111,9 @@ func start(s fleet.Spec, i int, executable string) (*process, error) {
 const niceness = -10
 
 // startFirst starts a command with the priority of a worker. Priority belongs
-// to a thread and is inherited, so it is our own thread that is raised for the
-// moment of the start.
+// to a thread and is inherited, so it is our own thread, which the caller holds,
+// that is raised for the moment of the start.
 func startFirst(cmd *exec.Cmd) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	// The system call's scale is 20 minus the nice value.
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err == nil && unix.Setpriority(unix.PRIO_PROCESS, 0, niceness) == nil {
