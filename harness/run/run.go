@@ -208,7 +208,7 @@ func (r *run) finish(ctx context.Context) error {
 	for _, e := range r.fleet.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error})
 	}
-	return errors.Join(append(errs, r.writer.Seal(facts))...)
+	return cmp.Or(append(errs, r.writer.Seal(facts))...)
 }
 
 // abandon undoes start where the run never began.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -145,4 +147,27 @@ func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
 			t.Logf("ended %s after the interrupt; %d scheduled: %v; %s", took.Round(time.Millisecond), scheduled, outcomes, v.Claim)
 		})
 	}
+}
+
+// Requests that hang do not hold the stop up, and are accounted for: those
+// under way, and those that no VU was free for.
+func TestStopWhileTheTargetHangs(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hang(r) }))
+	defer server.Close()
+	o := options(t, steady(200, 20*time.Second), getScript, server.URL)
+	o.Workers = 2
+	took, err := stopped(t, o, 2*time.Second, enter(plan.Hold))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, o)
+	scheduled, outcomes := accounted(t, r)
+	if scheduled < 600 || outcomes["timed_out"]+outcomes["dropped"] != scheduled || outcomes["timed_out"] == 0 || outcomes["dropped"] == 0 {
+		t.Errorf("%d scheduled: %v", scheduled, outcomes)
+	}
+	if v := verdict.Judge(r); v.Outcome != verdict.Invalid || !r.Facts.Interrupted || broken(v)["frames"] != "" {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+	}
+	t.Logf("ended %s after the interrupt; %d scheduled: %v", took.Round(time.Millisecond), scheduled, outcomes)
 }

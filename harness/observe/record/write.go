@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -154,7 +155,7 @@ func (w *Writer) Seal(f Facts) error {
 		errs = append(errs, s.close())
 	}
 	errs = append(errs, w.writeJSON(factsFile, f))
-	if err := errors.Join(errs...); err != nil {
+	if err := cmp.Or(errs...); err != nil { // a disk that is full says so once
 		return fmt.Errorf("seal record: %w", err)
 	}
 	m, err := w.manifest()
@@ -266,4 +267,4 @@ func (s *zipFile) write(parts ...[]byte) error {
 	return nil
 }
 
-func (s *zipFile) close() error { return errors.Join(s.zip.Close(), s.file.Close()) }
+func (s *zipFile) close() error { return cmp.Or(s.zip.Close(), s.file.Close()) }
