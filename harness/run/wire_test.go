@@ -1,127 +1,105 @@
 package run_test
 
 import (
+	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"assay/harness/judge/verdict"
+	"assay/harness/load/link"
 )
 
-// wire stands between the workers and their coordinator. Cut, it accepts
-// nothing; deaf, it passes requests on and cuts before the answer.
+// wire stands between the workers and their coordinator.
 type wire struct {
-	listener net.Listener
-	address  string // a file that will hold the coordinator's address
-	state    atomic.Int32
-	mu       sync.Mutex
-	open     map[net.Conn]bool
-	refused  atomic.Int64 // connections, while cut
-	unheard  atomic.Int64 // answers, while deaf
+	address string // a file that will hold the coordinator's address
+	state   atomic.Int32
+	refused atomic.Int64 // requests, while cut
+	frames  atomic.Int64 // answers to frames that nobody heard
+	acks    atomic.Int64 // and to acknowledgements
 }
 
+// States of the wire. Deaf, it lets requests pass, and cuts before the answer.
 const (
 	passing = int32(iota)
 	cut
 	deaf
+	deafToAcks
 )
 
-func (w *wire) set(state int32) {
-	w.state.Store(state)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for c := range w.open {
-		_ = c.Close()
-	}
-}
+var errUnheard = errors.New("nobody hears the answer")
 
-func (w *wire) serve() {
-	for {
-		c, err := w.listener.Accept()
-		if err != nil {
-			return
-		}
-		go w.pass(c)
-	}
-}
-
-func (w *wire) pass(from net.Conn) {
-	defer from.Close()
+func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if w.state.Load() == cut {
 		w.refused.Add(1)
-		return
+		panic(http.ErrAbortHandler) // which closes the connection
 	}
 	address, err := os.ReadFile(w.address)
-	if err != nil {
-		return
+	to, parseErr := url.Parse(strings.TrimSpace(string(address)))
+	if err != nil || parseErr != nil {
+		panic(http.ErrAbortHandler)
 	}
-	to, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSpace(string(address)), "http://"))
-	if err != nil {
-		return
+	proxy := httputil.ReverseProxy{
+		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(to) },
+		ModifyResponse: w.hear,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	defer to.Close()
-	w.mu.Lock()
-	w.open[from] = true
-	w.mu.Unlock()
-	go func() {
-		_, _ = io.Copy(to, from)
-		_ = to.Close()
-	}()
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := to.Read(buffer)
-		if n > 0 && w.state.Load() == deaf {
-			w.unheard.Add(1)
-			return // the coordinator has answered, and nobody hears it
-		}
-		if _, writeErr := from.Write(buffer[:n]); err != nil || writeErr != nil {
-			return
-		}
-	}
+	proxy.ServeHTTP(rw, r)
 }
 
-// The coordinator out of reach for five seconds, and for three more its answers
+func (w *wire) hear(answer *http.Response) error {
+	state, path := w.state.Load(), answer.Request.URL.Path
+	switch {
+	case path == link.PathMetrics && state == deaf:
+		w.frames.Add(1)
+	case path == link.PathAcknowledged && state == deafToAcks:
+		w.acks.Add(1)
+	default:
+		return nil
+	}
+	return errUnheard
+}
+
+// The coordinator out of reach for five seconds, and for five more its answers
 // lost: frames and acknowledgements come again, and count once.
 func TestCoordinatorOutage(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
 	dir := t.TempDir()
-	w := &wire{listener: listener, address: filepath.Join(dir, "address"), open: map[net.Conn]bool{}}
-	go w.serve()
+	w := &wire{address: filepath.Join(dir, "address")}
+	between := httptest.NewServer(w)
+	defer between.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o := options(t, loose(steady(100, 14*time.Second)), ackScript, server.URL)
 	// Workers are started through a program that leads their line over the wire.
 	through := filepath.Join(dir, "through")
-	script := fmt.Sprintf("#!/bin/sh\ntest -z \"$ASSAY_COORDINATOR\" || { echo \"$ASSAY_COORDINATOR\" > %s; export ASSAY_COORDINATOR=http://%s; }\nexec %s \"$@\"\n",
-		w.address, listener.Addr(), o.Executable)
+	script := fmt.Sprintf("#!/bin/sh\ntest -z \"$ASSAY_COORDINATOR\" || { echo \"$ASSAY_COORDINATOR\" > %s; export ASSAY_COORDINATOR=%s; }\nexec %s \"$@\"\n",
+		w.address, between.URL, o.Executable)
 	if err := os.WriteFile(through, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	o.Executable = through
 	o.Progress = during(time.Second, func() {
-		w.set(cut)
+		w.state.Store(cut)
 		time.Sleep(5 * time.Second)
-		w.set(deaf)
+		w.state.Store(deaf)
 		time.Sleep(3 * time.Second)
-		w.set(passing)
+		w.state.Store(deafToAcks)
+		time.Sleep(2 * time.Second)
+		w.state.Store(passing)
 	})
 	r := certify(t, o)
-	if w.refused.Load() < 4 || w.unheard.Load() < 2 {
-		t.Errorf("%d connections refused, %d answers unheard: the test has tested nothing", w.refused.Load(), w.unheard.Load())
+	lost := fmt.Sprintf("%d requests refused, %d answers to frames and %d to acknowledgements unheard", w.refused.Load(), w.frames.Load(), w.acks.Load())
+	if w.refused.Load() < 4 || w.frames.Load() < 2 || w.acks.Load() < 2 {
+		t.Errorf("%s: the test has tested nothing", lost)
 	}
 	scheduled, outcomes := accounted(t, r)
 	if scheduled != r.Plan.Load.Arrivals() || outcomes["completed"] != scheduled {
@@ -140,7 +118,7 @@ func TestCoordinatorOutage(t *testing.T) {
 			t.Errorf("%s was acknowledged %d times", id, n)
 		}
 	}
-	t.Logf("%d connections refused, %d answers unheard; %s", w.refused.Load(), w.unheard.Load(), v.Claim)
+	t.Logf("%s; %s", lost, v.Claim)
 }
 
 // ackScript acknowledges every transaction.
