@@ -1,0 +1,91 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// overtime is how long, after the last transaction has timed out, workers
+	// may take for their last frames before they are stopped.
+	overtime = 25 * time.Second
+	// stopTimeout bounds the stop of a load that ends before its plan.
+	stopTimeout = time.Minute
+)
+
+// load watches the run until every worker has ended, which they do by
+// themselves, or until something ends it before its plan.
+func (r *run) load(ctx context.Context) {
+	end := r.plan.Duration() + r.plan.Timeout
+	overdue := time.NewTimer(time.Until(r.t0) + end + overtime)
+	defer overdue.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	stage := -1
+	for {
+		select {
+		case <-r.fleet.Done():
+			r.explainExits()
+			return
+		case exit := <-r.fleet.Ended():
+			if exit.Status != "0" {
+				r.stop(ctx, exit.String())
+				return
+			}
+		case <-ctx.Done():
+			r.stop(ctx, "interrupted")
+			return
+		case <-overdue.C:
+			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
+			return
+		case <-tick.C:
+			stage = r.tell(stage)
+			if why := r.watch.hurting(r.watched()); why != "" {
+				r.stop(ctx, "aborted to spare the target: "+why)
+				return
+			}
+		}
+	}
+}
+
+// stop ends the load before its plan.
+func (r *run) stop(ctx context.Context, why string) {
+	r.stopped = why
+	r.step("stopping: " + why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	r.fleet.Stop(ctx)
+}
+
+// explainExits finds why the run ended early, if it did.
+func (r *run) explainExits() {
+	for _, e := range r.fleet.Exits() {
+		if e.Status != "0" && r.stopped == "" {
+			r.stopped = e.String()
+		}
+	}
+}
+
+// tell reports the second that has passed, and a stage that has begun.
+func (r *run) tell(stage int) int {
+	at := time.Since(r.t0)
+	if at < 0 || at > r.plan.Duration()+time.Second {
+		return stage
+	}
+	for stage+1 < len(r.plan.Stages) && at >= r.plan.Stages[stage+1].Start {
+		stage++
+		r.Progress(Event{Kind: Enter, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration()})
+	}
+	second := r.watched()
+	if second >= r.t0.Unix() && stage >= 0 {
+		r.Progress(Event{Kind: Tick, Stage: r.plan.Stages[stage], Offset: at, Of: r.plan.Duration(), Live: r.watch.at(second)})
+	}
+	return stage
+}
+
+// watched is the last second whose frames have come: they do about a quarter of
+// one after its end.
+func (r *run) watched() int64 {
+	return r.t0.Unix() + int64(time.Since(r.t0)/time.Second) - 2
+}
