@@ -52,7 +52,8 @@ func broken(slos []SLO) string {
 	first, more := pick(slos, Fail)
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
 	var by []string
-	if first.Observed != nil {
+	// A fast failure breaks a latency SLO too; its time would only mislead.
+	if first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit) {
 		by = append(by, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
 	}
 	if first.Violations != nil && first.Metric != spec.LedgerMetric {

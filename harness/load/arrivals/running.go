@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.k6.io/k6/errext"
@@ -22,6 +23,8 @@ type running struct {
 	// stopped is the instant, since t0, from which no slot falls due any more,
 	// once the run's context is done: the same for everyone who asks.
 	stopped func() time.Duration
+
+	explained atomic.Int64 // iterations that threw
 
 	mu       sync.Mutex
 	schedule *Schedule
@@ -150,12 +153,20 @@ func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 	}
 }
 
+// maxExplained bounds the worker's log: a script may throw at every transaction.
+const maxExplained = 1000
+
 // explain logs what a script threw, as k6's own executors do.
 func (r *running) explain(err error) {
-	var exception errext.Exception
-	switch {
-	case errext.IsInterruptError(err): // test.abort() in the script
+	if errext.IsInterruptError(err) { // test.abort() in the script
 		r.fail(err)
+		return
+	}
+	var exception errext.Exception
+	switch n := r.explained.Add(1); {
+	case n > maxExplained:
+	case n == maxExplained:
+		r.executor.GetLogger().Errorf("%d iterations have thrown; further ones are counted and not logged", n)
 	case errors.As(err, &exception):
 		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
