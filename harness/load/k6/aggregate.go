@@ -40,7 +40,6 @@ type aggregate struct {
 	entries   []ledger.Entry  // acknowledged since the last take
 	txnSLOs   []int           // SLOs of transaction_duration
 	txnTotals []*int64        // totals that a transaction counts towards
-	txnTotal  []*int64
 }
 
 // ownSeries are the series that transactions go to.
