@@ -79,8 +79,8 @@ func sum(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // keeps SECRET CODE COMMAND...: like exits, and while the command runs the
-// secret stands on no command line of this machine, nor in the environment of
-// one of its workers; nor is it printed.
+// secret stands on no command line of its processes, nor in the environment of
+// its workers; nor is it printed.
 func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: keeps SECRET CODE COMMAND...")
@@ -115,17 +115,19 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// look looks at all processes once. Workers are those of the script that works
-// in the folder.
+// look looks at all processes of the script that works in the folder once.
 func look(work string, secret []byte, workers, leaks map[string]bool) {
 	for pid := range processes() {
 		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have ended
 		words := string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
+		if cwd != work {
+			continue // of another script, which may try to give the secret away
+		}
 		if bytes.Contains(line, secret) {
 			leaks["the command line of "+words] = true
 		}
-		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
-		if cwd != work || !strings.Contains(words, " k6 run ") {
+		if !strings.Contains(words, " k6 run ") {
 			continue
 		}
 		environment, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
