@@ -82,9 +82,8 @@ func (b *bench) variants() []variant {
 	return []variant{
 		{name: bareName},
 		{name: ours},
-		// As the fleet starts it: flat memory makes k6's heap small and its
-		// collections frequent, for which a larger target makes up.
-		{name: ours, env: []string{"GOGC=400"}, label: "assay, GOGC=400"},
+		// With the collector's target that the others have.
+		{name: ours, env: []string{"GOGC=100"}, label: "assay, GOGC=100"},
 		{
 			name: "-o opentelemetry", args: []string{"--out", "opentelemetry"},
 			env: []string{"K6_OTEL_EXPORTER_PROTOCOL=http/protobuf", "K6_OTEL_HTTP_EXPORTER_ENDPOINT=" + host, "K6_OTEL_HTTP_EXPORTER_INSECURE=true"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ func Main(args []string) {
 	w := &worker{link: link.FromEnvironment()}
 	if w.link != nil {
 		cleanEnvironment()
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(workerGC)
+		}
 		arrivals.Register(w)
 	} else {
 		arrivals.Register(nil)
@@ -41,6 +45,13 @@ func Main(args []string) {
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()
 }
+
+// workerGC is a worker's garbage-collection target, in percent. Aggregating in
+// process keeps the heap small, and at Go's 100 a small heap is collected all
+// the time. On one core a prototype held 18,000 arrivals a second at 100 and
+// 22,000 at 400 (DESIGN section 5); closed-loop throughput with our output is
+// 0.94 of bare k6's at 100 and 1.10 at 400 (make bench).
+const workerGC = 400
 
 // cleanEnvironment removes what would change the run from outside, and keeps
 // k6 from reporting usage.
