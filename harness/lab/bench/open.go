@@ -99,7 +99,7 @@ func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (r
 	}
 	defer os.RemoveAll(dir)
 	profile := spec.Profile{
-		Name: "bench", Scenario: "script.js", Timeout: 2 * time.Second,
+		Name: "bench", Scenario: "script.js", Timeout: 200 * time.Millisecond,
 		Load: spec.Load{Unit: "tps", Target: rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: rate / 4, For: time.Second}, Hold: hold},
 		// The bound makes the plan keep openVUs virtual users.
 		SLOs: []spec.SLO{{

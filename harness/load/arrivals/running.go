@@ -20,6 +20,7 @@ type running struct {
 	tags     *metrics.TagSet
 	cancel   context.CancelFunc
 	stalls   stalls
+	crew     crew
 	// stopped is the instant, since t0, from which no slot falls due any more,
 	// once the run's context is done: the same for everyone who asks.
 	stopped func() time.Duration
@@ -78,21 +79,30 @@ func (r *running) iteration() (local, global uint64) {
 func (r *running) serve(ctx context.Context, vu lib.ActiveVU, id uint64) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	call := make(chan struct{}, 1)
 	for ctx.Err() == nil {
+		r.stalls.idle.Add(1)
+		rested := r.crew.lead(ctx, call)
+		r.stalls.idle.Add(-1)
 		due, ok := r.take()
 		if !ok {
+			r.crew.pass()
 			return
 		}
 		t := &Transaction{Due: due, VU: id}
 		now := time.Since(r.t0)
-		if now < due {
+		switch {
+		case now < due:
 			r.wait(ctx, timer, due-now)
 			now = time.Since(r.t0)
 			t.Lag = max(0, now-due)
-		} else {
+		case rested: // it was idle when the slot fell due, and came late to it
+			t.Lag = now - due
+		default:
 			t.Lag = r.stalls.blame(due, now)
 			t.Queueing = now - due - t.Lag
 		}
+		r.crew.pass()
 		switch {
 		case ctx.Err() != nil:
 			if due <= r.stopped() {
