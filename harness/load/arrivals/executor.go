@@ -3,6 +3,8 @@ package arrivals
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strconv"
 	"sync"
 	"time"
 
@@ -89,10 +91,16 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		// A context a VU keeps k6's per-iteration contexts out of one shared
 		// list with one lock.
 		own, stop := context.WithCancel(ctx)
+		name := strconv.FormatUint(vu.GetID(), 10)
+		tags := maps.Clone(e.config.GetTags())
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		tags[VUTag] = name
 		deactivated.Add(1)
 		active := vu.Activate(&lib.VUActivationParams{
 			RunContext: own, Scenario: e.config.Name, Exec: e.config.GetExec(),
-			Env: e.config.GetEnv(), Tags: e.config.GetTags(),
+			Env: e.config.GetEnv(), Tags: tags,
 			DeactivateCallback: func(u lib.InitializedVU) {
 				e.state.ReturnVU(u, true)
 				deactivated.Done()
@@ -103,7 +111,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		go func() {
 			defer vus.Done()
 			defer stop()
-			r.serve(own, active, vu.GetID())
+			r.serve(own, active, name)
 		}()
 	}
 	vus.Wait()

@@ -76,7 +76,7 @@ func (r *running) iteration() (local, global uint64) {
 }
 
 // serve is the life of one VU.
-func (r *running) serve(ctx context.Context, vu lib.ActiveVU, id uint64) {
+func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	call := make(chan struct{}, 1)
@@ -89,7 +89,7 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, id uint64) {
 			r.crew.pass()
 			return
 		}
-		t := &Transaction{Due: due, VU: id}
+		t := &Transaction{Due: due, VU: name}
 		now := time.Since(r.t0)
 		switch {
 		case now < due:
@@ -185,7 +185,7 @@ func (r *running) explain(err error) {
 }
 
 func (r *running) drop(t *Transaction) {
-	t.Outcome, t.VU, t.Latency = Dropped, 0, r.executor.config.Parameters.Timeout
+	t.Outcome, t.VU, t.Latency = Dropped, "", r.executor.config.Parameters.Timeout
 	r.report(t, time.Now())
 }
 

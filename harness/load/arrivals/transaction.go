@@ -18,6 +18,11 @@ const (
 	Dropped
 )
 
+// VUTag is the tag of all samples that a VU makes; its value is the VU's number.
+// It tells which transaction a request belonged to. A tag costs nothing a
+// sample, where k6's own system tag vu is metadata, copied for every request.
+const VUTag = "assay_vu"
+
 // Transaction is the end of one slot of the schedule: what the executor hands
 // to the outputs. To other outputs than ours it is one sample of
 // transaction_duration.
@@ -25,7 +30,7 @@ type Transaction struct {
 	Due      time.Duration // scheduled instant, since t0
 	Latency  time.Duration // from Due to its end; the time-out for a dropped one
 	Outcome  Outcome
-	VU       uint64        // that ran it; 0 for a dropped one
+	VU       string        // that ran it, as in its samples' VUTag; empty for a dropped one
 	Lag      time.Duration // delay of its start that the generator caused
 	Queueing time.Duration // delay of its start because every VU was busy
 

@@ -63,7 +63,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0,
 		},
 	}}}
-	session := k6.Session{Run: s.Run, Scenario: name, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit}
+	session := k6.Session{Run: s.Run, Scenario: name, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit, Rate: s.Plan.Target / float64(len(s.Plan.Workers))}
 	configPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.k6.json", i))
 	sessionPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.session.json", i))
 	for path, content := range map[string]any{configPath: config, sessionPath: session} {
@@ -74,8 +74,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 	args := []string{
 		"run", "--quiet", "--no-color", "--address", "", "--summary-mode", "disabled", "--no-thresholds",
 		"--config", configPath, "--out", k6.OutputName + "=" + sessionPath,
-		// The tag vu tells which transaction a failed request belongs to.
-		"--system-tags", systemTags,
+		"--system-tags", strings.Join(k6.SystemTags(s.Profile.SLOs), ","),
 		"-e", "ASSAY_TARGET=" + s.Target, "-e", "ASSAY_RUN=" + s.Run,
 		"-e", fmt.Sprintf("ASSAY_WORKER=%d", i), "-e", fmt.Sprintf("ASSAY_SEED=%d", s.Plan.Seed),
 	}
@@ -100,9 +99,6 @@ func (s Spec) Prepare(i int) (Worker, error) {
 		Log: filepath.Join(s.Dir, fmt.Sprintf("worker-%d.log", i)),
 	}, nil
 }
-
-// systemTags are k6's defaults and vu.
-const systemTags = "proto,subproto,status,method,url,name,group,check,error,error_code,tls_version,scenario,service,expected_response,vu"
 
 func writeJSON(path string, content any) error {
 	data, err := json.Marshal(content)

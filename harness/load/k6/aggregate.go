@@ -20,9 +20,6 @@ const (
 	acknowledgedKey    = "ledger_id"
 )
 
-// vuKey is k6's metadata that names the VU of a sample (system tag vu).
-const vuKey = "vu"
-
 // aggregate folds samples into one-second buckets. Samples come from one
 // goroutine in the order in which each VU made them; taking the buckets out may
 // happen in another.
@@ -105,7 +102,8 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 		case *httpext.Trail:
 			failed := c.Failed.Valid && c.Failed.Bool
 			if failed {
-				a.failing[c.Metadata[vuKey]] = true
+				vu, _ := c.Tags.Get(arrivals.VUTag)
+				a.failing[vu] = true
 			}
 			a.samples(c.GetSamples(), failed)
 		default:
@@ -117,12 +115,10 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 // transaction books one slot of the schedule under its scheduled second.
 func (a *aggregate) transaction(t *arrivals.Transaction) {
 	outcome := t.Outcome
-	if t.VU != 0 && len(a.failing) > 0 {
-		if vu := formatVU(t.VU); a.failing[vu] {
-			delete(a.failing, vu)
-			if outcome == arrivals.Completed {
-				outcome = arrivals.Failed
-			}
+	if a.failing[t.VU] {
+		delete(a.failing, t.VU)
+		if outcome == arrivals.Completed {
+			outcome = arrivals.Failed
 		}
 	}
 	b := a.bucket(a.t0.Unix() + int64(t.Due/time.Second))

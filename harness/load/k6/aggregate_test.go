@@ -36,8 +36,7 @@ func newK6Metrics() k6Metrics {
 
 func (k k6Metrics) trail(at time.Time, name, vu string, d time.Duration, failed bool) *httpext.Trail {
 	tags := metrics.TagsAndMeta{
-		Tags:     k.registry.RootTagSet().With("scenario", "payment").With("name", name).With("status", "200"),
-		Metadata: map[string]string{"vu": vu},
+		Tags: k.registry.RootTagSet().With(arrivals.VUTag, vu).With("scenario", "payment").With("name", name).With("status", "200"),
 	}
 	tr := &httpext.Trail{EndTime: at, Duration: d}
 	tr.SaveSamples(k.builtin, &tags)
@@ -78,10 +77,10 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
 		k.trail(t0.Add(3*time.Second), "pay", "7", 300*time.Millisecond, true),
-		&arrivals.Transaction{Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: 7, Lag: 20 * time.Millisecond},
+		&arrivals.Transaction{Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		// The next iteration of the same VU is clean.
 		k.trail(t0.Add(4*time.Second), "pay", "7", 10*time.Millisecond, false),
-		&arrivals.Transaction{Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: 7},
+		&arrivals.Transaction{Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
 		&arrivals.Transaction{Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},
 		arrivals.Scheduled{Second: 3, Slots: 2},
 	})

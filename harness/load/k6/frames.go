@@ -3,7 +3,6 @@ package k6
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -76,5 +75,3 @@ func (a *aggregate) closing(frames uint64) []metric.Point {
 	}
 	return points
 }
-
-func formatVU(id uint64) string { return strconv.FormatUint(id, 10) }

@@ -28,6 +28,7 @@ type Session struct {
 	Scenario string        `json:"scenario"`
 	SLOs     []spec.SLO    `json:"slos"`
 	LagLimit time.Duration `json:"lag_limit_ns"`
+	Rate     float64       `json:"rate"` // this worker's share of the target, transactions a second
 }
 
 const (
@@ -65,8 +66,8 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read worker session: %w", err)
 	}
-	var s Session
-	if err := json.Unmarshal(data, &s); err != nil {
+	s := &w.session
+	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
 	w.agg = newAggregate(s.Run, s.Scenario, s.SLOs, s.LagLimit)

@@ -1,6 +1,7 @@
 package k6
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +31,23 @@ var keptFor = map[string][]string{
 	metrics.HTTPReqsName:      {"method", "status", "error_code"},
 	metrics.ChecksName:        {"check"},
 	metrics.GroupDurationName: {"group"},
+}
+
+// SystemTags are the tags that k6 must set by itself: those that become labels,
+// and those that an SLO selects by. Every further one costs time at each request.
+func SystemTags(slos []spec.SLO) []string {
+	tags := slices.Clone(keptTags)
+	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
+		tags = append(tags, keptFor[name]...)
+	}
+	for _, s := range slos {
+		for _, l := range s.Selector {
+			if _, err := metrics.SystemTagString(l.Key); err == nil && !slices.Contains(tags, l.Key) {
+				tags = append(tags, l.Key)
+			}
+		}
+	}
+	return tags
 }
 
 // slot is where samples of one k6 time series go: one of our series, and the

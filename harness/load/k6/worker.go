@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -21,7 +20,9 @@ import (
 // worker is this process as a member of a fleet; without a link it is plain k6.
 type worker struct {
 	link *link.Link
-	agg  *aggregate // made with the output, before the executor starts
+	// Set with the output, before the executor starts.
+	session Session
+	agg     *aggregate
 }
 
 // Main runs k6 with args and ends the process with k6's exit code.
@@ -29,9 +30,7 @@ func Main(args []string) {
 	w := &worker{link: link.FromEnvironment()}
 	if w.link != nil {
 		cleanEnvironment()
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(workerGC)
-		}
+		setCollector(leastGC) // while VUs are being made
 		arrivals.Register(w)
 	} else {
 		arrivals.Register(nil)
@@ -46,13 +45,6 @@ func Main(args []string) {
 	k6cmd.Execute()
 }
 
-// workerGC is a worker's garbage-collection target, in percent. Aggregating in
-// process keeps the heap small, and at Go's 100 a small heap is collected all
-// the time. On one core a prototype held 18,000 arrivals a second at 100 and
-// 22,000 at 400 (DESIGN section 5); closed-loop throughput with our output is
-// 0.94 of bare k6's at 100 and 1.10 at 400 (make bench).
-const workerGC = 400
-
 // cleanEnvironment removes what would change the run from outside, and keeps
 // k6 from reporting usage.
 func cleanEnvironment() {
@@ -64,8 +56,9 @@ func cleanEnvironment() {
 	_ = os.Setenv("K6_NO_USAGE_REPORT", "true")
 }
 
-// Ready registers the worker with the coordinator.
+// Ready registers the worker, whose VUs are there, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
+	setCollector(gcPercent(liveHeap(), w.session.Rate))
 	return w.link.Ready(ctx, registered)
 }
 
