@@ -57,10 +57,11 @@ func (r *reader) slos(n *node, hasLedger bool) []SLO {
 // reserved checks the metrics that samples do not decide.
 func (s SLO) reserved(hasLedger bool) (problem string) {
 	ledger := s.Metric == LedgerMetric || s.Metric == PersistLagMetric
+	ours := ledger || s.Metric == "transaction_duration"
 	switch {
 	case s.Metric == recoveryTime:
 		return recoveryTime + " is reserved: it is not measured yet"
-	case ledger && len(s.Selector) > 0:
+	case ours && len(s.Selector) > 0:
 		return s.Metric + " has no tags to select by"
 	case ledger && !hasLedger:
 		return s.Metric + ` cannot be read back: the profile has no "ledger"`

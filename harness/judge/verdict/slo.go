@@ -31,7 +31,23 @@ func judgeSLOs(e *evidence) []SLO {
 			all = append(all, judgeLatency(e, s))
 		}
 	}
-	return append(all, judgeThroughput(e))
+	throughput := judgeThroughput(e)
+	if throughput.Outcome == Fail {
+		excuse(all)
+	}
+	return append(all, throughput)
+}
+
+// excuse makes SLOs without data undecided where the system left so many
+// transactions undone that its failure is certain: that the later steps of a
+// transaction have no sample, or a ledger no entry, is then a part of the
+// failure, and must not hide it behind INVALID.
+func excuse(slos []SLO) {
+	for i := range slos {
+		if slos[i].Outcome == Invalid {
+			slos[i].Outcome = Inconclusive
+		}
+	}
 }
 
 func newSLO(s spec.SLO, unit string) SLO {
@@ -103,7 +119,7 @@ func violations(e *evidence, s spec.SLO, h *metric.Hist) (n, lo, hi int64) {
 func badEnds(e *evidence, s spec.SLO) (n int64, exact bool) {
 	switch {
 	case s.Metric == metric.TransactionDuration:
-		return e.notCompleted(), len(s.Selector) == 0
+		return e.notCompleted(), true
 	case strings.HasPrefix(s.Metric, "http_req_"):
 		if total := e.tally(requestFailed+metric.RateTotal, s.Selector); total.found {
 			return e.tally(requestFailed+metric.RateOccurred, s.Selector).n, true

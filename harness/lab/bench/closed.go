@@ -169,7 +169,9 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		if r.sink, err = b.startSink(); err != nil {
 			return nil, err
 		}
-		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--out", "assay="+b.path("session.json"))
+		// As the fleet runs its workers.
+		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--system-tags", strings.Join(k6.SystemTags(nil), ","),
+			"--out", "assay="+b.path("session.json"))
 		env = append(env, link.EnvURL+"="+r.sink.URL, link.EnvToken+"="+benchToken, link.EnvSource+"=worker/0")
 	}
 	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path("script.js"))...)

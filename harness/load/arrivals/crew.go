@@ -15,14 +15,13 @@ type crew struct {
 	resting []chan struct{}
 }
 
-// lead returns once the caller holds the lead, or ctx is done. rested says that
-// it had to wait for it: the caller was idle until now.
-func (c *crew) lead(ctx context.Context, call chan struct{}) (rested bool) {
+// lead returns once the caller holds the lead, or ctx is done.
+func (c *crew) lead(ctx context.Context, call chan struct{}) {
 	c.mu.Lock()
 	if !c.led {
 		c.led = true
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.resting = append(c.resting, call)
 	c.mu.Unlock()
@@ -30,7 +29,6 @@ func (c *crew) lead(ctx context.Context, call chan struct{}) (rested bool) {
 	case <-call:
 	case <-ctx.Done(): // of all VUs: nobody needs the lead any more
 	}
-	return true
 }
 
 // pass hands the lead to the VU that came to rest last; with none there the

@@ -52,7 +52,9 @@ func TestRestEndsWithTheRun(t *testing.T) {
 	c.lead(t.Context(), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if !c.lead(ctx, make(chan struct{}, 1)) {
-		t.Error("a second VU got the lead at once")
+	call := make(chan struct{}, 1)
+	c.lead(ctx, call) // hangs where it waits for the lead alone
+	if len(c.resting) != 1 || c.resting[0] != call {
+		t.Errorf("a second VU did not rest: %d do", len(c.resting))
 	}
 }

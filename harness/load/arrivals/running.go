@@ -81,8 +81,9 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	defer timer.Stop()
 	call := make(chan struct{}, 1)
 	for ctx.Err() == nil {
+		free := time.Since(r.t0)
 		r.stalls.idle.Add(1)
-		rested := r.crew.lead(ctx, call)
+		r.crew.lead(ctx, call)
 		r.stalls.idle.Add(-1)
 		due, ok := r.take()
 		if !ok {
@@ -96,7 +97,7 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 			r.wait(ctx, timer, due-now)
 			now = time.Since(r.t0)
 			t.Lag = max(0, now-due)
-		case rested: // it was idle when the slot fell due, and came late to it
+		case due >= free: // it was idle when the slot fell due, and came late to it
 			t.Lag = now - due
 		default:
 			t.Lag = r.stalls.blame(due, now)

@@ -30,7 +30,7 @@ const (
 //
 // Times are monotonic, since t0.
 type stalls struct {
-	idle atomic.Int64 // VUs that wait for their slot
+	idle atomic.Int64 // VUs that wait: for the lead, or for their slot
 
 	mu       sync.Mutex
 	beat     time.Duration // last heartbeat
@@ -40,8 +40,8 @@ type stalls struct {
 	debt     time.Duration // length of the stalls that made the backlog
 }
 
-// check is called by the heartbeat and by every VU that takes a slot late: the
-// one that comes first after a stall registers it.
+// check is called by the heartbeat and by every VU that takes a slot late after
+// having been busy: the one that comes first after a stall registers it.
 func (s *stalls) check(now time.Duration, heartbeat bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 	"assay/harness/load/arrivals"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
-	"assay/harness/spec"
 )
 
 // acknowledgedMetric is the counter through which scenarios/lib/ledger.js
@@ -52,16 +51,16 @@ type bucket struct {
 	touched []bool
 }
 
-func newAggregate(run, scenario string, slos []spec.SLO, lagLimit time.Duration) *aggregate {
+func newAggregate(s Session) *aggregate {
 	a := &aggregate{
-		run: run, lagLimit: lagLimit, cat: newCatalogue(slos),
+		run: s.Run, lagLimit: s.LagLimit, cat: newCatalogue(s.SLOs, s.VUs),
 		seconds: map[int64]*bucket{}, failing: map[string]bool{},
 	}
 	counter := func(name string, labels ...string) int {
-		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", scenario)...), metric.Counter)
+		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", s.Scenario)...), metric.Counter)
 	}
 	hist := func(name string) int {
-		return a.cat.add(metric.NewSeries(name, "ms", "scenario", scenario), metric.Histogram)
+		return a.cat.add(metric.NewSeries(name, "ms", "scenario", s.Scenario), metric.Histogram)
 	}
 	a.own = ownSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),

@@ -71,7 +71,7 @@ func pointsOf(a *aggregate) map[int64]map[string]float64 {
 
 func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate("r", "payment", paySLOs(), 10*time.Millisecond)
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
 	t0 := time.Now().Truncate(time.Second)
 	a.start(t0)
 	// Scheduled in second 0, done in second 3; one of its requests failed.
@@ -114,7 +114,7 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 // A fast failure is not a fast answer.
 func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate("r", "payment", paySLOs(), 10*time.Millisecond)
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
 	now := time.Now()
 	a.add([]metrics.SampleContainer{k.trail(now, "pay", "1", time.Millisecond, true)})
 	key := metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key()
@@ -125,7 +125,7 @@ func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 
 func TestSeriesAreBounded(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate("r", "payment", nil, 10*time.Millisecond)
+	a := newAggregate(Session{Run: "r", Scenario: "payment", LagLimit: 10 * time.Millisecond})
 	now := time.Now()
 	const names = 3 * maxSeries
 	for i := range names {
@@ -149,7 +149,7 @@ func TestSeriesAreBounded(t *testing.T) {
 
 func BenchmarkRequest(b *testing.B) {
 	k := newK6Metrics()
-	a := newAggregate("r", "payment", paySLOs(), 10*time.Millisecond)
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
 	batch := []metrics.SampleContainer{k.trail(time.Now(), "pay", "1", 12*time.Millisecond, false)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -2,8 +2,8 @@ package k6
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
 // A worker's garbage collections are what its latencies suffer from first: on
@@ -11,36 +11,59 @@ import (
 // meanwhile is worked off for as long again. So they must be rare at the rate
 // that is asked for, which a target in percent of a live heap of 20 MiB is not.
 const (
-	// leastGC is the least target in percent of the live heap.
-	leastGC = 400
 	// collectEvery is how many seconds apart collections are meant to be.
 	collectEvery = 5
 	// garbage of one transaction with one request, in bytes: 12 KiB measured
 	// (make bench), with room for what a script does with the answer.
 	garbage = 16 << 10
-	// mostRoom bounds what may gather between two collections.
+	// roomFactor is what may gather between two collections at least, as a
+	// multiple of the live heap.
+	roomFactor = 4
+	// mostRoom bounds both.
 	mostRoom = 1 << 30
+	// leastGC is the target in percent below which a collection costs more than
+	// its memory is worth: Go's own.
+	leastGC = 100
 )
 
-// setCollector sets the collector's target, unless the environment has set it.
-func setCollector(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
+// collector keeps the target of Go's garbage collector at what a worker needs.
+// Memory is at its level after collectEvery seconds at the planned rate, and
+// stays there.
+type collector struct {
+	rate    float64 // transactions a second
+	percent int     // that is set now
+	leave   bool    // the environment has set it
+}
+
+func newCollector(rate float64) *collector {
+	return &collector{rate: rate, leave: os.Getenv("GOGC") != ""}
+}
+
+// adjust sets the target anew where the live heap has changed. Setting it stops
+// the world for a moment, which small changes are not worth.
+func (c *collector) adjust() {
+	if c.leave {
+		return
 	}
+	percent := gcPercent(liveHeap(), c.rate)
+	if change := percent - c.percent; 10*max(change, -change) <= c.percent {
+		return
+	}
+	debug.SetGCPercent(percent)
+	c.percent = percent
 }
 
 // gcPercent is the target for a live heap of so many bytes and a rate in
-// transactions a second. Memory is at its level after collectEvery seconds at
-// that rate, and stays there.
+// transactions a second.
 func gcPercent(live uint64, rate float64) int {
-	room := min(rate*collectEvery*garbage, mostRoom)
-	return int(max(leastGC, 100*room/float64(max(live, 1))))
+	heap := float64(max(live, 1))
+	room := min(max(roomFactor*heap, rate*collectEvery*garbage), mostRoom)
+	return int(max(leastGC, 100*room/heap))
 }
 
-// liveHeap collects, and gives the bytes that remain.
+// liveHeap is what the last collection left, in bytes.
 func liveHeap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

@@ -1,6 +1,9 @@
 package k6
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
 
 func TestCollectorsTarget(t *testing.T) {
 	const mib = 1 << 20
@@ -10,14 +13,35 @@ func TestCollectorsTarget(t *testing.T) {
 		rate float64
 		want int
 	}{
-		{"a small heap at a small rate", 20 * mib, 100, leastGC},
+		{"a small heap at a small rate", 20 * mib, 100, 400},
 		{"a small heap at a high rate has room for five seconds", 20 * mib, 6400, 2500},
 		{"up to the bound", 32 * mib, 1e6, 3200},
-		{"a large heap is room enough", 512 * mib, 6400, leastGC},
-		{"nothing known", 0, 0, leastGC},
+		{"a large heap up to the bound too", 512 * mib, 6400, 200},
+		{"and from then on as Go has it", 4096 * mib, 6400, 100},
 	} {
 		if got := gcPercent(c.live, c.rate); got != c.want {
 			t.Errorf("%s: %d %%, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// A heap that grows after the target was set must not multiply the room.
+func TestCollectorFollowsTheLiveHeap(t *testing.T) {
+	t.Setenv("GOGC", "")
+	runtime.GC()
+	c := newCollector(6400)
+	c.adjust()
+	small := c.percent
+	kept := make([]byte, 256<<20)
+	runtime.GC()
+	c.adjust()
+	if c.percent >= small || c.percent < leastGC {
+		t.Errorf("the target is %d %%, and %d %% with 256 MiB more", small, c.percent)
+	}
+	runtime.KeepAlive(kept)
+	t.Setenv("GOGC", "100")
+	c = newCollector(6400)
+	if c.adjust(); c.percent != 0 {
+		t.Errorf("the environment's target was replaced by %d %%", c.percent)
 	}
 }

@@ -28,6 +28,7 @@ type Session struct {
 	Scenario string        `json:"scenario"`
 	SLOs     []spec.SLO    `json:"slos"`
 	LagLimit time.Duration `json:"lag_limit_ns"`
+	VUs      int           `json:"vus"`
 	Rate     float64       `json:"rate"` // this worker's share of the target, transactions a second
 }
 
@@ -47,6 +48,7 @@ type frameOutput struct {
 	log    logrus.FieldLogger
 	agg    *aggregate
 	self   *selfMeter
+	gc     *collector
 
 	stopRun func(error)
 	stop    chan struct{}
@@ -66,13 +68,13 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read worker session: %w", err)
 	}
-	s := &w.session
-	if err := json.Unmarshal(data, s); err != nil {
+	var s Session
+	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
-	w.agg = newAggregate(s.Run, s.Scenario, s.SLOs, s.LagLimit)
+	w.agg = newAggregate(s)
 	return &frameOutput{
-		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(),
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(), gc: newCollector(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, nil
 }
@@ -102,6 +104,7 @@ func (o *frameOutput) Stop() error {
 func (o *frameOutput) send() {
 	defer close(o.stopped)
 	for {
+		o.gc.adjust()
 		now := time.Now()
 		next := now.Truncate(time.Second).Add(time.Second + settle)
 		select {

@@ -15,9 +15,11 @@ const (
 	// maxSeries bounds the label sets kept for one metric; what comes above it
 	// is counted under the label overflow, so that nothing is lost but detail.
 	maxSeries = 200
-	// maxCached bounds the cache of k6's tag sets, which a script with unbounded
-	// URLs would otherwise let grow; the cache is then built anew.
-	maxCached = 20_000
+	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which
+	// every VU has its own. A script with unbounded URLs would otherwise let it
+	// grow; it is then built anew.
+	leastCached = 20_000
+	cachedPerVU = 20
 
 	overflowLabel = "overflow"
 )
@@ -69,11 +71,12 @@ type catalogue struct {
 	judged []int // series of slo_samples, by SLO
 	broken []int // series of slo_violations, by SLO
 
-	byKey  map[string]int
-	cached map[*metrics.TagSet]*tagged
-	last   *tagged        // the one used last: samples of a request share their tags
-	count  map[string]int // label sets by metric
-	totals map[string]*int64
+	byKey     map[string]int
+	cached    map[*metrics.TagSet]*tagged
+	maxCached int
+	last      *tagged        // the one used last: samples of a request share their tags
+	count     map[string]int // label sets by metric
+	totals    map[string]*int64
 }
 
 // tagged are the slots of the k6 time series with one tag set. There are about
@@ -83,9 +86,10 @@ type tagged struct {
 	slots []*slot
 }
 
-func newCatalogue(slos []spec.SLO) *catalogue {
+func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 	c := &catalogue{
-		byKey: map[string]int{}, cached: map[*metrics.TagSet]*tagged{}, last: &tagged{},
+		maxCached: max(leastCached, cachedPerVU*vus),
+		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagged{}, last: &tagged{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, s := range slos {
@@ -115,7 +119,7 @@ func (c *catalogue) find(ts metrics.TimeSeries) *slot {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
 		if c.last == nil {
-			if len(c.cached) >= maxCached {
+			if len(c.cached) >= c.maxCached {
 				clear(c.cached)
 			}
 			c.last = &tagged{tags: ts.Tags}

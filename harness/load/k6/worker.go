@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -20,9 +21,7 @@ import (
 // worker is this process as a member of a fleet; without a link it is plain k6.
 type worker struct {
 	link *link.Link
-	// Set with the output, before the executor starts.
-	session Session
-	agg     *aggregate
+	agg  *aggregate // made with the output, before the executor starts
 }
 
 // Main runs k6 with args and ends the process with k6's exit code.
@@ -30,7 +29,6 @@ func Main(args []string) {
 	w := &worker{link: link.FromEnvironment()}
 	if w.link != nil {
 		cleanEnvironment()
-		setCollector(leastGC) // while VUs are being made
 		arrivals.Register(w)
 	} else {
 		arrivals.Register(nil)
@@ -58,7 +56,7 @@ func cleanEnvironment() {
 
 // Ready registers the worker, whose VUs are there, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
-	setCollector(gcPercent(liveHeap(), w.session.Rate))
+	runtime.GC() // what the making of VUs has left is not the run's
 	return w.link.Ready(ctx, registered)
 }
 

@@ -1,0 +1,67 @@
+package arrivals
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.k6.io/k6/lib"
+	"go.k6.io/k6/lib/executor"
+	"go.k6.io/k6/metrics"
+
+	"assay/harness/load/plan"
+)
+
+// slowVU is a system that takes its time.
+type slowVU time.Duration
+
+func (v slowVU) RunOnce() error { time.Sleep(time.Duration(v)); return nil }
+
+// An overload is the system's, however its VUs meet when they come to take the
+// next overdue slot: the generator is charged with what it stood still alone.
+func TestAnOverloadIsNotTheGenerators(t *testing.T) {
+	const vus, slots = 16, 8000
+	stage := plan.Stage{Duration: 400 * time.Millisecond, From: 20_000, To: 20_000, Arrivals: slots}
+	whole, err := lib.NewExecutionTuple(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &arrivalsExecutor{
+		BaseExecutor: &executor.BaseExecutor{},
+		config:       &configured{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
+		state:        lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus),
+		stripe:       Whole,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := make(chan metrics.SampleContainer, 3*slots)
+	r := &running{
+		executor: e, t0: time.Now(), out: out, cancel: cancel, schedule: e.newSchedule(),
+		stopped: sync.OnceValue(func() time.Duration { return time.Minute }),
+	}
+	stop := r.startHeart(ctx)
+	var all sync.WaitGroup
+	for i := range vus {
+		all.Go(func() { r.serve(ctx, slowVU(time.Millisecond), strconv.Itoa(i)) })
+	}
+	all.Wait()
+	stop(time.Since(r.t0))
+	close(out)
+	count, charged, stood := 0, 0, r.stalls.debt
+	for c := range out {
+		x, ok := c.(*Transaction)
+		if !ok {
+			continue
+		}
+		count++
+		// 16 VUs of 1 ms serve less than 16,000/s.
+		if late := x.Lag + x.Queueing; late > 10*time.Millisecond && x.Lag > stood+stallAfter {
+			charged++
+		}
+	}
+	if count != slots || charged > 0 {
+		t.Errorf("of %d transactions the generator is charged with %d; it stood still for %s", count, charged, stood)
+	}
+}
