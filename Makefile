@@ -51,5 +51,5 @@ bench: build ## Measure the generator, as ratios of interleaved runs (about 20 m
 
 .PHONY: clean
 clean: ## Stop the local stack; remove builds, its data and caches
-	-test ! -x $(BIN) || $(BIN) stack down
+	test ! -e .assay/stack.json || $(GO) run ./harness/cmd/assay stack down
 	rm -rf bin .assay $(CACHE)

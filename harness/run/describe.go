@@ -1,9 +1,12 @@
 package run
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -11,14 +14,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/load/plan"
 	"assay/harness/observe/record"
 )
-
-func contains(list []string, word string) bool { return slices.Contains(list, word) }
 
 func vusText(p plan.Plan) string {
 	if len(p.Workers) == 1 {
@@ -37,7 +39,7 @@ func withoutPassword(dsn string) string {
 	return c.FormatDSN()
 }
 
-var localImport = regexp.MustCompile(`(?m)^\s*(?:import|export)\b[^'"\n]*['"](\.{1,2}/[^'"]+)['"]`)
+var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
 
 // scriptDigests names the scenario and the local modules it imports, with
 // their content's digests. Paths are relative to the scenario's folder.
@@ -54,6 +56,9 @@ func scriptDigests(script string) ([]record.Digest, error) {
 		}
 		seen[path] = true
 		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) && path != script {
+			continue // an import in a comment: the scenario has been initialised without it
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read scenario: %w", err)
 		}
@@ -71,20 +76,40 @@ func scriptDigests(script string) ([]record.Digest, error) {
 	return digests, nil
 }
 
-// coLocated lists what shares the generator's host: what is reached by a
-// loopback address.
-func coLocated(target, dsn string) []string {
+// coLocated lists what shares the generator's host: what is reached by one of
+// its own addresses.
+func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
-	if u, err := url.Parse(target); err == nil && isLoopback(u.Hostname()) {
+	if u, err := url.Parse(target); err == nil && onThisHost(ctx, u.Hostname()) {
 		shared = append(shared, "service")
 	}
 	if c, err := mysql.ParseDSN(dsn); dsn != "" && err == nil {
 		host, _, splitErr := net.SplitHostPort(c.Addr)
-		if c.Net == "unix" || splitErr == nil && isLoopback(host) {
+		if c.Net == "unix" || splitErr == nil && onThisHost(ctx, host) {
 			shared = append(shared, "database")
 		}
 	}
 	return shared
+}
+
+// onThisHost tells whether a name or address leads back to this host.
+func onThisHost(ctx context.Context, host string) bool {
+	if isLoopback(host) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	found, _ := net.DefaultResolver.LookupIPAddr(ctx, host) // none: what it is then shows elsewhere
+	own, _ := net.InterfaceAddrs()                          // none: loopback alone is known
+	for _, a := range found {
+		if a.IP.IsLoopback() || slices.ContainsFunc(own, func(n net.Addr) bool {
+			prefix, ok := n.(*net.IPNet)
+			return ok && prefix.IP.Equal(a.IP)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 func isLoopback(host string) bool {

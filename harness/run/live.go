@@ -106,19 +106,28 @@ func (l *Live) count(outcome string, n float64) {
 	}
 }
 
-// hurting gives the abort condition that has held in every second of its time,
-// up to the second named; "" where none has.
-func (w *watcher) hurting(second int64) string {
+// hurting gives the abort condition that has held in every second of its time
+// in which a sample came, up to the second named; "" where none has. A target
+// that hangs ends requests in bursts, with nothing between them. first is the
+// run's first second: none has held for longer than the run has lasted.
+func (w *watcher) hurting(first, second int64) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.abort {
-		held := true
-		for back := range max(1, int64(a.For/time.Second)) {
-			s := w.seconds[second-back]
-			held = held && s != nil && s.rate[a.Metric] != nil && s.rate[a.Metric].total > 0 &&
-				s.rate[a.Metric].occurred/s.rate[a.Metric].total > a.Share
+		held, seen := true, false
+		span := max(1, int64(a.For/time.Second))
+		if second-span+1 < first {
+			continue
 		}
-		if held {
+		for back := range span {
+			s := w.seconds[second-back]
+			if s == nil || s.rate[a.Metric] == nil || s.rate[a.Metric].total == 0 {
+				continue
+			}
+			seen = true
+			held = held && s.rate[a.Metric].occurred/s.rate[a.Metric].total > a.Share
+		}
+		if held && seen {
 			return a.Metric + " " + a.Expression
 		}
 	}

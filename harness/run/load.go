@@ -8,10 +8,9 @@ import (
 
 const (
 	// overtime is how long, after the last transaction has timed out, workers
-	// may take for their last frames before they are stopped.
-	overtime = 25 * time.Second
-	// stopTimeout bounds the stop of a load that ends before its plan.
-	stopTimeout = time.Minute
+	// may take for teardown(), which k6 gives a minute, and for their last
+	// frames, before they are stopped.
+	overtime = 85 * time.Second
 )
 
 // load watches the run until every worker has ended, which they do by
@@ -41,7 +40,7 @@ func (r *run) load(ctx context.Context) {
 			return
 		case <-tick.C:
 			stage = r.tell(stage)
-			if why := r.watch.hurting(r.watched()); why != "" {
+			if why := r.watch.hurting(r.t0.Unix(), r.watched()); why != "" {
 				r.stop(ctx, "aborted to spare the target: "+why)
 				return
 			}
@@ -53,9 +52,8 @@ func (r *run) load(ctx context.Context) {
 func (r *run) stop(ctx context.Context, why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	r.fleet.Stop(ctx)
+	r.ended = time.Now()
+	r.fleet.Stop(context.WithoutCancel(ctx)) // it has a limit of its own
 }
 
 // explainExits finds why the run ended early, if it did.

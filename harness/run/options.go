@@ -26,7 +26,7 @@ type Options struct {
 	Outputs    []string // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
 	Executable string   // this program, re-executed as workers
 	Tool       record.Tool
-	Attempts   int // runs of this profile before this one, with the same tool
+	Attempt    int // which run of this profile with the same tool this is; 0: not known
 	Log        *slog.Logger
 	Progress   func(Event) // called from one goroutine at a time; must not block long
 

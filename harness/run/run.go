@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"assay/harness/load/fleet"
@@ -60,8 +61,9 @@ type run struct {
 	fleet    *local.Fleet
 	collect  *collection
 	database *mysql.Collector // nil: the run has none
-	t0       time.Time
-	stopped  string // why it ended before its plan
+	t0       time.Time        // with its monotonic reading
+	stopped  string           // why it ended before its plan
+	ended    time.Time        // when that was decided
 }
 
 // start brings everything to the start line and lets it go.
@@ -77,7 +79,7 @@ func (r *run) start(ctx context.Context) error {
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
 		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
 	}
-	if contains(r.Profile.Needs, "db") {
+	if slices.Contains(r.Profile.Needs, "db") {
 		spec.DSN = r.DSN
 	}
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
@@ -89,8 +91,14 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.writer.Environment(r.environment(ctx)); err != nil {
 		return &Error{Err: err}
 	}
-	r.t0, err = r.awaitStart(ctx, coordinator)
-	return err
+	t0, err := r.awaitStart(ctx, coordinator)
+	if err != nil {
+		return err
+	}
+	// The same instant on the monotonic clock, which the workers follow too.
+	now := time.Now()
+	r.t0 = now.Add(t0.Sub(now.Round(0)))
+	return nil
 }
 
 // awaitStart waits for every worker to come to the start line, and fails at
@@ -131,7 +139,7 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 // finish stops the collectors, reads the ledger back, and seals the record. It
 // runs to its end even after ctx is done, but then compares nothing any more.
 func (r *run) finish(ctx context.Context) error {
-	ended := time.Now().UTC()
+	ended := cmp.Or(r.ended, time.Now()).UTC()
 	collected := r.collect.stop()
 	errs := []error{r.close()}
 	if r.Profile.Ledger != nil {
@@ -142,7 +150,7 @@ func (r *run) finish(ctx context.Context) error {
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
-		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempts + 1,
+		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error})
@@ -160,7 +168,7 @@ func (r *run) abandon() error {
 	var errs []error
 	if r.collect != nil {
 		for _, text := range r.collect.stop().notes {
-			r.note(text) // there will be no record to tell it
+			errs = append(errs, errors.New(text)) // there will be no record to tell it
 		}
 	}
 	errs = append(errs, r.close())

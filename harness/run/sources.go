@@ -56,7 +56,7 @@ func targetHost(target string) string {
 
 // environment describes where the run takes place.
 func (r *run) environment(ctx context.Context) record.Environment {
-	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(r.Target, r.DSN)}
+	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(ctx, r.Target, r.DSN)}
 	if r.database != nil {
 		if d, err := r.database.Describe(ctx); err == nil {
 			e.Database = &d

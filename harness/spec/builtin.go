@@ -115,10 +115,17 @@ func kind(name string) string {
 func (p Profile) CheckMetrics(registered map[string]string) error {
 	types := maps.Clone(builtin)
 	for name, typ := range registered {
+		if slices.Contains(metric.OfWorkers, name) {
+			return &Error{
+				Place:   p.place("scenario"),
+				Problem: fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name)),
+				Hint:    "give the script's metric another name",
+			}
+		}
 		if known, ok := types[name]; ok && known != typ {
 			return &Error{
 				Place:   p.place("scenario"),
-				Problem: fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6 or of this program", quote(name), typ, known),
+				Problem: fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, known),
 				Hint:    "give the script's metric another name",
 			}
 		}

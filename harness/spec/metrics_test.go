@@ -47,8 +47,12 @@ func TestCheckMetrics(t *testing.T) {
 			want: `t.json:26: profiles.payment.slo.gateway_bytes: gateway_bytes is a counter: SLOs stand on trends and rates (throughput is judged without one)`,
 		},
 		{
-			name: "a name of ours taken", registered: map[string]string{"gateway_bytes": "trend", "transaction_duration": "counter"},
-			want: `profiles.payment.scenario: the script registers "transaction_duration" as a counter, but it is a trend of k6 or of this program`,
+			name: "a name of ours taken", registered: map[string]string{"gateway_bytes": "trend", "transaction_duration": "trend"},
+			want: `profiles.payment.scenario: the script registers "transaction_duration", which is a metric of this program`,
+		},
+		{
+			name: "a name of k6 taken", registered: map[string]string{"gateway_bytes": "trend", "http_reqs": "gauge"},
+			want: `profiles.payment.scenario: the script registers "http_reqs" as a gauge, but it is a counter of k6`,
 		},
 		{
 			name: "abort on custom", before: `"http_req_failed": "rate>0.5`, after: `"gateway_errors": "rate>0.5`, registered: custom,

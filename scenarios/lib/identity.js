@@ -1,19 +1,18 @@
-// Who this transaction is: unique over runs, workers, VUs and iterations, and
-// the same whenever the same run is described.
+// Who this transaction is: unique over runs, workers, VUs and iterations.
 
 import exec from 'k6/execution';
 
-const worker = __ENV.ASSAY_WORKER || '0';
-
-// run is the id of the run. Stock k6 sets none; the start of the scenario,
-// which all VUs of a process share, then stands in for it.
+// run is the id of the run. Stock k6 sets none; the name and start of the
+// scenario, which all VUs of a process share, then stand in for it.
 export function run() {
-  return __ENV.ASSAY_RUN || `adhoc-${exec.scenario.startTime}`;
+  return __ENV.ASSAY_RUN || `adhoc-${exec.scenario.name}-${exec.scenario.startTime}`;
 }
 
-// iteration tells this iteration from all others of the run.
+// iteration is this iteration's number in the run, over all workers: the n-th
+// to start, whichever VU has taken it, so that what is drawn by it is the same
+// in the same run again.
 export function iteration() {
-  return `${worker}-${exec.vu.idInTest}-${exec.vu.iterationInInstance}`;
+  return String(exec.scenario.iterationInTest);
 }
 
 // transaction tells this iteration from all others of all runs.

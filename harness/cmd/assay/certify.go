@@ -43,8 +43,9 @@ func newCertify() *cobra.Command {
 workers, the database's waits on the same clock, one record, one verdict.
 
 Without --target it uses the local stack (assay stack), which it starts when it
-is not up, and stops again then. The database is named by ASSAY_DB, a DSN like
-user:password@tcp(127.0.0.1:3306)/shop, or by --db without the password.`,
+is not up, and stops again then. The database behind a --target is named by
+ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop, or by --db without
+the password.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -86,11 +87,15 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	if !c.Flags().Changed("seed") {
+		f.seed = randomSeed()
+	}
 	profiles, err := f.profiles(c, file, names)
 	if err != nil {
 		return err
 	}
-	dsn, err := databaseDSN(f.db, os.Getenv("ASSAY_DB"))
+	env := os.Getenv("ASSAY_DB")
+	dsn, err := databaseDSN(f.db, env)
 	if err != nil {
 		return err
 	}
@@ -106,26 +111,29 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		if err != nil {
 			return err
 		}
-		if started && !f.keepStack {
+		if started != (stack.Parts{}) && !f.keepStack {
 			defer func() {
-				if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir); err != nil {
+				if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir, started); err != nil {
 					log.Error("stack not stopped", "error", err)
 				}
 			}()
 		}
 		f.target = state.TargetURL()
-		if dsn == "" {
+		if f.db == "" { // what ASSAY_DB names is not what this service writes to
 			dsn = state.CollectorDSN()
+			if env != "" {
+				p.tell(run.Event{Kind: run.Note, Text: "the local stack has its own database: ASSAY_DB is not used without --target"})
+			}
 		}
 	}
 	runs := make([]run.Options, len(profiles))
 	for i, profile := range profiles {
 		id := runID(profile.Name)
-		dir, attempts := f.folder(id, profile.Name, len(names) > 1)
+		dir, attempt := f.folder(id, profile.Name, len(names) > 1)
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seedOrRandom(), Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempts: attempts, Log: log,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Executable: executable, Tool: tool(), Attempt: attempt, Log: log,
 		}
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {

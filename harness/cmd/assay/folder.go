@@ -12,10 +12,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-func (f *certifyFlags) seedOrRandom() uint64 {
-	if f.seed != 0 {
-		return f.seed
-	}
+func randomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	// JSON numbers are exact up to 2^53 in every reader.
@@ -29,11 +26,12 @@ func runID(profile string) string {
 	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
 }
 
-// folder is where a run goes, and how many of its profile went before it there.
-func (f *certifyFlags) folder(id, profile string, several bool) (dir string, attempts int) {
+// folder is where a run goes, and which of its profile's runs there it is: 0,
+// not known, for a folder that --out names.
+func (f *certifyFlags) folder(id, profile string, several bool) (dir string, attempt int) {
 	switch {
 	case f.out == "":
-		return filepath.Join(f.runs, id), record.Attempts(f.runs, profile, tool().Revision)
+		return filepath.Join(f.runs, id), record.Attempts(f.runs, profile, tool().Revision) + 1
 	case several:
 		return filepath.Join(f.out, profile), 0
 	}

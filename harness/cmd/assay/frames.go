@@ -22,6 +22,9 @@ percentiles, in the metric's unit.`,
   assay frames runs/latest | jq -c 'select(.metric == "transaction_duration") | [.second, .p95]'`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := record.CheckSeal(args[0]); err != nil {
+				return err
+			}
 			out := bufio.NewWriter(c.OutOrStdout())
 			encoder := json.NewEncoder(out)
 			err := record.EachFrame(args[0], func(f metric.Frame) error {

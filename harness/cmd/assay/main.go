@@ -59,6 +59,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return int(code)
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "assay: interrupted")
+		for _, e := range aftermath(err) {
+			fmt.Fprintf(stderr, "assay: %v\n", e)
+		}
 		return exitInterrupted
 	}
 	fmt.Fprintf(stderr, "assay: %v\n", err)
@@ -66,6 +69,15 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "hint: %s\n", hint)
 	}
 	return exitError
+}
+
+// aftermath are the errors of cleaning up that were joined to the one that made
+// it necessary.
+func aftermath(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()[1:]
+	}
+	return nil
 }
 
 // hintOf is the next step that an error suggests.
@@ -84,6 +96,8 @@ func hintOf(err error) string {
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):
 		return "name the folder of a run, like: assay judge runs/latest"
+	case errors.Is(err, record.ErrChanged):
+		return "go back to the record as it was sealed, or certify again"
 	case errors.Is(err, record.ErrNotSealed):
 		return "certify again: what did not come to its end is no evidence"
 	}

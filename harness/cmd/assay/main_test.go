@@ -35,6 +35,12 @@ func TestScriptsOfDatabases(t *testing.T) {
 	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
 }
 
+// TestScriptsOfOverload has the machine's cores to itself: it pins what it
+// starts, and no other test of the package goes on meanwhile.
+func TestScriptsOfOverload(t *testing.T) {
+	testscript.Run(t, params(t, string(dbserver.MariaDB), testscript.Params{Dir: "testdata/overload"}))
+}
+
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
 	db := startDatabase(t, flavour)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,10 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
 	}
 	var profiles []spec.Profile
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, &usageError{"profile " + name + " is named twice", "run it again afterwards: a run has a folder of its own"}
+		}
 		p, err := file.Profile(name)
 		if err != nil {
 			return nil, err

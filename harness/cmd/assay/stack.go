@@ -68,7 +68,7 @@ func newStackDown() *cobra.Command {
 	c := &cobra.Command{
 		Use: "down", Short: "Stop it; the data stays", Args: noArguments,
 		Example: "  assay stack down\n  rm -r .assay                # the data too",
-		RunE:    func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir) },
+		RunE:    func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir, stack.All) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	return c

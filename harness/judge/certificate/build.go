@@ -37,8 +37,8 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 		Scope: r.Plan.Scope,
 		Environment: Environment{
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
-			Database: r.Environment.Database, Service: r.Environment.Service,
-			Tool: r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
+			Database: r.Environment.Database,
+			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},

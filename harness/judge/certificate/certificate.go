@@ -167,15 +167,14 @@ type Generator struct {
 
 // Environment is where and with what the run took place.
 type Environment struct {
-	Host       record.Host       `json:"host"`
-	CoLocation []string          `json:"co_location"`
-	Target     string            `json:"target"`
-	Database   *record.Database  `json:"database"`
-	Service    map[string]string `json:"service,omitempty"`
-	Tool       record.Tool       `json:"tool"`
-	Thresholds record.Digest     `json:"thresholds"`
-	Scripts    []record.Digest   `json:"scripts"`
-	Seed       uint64            `json:"seed,string"` // text: it may be over 2^53
+	Host       record.Host      `json:"host"`
+	CoLocation []string         `json:"co_location"`
+	Target     string           `json:"target"`
+	Database   *record.Database `json:"database"`
+	Tool       record.Tool      `json:"tool"`
+	Thresholds record.Digest    `json:"thresholds"`
+	Scripts    []record.Digest  `json:"scripts"`
+	Seed       uint64           `json:"seed,string"` // text: it may be over 2^53
 }
 
 // Evidence ties the certificate to the record.

@@ -77,7 +77,10 @@ func undecided(slos []SLO) string {
 	if first.AtLeast != nil {
 		text += fmt.Sprintf(" has between %d and %d violations, %d may be", *first.AtLeast, *first.AtMost, *first.Allowed)
 	}
-	return text + andMore(more, "SLO")
+	if more > 0 {
+		text += fmt.Sprintf("; %d more undecided", more)
+	}
+	return text
 }
 
 func pick(slos []SLO, o Outcome) (first SLO, more int) {

@@ -14,7 +14,7 @@ func coLocation(e *evidence) Rule {
 	r := Rule{
 		Observed: pointer(float64(len(shared))), Unit: "neighbours",
 		Outcome: Pass,
-		Detail:  "the generator has its host for itself",
+		Detail:  "no neighbour of the generator on its host is known",
 		Advice:  "Run the generator on a host of its own.",
 	}
 	if len(shared) > 0 {

@@ -11,27 +11,11 @@ import (
 	"assay/harness/lab/stack/dbserver"
 )
 
-// Down stops what Up started on the folder: the service drains, then the
-// database shuts down; either is killed when it takes far too long. Data,
+// Down stops parts of what Up started on the folder: the service drains, then
+// the database shuts down; either is killed when it takes far too long. Data,
 // users and logs stay. Where nothing runs it does nothing. ctx bounds only the
 // wait for another stack command.
-func Down(ctx context.Context, dir string) error {
-	return lower(ctx, dir, func(folder) error { return nil })
-}
-
-// Purge is Down, and then removes data, users and logs.
-func Purge(ctx context.Context, dir string) error {
-	return lower(ctx, dir, func(f folder) error {
-		var err error
-		// Not the lock: whoever waits for it would hold one that nobody sees.
-		for _, path := range []string{f.state(), f.database(), f.logs()} {
-			err = errors.Join(err, os.RemoveAll(path))
-		}
-		return err
-	})
-}
-
-func lower(ctx context.Context, dir string, then func(folder) error) error {
+func Down(ctx context.Context, dir string, which Parts) error {
 	f, err := at(dir)
 	if err != nil {
 		return err
@@ -48,21 +32,20 @@ func lower(ctx context.Context, dir string, then func(folder) error) error {
 	if err != nil {
 		return err
 	}
-	if s != nil {
+	if s != nil && which.Target {
 		// A service that had to be killed is told, and is gone all the same.
 		err = s.Target.Process.Stop(targetPatience)
 		if !s.Target.Process.Alive() {
 			s.Target = Target{}
 		}
 	}
-	err = errors.Join(err, stopDatabase(f, s))
+	if which.Database {
+		err = errors.Join(err, stopDatabase(f, s))
+	}
 	if s != nil {
 		err = errors.Join(err, f.save(s))
-		if s.Target.Port != 0 || s.Database.Port != 0 {
-			return err
-		}
 	}
-	return errors.Join(err, then(f))
+	return err
 }
 
 func stopDatabase(f folder, s *State) error {

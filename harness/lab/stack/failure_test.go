@@ -112,7 +112,7 @@ func TestUpKilled(t *testing.T) {
 	conditions(t, dir, stack.IsUp, stack.IsDown)
 	// Its new users replace the lost ones.
 	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t)})
-	if !started || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
+	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}
 	conditions(t, dir, stack.IsUp, stack.IsUp)
@@ -134,7 +134,7 @@ func TestCancelledBeforeLock(t *testing.T) {
 	defer cancel()
 	for name, f := range map[string]func() error{
 		"up":   func() error { _, _, err := stack.Up(ctx, stack.Options{Dir: dir}, nil); return err },
-		"down": func() error { return stack.Down(ctx, dir) },
+		"down": func() error { return stack.Down(ctx, dir, stack.All) },
 	} {
 		if err := f(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)

@@ -104,7 +104,7 @@ func options(t *testing.T, flavour string) stack.Options {
 func cleanUp(t *testing.T, dir string) {
 	t.Helper()
 	t.Cleanup(func() {
-		if err := stack.Down(context.Background(), dir); err != nil {
+		if err := stack.Down(context.Background(), dir, stack.All); err != nil {
 			t.Errorf("down: %v", err)
 		}
 		noProcess(t, dir)
@@ -120,7 +120,7 @@ func port(t *testing.T) int {
 	return p
 }
 
-func mustUp(t *testing.T, o stack.Options) (*stack.State, bool) {
+func mustUp(t *testing.T, o stack.Options) (*stack.State, stack.Parts) {
 	t.Helper()
 	s, started, err := stack.Up(t.Context(), o, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {

@@ -22,12 +22,12 @@ func TestUpDown(t *testing.T) {
 			o := options(t, flavour)
 			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
 			s, started := mustUp(t, o)
-			if !started {
-				t.Error("the first up started nothing")
+			if started != stack.All {
+				t.Errorf("the first up started %+v", started)
 			}
 			conditions(t, o.Dir, stack.IsUp, stack.IsUp)
 			again, started := mustUp(t, stack.Options{Dir: o.Dir})
-			if started || again.Database != s.Database || again.Target.Process != s.Target.Process {
+			if started != (stack.Parts{}) || again.Database != s.Database || again.Target.Process != s.Target.Process {
 				t.Errorf("the second up started something: %v, then %v", s, again)
 			}
 			checkRights(t, s, flavour)
@@ -35,38 +35,28 @@ func TestUpDown(t *testing.T) {
 
 			db := open(t, s.ServiceDSN())
 			mustExec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
-			if err := stack.Down(t.Context(), o.Dir); err != nil {
+			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Fatal(err)
 			}
 			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
 			noProcess(t, o.Dir)
-			if err := stack.Down(t.Context(), o.Dir); err != nil {
+			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Errorf("a second down: %v", err)
 			}
 
 			o.Binary.Path = "" // the one that made the data is found again
 			after, started := mustUp(t, o)
-			if !started || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
+			if started != stack.All || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
 				t.Error("users, passwords or ports changed by down and up")
 			}
 			mustExec(t, db, "INSERT INTO kept VALUES (1)")
-
-			if err := stack.Purge(t.Context(), o.Dir); err != nil {
-				t.Fatal(err)
-			}
-			noProcess(t, o.Dir)
-			for _, name := range []string{"db", "stack.json", "log"} {
-				if _, err := os.Stat(filepath.Join(o.Dir, name)); !os.IsNotExist(err) {
-					t.Errorf("purge left %s", name)
-				}
-			}
 		})
 	}
 }
 
 func TestDownOfNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	if err := stack.Down(t.Context(), dir); err != nil {
+	if err := stack.Down(t.Context(), dir, stack.All); err != nil {
 		t.Error(err)
 	}
 	s, ps, err := stack.Status(dir)
@@ -90,7 +80,7 @@ func TestCrash(t *testing.T) {
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsCrashed)
 	second, started := mustUp(t, stack.Options{Dir: o.Dir})
-	if !started || second.Database != s.Database || fmt.Sprint(second.Target.Args) != "[--some argument]" {
+	if started != (stack.Parts{Target: true}) || second.Database != s.Database || fmt.Sprint(second.Target.Args) != "[--some argument]" {
 		t.Errorf("after a crash of the target: %v, then %v", s, second)
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
@@ -100,7 +90,7 @@ func TestCrash(t *testing.T) {
 	}
 	conditions(t, o.Dir, stack.IsCrashed, stack.IsSilent)
 	third, started := mustUp(t, stack.Options{Dir: o.Dir})
-	if !started || third.Database.Process == s.Database.Process || third.Database.Port != s.Database.Port ||
+	if started != (stack.Parts{Database: true}) || third.Database.Process == s.Database.Process || third.Database.Port != s.Database.Port ||
 		third.Target.Process != second.Target.Process {
 		t.Errorf("after a crash of the database: %v, then %v", second, third)
 	}
@@ -114,6 +104,13 @@ func TestCrash(t *testing.T) {
 	if err := third.Target.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+
+	// Who started a part alone stops that part alone.
+	_, started = mustUp(t, stack.Options{Dir: o.Dir})
+	if err := stack.Down(t.Context(), o.Dir, started); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsDown)
 }
 
 // TestTwoUps: of two at once one starts the stack and the other finds it.
@@ -123,7 +120,7 @@ func TestTwoUps(t *testing.T) {
 	var (
 		wg      sync.WaitGroup
 		states  [2]*stack.State
-		started [2]bool
+		started [2]stack.Parts
 		errs    [2]error
 	)
 	for i := range states {

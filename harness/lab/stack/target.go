@@ -70,6 +70,7 @@ func (u *rise) startTarget(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start reference service: %w", err)
 	}
+	u.parts.Target = true
 	u.started = append(u.started, func() error {
 		u.state.Target = Target{}
 		return child.Stop(targetPatience)

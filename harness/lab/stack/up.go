@@ -12,37 +12,43 @@ import (
 	"assay/harness/lab/stack/process"
 )
 
+// Parts are some of the stack.
+type Parts struct{ Database, Target bool }
+
+// All is the whole stack.
+var All = Parts{Database: true, Target: true}
+
 // Up brings the stack up as o wants it. What already runs is kept; what crashed
-// is started again; started says whether anything had to be. When it fails, or
+// is started again; started says what had to be. When it fails, or
 // ctx ends first, what this call started is stopped again.
-func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started bool, err error) {
+func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Parts, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f, err := at(o.Dir)
 	if err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	if err := f.checkNew(o); err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	if err := f.make(); err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	release, err := f.hold(ctx, log)
 	if err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	defer release()
 	s, err := f.load()
 	if err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	if s == nil {
 		s = newState()
 	}
 	if o, err = o.complete(s); err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	u := &rise{folder: f, options: o, state: s, log: log}
 	defer func() {
@@ -51,12 +57,12 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started boo
 		}
 	}()
 	if err := u.database(ctx); err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
 	if err := u.target(ctx); err != nil {
-		return nil, false, err
+		return nil, Parts{}, err
 	}
-	return s, len(u.started) > 0, nil
+	return s, u.parts, nil
 }
 
 // rise is one Up in progress.
@@ -66,6 +72,7 @@ type rise struct {
 	state   *State
 	log     *slog.Logger
 	started []func() error // stops what was started, in order of starting
+	parts   Parts          // that were started
 }
 
 // undo stops what was started, the last first. It does not end with the context
@@ -141,6 +148,7 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	u.parts.Database = true
 	u.started = append(u.started, func() error {
 		u.state.Database = Database{}
 		return server.Stop()

@@ -40,27 +40,29 @@ type arrivalsExecutor struct {
 
 func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
-	m, err := state.Test.Registry.NewMetric(metric.TransactionDuration, metrics.Trend, metrics.Time)
-	if err != nil {
-		return nil, fmt.Errorf("register %s: %w", metric.TransactionDuration, err)
-	}
 	return &arrivalsExecutor{
 		BaseExecutor: executor.NewBaseExecutor(c, state, log),
-		config:       c, state: state, metric: m,
+		config:       c, state: state,
 		stripe: Stripe{Start: start, Offsets: offsets},
 	}, nil
 }
 
-// Init registers the worker once its script and VUs are initialised.
-func (e *arrivalsExecutor) Init(ctx context.Context) error {
-	if e.config.start == nil {
-		return nil
+// Init registers the worker once its script and VUs are initialised, with the
+// metrics that are there without us.
+func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
+	if e.config.start != nil {
+		registered := map[string]string{}
+		for _, m := range e.state.Test.Registry.All() {
+			registered[m.Name] = m.Type.String()
+		}
+		if err := e.config.start.Ready(ctx, registered); err != nil {
+			return err
+		}
 	}
-	registered := map[string]string{}
-	for _, m := range e.state.Test.Registry.All() {
-		registered[m.Name] = m.Type.String()
+	if e.metric, err = e.state.Test.Registry.NewMetric(metric.TransactionDuration, metrics.Trend, metrics.Time); err != nil {
+		return fmt.Errorf("register %s: %w", metric.TransactionDuration, err)
 	}
-	return e.config.start.Ready(ctx, registered)
+	return nil
 }
 
 // Run follows the schedule to its end, then waits for what was started, at

@@ -24,7 +24,6 @@ type Coordinator struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	ready   map[string]bool
 	waiting map[string]bool
 	setup   json.RawMessage
 	refusal error         // why the run cannot start
@@ -38,7 +37,7 @@ type Coordinator struct {
 func NewCoordinator(workers int, check func(metrics map[string]string) error) *Coordinator {
 	return &Coordinator{
 		workers: workers, check: check, now: time.Now,
-		ready: map[string]bool{}, waiting: map[string]bool{},
+		waiting: map[string]bool{},
 		started: make(chan struct{}), refused: make(chan struct{}),
 	}
 }
@@ -62,9 +61,6 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	c.mu.Lock()
-	c.ready[m.Source] = true
-	c.mu.Unlock()
 	w.WriteHeader(http.StatusNoContent)
 }
 

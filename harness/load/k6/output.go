@@ -36,9 +36,9 @@ const (
 	// settle is how long after a second's end its frame is made, for samples
 	// that are still in k6's pipeline (50 ms batches).
 	settle = 120 * time.Millisecond
-	// giveUp ends a run whose coordinator does not answer any more.
+	// giveUp ends a run whose coordinator has not answered for so long.
 	giveUp = 15 * time.Second
-	// lastFlush bounds the sending of what is left at the end.
+	// lastFlush bounds the sending of all that is left at the end.
 	lastFlush = 20 * time.Second
 )
 
@@ -109,7 +109,7 @@ func (o *frameOutput) send() {
 		next := now.Truncate(time.Second).Add(time.Second + settle)
 		select {
 		case <-time.After(next.Sub(now)):
-			err := o.flush(o.agg.take(o.second()), giveUp)
+			err := o.flush(o.agg.take(o.second()), time.Now().Add(giveUp))
 			if err != nil {
 				o.log.WithError(err).Error("frames cannot be delivered")
 				o.stopRun(fmt.Errorf("frames cannot be delivered: %w", err))
@@ -135,7 +135,7 @@ func (o *frameOutput) second() int64 {
 func (o *frameOutput) close() error {
 	const everything = int64(1) << 62
 	deadline := time.Now().Add(lastFlush)
-	if err := o.flush(o.agg.take(everything), lastFlush); err != nil {
+	if err := o.flush(o.agg.take(everything), deadline); err != nil {
 		return err
 	}
 	last := metric.Frame{
@@ -146,12 +146,12 @@ func (o *frameOutput) close() error {
 	if err != nil {
 		return err
 	}
-	return retry(time.Until(deadline), func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) })
+	return retry(deadline, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) })
 }
 
-// flush sends frames and acknowledged identities, trying until patience ends.
+// flush sends frames and acknowledged identities, trying until the deadline.
 // What arrives meanwhile stays in the aggregate.
-func (o *frameOutput) flush(t taken, patience time.Duration) error {
+func (o *frameOutput) flush(t taken, deadline time.Time) error {
 	defer o.agg.give(t)
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
@@ -168,7 +168,7 @@ func (o *frameOutput) flush(t taken, patience time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := retry(patience, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) }); err != nil {
+	if err := retry(deadline, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) }); err != nil {
 		return err
 	}
 	if len(t.entries) == 0 {
@@ -176,12 +176,12 @@ func (o *frameOutput) flush(t taken, patience time.Duration) error {
 	}
 	o.batches++
 	text := ledger.AppendText(nil, t.entries)
-	return retry(patience, func(ctx context.Context) error { return o.worker.link.Acknowledged(ctx, o.batches, text) })
+	return retry(deadline, func(ctx context.Context) error { return o.worker.link.Acknowledged(ctx, o.batches, text) })
 }
 
-// retry repeats a send until it is answered, refused, or patience ends.
-func retry(patience time.Duration, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// retry repeats a send until it is answered, refused, or the deadline has come.
+func retry(deadline time.Time, send func(context.Context) error) error {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		one, done := context.WithTimeout(ctx, 5*time.Second)

@@ -26,7 +26,7 @@ const (
 	// The generator, by the second of the slot.
 	GeneratorLag     = "generator_lag"      // histogram, ms, one observation a slot: delay that the generator itself caused
 	GeneratorLate    = "generator_late"     // slots whose generator lag exceeded the plan's limit
-	GeneratorDropped = "generator_dropped"  // slots lost while the generator stood still
+	GeneratorDropped = "generator_dropped"  // slots lost, more by the generator's lag than by queueing
 	ArrivalQueueing  = "arrival_queueing"   // histogram, ms: delay because every VU was busy with the system under test
 	WorkerCPU        = "worker_cpu_seconds" // counter: CPU time used
 	WorkerCPUs       = "worker_cpus"        // gauge: CPUs that the worker may use
@@ -67,6 +67,14 @@ const (
 	ProcessCPU          = "process_cpu_seconds"     // counter by label process
 	ProcessMemory       = "process_resident_memory" // gauge, By, by label process
 )
+
+// OfWorkers lists what workers send of their own, beside k6's metrics: names
+// that a script cannot use.
+var OfWorkers = []string{
+	TransactionDuration, Transactions, TransactionsScheduled, Violations, Judged,
+	GeneratorLag, GeneratorLate, GeneratorDropped, ArrivalQueueing,
+	WorkerCPU, WorkerCPUs, WorkerRunQueue, WorkerMemory, WorkerSamples, WorkerFrames,
+}
 
 // Values of the label outcome.
 const (

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -26,6 +28,8 @@ var (
 	// ErrNotSealed is a run folder whose run never came to its end: it has no
 	// manifest, and cannot be judged.
 	ErrNotSealed = errors.New("the record is not sealed: the run did not come to its end")
+	// ErrChanged is a record whose files are not those that were sealed.
+	ErrChanged = errors.New("the record has changed since it was sealed")
 )
 
 // maxFrame bounds one frame in the file.
@@ -34,7 +38,7 @@ const maxFrame = 64 << 20
 // Open reads a sealed run folder.
 func Open(dir string) (Run, error) {
 	evidence := filepath.Join(dir, EvidenceDir)
-	manifest, err := readManifest(dir)
+	manifest, err := unchanged(dir)
 	if err != nil {
 		return Run{}, err
 	}
@@ -73,6 +77,53 @@ func readManifest(dir string) ([]byte, error) {
 		err = ErrNotSealed
 	}
 	return nil, fmt.Errorf("open record %s: %w", dir, err)
+}
+
+// CheckSeal tells what of a run folder's evidence is not as it was sealed.
+func CheckSeal(dir string) error {
+	_, err := unchanged(dir)
+	return err
+}
+
+// unchanged gives the manifest of a sealed record, all of whose files are as it
+// says.
+func unchanged(dir string) ([]byte, error) {
+	manifest, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := compareFiles(filepath.Join(dir, EvidenceDir), manifest); err != nil {
+		return nil, fmt.Errorf("open record %s: %w", dir, err)
+	}
+	return manifest, nil
+}
+
+func compareFiles(evidence string, manifest []byte) error {
+	var was Manifest
+	if err := json.Unmarshal(manifest, &was); err != nil {
+		return fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	is, err := manifestOf(evidence, was.Run)
+	if err != nil {
+		return err
+	}
+	now := map[string]ManifestFile{}
+	for _, f := range is.Files {
+		now[f.Path] = f
+	}
+	for _, f := range was.Files {
+		switch found, ok := now[f.Path]; {
+		case !ok:
+			return fmt.Errorf("%s is missing: %w", f.Path, ErrChanged)
+		case found != f:
+			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
+		}
+		delete(now, f.Path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		return fmt.Errorf("%s was added: %w", path, ErrChanged)
+	}
+	return nil
 }
 
 // EachFrame visits the frames of a sealed run folder in the order in which they

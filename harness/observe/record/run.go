@@ -50,11 +50,10 @@ type Tool struct {
 
 // Environment is evidence/environment.json: where the run took place.
 type Environment struct {
-	Schema     string            `json:"schema"` // "assay/environment/v1"
-	Host       Host              `json:"host"`   // the generator's
-	Database   *Database         `json:"database,omitempty"`
-	CoLocation []string          `json:"co_location"` // what shares the generator's host: "service", "database"
-	Service    map[string]string `json:"service,omitempty"`
+	Schema     string    `json:"schema"` // "assay/environment/v1"
+	Host       Host      `json:"host"`   // the generator's
+	Database   *Database `json:"database,omitempty"`
+	CoLocation []string  `json:"co_location"` // what shares the generator's host: "service", "database"
 }
 
 // Host describes one machine.
@@ -87,7 +86,7 @@ type Facts struct {
 	Ledger      LedgerFact `json:"ledger"`
 	Limitations []string   `json:"limitations,omitempty"`
 	Issued      time.Time  `json:"issued"`
-	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included
+	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included; 0: not known
 }
 
 // States of a collector and of the ledger.

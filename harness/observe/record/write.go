@@ -158,7 +158,7 @@ func (w *Writer) Seal(f Facts) error {
 	if err := cmp.Or(errs...); err != nil { // a disk that is full says so once
 		return fmt.Errorf("seal record: %w", err)
 	}
-	m, err := w.manifest()
+	m, err := manifestOf(w.path(), w.run)
 	if err != nil {
 		return fmt.Errorf("seal record: %w", err)
 	}
@@ -182,13 +182,14 @@ func (w *Writer) Discard() error {
 	return errors.Join(errs...)
 }
 
-func (w *Writer) manifest() (Manifest, error) {
-	m := Manifest{Schema: "assay/manifest/v1", Run: w.run}
-	err := filepath.WalkDir(w.path(), func(path string, d fs.DirEntry, err error) error {
+// manifestOf lists the files of an evidence folder.
+func manifestOf(evidence, run string) (Manifest, error) {
+	m := Manifest{Schema: "assay/manifest/v1", Run: run}
+	err := filepath.WalkDir(evidence, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(w.path(), path)
+		rel, err := filepath.Rel(evidence, path)
 		if err != nil || rel == manifestFile {
 			return err
 		}

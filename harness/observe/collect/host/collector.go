@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
@@ -15,11 +13,9 @@ import (
 
 // Collector collects from this machine.
 type Collector struct {
-	proc  procfs.FS
-	block blockdevice.FS
-	last  map[string]float64 // previous values of counters, by series
-
-	mu      sync.Mutex
+	proc    procfs.FS
+	block   blockdevice.FS
+	last    map[string]float64  // previous values of counters, by series
 	watched map[string]*process // by name; nil: not looked at yet
 	pids    map[string]int
 }
@@ -34,21 +30,10 @@ type process struct {
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes a collector that also watches these processes, by name.
+// New makes a collector that also watches these processes, by name. One that
+// ends is no longer reported.
 func New(processes map[string]int) *Collector {
-	return &Collector{pids: maps.Clone(processes), watched: map[string]*process{}}
-}
-
-// Watch adds a process, or replaces the one of that name; also while Run runs.
-// A process that ends is no longer reported.
-func (c *Collector) Watch(name string, pid int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pids == nil {
-		c.pids = map[string]int{}
-	}
-	c.pids[name] = pid
-	delete(c.watched, name)
+	return &Collector{pids: processes, watched: map[string]*process{}}
 }
 
 // Source is "host".

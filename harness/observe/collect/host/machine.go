@@ -137,8 +137,6 @@ func chosen(hardware []string, name string) bool {
 
 // processes reports those watched that still run.
 func (c *Collector) processes(p *points) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for name, pid := range c.pids {
 		w := c.watched[name]
 		if w == nil {

@@ -106,11 +106,11 @@ func (s *statements) increase(seen map[statementKey]work, now time.Time) map[str
 	return changed
 }
 
-// restart forgets the values of a server that is gone: what its successor
-// shows was all done by itself, since its start.
+// restart forgets the values of a server that is gone: the first reading of its
+// successor is what later ones are compared with, and counts for nothing.
 func (s *statements) restart() { s.last = nil }
 
-// points makes points of what changed: the digests that took most time, and
+// statementPoints makes points of what changed: the digests that took most time, and
 // the rest as one.
 func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels digests) ([]metric.Point, error) {
 	if changed[""].count > 0 {
