@@ -33,9 +33,6 @@ func (o Outcome) String() string {
 	return "UNDECIDED"
 }
 
-// Failed reports FAIL, with or without a lost write.
-func (o Outcome) Failed() bool { return o == Fail || o == LostWrite }
-
 // ExitCode is the exit code of a command that ends with this outcome (DESIGN
 // section 4).
 func (o Outcome) ExitCode() int {

@@ -180,19 +180,21 @@ func (e *evidence) whyNot(source string) string {
 	return ""
 }
 
-// data: no SLO without data. It must not pass, and it must not fail either.
+// data: no SLO without data. It must not pass, and it must not fail either,
+// unless the system's failure is certain without it.
 func data(e *evidence) Rule {
 	var without []string
-	ledger := false
+	ledger, excused := false, false
 	for _, s := range e.slos {
-		if s.Outcome == Invalid {
+		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
+			excused = excused || s.Outcome == Inconclusive
 			without = append(without, s.Metric+" "+s.Expression)
 			ledger = ledger || s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric
 		}
 	}
 	r := Rule{
 		Observed: pointer(float64(len(without))), Limit: pointer(0.0), Unit: "SLOs",
-		Outcome: holds(len(without) == 0),
+		Outcome: holds(len(without) == 0 || excused),
 		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
 		Advice:  "Check the metric's name and labels against what the scenario sends, or take the SLO out.",
 	}
@@ -204,6 +206,11 @@ func data(e *evidence) Rule {
 		r.Advice = "Make it possible to read the persisted transactions back (--db, and the profile's query), then run it again."
 	} else if ledger {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
+	}
+	if excused {
+		r.Detail += "; the system left too many transactions undone"
+		r.Advice = "See to why the system fails, then run it again."
+		r.Limitation = r.Detail
 	}
 	return r
 }

@@ -49,6 +49,37 @@ func violate(k int64, latency float64, outcome string) synthetic.System {
 	}
 }
 
+// A system that leaves most transactions undone fails; that its ledger is empty
+// and a later step of the transaction has no sample is a part of that. One that
+// completes them must have data for each SLO.
+func TestAFailureIsNotHiddenByWhatItLeavesWithoutData(t *testing.T) {
+	for name, tt := range map[string]struct {
+		system synthetic.System
+		want   Outcome
+		slo    Outcome // of what has no data
+	}{
+		"all failed": {func(int64) (float64, string) { return 5, metric.Failed }, Fail, Inconclusive},
+		"one in 50": {func(n int64) (float64, string) {
+			return 5, map[bool]string{true: metric.Failed, false: metric.Completed}[n%50 == 0]
+		}, Fail, Inconclusive},
+		"all completed": {synthetic.Healthy, Invalid, Invalid},
+	} {
+		c := synthetic.New(synthetic.Profile(), 1, tt.system)
+		c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "read back"}))
+		c.Run.Ledger.Acknowledged, c.Run.Ledger.Persisted, c.Run.Ledger.Lags = 0, 0, nil
+		v := Judge(c.Record())
+		r := ruleOf(t, v, "data")
+		if v.Outcome != tt.want || (r.Outcome == Pass) != (tt.want == Fail) || (r.Limitation == "") != (tt.want == Invalid) || *r.Observed != 4 {
+			t.Errorf("%s: %v: %s; %+v", name, v.Outcome, v.Claim, r)
+		}
+		for _, id := range []string{"http_req_duration{name:read back}:p(95)<200", "ledger:missing==0", "persist_lag:max<5000"} {
+			if s := sloOf(t, v, id); s.Outcome != tt.slo || s.Observed != nil {
+				t.Errorf("%s: %s is %v", name, id, s.Outcome)
+			}
+		}
+	}
+}
+
 func TestCountsDecideAtTheExactLimit(t *testing.T) {
 	const latency, requests = "transaction_duration:p(95)<250", "http_req_duration{name:pay}:p(95)<250"
 	for _, tt := range []struct {
