@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -41,6 +42,28 @@ func TestScriptsOfOverload(t *testing.T) {
 	testscript.Run(t, params(t, string(dbserver.MariaDB), testscript.Params{Dir: "testdata/overload"}))
 }
 
+// writeReadme writes what the README tells a user to write for a service of
+// one's own: its first thresholds.json, and its first script.
+func writeReadme(dir string) error {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for name, language := range map[string]string{"thresholds.json": "json", "checkout.js": "js"} {
+		block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(readme)
+		if block == nil {
+			return fmt.Errorf("the README has no %s", name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), block[1], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
 	db := startDatabase(t, flavour)
@@ -70,6 +93,9 @@ func setUp(e *testscript.Env, db *database) error {
 		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
+		return err
+	}
+	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
 		return err
 	}
 	for _, name := range []string{"FREE_A", "FREE_B"} {

@@ -80,8 +80,8 @@ func (d *database) dsn(user, password string) string {
 	return c.FormatDSN()
 }
 
-// service is a script's system under test. It answers GET / at once, and POST
-// /orders once the order is committed.
+// service is a script's system under test. It answers GET / and POST /cart/buy
+// at once, and POST /orders once the order is committed.
 type service struct {
 	*httptest.Server
 	db   *database
@@ -95,6 +95,7 @@ func startService(db *database) *service {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /orders", s.order)
+	mux.HandleFunc("POST /cart/buy", func(http.ResponseWriter, *http.Request) {}) // the README's
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			s.load.Add(1)
