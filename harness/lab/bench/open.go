@@ -19,6 +19,7 @@ import (
 const (
 	openFor   = 8 * time.Second
 	openVUs   = 300
+	openTries = 3
 	openP95Ms = 5.0
 	// openStep is the factor between rates tried, and so the error of a ratio.
 	openStep   = 1.1
@@ -61,18 +62,20 @@ func (b *bench) openModel(ctx context.Context) error {
 var openCollectors = []string{"100", "400"}
 
 // highest finds the largest rate that holds: in coarse steps up to the first
-// that does not, then in fine ones. A rate that fails once is tried again, since
-// the machine may be shared.
+// that does not, then in fine ones. A rate that fails is tried again, since the
+// machine may be shared.
 func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (best float64, err error) {
 	rate := openFirst
 	for _, step := range []float64{openCoarse, openStep} {
 		for rate <= openMost {
-			ok, err := holds(ctx, rate)
-			if err == nil && !ok {
-				ok, err = holds(ctx, rate)
-			}
-			if err != nil {
-				return 0, err
+			ok := false
+			for range openTries {
+				if ok, err = holds(ctx, rate); err != nil {
+					return 0, err
+				}
+				if ok {
+					break
+				}
 			}
 			if !ok {
 				break

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/dbserver/dbservertest"
 )
 
 func TestUpDown(t *testing.T) {
@@ -33,8 +33,9 @@ func TestUpDown(t *testing.T) {
 			checkRights(t, s, flavour)
 			checkSecrets(t, o.Dir, s)
 
-			db := open(t, s.ServiceDSN())
-			mustExec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
+			db := dbservertest.Open(t, s.ServiceDSN())
+			db.SetMaxIdleConns(0) // the server is restarted under it
+			dbservertest.Exec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
 			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +50,7 @@ func TestUpDown(t *testing.T) {
 			if started != stack.All || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
 				t.Error("users, passwords or ports changed by down and up")
 			}
-			mustExec(t, db, "INSERT INTO kept VALUES (1)")
+			dbservertest.Exec(t, db, "INSERT INTO kept VALUES (1)")
 		})
 	}
 }
@@ -189,23 +190,5 @@ func checkSecrets(t *testing.T, dir string, s *stack.State) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.Target.Process.PID))
 	if err != nil || !strings.Contains(string(env), "ASSAY_DB="+s.ServiceDSN()+"\x00") || strings.Contains(string(env), secrets[1]) {
 		t.Errorf("environment of the target: %v", err)
-	}
-}
-
-func open(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	db.SetMaxIdleConns(0) // the server is restarted under it
-	return db
-}
-
-func mustExec(t *testing.T, db *sql.DB, statement string) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Errorf("%s: %v", statement, err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 func TestOptions(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		s := dbservertest.Start(t, flavour, "--max_connections=123")
-		db := open(t, s.DSN())
+		db := dbservertest.Open(t, s.DSN())
 		for variable, want := range map[string]string{
 			"performance_schema": "1", "log_bin": "1", "sync_binlog": "1", "server_id": "1",
 			"innodb_flush_log_at_trx_commit": "1", "bind_address": "127.0.0.1", "port": strconv.Itoa(s.Port()),
@@ -59,7 +59,7 @@ func TestAccounts(t *testing.T) {
 		if c.User != "root" || c.Addr != fmt.Sprintf("127.0.0.1:%d", s.Port()) || c.DBName != "" || len(c.Passwd) < 20 {
 			t.Errorf("DSN has user %q, address %q, database %q, %d bytes of password", c.User, c.Addr, c.DBName, len(c.Passwd))
 		}
-		db := open(t, s.DSN())
+		db := dbservertest.Open(t, s.DSN())
 		got := query1(t, db, "SELECT GROUP_CONCAT(CONCAT(user, '@', host) ORDER BY host, user) FROM mysql.user WHERE user NOT LIKE 'mysql.%' AND user <> 'mariadb.sys'")
 		if want := "root@127.0.0.1,root@localhost"; got != want {
 			t.Errorf("accounts %q, want %q", got, want)

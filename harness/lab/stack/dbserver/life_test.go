@@ -42,7 +42,7 @@ func TestRestart(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = s.Kill() })
 		o.Port = s.Port()
-		exec1(t, open(t, s.DSN()), "CREATE DATABASE d", "CREATE TABLE d.t (i INT PRIMARY KEY)", "INSERT INTO d.t VALUES (0)")
+		dbservertest.Exec(t, dbservertest.Open(t, s.DSN()), "CREATE DATABASE d", "CREATE TABLE d.t (i INT PRIMARY KEY)", "INSERT INTO d.t VALUES (0)")
 		for i, end := range []func(*dbserver.Server) error{(*dbserver.Server).Stop, (*dbserver.Server).Kill} {
 			dsn := s.DSN()
 			if err := end(s); err != nil {
@@ -66,8 +66,8 @@ func TestRestart(t *testing.T) {
 			if s.DSN() != dsn {
 				t.Error("password or port changed")
 			}
-			db := open(t, s.DSN())
-			exec1(t, db, "UPDATE d.t SET i = i + 1")
+			db := dbservertest.Open(t, s.DSN())
+			dbservertest.Exec(t, db, "UPDATE d.t SET i = i + 1")
 			if got := query1(t, db, "SELECT i FROM d.t"); got != string(rune('1'+i)) {
 				t.Errorf("after %d restarts the row says %s", i+1, got)
 			}

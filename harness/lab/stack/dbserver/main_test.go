@@ -78,25 +78,6 @@ func eachFlavour(t *testing.T, f func(t *testing.T, flavour string)) {
 	}
 }
 
-func open(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func exec1(t *testing.T, db *sql.DB, statements ...string) {
-	t.Helper()
-	for _, s := range statements {
-		if _, err := db.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
-	}
-}
-
 func query1(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	var v sql.NullString

@@ -49,11 +49,11 @@ const (
 func newBench(t *testing.T, flavour, dsn string) *bench {
 	t.Helper()
 	b := &bench{flavour: flavour, dsn: dsn}
-	root := open(t, dsn)
-	mustExec(t, root, "CREATE DATABASE "+schema)
-	b.db = open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
+	root := dbservertest.Open(t, dsn)
+	dbservertest.Exec(t, root, "CREATE DATABASE "+schema)
+	b.db = dbservertest.Open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
 	b.db.SetMaxIdleConns(64)
-	mustExec(t, b.db,
+	dbservertest.Exec(t, b.db,
 		"CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB",
 		fmt.Sprintf("INSERT INTO item SELECT a.n * 100 + b.n, 0 FROM %s a, %s b WHERE a.n < %d", digits, digits, items/100))
 	return b
@@ -71,25 +71,6 @@ func with(t *testing.T, dsn string, change func(*driver.Config)) string {
 	}
 	change(c)
 	return c.FormatDSN()
-}
-
-func open(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func mustExec(t *testing.T, db *sql.DB, statements ...string) {
-	t.Helper()
-	for _, s := range statements {
-		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
-	}
 }
 
 // load runs statements made by next from n sessions, until stop is called.

@@ -17,14 +17,14 @@ import (
 // A connection that is killed, and can be made again only a second later.
 func TestConnectionKilled(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		mustExec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
+		dbservertest.Exec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
 		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
 		stopLoad := b.load(t, 4, update)
 		r := start(t, c)
 		time.Sleep(1500 * time.Millisecond)
-		mustExec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
+		dbservertest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
 		time.Sleep(time.Second)
-		mustExec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
+		dbservertest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
 		time.Sleep(1500 * time.Millisecond)
 		s, err := r.stop(t)
 		stopLoad()

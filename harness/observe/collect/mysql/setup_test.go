@@ -79,11 +79,11 @@ func TestInstrumentsAreRestored(t *testing.T) {
 		},
 		"without a run": func(*testing.T, *bench, *mysql.Collector) {},
 		"connection killed": func(t *testing.T, b *bench, c *mysql.Collector) {
-			mustExec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
+			dbservertest.Exec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
 		},
 	}
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		mustExec(t, b.db, odd...)
+		dbservertest.Exec(t, b.db, odd...)
 		before := setupRows(t, b.db)
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			t.Run(way, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCancelledStartIsRestored(t *testing.T) {
 
 func TestUserWithoutRights(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		mustExec(t, b.db,
+		dbservertest.Exec(t, b.db,
 			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
 			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
 		user := func(name, password string) string {
@@ -186,7 +186,7 @@ func TestUserWithoutRights(t *testing.T) {
 		for _, note := range c.Notes() {
 			_, advice, _ := strings.Cut(note, "administrator: ")
 			for _, statement := range strings.Split(advice, "; -- or: ") {
-				mustExec(t, b.db, strings.TrimSuffix(statement, ";"))
+				dbservertest.Exec(t, b.db, strings.TrimSuffix(statement, ";"))
 			}
 		}
 		again := started(t, user("look", "only"))

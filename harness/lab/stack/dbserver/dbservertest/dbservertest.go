@@ -1,8 +1,11 @@
 package dbservertest
 
 import (
+	"database/sql"
 	"os"
 	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack/dbserver"
 )
@@ -56,4 +59,25 @@ func Start(t testing.TB, flavour string, args ...string) *dbserver.Server {
 		}
 	})
 	return s
+}
+
+// Open opens a pool that ends with the test.
+func Open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// Exec runs statements, each of which must succeed.
+func Exec(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
 }
