@@ -153,7 +153,7 @@ func (r *run) finish(ctx context.Context) error {
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {
-		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error})
+		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
 	return cmp.Or(append(errs, r.writer.Seal(facts))...)
 }

@@ -74,7 +74,7 @@ the password.`,
 	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
-	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput")
+	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
 	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
 	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
@@ -119,6 +119,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}()
 		}
 		f.target = state.TargetURL()
+		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
 		if f.db == "" { // what ASSAY_DB names is not what this service writes to
 			dsn = state.CollectorDSN()
 			if env != "" {

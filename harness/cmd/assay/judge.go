@@ -23,7 +23,8 @@ func newJudge() *cobra.Command {
 		Use:   "judge RUN",
 		Short: "Verdict and certificate again, offline, from the record",
 		Long: `Judge reads a sealed run folder and nothing else, and writes certificate.json
-there: the same bytes each time. It exits as certify did.`,
+there: the same bytes each time. It exits with the verdict's code, as certify
+does that was not interrupted.`,
 		Example: `  assay judge runs/latest
   assay judge runs/latest --json | jq '.rules[] | select(.verdict != "PASS")'`,
 		Args: oneRun,

@@ -92,7 +92,9 @@ func hintOf(err error) string {
 		return running.Hint
 	case errors.As(err, &usage):
 		return usage.hint
-	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, process.ErrPortTaken):
+	case errors.Is(err, process.ErrPortTaken):
+		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M"
+	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):
 		return "name the folder of a run, like: assay judge runs/latest"

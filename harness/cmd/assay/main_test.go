@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/stack/process"
@@ -77,6 +79,8 @@ func params(t *testing.T, flavour string, p testscript.Params) testscript.Params
 func setUp(e *testscript.Env, db *database) error {
 	s := startService(db)
 	e.Defer(s.close)
+	// Of a script that failed half way nothing may be left running.
+	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}] = s
 	vars := map[string]string{
 		"TARGET": s.URL, "TAKEN": s.port(),

@@ -47,6 +47,8 @@ func (p *page) head(c Certificate) {
 	p.blank()
 	p.wrap("  ", "  ", c.Claim)
 	p.blank()
+	p.line("  Target     ", clip(c.Environment.Target, columns-len(indent)))
+	p.blank()
 }
 
 func (p *page) slos(slos []SLO) {
@@ -125,14 +127,23 @@ func heads(cells ...string) string {
 // rules shows those that are broken, with what to do.
 func (p *page) rules(rules []Rule) {
 	var broken []Rule
+	limits := 0
 	for _, r := range rules {
-		if r.Verdict != "PASS" && r.Verdict != limitation {
+		switch r.Verdict {
+		case "PASS":
+		case limitation:
+			limits++
+		default:
 			broken = append(broken, r)
 		}
 	}
 	p.blank()
 	if len(broken) == 0 {
-		p.line(fmt.Sprintf("  Rules      all %d hold", len(rules)))
+		text := fmt.Sprintf("  Rules      all %d hold", len(rules))
+		if limits > 0 {
+			text += fmt.Sprintf(", %d of them with a limitation", limits)
+		}
+		p.line(text)
 		return
 	}
 	p.line(fmt.Sprintf("  Rules      %d of %d are broken", len(broken), len(rules)))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -23,7 +24,7 @@ func claim(e *evidence, v Verdict) string {
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
 	case Fail:
-		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(v.SLOs), where)
+		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v.SLOs), where)
 	case Inconclusive:
 		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v.SLOs), where)
 	default:
@@ -48,8 +49,20 @@ func conditions(e *evidence) string {
 }
 
 // broken names the first SLO that failed and by how much, and counts the rest.
-func broken(slos []SLO) string {
+// Where transactions were left undone that comes first: it breaks the latency
+// SLOs too, whose names would mislead.
+func broken(e *evidence, slos []SLO) string {
 	first, more := pick(slos, Fail)
+	if last := slos[len(slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
+		var how []string
+		for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
+			if n := e.ended[outcome].n; n > 0 {
+				how = append(how, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
+			}
+		}
+		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s",
+			*last.Violations, *last.Samples, strings.Join(how, ", "), andMore(more, "SLO"))
+	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
 	var by []string
 	// A fast failure breaks a latency SLO too; its time would only mislead.

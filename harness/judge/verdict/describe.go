@@ -12,6 +12,7 @@ import (
 const (
 	requestDuration = "http_req_duration"
 	requestFailed   = "http_req_failed"
+	dataSent        = "data_sent"
 )
 
 func (e *evidence) rate() Rate {

@@ -19,6 +19,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	for _, key := range slices.Sorted(maps.Keys(e.Plan.Overrides)) {
 		all = append(all, fmt.Sprintf("the command line set %s to %s", key, e.Plan.Overrides[key]))
 	}
+	all = append(all, e.complaints()...)
 	for _, c := range e.Facts.Collectors {
 		if c.State != record.StateOK && c.Source != "database" {
 			all = append(all, c.Source+" was not observed"+e.whyNot(c.Source))
@@ -34,6 +35,21 @@ func limitations(e *evidence, rules []Rule) []string {
 		"durability when a process or host is killed was not tested",
 		"violations are counted in this run; what another run would count is not estimated")
 	return append(all, e.Facts.Limitations...)
+}
+
+// complaints are what workers logged first of a run in which transactions
+// failed: what the script threw, or why a request failed. The cause may be the
+// script's own.
+func (e *evidence) complaints() (all []string) {
+	if e.notCompleted() == 0 {
+		return nil
+	}
+	for _, w := range e.Facts.Workers {
+		if text := "first error logged: " + w.Logged; w.Logged != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 func hasLedger(r record.Run) bool {

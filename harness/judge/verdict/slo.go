@@ -32,10 +32,16 @@ func judgeSLOs(e *evidence) []SLO {
 		}
 	}
 	throughput := judgeThroughput(e)
-	if throughput.Outcome == Fail {
+	if throughput.Outcome == Fail && e.asked() {
 		excuse(all)
 	}
 	return append(all, throughput)
+}
+
+// asked tells whether anything was sent to the system at all. A script that
+// throws before its first request shows nothing of it.
+func (e *evidence) asked() bool {
+	return e.tally(requestFailed+metric.RateTotal, nil).n > 0 || e.tally(dataSent, nil).n > 0
 }
 
 // excuse makes SLOs without data undecided where the system left so many

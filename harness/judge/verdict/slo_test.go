@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"testing"
 
 	"assay/harness/judge/internal/synthetic"
@@ -77,6 +78,26 @@ func TestAFailureIsNotHiddenByWhatItLeavesWithoutData(t *testing.T) {
 				t.Errorf("%s: %s is %v", name, id, s.Outcome)
 			}
 		}
+	}
+}
+
+// A script that throws before its first request says nothing of the system.
+func TestAScriptThatSendsNothingIsInvalid(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return 5, metric.Dropped })
+	for i := range c.Frames {
+		for j, p := range c.Frames[i].Points {
+			if p.Series.Name == metric.Transactions {
+				c.Frames[i].Points[j].Series = metric.NewSeries(metric.Transactions, "", "outcome", metric.Failed, "scenario", p.Series.Label("scenario"))
+			}
+		}
+	}
+	c.Run.Facts.Workers[0].Logged = "ReferenceError: undefinedFn is not defined (pay.js:2:47)"
+	v := Judge(c.Record())
+	if v.Outcome != Invalid || v.Outcomes.Failed == nil || *v.Outcomes.Failed != *v.Rate.Scheduled {
+		t.Errorf("%v: %s; %+v", v.Outcome, v.Claim, v.Outcomes)
+	}
+	if want := "first error logged: ReferenceError: undefinedFn is not defined (pay.js:2:47)"; !slices.Contains(v.Limitations, want) {
+		t.Errorf("limitations %q", v.Limitations)
 	}
 }
 

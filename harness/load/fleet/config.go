@@ -105,7 +105,7 @@ func writeJSON(path string, content any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := os.WriteFile(path, data, 0o644); err != nil {
 		return fmt.Errorf("write worker configuration: %w", err)
 	}
 	return nil

@@ -92,7 +92,8 @@ func reason(err error) string {
 }
 
 var (
-	logError = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
+	logError     = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
+	logComplaint = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
 	// The first frame of a stack trace that stands in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// What k6 was doing, before what went wrong.
@@ -108,11 +109,34 @@ func LastError(log []byte) string {
 	if len(all) == 0 {
 		return ""
 	}
-	text := string(all[len(all)-1][1])
-	var plain string
-	if json.Unmarshal([]byte(text), &plain) == nil {
-		text = plain
+	return oneLine(unquote(all[len(all)-1][1]))
+}
+
+// FirstComplaint finds the first error or warning in a log of k6, likewise: what
+// a script threw, or why a request failed.
+func FirstComplaint(log []byte) string {
+	m := logComplaint.FindSubmatch(log)
+	if m == nil {
+		return ""
 	}
+	text := oneLine(unquote(m[1]))
+	if len(m[2]) > 0 {
+		text += ": " + oneLine(unquote(m[2]))
+	}
+	return text
+}
+
+// unquote reads a value of a log line.
+func unquote(value []byte) string {
+	var plain string
+	if json.Unmarshal(value, &plain) == nil {
+		return plain
+	}
+	return string(value)
+}
+
+// oneLine leaves of a message its first line and the place in the script.
+func oneLine(text string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if strings.HasSuffix(line, ":") { // a heading, and a list below it
 		item, _, _ := strings.Cut(strings.TrimLeft(rest, "\t -"), "\n")

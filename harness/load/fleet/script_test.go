@@ -6,6 +6,25 @@ import (
 	"assay/harness/load/fleet"
 )
 
+func TestFirstComplaint(t *testing.T) {
+	for _, c := range []struct{ log, want string }{
+		{`time="2026-11-20T23:54:40Z" level=info msg="nothing wrong"`, ""},
+		{
+			`time="2026-11-21T03:55:50Z" level=error msg="Uncaught (in promise) ReferenceError: undefinedFn is not defined\n\tat default (file:///srv/thrower.js:2:47(2))\n" executor=assay-arrivals scenario=checkout`,
+			"Uncaught (in promise) ReferenceError: undefinedFn is not defined (thrower.js:2:47)",
+		},
+		{
+			"time=\"2026-11-21T03:56:21Z\" level=warning msg=\"Request Failed\" error=\"Post \\\"http://127.0.0.1:28093/cart/buy\\\": dial tcp 127.0.0.1:28093: connect: connection refused\"\n" +
+				"time=\"2026-11-21T03:56:22Z\" level=error msg=later",
+			`Request Failed: Post "http://127.0.0.1:28093/cart/buy": dial tcp 127.0.0.1:28093: connect: connection refused`,
+		},
+	} {
+		if got := fleet.FirstComplaint([]byte(c.log)); got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)
+		}
+	}
+}
+
 // What k6 v1.8.1 logs, and the line that is left of it.
 func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ log, want string }{

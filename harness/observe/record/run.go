@@ -98,9 +98,10 @@ const (
 
 // Worker is what became of one worker.
 type Worker struct {
-	Source string `json:"source"`          // "worker/0"
-	Exit   string `json:"exit"`            // "0", "signal: killed", ...
-	Error  string `json:"error,omitempty"` // last error line of its log
+	Source string `json:"source"`           // "worker/0"
+	Exit   string `json:"exit"`             // "0", "signal: killed", ...
+	Error  string `json:"error,omitempty"`  // last error line of its log, where it failed
+	Logged string `json:"logged,omitempty"` // first error or warning of its log
 }
 
 // Collect is what became of one collector.

@@ -25,7 +25,8 @@ const termWait = 30 * time.Second
 type Exit struct {
 	Source string
 	Status string // "0", "1", "signal: killed", ...
-	Error  string // last error line of its log
+	Error  string // last error line of its log, where it failed
+	Logged string // first error or warning of its log
 }
 
 // String tells it in one line.
@@ -138,14 +139,14 @@ func (p *process) wait() {
 	err := p.cmd.Wait()
 	_ = p.log.Close() // the child wrote to it, not we
 	p.exit = Exit{Source: p.worker.Source, Status: "0"}
+	log, _ := os.ReadFile(p.worker.Log) // unreadable, it says nothing
+	p.exit.Logged = fleet.FirstComplaint(log)
 	if err != nil {
 		p.exit.Status = err.Error()
 		// What was killed did not say why; the last error in its log is another's.
 		if code := p.cmd.ProcessState.ExitCode(); code >= 0 {
 			p.exit.Status = strconv.Itoa(code)
-			if log, err := os.ReadFile(p.worker.Log); err == nil {
-				p.exit.Error = fleet.LastError(log)
-			}
+			p.exit.Error = fleet.LastError(log)
 		}
 	}
 }
