@@ -64,8 +64,10 @@ func TestAFailureIsNotHiddenByWhatItLeavesWithoutData(t *testing.T) {
 			return 5, map[bool]string{true: metric.Failed, false: metric.Completed}[n%50 == 0]
 		}, Fail, Inconclusive},
 		"all completed": {synthetic.Healthy, Invalid, Invalid},
+		"interrupted":   {func(int64) (float64, string) { return 5, metric.Failed }, Invalid, Invalid},
 	} {
 		c := synthetic.New(synthetic.Profile(), 1, tt.system)
+		c.Run.Facts.Interrupted = name == "interrupted" // it cut transactions off
 		c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "read back"}))
 		c.Run.Ledger.Acknowledged, c.Run.Ledger.Persisted, c.Run.Ledger.Lags = 0, 0, nil
 		v := Judge(c.Record())
