@@ -6,12 +6,10 @@ import (
 	"time"
 )
 
-const (
-	// overtime is how long, after the last transaction has timed out, workers
-	// may take for teardown(), which k6 gives a minute, and for their last
-	// frames, before they are stopped.
-	overtime = 85 * time.Second
-)
+// overtime is how long, after the last transaction has timed out, workers may
+// take for teardown(), which k6 gives a minute, and for their last frames,
+// before they are stopped.
+const overtime = 85 * time.Second
 
 // load watches the run until every worker has ended, which they do by
 // themselves, or until something ends it before its plan.

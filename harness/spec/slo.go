@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/observe/metric"
 )
 
 // slos reads the SLOs of a profile, sorted by metric.
@@ -57,7 +59,7 @@ func (r *reader) slos(n *node, hasLedger bool) []SLO {
 // reserved checks the metrics that samples do not decide.
 func (s SLO) reserved(hasLedger bool) (problem string) {
 	ledger := s.Metric == LedgerMetric || s.Metric == PersistLagMetric
-	ours := ledger || s.Metric == "transaction_duration"
+	ours := ledger || s.Metric == metric.TransactionDuration
 	switch {
 	case s.Metric == recoveryTime:
 		return recoveryTime + " is reserved: it is not measured yet"

@@ -94,11 +94,8 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		// list with one lock.
 		own, stop := context.WithCancel(ctx)
 		name := strconv.FormatUint(vu.GetID(), 10)
-		tags := maps.Clone(e.config.GetTags())
-		if tags == nil {
-			tags = map[string]string{}
-		}
-		tags[VUTag] = name
+		tags := map[string]string{VUTag: name}
+		maps.Copy(tags, e.config.GetTags())
 		deactivated.Add(1)
 		active := vu.Activate(&lib.VUActivationParams{
 			RunContext: own, Scenario: e.config.Name, Exec: e.config.GetExec(),

@@ -20,8 +20,8 @@ const (
 
 // VUTag is the tag of all samples that a VU makes; its value is the VU's number.
 // It tells which transaction a request belonged to. A tag costs nothing a
-// sample, where k6's own system tag vu is metadata, copied for every request. Other
-// outputs see it as a tag like any.
+// sample, where k6's own system tag vu is metadata, copied for every request.
+// Other outputs see it as a tag like any.
 const VUTag = "assay_vu"
 
 // Transaction is the end of one slot of the schedule: what the executor hands

@@ -63,7 +63,10 @@ func (s Spec) Prepare(i int) (Worker, error) {
 			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0,
 		},
 	}}}
-	session := k6.Session{Run: s.Run, Scenario: name, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit, VUs: w.VUs, Rate: s.Plan.Target / float64(len(s.Plan.Workers))}
+	session := k6.Session{
+		Run: s.Run, Scenario: name, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit,
+		VUs: w.VUs, Rate: s.Plan.Target / float64(len(s.Plan.Workers)),
+	}
 	configPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.k6.json", i))
 	sessionPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.session.json", i))
 	for path, content := range map[string]any{configPath: config, sessionPath: session} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -227,7 +228,7 @@ func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
 func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	best := timeout
 	for _, s := range slos {
-		if s.Aggregate != spec.Percentile || s.Metric != "transaction_duration" {
+		if s.Aggregate != spec.Percentile || s.Metric != metric.TransactionDuration {
 			continue
 		}
 		bound := time.Duration(s.Bound * float64(time.Millisecond))

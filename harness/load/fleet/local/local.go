@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -139,16 +140,29 @@ func (p *process) wait() {
 	err := p.cmd.Wait()
 	_ = p.log.Close() // the child wrote to it, not we
 	p.exit = Exit{Source: p.worker.Source, Status: "0"}
-	log, _ := os.ReadFile(p.worker.Log) // unreadable, it says nothing
-	p.exit.Logged = fleet.FirstComplaint(log)
+	p.exit.Logged = fleet.FirstComplaint(head(p.worker.Log))
 	if err != nil {
 		p.exit.Status = err.Error()
 		// What was killed did not say why; the last error in its log is another's.
 		if code := p.cmd.ProcessState.ExitCode(); code >= 0 {
 			p.exit.Status = strconv.Itoa(code)
-			p.exit.Error = fleet.LastError(log)
+			if log, err := os.ReadFile(p.worker.Log); err == nil {
+				p.exit.Error = fleet.LastError(log)
+			}
 		}
 	}
+}
+
+// head reads the beginning of a log, which in an outage holds a line a request;
+// of one that cannot be read, nothing.
+func head(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() // read only
+	text, _ := io.ReadAll(io.LimitReader(f, 64<<10))
+	return text
 }
 
 // Done is closed when every worker has ended.
