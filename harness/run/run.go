@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
+	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
@@ -76,7 +78,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	spec := fleet.Spec{
-		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
+		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts),
 		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
 	}
 	if slices.Contains(r.Profile.Needs, "db") {
@@ -132,7 +134,11 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 			}
 		case <-time.After(200 * time.Millisecond):
 		}
-		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), "try the scenario alone: assay k6 run " + r.script()}
+		hint := "try the scenario alone: assay k6 run " + r.script()
+		if exit.Status == strconv.Itoa(arrivals.BreachExit) {
+			hint = "" // alone, nothing would keep it from going there
+		}
+		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), hint}
 	}
 }
 

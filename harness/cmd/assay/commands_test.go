@@ -33,6 +33,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"edit":      edit,
 	"shorten":   shorten,
 	"sum":       sum,
+	"fault":     fault,
+	"elsewhere": elsewhere,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -82,6 +83,7 @@ func setUp(e *testscript.Env, db *database) error {
 	// Of a script that failed half way nothing may be left running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}] = s
+	e.Values[elsewhereKey{}] = new(*atomic.Int64)
 	vars := map[string]string{
 		"TARGET": s.URL, "TAKEN": s.port(),
 		"SECRET":       db.password,
