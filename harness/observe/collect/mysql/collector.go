@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,7 +92,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	case !c.server.maria && c.server.major < 8:
 		return fmt.Errorf("collect from the database: MySQL %s is too old: 8.0 or later is needed", c.server.version)
 	}
-	if err := c.switchOn(ctx); err != nil {
+	if err := c.instrument(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	if err := c.tryOut(ctx); err != nil {
@@ -141,7 +142,13 @@ func (c *Collector) Close() error {
 		return nil
 	}
 	c.closed = true
+	var turn *sql.Conn
+	if !c.switched.empty() {
+		turn = c.link.exclude(context.Background())
+	}
 	err := c.restore()
+	c.link.drop()
+	c.link.readmit(context.Background(), turn, true)
 	c.link.close()
 	return err
 }
