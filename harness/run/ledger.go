@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,13 +57,16 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	db, err := openDB(b.dsn)
 	if err == nil {
 		defer db.Close() // what is lost is of reads alone
-		// Also where there is nothing left to read: a database that is gone must
-		// not hold up the end once for each statement.
-		err = ping(context.WithoutCancel(ctx), db)
+		err = b.reach(ctx, db)
 	}
 	if err != nil {
-		return record.LedgerFact{State: record.StateFailed, Reason: "the database cannot be reached: " + reason(err)}, nil
+		why := "the database cannot be reached: " + reason(err)
+		if b.spec.Cleanup != "" {
+			why += "; the run's rows were not removed"
+		}
+		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
 	}
+	var unwritten error
 	fact := record.LedgerFact{State: record.StateOK}
 	rows, err := b.read(ctx, db)
 	switch {
@@ -71,9 +75,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	case err != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: reason(err)}
 	default:
-		if err := w.Persisted(rows); err != nil {
-			return record.LedgerFact{}, err
-		}
+		unwritten = w.Persisted(rows)
 	}
 	if err := b.clean(ctx, db); err != nil {
 		if fact.Reason != "" {
@@ -81,7 +83,31 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 		}
 		fact.Reason += "the run's rows could not be removed: " + reason(err)
 	}
-	return fact, nil
+	return fact, unwritten
+}
+
+// reach makes the connection, also where there is nothing left to read: a
+// database that is gone must not hold up the end once for each statement. One
+// that has no connection to spare may have one when the load's are given back.
+func (b *book) reach(ctx context.Context, db *sql.DB) error {
+	deadline := time.Now().Add(b.wait)
+	for {
+		err := ping(context.WithoutCancel(ctx), db)
+		if !crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// crowded tells that the server, or its user, has no connection left to give:
+// ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED.
+func crowded(err error) bool {
+	var said *mysql.MySQLError
+	return errors.As(err, &said) && (said.Number == 1040 || said.Number == 1203 || said.Number == 1226)
 }
 
 // clean removes the run's rows, also after ctx is done, and again while there

@@ -33,6 +33,10 @@ func (r *run) load(ctx context.Context) {
 		case <-ctx.Done():
 			r.stop(ctx, "interrupted")
 			return
+		case r.failed = <-r.unwritten:
+			r.receiver.Close() // so that workers do not try again with what is left
+			r.stop(ctx, "the record cannot be written")
+			return
 		case <-overdue.C:
 			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
 			return

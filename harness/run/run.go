@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), unwritten: make(chan error, 1)}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -66,6 +66,9 @@ type run struct {
 	t0       time.Time        // with its monotonic reading
 	stopped  string           // why it ended before its plan
 	ended    time.Time        // when that was decided
+
+	unwritten chan error // holds the first failure to append to the record
+	failed    error      // that failure, once the run has ended for it
 }
 
 // start brings everything to the start line and lets it go.
@@ -161,7 +164,21 @@ func (r *run) finish(ctx context.Context) error {
 	for _, e := range r.fleet.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
-	return cmp.Or(append(errs, r.writer.Seal(facts))...)
+	return r.unsealed(cmp.Or(append(errs, r.writer.Seal(facts))...))
+}
+
+// unsealed says of a record that could not be written what is left of it.
+func (r *run) unsealed(err error) error {
+	if r.failed != nil {
+		err = r.failed
+	}
+	if err == nil {
+		return nil
+	}
+	return &Error{
+		fmt.Errorf("the record could not be written: %w", err),
+		fmt.Sprintf("make room and certify again; what is left in %s is not sealed and proves nothing: remove it", r.Dir),
+	}
 }
 
 // abandon undoes start where the run never began.
@@ -193,7 +210,7 @@ func (r *run) close() (err error) {
 // frame takes one frame into the record.
 func (r *run) frame(f metric.Frame) error {
 	if err := r.writer.Frame(f); err != nil {
-		return err
+		return r.lost(err)
 	}
 	r.watch.add(f)
 	return nil
@@ -201,10 +218,20 @@ func (r *run) frame(f metric.Frame) error {
 
 func (r *run) acknowledged(source string, entries []ledger.Entry) error {
 	if err := r.writer.Acknowledged(source, entries); err != nil {
-		return err // they will come again
+		return r.lost(err)
 	}
 	r.book.acks = append(r.book.acks, entries...)
 	return nil
+}
+
+// lost ends the run: nothing can be appended after a write that failed, and what
+// comes again would fail again.
+func (r *run) lost(err error) error {
+	select {
+	case r.unwritten <- err:
+	default: // the first is enough
+	}
+	return err
 }
 
 func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }

@@ -106,6 +106,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if f.target == "" {
 		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
+		leave, err := stack.Occupy(stack.DefaultDir)
+		if err != nil {
+			return err
+		}
+		defer leave() // last: what this command started is stopped by then
 		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
 		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
 		if err != nil {

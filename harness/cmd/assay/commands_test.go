@@ -35,6 +35,12 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"sum":       sum,
 	"fault":     fault,
 	"elsewhere": elsewhere,
+	"query":     query,
+	"occupy":    occupy,
+	"vacate":    vacate,
+	"disk":      disk,
+	"idle":      idle,
+	"await":     await,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
@@ -175,15 +181,21 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: get URL")
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	awaitThat(ts, args[0]+" does not answer", func() bool {
 		answer, err := fetch(args[0])
 		if err == nil {
 			_, err = ts.Stdout().Write(answer)
 			ts.Check(err)
-			return
 		}
+		return err == nil
+	})
+}
+
+// awaitThat waits for something for half a minute.
+func awaitThat(ts *testscript.TestScript, otherwise string, is func() bool) {
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			ts.Fatalf("%v", err)
+			ts.Fatalf("%s", otherwise)
 		}
 	}
 }

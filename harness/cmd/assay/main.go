@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/process"
 	"assay/harness/load/k6"
 	"assay/harness/observe/record"
@@ -94,6 +95,8 @@ func hintOf(err error) string {
 		return usage.hint
 	case errors.Is(err, process.ErrPortTaken):
 		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M"
+	case errors.Is(err, stack.ErrOccupied):
+		return "wait until it has ended, or give this run a service of its own with --target"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):
