@@ -46,8 +46,9 @@ func newBook(o Options) *book {
 
 // settle reads the persisted side back, again until nothing acknowledged is
 // missing or patience ends, records it, and removes the run's rows. Once ctx is
-// done nothing is compared any more: rows may still be on their way.
-func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
+// done nothing is compared any more: rows may still be on their way; once hurry
+// is done they are left where they cannot be removed at once.
+func (b *book) settle(ctx, hurry context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if b.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
@@ -77,7 +78,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	default:
 		unwritten = w.Persisted(rows)
 	}
-	if err := b.clean(ctx, db); err != nil {
+	if err := b.clean(ctx, hurry, db); err != nil {
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
@@ -112,11 +113,15 @@ func crowded(err error) bool {
 
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
-func (b *book) clean(ctx context.Context, db *sql.DB) error {
+func (b *book) clean(ctx, hurry context.Context, db *sql.DB) error {
 	if b.spec.Cleanup == "" {
 		return nil
 	}
-	ctx, cancel := outlast(ctx, cleanPatience, queryTimeout)
+	patience := cleanPatience
+	if hurry.Err() != nil {
+		patience = time.Second
+	}
+	ctx, cancel := outlast(ctx, patience, queryTimeout)
 	defer cancel()
 	for range 5 {
 		done, err := db.ExecContext(ctx, b.spec.Cleanup, b.run)

@@ -27,23 +27,23 @@ func (r *run) load(ctx context.Context) {
 			return
 		case exit := <-r.fleet.Ended():
 			if exit.Status != "0" {
-				r.stop(ctx, exit.String())
+				r.stop(exit.String())
 				return
 			}
 		case <-ctx.Done():
-			r.stop(ctx, "interrupted")
+			r.stop("interrupted")
 			return
 		case r.failed = <-r.unwritten:
 			r.receiver.Close() // so that workers do not try again with what is left
-			r.stop(ctx, "the record cannot be written")
+			r.stop("the record cannot be written")
 			return
 		case <-overdue.C:
-			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
+			r.stop(fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
 			return
 		case <-tick.C:
 			stage = r.tell(stage)
 			if why := r.watch.hurting(r.t0.Unix(), r.watched()); why != "" {
-				r.stop(ctx, "aborted to spare the target: "+why)
+				r.stop("aborted to spare the target: " + why)
 				return
 			}
 		}
@@ -51,11 +51,11 @@ func (r *run) load(ctx context.Context) {
 }
 
 // stop ends the load before its plan.
-func (r *run) stop(ctx context.Context, why string) {
+func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
 	r.ended = time.Now()
-	r.fleet.Stop(context.WithoutCancel(ctx)) // it has a limit of its own
+	r.fleet.Stop(r.Hurry) // it has a limit of its own
 }
 
 // explainExits finds why the run ended early, if it did.

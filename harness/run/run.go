@@ -24,6 +24,9 @@ import (
 // the run came to; ctx done after the load has begun seals it as interrupted.
 // An error before that leaves no folder behind.
 func Run(ctx context.Context, o Options) error {
+	if o.Hurry == nil {
+		o.Hurry = context.WithoutCancel(ctx)
+	}
 	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
 	if err != nil {
 		return &Error{Err: err}
@@ -154,7 +157,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.book.settle(ctx, r.writer)
+	ledgerFact, err := r.book.settle(ctx, r.Hurry, r.writer)
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
@@ -184,7 +187,7 @@ func (r *run) unsealed(err error) error {
 // abandon undoes start where the run never began.
 func (r *run) abandon() error {
 	if r.fleet != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(r.Hurry, 5*time.Second)
 		defer cancel()
 		r.fleet.Stop(ctx)
 	}

@@ -139,7 +139,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
 			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempt: attempt, Log: log,
+			Executable: executable, Tool: tool(), Attempt: attempt, Log: log, Hurry: hurried(ctx),
 		}
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {

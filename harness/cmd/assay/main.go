@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 
@@ -33,10 +32,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(execute(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // exitCode is how a command that did its work ends the process when that is not
