@@ -38,8 +38,8 @@ func (r *run) load(ctx context.Context) {
 			return
 		case <-tick.C:
 			stage = r.tell(stage)
-			if why := r.watch.hurting(r.t0.Unix(), r.watched()); why != "" {
-				r.stop(ctx, "aborted to spare the target: "+why)
+			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
+				r.stop(ctx, fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}
 		}

@@ -63,6 +63,7 @@ type run struct {
 	database *mysql.Collector // nil: the run has none
 	t0       time.Time        // with its monotonic reading
 	stopped  string           // why it ended before its plan
+	aborted  *record.Abort    // the condition that stopped it; nil: none did
 	ended    time.Time        // when that was decided
 }
 
@@ -148,7 +149,7 @@ func (r *run) finish(ctx context.Context) error {
 	ledgerFact, err := r.book.settle(ctx, r.writer)
 	errs = append(errs, err)
 	facts := record.Facts{
-		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil, Aborted: r.aborted,
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
