@@ -36,7 +36,8 @@ func (r *run) load(ctx context.Context) {
 		case <-overdue.C:
 			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
 			return
-		case <-tick.C:
+		case now := <-tick.C:
+			r.watchClock(now)
 			stage = r.tell(stage)
 			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
 				r.stop(ctx, fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
