@@ -32,8 +32,8 @@ func setClock(t *testing.T, by time.Duration) {
 func TestClockStep(t *testing.T) {
 	s := serve(t, "mariadb")
 	for name, c := range map[string]struct {
-		by   time.Duration
-		lag  bool // the profile judges persist_lag
+		by  time.Duration
+		lag bool // the profile judges persist_lag
 	}{
 		"forward":              {2 * time.Second, true},
 		"back":                 {-2 * time.Second, true},

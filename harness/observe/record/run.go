@@ -81,7 +81,7 @@ type Facts struct {
 	Ended       time.Time  `json:"ended"`
 	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
 	Interrupted bool       `json:"interrupted,omitempty"`
-	Aborted     *Abort     `json:"aborted,omitempty"` // the condition of the profile that stopped the run; nil: none did
+	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
 	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // by how much somebody set the generator's wall clock, at most; nil: not known
 	Workers     []Worker   `json:"workers"`
 	Collectors  []Collect  `json:"collectors"`
