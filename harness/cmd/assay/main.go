@@ -90,7 +90,7 @@ func hintOf(err error) string {
 	case errors.As(err, &usage):
 		return usage.hint
 	case errors.Is(err, process.ErrPortTaken):
-		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M"
+		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
 	case errors.Is(err, stack.ErrOccupied):
 		return "wait until it has ended, or give this run a service of its own with --target"
 	case errors.Is(err, syscall.EADDRINUSE):
