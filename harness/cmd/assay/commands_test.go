@@ -23,16 +23,19 @@ import (
 
 // commands are what the scripts have beside testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits":     exits,
-	"refused":   refused,
-	"interrupt": interrupt,
-	"keeps":     keeps,
-	"absent":    absent,
-	"requests":  requests,
-	"get":       get,
-	"edit":      edit,
-	"shorten":   shorten,
-	"sum":       sum,
+	"exits":      exits,
+	"refused":    refused,
+	"interrupt":  interrupt,
+	"keeps":      keeps,
+	"absent":     absent,
+	"requests":   requests,
+	"get":        get,
+	"edit":       edit,
+	"writeblock": writeblock,
+	"follow":     follow,
+	"job":        job,
+	"shorten":    shorten,
+	"sum":        sum,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
