@@ -38,6 +38,7 @@ func (r *run) load(ctx context.Context) {
 			return
 		case <-tick.C:
 			stage = r.tell(stage)
+			r.tellView()
 			if why := r.watch.hurting(r.t0.Unix(), r.watched()); why != "" {
 				r.stop(ctx, "aborted to spare the target: "+why)
 				return
