@@ -136,6 +136,8 @@ func reason(err error) string {
 		return "no answer in time"
 	case errors.Is(err, context.Canceled):
 		return "it took too long"
+	case errors.Is(err, io.EOF):
+		return "the connection was closed"
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.As(err, &inner):
