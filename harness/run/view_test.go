@@ -72,9 +72,8 @@ func shown(t *testing.T, db *influxtest.Server, r record.Run) {
 	}
 }
 
-// complete fails the test unless the record has every frame that was sent, and
-// the run passes.
-func complete(t *testing.T, r record.Run) verdict.Verdict {
+// everyFrame fails the test unless the record has every frame that was sent.
+func everyFrame(t *testing.T, r record.Run) {
 	t.Helper()
 	accounted(t, r)
 	for _, s := range r.Timeline.Sources() {
@@ -82,6 +81,12 @@ func complete(t *testing.T, r record.Run) verdict.Verdict {
 			t.Errorf("stream of %s: %d frames are missing, closed %t", s.Name, s.Missing, s.Closed)
 		}
 	}
+}
+
+// complete fails the test unless the record has every frame, and the run passes.
+func complete(t *testing.T, r record.Run) verdict.Verdict {
+	t.Helper()
+	everyFrame(t, r)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
@@ -120,7 +125,7 @@ func (n *notes) has(text string) bool {
 	return strings.Contains(strings.Join(n.all, "\n"), text)
 }
 
-// plain are the options of a run against a target that answers at once.
+// plainRun are the options of a run against a target that answers at once.
 func plainRun(t *testing.T, hold time.Duration) run.Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

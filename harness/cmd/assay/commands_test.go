@@ -33,6 +33,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"edit":      edit,
 	"shorten":   shorten,
 	"sum":       sum,
+	"shown":     shown,
+	"told":      told,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.

@@ -18,6 +18,7 @@ import (
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/stack/process"
+	"assay/harness/observe/influx/influxtest"
 )
 
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
@@ -68,9 +69,12 @@ func writeReadme(dir string) error {
 
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
-	db := startDatabase(t, flavour)
+	db, view := startDatabase(t, flavour), influxtest.Start(t)
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
-	p.Setup = func(e *testscript.Env) error { return setUp(e, db) }
+	p.Setup = func(e *testscript.Env) error {
+		setUpInflux(e, view)
+		return setUp(e, db)
+	}
 	p.Cmds = commands
 	return p
 }

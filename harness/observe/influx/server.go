@@ -57,7 +57,7 @@ func NewServer(address, token string) (*Server, error) {
 	}
 	for key, values := range query {
 		if key != "db" || len(values) != 1 || values[0] == "" {
-			return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL has a query with more than one database in it"), addressHint}
+			return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL has more in its query than one database"), addressHint}
 		}
 	}
 	s := &Server{base: url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}, database: DefaultDatabase}
