@@ -54,20 +54,22 @@ func Run(ctx context.Context, o Options) error {
 // run is one run under way.
 type run struct {
 	Options
-	asked    record.Plan
-	plan     plan.Plan
-	writer   *record.Writer
-	book     *book
-	watch    *watcher
-	receiver *receiver.Receiver
-	server   *server
-	fleet    *local.Fleet
-	collect  *collection
-	database *mysql.Collector // nil: the run has none
-	view     *influx.View     // nil: the run has none
-	t0       time.Time        // with its monotonic reading
-	stopped  string           // why it ended before its plan
-	ended    time.Time        // when that was decided
+	asked     record.Plan
+	plan      plan.Plan
+	writer    *record.Writer
+	book      *book
+	watch     *watcher
+	receiver  *receiver.Receiver
+	server    *server
+	fleet     *local.Fleet
+	collect   *collection
+	database  *mysql.Collector // nil: the run has none
+	view      *influx.View     // nil: the run has none
+	t0        time.Time        // with its monotonic reading
+	clockStep time.Duration    // by how much the wall clock was set, at most
+	stopped   string           // why it ended before its plan
+	aborted   *record.Abort    // the condition that stopped it; nil: none did
+	ended     time.Time        // when that was decided
 }
 
 // start brings everything to the start line and lets it go.
@@ -146,7 +148,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 // finish stops the collectors, reads the ledger back, and seals the record. It
 // runs to its end even after ctx is done, but then compares nothing any more.
 func (r *run) finish(ctx context.Context) error {
-	ended := cmp.Or(r.ended, time.Now()).UTC()
+	// Counted from t0: somebody may have set the wall clock since.
+	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
 	collected := r.collect.stop()
 	errs := []error{r.close()}
 	if r.Profile.Ledger != nil {
@@ -156,7 +159,7 @@ func (r *run) finish(ctx context.Context) error {
 	errs = append(errs, err)
 	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
-		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil, Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: limitations,
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}

@@ -45,8 +45,8 @@ workers, the database's waits on the same clock, one record, one verdict.
 Without --target it uses the local stack (assay stack), which it starts when it
 is not up, and stops again then. The database behind a --target is named by
 ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop, or by --db without
-the password. Where ASSAY_INFLUX_URL names an InfluxDB the run is shown there
-while it goes on (assay help influx).`,
+the password. Where ASSAY_INFLUX_URL names an InfluxDB, or the local stack
+has one, the run is shown there while it goes on (assay help influx).`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -101,9 +101,8 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		return err
 	}
 	influxURL, influxToken := influxAccess()
-	view, err := influxServer(influxURL, influxToken)
-	if err != nil {
-		return err
+	if _, err := influxServer(influxURL, influxToken); err != nil {
+		return err // before anything is started
 	}
 	executable, err := os.Executable()
 	if err != nil {
@@ -125,6 +124,9 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}()
 		}
 		f.target = state.TargetURL()
+		if influxURL == "" {
+			influxURL, influxToken = state.InfluxURL(), state.InfluxToken()
+		}
 		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
 		if f.db == "" { // what ASSAY_DB names is not what this service writes to
 			dsn = state.CollectorDSN()
@@ -132,6 +134,10 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 				p.tell(run.Event{Kind: run.Note, Text: "the local stack has its own database: ASSAY_DB is not used without --target"})
 			}
 		}
+	}
+	view, err := influxServer(influxURL, influxToken)
+	if err != nil {
+		return err
 	}
 	runs := make([]run.Options, len(profiles))
 	for i, profile := range profiles {

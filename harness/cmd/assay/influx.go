@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/verdict"
+	"assay/harness/lab/stack"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 )
@@ -33,7 +34,8 @@ func newInflux() *cobra.Command {
 		Short: "Runs in InfluxDB, for Grafana",
 		Long: `Influx writes runs to InfluxDB, where the dashboards find them. Certify does
 that while a run goes on, where ASSAY_INFLUX_URL names a server, like
-http://127.0.0.1:8086 or http://127.0.0.1:8086?db=assay (assay is the default).
+http://127.0.0.1:8086 or http://127.0.0.1:8086?db=assay (assay is the default),
+or where the local stack has one (assay stack up, with influxd installed).
 ASSAY_INFLUX_TOKEN is user:password for InfluxDB 1.x, or the token of 2 and 3.`,
 		Example: "  assay influx push runs/latest",
 	})
@@ -47,8 +49,8 @@ func newInfluxPush() *cobra.Command {
 		Use:   "push RUN",
 		Short: "Write a recorded run to InfluxDB",
 		Long: `Push writes every second of a sealed record, and its verdict, to the server that
-ASSAY_INFLUX_URL names. What is there already is written over with the same, so
-that it fills what a view lacks.`,
+ASSAY_INFLUX_URL names, or else to that of the local stack. What is there already
+is written over with the same, so that it fills what a view lacks.`,
 		Example: `  export ASSAY_INFLUX_URL=http://127.0.0.1:8086 ASSAY_INFLUX_TOKEN=user:password
   assay influx push runs/latest
 
@@ -64,7 +66,15 @@ that it fills what a view lacks.`,
 func push(c *cobra.Command, dir string, quiet bool) error {
 	address, token := influxAccess()
 	if address == "" {
-		return &usageError{"no InfluxDB is named", "set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password"}
+		if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil {
+			address, token = state.InfluxURL(), state.InfluxToken()
+		}
+	}
+	if address == "" {
+		return &usageError{
+			"no InfluxDB is named, and no local stack has one",
+			"set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password; or: assay stack up",
+		}
 	}
 	server, err := influxServer(address, token)
 	if err != nil {

@@ -97,7 +97,7 @@ func hintOf(err error) string {
 	case errors.As(err, &shown):
 		return shown.Hint
 	case errors.Is(err, process.ErrPortTaken):
-		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M"
+		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):

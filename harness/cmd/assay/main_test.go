@@ -17,6 +17,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/stack/influxserver/influxservertest"
 	"assay/harness/lab/stack/process"
 	"assay/harness/observe/influx/influxtest"
 )
@@ -98,6 +99,7 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
+		"INFLUXD":      influxservertest.Binary(db.t),
 		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
@@ -106,7 +108,7 @@ func setUp(e *testscript.Env, db *database) error {
 	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
 		return err
 	}
-	for _, name := range []string{"FREE_A", "FREE_B"} {
+	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C"} {
 		port, err := process.FreePort()
 		if err != nil {
 			return err

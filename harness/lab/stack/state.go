@@ -17,6 +17,7 @@ import (
 // State is what the state file holds: who runs where, and the keys.
 type State struct {
 	Database Database `json:"database"`
+	Influx   Influx   `json:"influx"`
 	Target   Target   `json:"target"`
 	Users    Users    `json:"users"`
 }
@@ -34,6 +35,15 @@ type Target struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Args    []string         `json:"args"`
+}
+
+// Influx is the InfluxDB of a stack. Its process is zero when it is down; the
+// rest stays for the next start.
+type Influx struct {
+	Process  process.Identity `json:"process"`
+	Port     int              `json:"port"`
+	Binary   string           `json:"binary"`
+	Password Secret           `json:"password"`
 }
 
 // Schema is the one of the reference service.
@@ -76,7 +86,7 @@ func (s *State) dsn(u User) string {
 
 // LogValue leaves the users out, which a JSON handler would write in clear.
 func (s *State) LogValue() slog.Value {
-	return slog.GroupValue(slog.Any("database", s.Database), slog.Any("target", s.Target))
+	return slog.GroupValue(slog.Any("database", s.Database), slog.Any("influx", s.Influx.Port), slog.Any("target", s.Target))
 }
 
 // LogValue leaves the password out.

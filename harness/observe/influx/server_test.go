@@ -43,7 +43,7 @@ func TestNewServerRefuses(t *testing.T) {
 func TestDatabaseIsMade(t *testing.T) {
 	db := influxtest.Start(t)
 	db.Query("", `CREATE USER "guest" WITH PASSWORD 'of-no-rights'`)
-	for _, name := range []string{"assay", "match day"} {
+	for _, name := range []string{"events", "match day"} {
 		s, err := NewServer(db.URL()+"?db="+strings.ReplaceAll(name, " ", "%20"), db.Token())
 		if err != nil {
 			t.Fatal(err)

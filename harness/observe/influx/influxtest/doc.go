@@ -1,6 +1,5 @@
-// Package influxtest starts real InfluxDB servers for tests, and asks them.
+// Package influxtest asks real InfluxDB servers, for tests of what was written.
 //
-// In: the program influxd that `make test` provides, of version 1.x, named by an
-// environment variable. Out: a running server in a folder of the test, with
-// authentication, gone when the test ends; and what queries give.
+// In: the servers of influxservertest. Out: one that can be killed, stopped and
+// started again, and what InfluxQL queries find in it.
 package influxtest

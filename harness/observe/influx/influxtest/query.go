@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 )
 
 // Series is one series of a query's answer. Values are float64, string or nil;
@@ -19,30 +20,12 @@ type Series struct {
 // is refused fails the test.
 func (s *Server) Query(database, query string) []Series {
 	s.t.Helper()
-	return s.answer(query, database)
-}
-
-// Sum adds up what a query for one field finds, over all series and rows; the
-// second result is how many values there were.
-func (s *Server) Sum(database, query string) (total float64, n int) {
-	s.t.Helper()
-	for _, series := range s.Query(database, query) {
-		for _, row := range series.Values {
-			if v, ok := row[1].(float64); ok {
-				total += v
-				n++
-			}
-		}
-	}
-	return total, n
-}
-
-func (s *Server) answer(query, database string) []Series {
-	s.t.Helper()
-	req, err := s.request(query, database)
+	form := url.Values{"q": {query}, "db": {database}, "epoch": {"s"}}
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL()+"/query?"+form.Encode(), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	req.SetBasicAuth(user, s.Password())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatalf("query %s: %v", query, err)
@@ -73,4 +56,19 @@ func (s *Server) answer(query, database string) []Series {
 		s.t.Fatalf("query %s: %s", query, told.Error)
 	}
 	return all
+}
+
+// Sum adds up what a query for one field finds, over all series and rows; the
+// second result is how many values there were.
+func (s *Server) Sum(database, query string) (total float64, n int) {
+	s.t.Helper()
+	for _, series := range s.Query(database, query) {
+		for _, row := range series.Values {
+			if v, ok := row[1].(float64); ok {
+				total += v
+				n++
+			}
+		}
+	}
+	return total, n
 }
