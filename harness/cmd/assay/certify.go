@@ -45,7 +45,8 @@ workers, the database's waits on the same clock, one record, one verdict.
 Without --target it uses the local stack (assay stack), which it starts when it
 is not up, and stops again then. The database behind a --target is named by
 ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop, or by --db without
-the password.`,
+the password. Where ASSAY_INFLUX_URL names an InfluxDB, or the local stack
+has one, the run is shown there while it goes on (assay help influx).`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -99,6 +100,10 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	influxURL, influxToken := influxAccess()
+	if _, err := influxServer(influxURL, influxToken); err != nil {
+		return err // before anything is started
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -119,6 +124,9 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}()
 		}
 		f.target = state.TargetURL()
+		if influxURL == "" {
+			influxURL, influxToken = state.InfluxURL(), state.InfluxToken()
+		}
 		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
 		if f.db == "" { // what ASSAY_DB names is not what this service writes to
 			dsn = state.CollectorDSN()
@@ -127,13 +135,17 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}
 		}
 	}
+	view, err := influxServer(influxURL, influxToken)
+	if err != nil {
+		return err
+	}
 	runs := make([]run.Options, len(profiles))
 	for i, profile := range profiles {
 		id := runID(profile.Name)
 		dir, attempt := f.folder(id, profile.Name, len(names) > 1)
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, View: view, Scope: f.scopeOf(profile), Outputs: f.k6Out,
 			Executable: executable, Tool: tool(), Attempt: attempt, Log: log,
 		}
 	}
@@ -179,11 +191,16 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
 				return err
 			}
 		}
-		outcome, err := judge(c.OutOrStdout(), o.Dir, f.json)
+		j, err := judge(c.OutOrStdout(), o.Dir, f.json)
 		if err != nil {
 			return err
 		}
-		worst = verdict.Worse(worst, outcome)
+		if o.View != nil {
+			if err := showVerdict(ctx, o.View, j); err != nil {
+				p.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})
+			}
+		}
+		worst = verdict.Worse(worst, j.verdict.Outcome)
 		if ctx.Err() != nil {
 			return exitCode(exitInterrupted)
 		}

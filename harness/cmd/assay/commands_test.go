@@ -36,6 +36,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"job":        job,
 	"shorten":    shorten,
 	"sum":        sum,
+	"shown":      shown,
+	"told":       told,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.

@@ -19,6 +19,7 @@ import (
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/stack/influxserver/influxservertest"
 	"assay/harness/lab/stack/process"
+	"assay/harness/observe/influx/influxtest"
 )
 
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
@@ -69,9 +70,12 @@ func writeReadme(dir string) error {
 
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
-	db := startDatabase(t, flavour)
+	db, view := startDatabase(t, flavour), influxtest.Start(t)
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
-	p.Setup = func(e *testscript.Env) error { return setUp(e, db) }
+	p.Setup = func(e *testscript.Env) error {
+		setUpInflux(e, view)
+		return setUp(e, db)
+	}
 	p.Cmds = commands
 	return p
 }
