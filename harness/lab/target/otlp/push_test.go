@@ -115,8 +115,10 @@ func TestAddsUp(t *testing.T) {
 		Name: "took_seconds", NativeHistogramBucketFactor: 1.1,
 		NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
 	}, []string{"route"})
-	idle := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "idle_seconds", NativeHistogramBucketFactor: 1.1,
-		NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero})
+	idle := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "idle_seconds", NativeHistogramBucketFactor: 1.1,
+		NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
+	})
 	registry.MustRegister(count, level, took, idle, collectors.NewGoCollector())
 	observe := func(values ...float64) {
 		for _, v := range values {
