@@ -7,5 +7,5 @@ import "embed"
 // Files are the reference scenarios and their profiles, the dashboards, and what
 // Docker Compose needs, by their paths in this repository.
 //
-//go:embed thresholds.json scenarios dashboards docker-compose.yml Dockerfile .dockerignore docker
+//go:embed thresholds.json scenarios dashboards
 var Files embed.FS

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 	// cleanPatience is how long, once the run is interrupted, the removal of its
 	// rows may still take.
 	cleanPatience = 8 * time.Second
+	cleanTries    = 5
 )
 
 // book gathers the acknowledged identities as they come and reads the
@@ -87,25 +89,42 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
 func (b *book) clean(ctx context.Context, db *sql.DB) error {
-	if b.spec.Cleanup == "" {
-		return nil
-	}
 	ctx, cancel := outlast(ctx, cleanPatience, queryTimeout)
 	defer cancel()
-	for range 5 {
-		done, err := db.ExecContext(ctx, b.spec.Cleanup, b.run)
-		if err != nil {
+	for try := 1; ; try++ {
+		removed, err := b.remove(ctx, db)
+		switch {
+		case isDeadlock(err) && try < cleanTries: // with the service's own work on those rows
+		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return nil //nolint:nilerr // a driver that does not count has still removed
+		case removed == 0 || try == cleanTries:
+			return nil
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return nil
+}
+
+// remove executes the cleanup once.
+func (b *book) remove(ctx context.Context, db *sql.DB) (removed int64, err error) {
+	for _, statement := range b.spec.Cleanup {
+		done, err := db.ExecContext(ctx, statement, spec.Arguments(statement, b.run)...)
+		if err != nil {
+			return removed, err
+		}
+		if n, err := done.RowsAffected(); err == nil { // a driver that does not count has still removed
+			removed += n
+		}
+	}
+	return removed, nil
+}
+
+func isDeadlock(err error) bool {
+	const deadlock = 1213 // on MySQL and MariaDB
+	var refused *mysql.MySQLError
+	return errors.As(err, &refused) && refused.Number == deadlock
 }
 
 // outlast is done at the limit, or some time after ctx is.
@@ -133,7 +152,7 @@ func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	rows, err := db.QueryContext(ctx, b.spec.Persisted, b.run)
+	rows, err := db.QueryContext(ctx, b.spec.Persisted, spec.Arguments(b.spec.Persisted, b.run)...)
 	if err != nil {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}

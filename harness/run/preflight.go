@@ -125,15 +125,12 @@ func (o Options) checkDatabase(ctx context.Context) error {
 	return o.checkCleanup(ctx, db)
 }
 
-// checkCleanup tries the statement while there is no row of the run yet: what
+// checkCleanup tries the statements while there is no row of the run yet: what
 // could not be removed after it would stay for good.
 func (o Options) checkCleanup(ctx context.Context, db *sql.DB) error {
-	if o.Profile.Ledger.Cleanup == "" {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	if _, err := db.ExecContext(ctx, o.Profile.Ledger.Cleanup, o.ID); err != nil {
+	if _, err := newBook(o).remove(ctx, db); err != nil {
 		return &Error{
 			fmt.Errorf("ledger of profile %s cannot be cleaned up: %s", o.Profile.Name, reason(err)),
 			"see `ledger.cleanup` in " + o.File.Path + "; the database user needs DELETE on its tables",

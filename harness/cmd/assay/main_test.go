@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 // TestScriptsOfDatabases runs those that ask much of the database on the other
 // flavour too.
 func TestScriptsOfDatabases(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
+	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar"}}))
 }
 
 // TestScriptsOfOverload has the machine's cores to itself: it pins what it
@@ -100,9 +100,17 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
 		"INFLUXD":      influxservertest.Binary(db.t),
+		"SERVER":       db.binary,
 		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
+		return err
+	}
+	ours, err := os.ReadFile("../../../thresholds.json")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(e.WorkDir, "ours.json"), ours, 0o644); err != nil {
 		return err
 	}
 	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {

@@ -22,6 +22,7 @@ import (
 type database struct {
 	t        *testing.T
 	addr     string
+	binary   string // of the server
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
 }
@@ -29,7 +30,7 @@ type database struct {
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
 	server := dbservertest.Start(t, flavour)
-	db := &database{t: t, addr: process.Address(server.Port()), password: rand.Text()}
+	db := &database{t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: rand.Text()}
 	var err error
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
