@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/doctor"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -26,7 +28,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{Err: err}
 	}
-	if err := o.preflight(ctx); err != nil {
+	found, err := o.preflight(ctx)
+	if err != nil {
 		return err
 	}
 	scripts, err := scriptDigests(o.script())
@@ -35,13 +38,18 @@ func Run(ctx context.Context, o Options) error {
 	}
 	w, err := record.Create(o.Dir, record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: withoutPassword(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Database: database.Public(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
 	})
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	r := &run{Options: o, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	for _, f := range found {
+		if f.State == doctor.Warning {
+			r.note(f.Why + "; " + f.Remedy)
+		}
+	}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -53,6 +61,7 @@ func Run(ctx context.Context, o Options) error {
 type run struct {
 	Options
 	plan     plan.Plan
+	found    doctor.Findings // before the run
 	writer   *record.Writer
 	book     *book
 	watch    *watcher
@@ -85,9 +94,7 @@ func (r *run) start(ctx context.Context) error {
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
 		return &Error{Err: err}
 	}
-	if err := r.startCollectors(ctx); err != nil {
-		return err
-	}
+	r.startCollectors(ctx)
 	if err := r.writer.Environment(r.environment(ctx)); err != nil {
 		return &Error{Err: err}
 	}
@@ -149,7 +156,7 @@ func (r *run) finish(ctx context.Context) error {
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), collected.notes...),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {
