@@ -35,13 +35,12 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 	if f, judged := databaseClock(d.Clock, loads); judged {
 		all = append(all, f)
 	}
-	all = append(all, waits(d)...)
 	for _, l := range loads {
 		if tried, has := d.Ledgers[l.Profile.Name]; has {
 			all = append(all, ledger(l.Profile.Name, file.Path, tried))
 		}
 	}
-	return all
+	return append(all, waits(d)...)
 }
 
 func databaseItself(d probe.Database) Finding {
