@@ -29,7 +29,8 @@ func clock(c probe.Clock, elsewhere []string) Finding {
 		return fine(CheckClock, observed, needed)
 	}
 	return doubtful(CheckClock, observed, needed, fmt.Sprintf(
-		"the clock of this host is %s, and %s on another: times of the two cannot be compared", observed, areText(elsewhere)), remedy)
+		"the clock of this host is %s, and %s on another: times of the two cannot be compared", observed, areText(elsewhere),
+	), remedy)
 }
 
 func areText(what []string) string {

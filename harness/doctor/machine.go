@@ -20,10 +20,12 @@ func descriptors(have uint64, all []Size) Finding {
 	case have < need:
 		return bad(CheckDescriptors, observed, needed, fmt.Sprintf(
 			"a process may hold %d files and connections open, and a worker%s needs %d: one for each of its %d VUs' connections, and %d",
-			have, s.of(), need, s.WorkerVUs, workerDescriptors), remedy)
+			have, s.of(), need, s.WorkerVUs, workerDescriptors,
+		), remedy)
 	case have < need+uint64(s.WorkerVUs):
 		return doubtful(CheckDescriptors, observed, needed, fmt.Sprintf(
-			"a process may hold %d files and connections open: enough%s only if the script talks to one host", have, s.of()), remedy)
+			"a process may hold %d files and connections open: enough%s only if the script talks to one host", have, s.of(),
+		), remedy)
 	default:
 		return fine(CheckDescriptors, observed, needed)
 	}
@@ -40,10 +42,12 @@ func memory(free int64, all []Size) Finding {
 		return doubtful(CheckMemory, "not known", needed, "available memory cannot be read", "free -m")
 	case free < light:
 		return bad(CheckMemory, observed, needed, fmt.Sprintf(
-			"%s of memory are available, and %d VUs%s take at least %s", bytesText(free), s.VUs(), s.of(), bytesText(light)), remedy)
+			"%s of memory are available, and %d VUs%s take at least %s", bytesText(free), s.VUs(), s.of(), bytesText(light),
+		), remedy)
 	case free < 2*heavy:
 		return doubtful(CheckMemory, observed, needed, fmt.Sprintf(
-			"%s of memory are available, and %d VUs%s may take %s", bytesText(free), s.VUs(), s.of(), bytesText(heavy)), remedy)
+			"%s of memory are available, and %d VUs%s may take %s", bytesText(free), s.VUs(), s.of(), bytesText(heavy),
+		), remedy)
 	default:
 		return fine(CheckMemory, observed, needed)
 	}
@@ -63,10 +67,12 @@ func cpus(have int, all []Size) Finding {
 	switch limit := goodShare * float64(have); {
 	case light > limit:
 		return doubtful(CheckCPUs, observed, needed, fmt.Sprintf(
-			"%g/s%s take at least %.2g of %d CPUs, more than half: the run may end INVALID", s.Peak, s.of(), light, have), remedy)
+			"%g/s%s take at least %.2g of %d CPUs, more than half: the run may end INVALID", s.Peak, s.of(), light, have,
+		), remedy)
 	case heavy > limit:
 		return doubtful(CheckCPUs, observed, needed, fmt.Sprintf(
-			"%g/s%s take up to %.2g of %d CPUs, where the script does more than one simple request", s.Peak, s.of(), heavy, have), remedy)
+			"%g/s%s take up to %.2g of %d CPUs, where the script does more than one simple request", s.Peak, s.of(), heavy, have,
+		), remedy)
 	default:
 		return fine(CheckCPUs, observed, needed)
 	}
@@ -98,10 +104,12 @@ func ports(p probe.Ports, here bool, reconnects map[string]bool, all []Size) Fin
 	switch remedy := `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`; {
 	case left < s.Connections():
 		return bad(CheckPorts, observed, needed, fmt.Sprintf(
-			"%d local ports are left for connections to the target, and the VUs%s keep %d", max(0, left), s.of(), s.Connections()), remedy)
+			"%d local ports are left for connections to the target, and the VUs%s keep %d", max(0, left), s.of(), s.Connections(),
+		), remedy)
 	case left < need(s):
 		return doubtful(CheckPorts, observed, needed, fmt.Sprintf(
-			"%d local ports are left for connections to the target, and a script that does not keep them needs %d%s", left, need(s), s.of()),
+			"%d local ports are left for connections to the target, and a script that does not keep them needs %d%s", left, need(s), s.of(),
+		),
 			"sysctl -w net.ipv4.tcp_tw_reuse=1, or leave noConnectionReuse and noVUConnectionReuse out of the script's options")
 	default:
 		return fine(CheckPorts, observed, needed)
@@ -132,10 +140,12 @@ func disk(f probe.Folder, all []Size) Finding {
 		return doubtful(CheckDisk, "not known", needed, "free room of "+f.Path+" cannot be read", "df -h "+f.Path)
 	case f.Free < record:
 		return bad(CheckDisk, observed, needed, fmt.Sprintf(
-			"disk of %s has %s free, and the record takes about %s", f.Path, bytesText(f.Free), bytesText(record)), remedy)
+			"disk of %s has %s free, and the record takes about %s", f.Path, bytesText(f.Free), bytesText(record),
+		), remedy)
 	case f.Free < outage:
 		return doubtful(CheckDisk, observed, needed, fmt.Sprintf(
-			"disk of %s has %s free, and the record takes about %s where every transaction fails and is logged", f.Path, bytesText(f.Free), bytesText(outage)), remedy)
+			"disk of %s has %s free, and the record takes about %s where every transaction fails and is logged", f.Path, bytesText(f.Free), bytesText(outage),
+		), remedy)
 	default:
 		return fine(CheckDisk, observed, needed)
 	}

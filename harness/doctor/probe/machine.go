@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 
@@ -61,35 +60,4 @@ func availableMemory() int64 {
 		free = left
 	}
 	return free
-}
-
-// tcpEstablished and tcpTimeWait are states of /proc/net/tcp
-// (include/net/tcp_states.h).
-const (
-	tcpEstablished = 1
-	tcpTimeWait    = 6
-)
-
-// taken counts connections from here to one of the addresses that hold a local
-// port.
-func taken(ips []net.IP, port int) int {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return 0
-	}
-	v4, _ := proc.NetTCP()  // none where there is no IPv4
-	v6, _ := proc.NetTCP6() // likewise
-	n := 0
-	for _, line := range append(v4, v6...) {
-		if line.RemPort != uint64(port) || line.St != tcpEstablished && line.St != tcpTimeWait {
-			continue
-		}
-		for _, ip := range ips {
-			if ip.Equal(line.RemAddr) {
-				n++
-				break
-			}
-		}
-	}
-	return n
 }

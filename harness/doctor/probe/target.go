@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -55,7 +56,7 @@ func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
 		return t
 	}
 	if n, err := strconv.Atoi(port); err == nil {
-		t.Taken = taken(ips, n)
+		t.Taken = taken(os.DirFS("/"), ips, n)
 	}
 	if u.Scheme == "https" {
 		t.TLS, t.Trust = shakeHands(ctx, conn, name)
