@@ -25,13 +25,13 @@ type Subject struct {
 	Target     string // empty: there is none yet
 	AllowHosts []string
 	DSN        string // empty: none
-	Influx     Influx
+	Influx     Influx // empty URL: it is not looked at; a run looks itself, as it begins to write
 	Executable string // this program, which is the k6 that initialises a script
 }
 
 // Influx is the view's database.
 type Influx struct {
-	URL      string // empty: there is no view
+	URL      string
 	Token    string
 	Database string // where the URL names none
 }

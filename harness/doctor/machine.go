@@ -20,7 +20,7 @@ func descriptors(have uint64, all []Size) Finding {
 	case have < need:
 		return bad(CheckDescriptors, observed, needed, fmt.Sprintf(
 			"a process may hold %d files and connections open, and a worker%s needs %d: one for each of its %d VUs' connections, and %d",
-			have, s.of(), need, s.WorkerVUs, workerDescriptors,
+			have, s.of(), need, s.WorkerVUs, ownDescriptors,
 		), remedy)
 	case have < need+uint64(s.WorkerVUs):
 		return doubtful(CheckDescriptors, observed, needed, fmt.Sprintf(

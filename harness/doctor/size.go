@@ -65,20 +65,24 @@ func (s Size) VUs() int { return s.Workers * s.WorkerVUs }
 // alive, one for each host that it talks to one by one.
 func (s Size) Connections() int { return s.VUs() }
 
-// workerDescriptors is what a k6 process holds beside its VUs' connections. At
-// rest 10 were seen, with 10, 100 and 1,000 VUs; the rest is for the line to
-// the coordinator, further outputs, files that the script opens, a batch of
-// requests, and what the coordinator itself holds: its record, its workers'
-// lines and its collectors, of which there are never more.
-const workerDescriptors = 64
+const (
+	// ownDescriptors are what a k6 process holds beside its VUs' connections: 10
+	// were seen, with 10, 100 and 1,000 VUs. The rest is for the line to the
+	// coordinator, further outputs, files that a script opens, a batch of
+	// requests; the coordinator's record and collectors take no more.
+	ownDescriptors = 64
+	// perWorker are what the coordinator holds for each: two lines, the log, the
+	// identities that it acknowledged.
+	perWorker = 4
+)
 
-// Descriptors that one process needs: the workers have them each.
+// Descriptors that one process needs: each worker, or the coordinator.
 func (s Size) Descriptors() int {
 	perVU := 1
 	if s.Database {
 		perVU++
 	}
-	return max(s.WorkerVUs*perVU, 2*s.Workers) + workerDescriptors
+	return max(s.WorkerVUs*perVU, s.Workers*perWorker) + ownDescriptors
 }
 
 // What a transaction costs the generator, s of CPU. Light: one GET to a target

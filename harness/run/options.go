@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"assay/harness/doctor"
 	"assay/harness/load/plan"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -23,7 +22,6 @@ type Options struct {
 	Target     string   // base URL of the system under test
 	AllowHosts []string // hosts that load may go to, beside loopback and the file's
 	DSN        string   // database; empty: the run has none
-	Influx     doctor.Influx
 	Scope      string   // "smoke" or "certificate"
 	Outputs    []string // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
 	Executable string   // this program, re-executed as workers

@@ -157,7 +157,7 @@ func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec
 		dir, attempt := f.folder(id, profile.Name, len(profiles) > 1)
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Influx: view(), Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Scope: f.scopeOf(profile), Outputs: f.k6Out,
 			Executable: executable, Tool: tool(), Attempt: attempt,
 		}
 	}

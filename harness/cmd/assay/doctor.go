@@ -64,7 +64,8 @@ func (f *certifyFlags) doctor(c *cobra.Command, names []string) error {
 		return err
 	}
 	s := doctor.Subject{
-		File: file, Run: runID("doctor"), Seed: 1, Dir: f.runs, Target: f.target, AllowHosts: f.allow, Influx: view(),
+		File: file, Run: runID("doctor"), Seed: 1, Dir: f.runs, Target: f.target, AllowHosts: f.allow,
+		Influx: doctor.Influx{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN"), Database: "assay"},
 	}
 	if s.DSN, err = databaseDSN(f.db, os.Getenv("ASSAY_DB")); err != nil {
 		return err
@@ -158,9 +159,9 @@ func tellFindings(w io.Writer, all doctor.Findings) error {
 	}
 	switch lacking, warnings := all.Count(doctor.Lacking), all.Count(doctor.Warning); {
 	case lacking > 0:
-		fmt.Fprintf(&b, "\n%d lacking, %d warnings: no run can start\n", lacking, warnings)
+		fmt.Fprintf(&b, "\nlacking: %d, warnings: %d; no run can start\n", lacking, warnings)
 	default:
-		fmt.Fprintf(&b, "\nnothing is lacking, %d warnings\n", warnings)
+		fmt.Fprintf(&b, "\nnothing is lacking, warnings: %d\n", warnings)
 	}
 	for line := range strings.Lines(b.String()) {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
@@ -191,9 +192,4 @@ func marshalFindings(w io.Writer, all doctor.Findings) error {
 	}
 	_, err = w.Write(append(data, '\n'))
 	return err
-}
-
-// view is the InfluxDB that shows runs, as the environment names it.
-func view() doctor.Influx {
-	return doctor.Influx{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN"), Database: "assay"}
 }
