@@ -8,12 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/doctor"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/influx"
+	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -27,7 +29,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{Err: err}
 	}
-	if err := o.preflight(ctx); err != nil {
+	found, err := o.preflight(ctx)
+	if err != nil {
 		return err
 	}
 	scripts, err := scriptDigests(o.script())
@@ -36,14 +39,19 @@ func Run(ctx context.Context, o Options) error {
 	}
 	asked := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: withoutPassword(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Database: database.Public(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
 	}
 	w, err := record.Create(o.Dir, asked)
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, asked: asked, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	for _, f := range found {
+		if f.State == doctor.Warning {
+			r.note(f.Why + "; " + f.Remedy)
+		}
+	}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -56,6 +64,7 @@ type run struct {
 	Options
 	asked     record.Plan
 	plan      plan.Plan
+	found     doctor.Findings // before the run
 	writer    *record.Writer
 	book      *book
 	watch     *watcher
@@ -92,9 +101,7 @@ func (r *run) start(ctx context.Context) error {
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
 		return &Error{Err: err}
 	}
-	if err := r.startCollectors(ctx); err != nil {
-		return err
-	}
+	r.startCollectors(ctx)
 	environment := r.environment(ctx)
 	if err := r.writer.Environment(environment); err != nil {
 		return &Error{Err: err}
@@ -159,8 +166,9 @@ func (r *run) finish(ctx context.Context) error {
 	errs = append(errs, err)
 	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
-		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil, Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: limitations,
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
+		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), limitations...),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {

@@ -63,6 +63,20 @@ has one, the run is shown there while it goes on (assay help influx).`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
+	f.addShared(c)
+	fs := c.Flags()
+	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
+	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
+	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
+	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
+	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
+	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
+	return c
+}
+
+// addShared adds the options that say what is run against what.
+func (f *certifyFlags) addShared(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
 	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
@@ -71,15 +85,7 @@ has one, the run is shown there while it goes on (assay help influx).`,
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: the local stack)")
 	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback and the file's targets")
 	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
-	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
-	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
-	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
-	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
-	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
-	return c
 }
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
@@ -110,6 +116,12 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if f.target == "" {
+		// Before minutes are spent on a stack that this machine cannot carry.
+		for _, o := range f.options(c, file, profiles, executable) {
+			if err := run.CheckMachine(o); err != nil {
+				return err
+			}
+		}
 		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
 		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
 		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
@@ -139,20 +151,29 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	runs := make([]run.Options, len(profiles))
-	for i, profile := range profiles {
-		id := runID(profile.Name)
-		dir, attempt := f.folder(id, profile.Name, len(names) > 1)
-		runs[i] = run.Options{
-			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, View: view, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempt: attempt, Log: log,
-		}
+	runs := f.options(c, file, profiles, executable)
+	for i := range runs {
+		runs[i].DSN, runs[i].View, runs[i].Log = dsn, view, log
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err
 	}
 	return f.each(c, runs)
+}
+
+// options are those of each profile's run, but for its database.
+func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec.Profile, executable string) []run.Options {
+	runs := make([]run.Options, len(profiles))
+	for i, profile := range profiles {
+		id := runID(profile.Name)
+		dir, attempt := f.folder(id, profile.Name, len(profiles) > 1)
+		runs[i] = run.Options{
+			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Executable: executable, Tool: tool(), Attempt: attempt,
+		}
+	}
+	return runs
 }
 
 // checkBefore finds what is wrong with a later run before minutes of load go

@@ -40,6 +40,15 @@ func TestScriptsOfDatabases(t *testing.T) {
 	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar"}}))
 }
 
+// TestScriptsOfConnections has servers to itself, whose connections it takes.
+func TestScriptsOfConnections(t *testing.T) {
+	for _, flavour := range []dbserver.Flavour{dbserver.MariaDB, dbserver.MySQL} {
+		t.Run(string(flavour), func(t *testing.T) {
+			testscript.Run(t, params(t, string(flavour), testscript.Params{Dir: "testdata/connections"}))
+		})
+	}
+}
+
 // TestScriptsOfOverload has the machine's cores to itself: it pins what it
 // starts, and no other test of the package goes on meanwhile.
 func TestScriptsOfOverload(t *testing.T) {
@@ -86,9 +95,12 @@ func setUp(e *testscript.Env, db *database) error {
 	e.Defer(s.close)
 	// Of a script that failed half way nothing may be left running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
-	e.Values[serviceKey{}] = s
+	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
+		return err
+	}
 	vars := map[string]string{
-		"TARGET": s.URL, "TAKEN": s.port(),
+		"TARGET": s.URL, "TAKEN": s.port(), "TLS_TARGET": s.secure.URL,
 		"SECRET":       db.password,
 		"DB":           db.dsn("certifier", db.password),
 		"DB_ADDR":      db.addr,
