@@ -43,6 +43,7 @@ func (r *run) load(ctx context.Context) {
 		case now := <-tick.C:
 			r.watchClock(now)
 			stage = r.tell(stage)
+			r.tellView()
 			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
 				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return

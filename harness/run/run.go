@@ -9,12 +9,15 @@ import (
 	"strconv"
 	"time"
 
+	"assay/harness/doctor"
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/database"
+	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -31,22 +34,29 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{Err: err}
 	}
-	if err := o.preflight(ctx); err != nil {
+	found, err := o.preflight(ctx)
+	if err != nil {
 		return err
 	}
 	scripts, err := scriptDigests(o.script())
 	if err != nil {
 		return &Error{Err: err}
 	}
-	w, err := record.Create(o.Dir, record.Plan{
+	asked := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: withoutPassword(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Database: database.Public(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
-	})
+	}
+	w, err := record.Create(o.Dir, asked)
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), unwritten: make(chan error, 1)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), unwritten: make(chan error, 1)}
+	for _, f := range found {
+		if f.State == doctor.Warning {
+			r.note(f.Why + "; " + f.Remedy)
+		}
+	}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -57,7 +67,9 @@ func Run(ctx context.Context, o Options) error {
 // run is one run under way.
 type run struct {
 	Options
+	asked     record.Plan
 	plan      plan.Plan
+	found     doctor.Findings // before the run
 	writer    *record.Writer
 	book      *book
 	watch     *watcher
@@ -66,6 +78,7 @@ type run struct {
 	fleet     *local.Fleet
 	collect   *collection
 	database  *mysql.Collector // nil: the run has none
+	view      *influx.View     // nil: the run has none
 	t0        time.Time        // with its monotonic reading
 	clockStep time.Duration    // by how much the wall clock was set, at most
 	stopped   string           // why it ended before its plan
@@ -84,6 +97,7 @@ func (r *run) start(ctx context.Context) error {
 	if r.server, err = serve(coordinator, r.receiver); err != nil {
 		return &Error{Err: err}
 	}
+	r.openView(ctx)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	spec := fleet.Spec{
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts),
@@ -95,10 +109,9 @@ func (r *run) start(ctx context.Context) error {
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
 		return &Error{Err: err}
 	}
-	if err := r.startCollectors(ctx); err != nil {
-		return err
-	}
-	if err := r.writer.Environment(r.environment(ctx)); err != nil {
+	r.startCollectors(ctx)
+	environment := r.environment(ctx)
+	if err := r.writer.Environment(environment); err != nil {
 		return &Error{Err: err}
 	}
 	t0, err := r.awaitStart(ctx, coordinator)
@@ -108,6 +121,7 @@ func (r *run) start(ctx context.Context) error {
 	// The same instant on the monotonic clock, which the workers follow too.
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
+	r.beginView(environment)
 	return nil
 }
 
@@ -162,9 +176,11 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	ledgerFact, err := r.book.settle(ctx, r.Hurry, r.writer)
 	errs = append(errs, err)
+	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
-		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil, Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
+		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
+		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), limitations...),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {
@@ -201,6 +217,9 @@ func (r *run) abandon() error {
 		}
 	}
 	errs = append(errs, r.close())
+	if r.view != nil {
+		r.view.Close()
+	}
 	return errors.Join(append(errs, r.writer.Discard())...)
 }
 
@@ -219,6 +238,9 @@ func (r *run) frame(f metric.Frame) error {
 		return r.lost(err)
 	}
 	r.watch.add(f)
+	if r.view != nil {
+		r.view.Add(f)
+	}
 	return nil
 }
 

@@ -42,6 +42,12 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"disk":            disk,
 	"idle":            idle,
 	"await":           await,
+	"writeblock":      writeblock,
+	"follow":          follow,
+	"job":             job,
+	"shown":           shown,
+	"told":            told,
+	"leave":           leave,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
@@ -198,6 +204,16 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.FormatInt(ts.Value(serviceKey{}).(*service).load.Load(), 10); got != args[0] {
 		ts.Fatalf("%s requests came, want %s", got, args[0])
 	}
+}
+
+// leave COUNT: the database has so many connections left.
+func leave(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: leave COUNT")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ts.Check(ts.Value(databaseKey{}).(*database).leave(n))
 }
 
 // get URL: waits until something answers there with 2xx; the answer is stdout.

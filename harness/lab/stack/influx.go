@@ -95,8 +95,11 @@ func stopInflux(f folder, s *State) error {
 	return err
 }
 
+// InfluxName is the name of the InfluxDB among a stack's processes.
+const InfluxName = "influxdb"
+
 func influxStatus(f folder, s *State) Process {
-	p := Process{Name: "influxdb", Condition: IsDown, Log: influxserver.LogFile(f.influx())}
+	p := Process{Name: InfluxName, Condition: IsDown, Log: influxserver.LogFile(f.influx())}
 	server, err := influxserver.Attach(f.influx())
 	switch {
 	case err != nil:

@@ -69,6 +69,15 @@ func (f folder) make() error {
 	return nil
 }
 
+// Server is the database server that Up would start in dir where none is named.
+func Server(dir string) (dbserver.Binary, error) {
+	f, err := at(dir)
+	if err != nil {
+		return dbserver.Binary{}, err
+	}
+	return dbserver.ChooseFor(f.database())
+}
+
 // complete takes over what the options leave open from a component that is
 // recorded, and refuses what contradicts one that runs: a stack that is up is
 // shared, and may be under somebody's load.

@@ -53,7 +53,7 @@ const Schema = "assay"
 // data does.
 type Users struct {
 	Service   User `json:"service"`   // of the reference service: all of its own schema, nothing else
-	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger
+	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger, writes log rows
 }
 
 // User is an account for connections from the loopback address.

@@ -72,7 +72,7 @@ func newLink(dsn string) (*link, error) {
 	if l.db, err = l.pool("program_name:assay," + idAttribute + ":" + l.id); err != nil {
 		return nil, err
 	}
-	l.beside, err = l.pool("program_name:assay-lock")
+	l.beside, err = l.pool("program_name:assay-aside")
 	return l, err
 }
 
@@ -120,6 +120,10 @@ func (l *link) session(ctx context.Context, from *sql.DB) (*sql.Conn, error) {
 	}
 	return conn, nil
 }
+
+// hide lets the link's sessions carry no id: other runs then do not take them for
+// those of one.
+func (l *link) hide() { l.db, l.beside = l.beside, l.db }
 
 // publish lets the link's sessions carry a promise, from now on: a new session
 // takes the place of the old one, which is kept where there is no new one to be

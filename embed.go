@@ -1,0 +1,11 @@
+// Package assay holds the files that the program brings along, for a new
+// project (assay init).
+package assay
+
+import "embed"
+
+// Files are the reference scenarios and their profiles, the dashboards, and what
+// Docker Compose needs, by their paths in this repository.
+//
+//go:embed thresholds.json scenarios dashboards
+var Files embed.FS
