@@ -73,7 +73,7 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 	// The script's service has as many as it will ever need.
 	var kept []*sql.Conn
 	for range poolSize {
-		conn, err := db.root.Conn(context.Background())
+		conn, err := db.pool.Conn(context.Background())
 		ts.Check(err)
 		kept = append(kept, conn)
 	}

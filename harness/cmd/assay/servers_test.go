@@ -30,11 +30,12 @@ type database struct {
 	binary   string // of the server
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
+	pool     *sql.DB     // of the scripts' services
 	vacate   func()      // gives back the connections that a script has taken
 	held     []*sql.Conn // by leave
 }
 
-// poolSize is how many connections a script's service has at most, and keeps.
+// poolSize is how many connections scripts' services have at most, and keep.
 const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
@@ -45,9 +46,13 @@ func startDatabase(t *testing.T, flavour string) *database {
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
 	}
-	db.root.SetMaxOpenConns(poolSize)
-	db.root.SetMaxIdleConns(poolSize)
 	t.Cleanup(func() { _ = db.root.Close() })
+	if db.pool, err = sql.Open("mysql", server.DSN()); err != nil {
+		t.Fatal(err)
+	}
+	db.pool.SetMaxOpenConns(poolSize)
+	db.pool.SetMaxIdleConns(poolSize)
+	t.Cleanup(func() { _ = db.pool.Close() })
 	status := "REPLICATION CLIENT"
 	if flavour == string(dbserver.MariaDB) {
 		status = "BINLOG MONITOR"
@@ -158,7 +163,7 @@ func startService(db *database) *service {
 
 func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	// Not the request's context: what was committed is acknowledged.
-	_, err := s.db.root.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
+	_, err := s.db.pool.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
