@@ -65,6 +65,9 @@ func writeReadme(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "README.md"), readme, 0o644); err != nil {
+		return err
+	}
 	for name, language := range map[string]string{"thresholds.json": "json", "checkout.js": "js"} {
 		block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(readme)
 		if block == nil {
