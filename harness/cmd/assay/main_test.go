@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -99,6 +100,7 @@ func setUp(e *testscript.Env, db *database) error {
 	// Of a script that failed half way nothing may be left running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	e.Values[elsewhereKey{}] = new(*atomic.Int64)
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
 		return err
 	}

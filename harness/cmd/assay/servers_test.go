@@ -30,8 +30,12 @@ type database struct {
 	binary   string // of the server
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
+	vacate   func()      // gives back the connections that a script has taken
 	held     []*sql.Conn // by leave
 }
+
+// poolSize is how many connections a script's service has at most, and keeps.
+const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
@@ -41,6 +45,8 @@ func startDatabase(t *testing.T, flavour string) *database {
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
 	}
+	db.root.SetMaxOpenConns(poolSize)
+	db.root.SetMaxIdleConns(poolSize)
 	t.Cleanup(func() { _ = db.root.Close() })
 	status := "REPLICATION CLIENT"
 	if flavour == string(dbserver.MariaDB) {
@@ -64,6 +70,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 	statements = append(
 		statements,
 		"GRANT SELECT, DELETE ON shop.* TO 'certifier'@'127.0.0.1'",
+		"GRANT SELECT, DELETE ON service.* TO 'certifier'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON shop.* TO 'blind'@'127.0.0.1'",
 		"GRANT SELECT ON shop.other TO 'auditor'@'127.0.0.1'",
 		"GRANT SELECT ON shop.* TO 'reader'@'127.0.0.1'",

@@ -61,14 +61,10 @@ func ours(t *testing.T, b *bench) int {
 	return id
 }
 
+// What is on already must stay on, and an instrument that counts but is not
+// timed must become so again.
 func TestInstrumentsAreRestored(t *testing.T) {
 	t.Parallel()
-	// What is on already must stay on, and an instrument that counts but is not
-	// timed must become so again.
-	odd := []string{
-		"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'NO' WHERE NAME LIKE 'wait/synch/%LOCK_log'",
-		"UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' WHERE NAME = 'wait/io/table/sql/handler'",
-	}
 	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
 		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
 			r := start(t, c)
@@ -181,6 +177,8 @@ func TestUserWithoutRights(t *testing.T) {
 		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'look'@'%'") {
 			t.Errorf("no note on PROCESS: %q", c.Notes())
 		}
+
+		closed(t, c)
 
 		// The SQL of the notes mends it.
 		for _, note := range c.Notes() {
