@@ -5,6 +5,7 @@ GO        ?= go
 BIN       := bin/assay
 CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
+INFLUXDB  := $(CACHE)/influxdb
 # A build that knows its own source: the certificate names the revision.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
 # Static, for every target: what runs here runs in an image of nothing else, and
@@ -29,13 +30,14 @@ build: ## Build bin/assay
 certify: ## Set up what is missing, and certify payment and ingestion on the local stack
 	.ci/install certify
 	$(MAKE) --no-print-directory build
-	$(BIN) certify payment ingestion
+	@influxd=$$(.ci/influxd $(INFLUXDB)) && set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
 .PHONY: test
 test: ## Set up what is missing, and run all tests on real servers
 	.ci/install test
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" \
+	influxd=$$(.ci/influxd $(INFLUXDB)) && \
+	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
 	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint

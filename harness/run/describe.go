@@ -14,11 +14,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/load/plan"
+	"assay/harness/observe/collect/host"
 	"assay/harness/observe/record"
 )
 
@@ -27,16 +27,6 @@ func vusText(p plan.Plan) string {
 		return fmt.Sprintf("%d VUs", p.Workers[0].VUs)
 	}
 	return fmt.Sprintf("%d workers of %d VUs", len(p.Workers), p.Workers[0].VUs)
-}
-
-// withoutPassword is a DSN as it may be recorded.
-func withoutPassword(dsn string) string {
-	c, err := mysql.ParseDSN(dsn)
-	if dsn == "" || err != nil {
-		return ""
-	}
-	c.Passwd = ""
-	return c.FormatDSN()
 }
 
 var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
@@ -80,39 +70,14 @@ func scriptDigests(script string) ([]record.Digest, error) {
 // its own addresses.
 func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
-	if u, err := url.Parse(target); err == nil && onThisHost(ctx, u.Hostname()) {
+	if u, err := url.Parse(target); err == nil && host.Own(ctx, u.Hostname()) {
 		shared = append(shared, "service")
 	}
 	if c, err := mysql.ParseDSN(dsn); dsn != "" && err == nil {
-		host, _, splitErr := net.SplitHostPort(c.Addr)
-		if c.Net == "unix" || splitErr == nil && onThisHost(ctx, host) {
+		name, _, splitErr := net.SplitHostPort(c.Addr)
+		if c.Net == "unix" || splitErr == nil && host.Own(ctx, name) {
 			shared = append(shared, "database")
 		}
 	}
 	return shared
-}
-
-// onThisHost tells whether a name or address leads back to this host.
-func onThisHost(ctx context.Context, host string) bool {
-	if isLoopback(host) {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	found, _ := net.DefaultResolver.LookupIPAddr(ctx, host) // none: what it is then shows elsewhere
-	own, _ := net.InterfaceAddrs()                          // none: loopback alone is known
-	for _, a := range found {
-		if a.IP.IsLoopback() || slices.ContainsFunc(own, func(n net.Addr) bool {
-			prefix, ok := n.(*net.IPNet)
-			return ok && prefix.IP.Equal(a.IP)
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -3,11 +3,13 @@ package run
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -21,6 +23,7 @@ const (
 	// cleanPatience is how long, once the run is interrupted, the removal of its
 	// rows may still take.
 	cleanPatience = 8 * time.Second
+	cleanTries    = 5
 )
 
 // book gathers the acknowledged identities as they come and reads the
@@ -53,15 +56,15 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	if b.dsn == "" {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
-	db, err := openDB(b.dsn)
+	db, err := database.Open(b.dsn)
 	if err == nil {
 		defer db.Close() // what is lost is of reads alone
 		// Also where there is nothing left to read: a database that is gone must
 		// not hold up the end once for each statement.
-		err = ping(context.WithoutCancel(ctx), db)
+		err = database.Ping(context.WithoutCancel(ctx), db)
 	}
 	if err != nil {
-		return record.LedgerFact{State: record.StateFailed, Reason: "the database cannot be reached: " + reason(err)}, nil
+		return record.LedgerFact{State: record.StateFailed, Reason: "the database cannot be reached: " + database.Reason(err)}, nil
 	}
 	fact := record.LedgerFact{State: record.StateOK}
 	rows, err := b.read(ctx, db)
@@ -69,7 +72,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	case ctx.Err() != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
 	case err != nil:
-		fact = record.LedgerFact{State: record.StateFailed, Reason: reason(err)}
+		fact = record.LedgerFact{State: record.StateFailed, Reason: database.Reason(err)}
 	default:
 		if err := w.Persisted(rows); err != nil {
 			return record.LedgerFact{}, err
@@ -79,7 +82,7 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
-		fact.Reason += "the run's rows could not be removed: " + reason(err)
+		fact.Reason += "the run's rows could not be removed: " + database.Reason(err)
 	}
 	return fact, nil
 }
@@ -87,25 +90,28 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
 func (b *book) clean(ctx context.Context, db *sql.DB) error {
-	if b.spec.Cleanup == "" {
-		return nil
-	}
 	ctx, cancel := outlast(ctx, cleanPatience, queryTimeout)
 	defer cancel()
-	for range 5 {
-		done, err := db.ExecContext(ctx, b.spec.Cleanup, b.run)
-		if err != nil {
+	for try := 1; ; try++ {
+		removed, err := ledger.Remove(ctx, db, b.spec.Cleanup, b.run)
+		switch {
+		case isDeadlock(err) && try < cleanTries: // with the service's own work on those rows
+		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return nil //nolint:nilerr // a driver that does not count has still removed
+		case removed == 0 || try == cleanTries:
+			return nil
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return nil
+}
+
+func isDeadlock(err error) bool {
+	const deadlock = 1213 // on MySQL and MariaDB
+	var refused *mysql.MySQLError
+	return errors.As(err, &refused) && refused.Number == deadlock
 }
 
 // outlast is done at the limit, or some time after ctx is.
@@ -133,63 +139,5 @@ func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	rows, err := db.QueryContext(ctx, b.spec.Persisted, b.run)
-	if err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
-	}
-	defer rows.Close()
-	if err := checkColumns(rows); err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
-	}
-	var entries []ledger.Entry
-	for rows.Next() {
-		var id string
-		var at time.Time
-		if err := rows.Scan(&id, &at); err != nil {
-			return nil, fmt.Errorf("read persisted transactions: %w", err)
-		}
-		entries = append(entries, ledger.Entry{Hash: ledger.HashOf(b.run, id), Millis: at.UnixMilli()})
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
-	}
-	return entries, nil
-}
-
-// checkColumns wants identity and time: as long as there are no rows nothing
-// else would tell.
-func checkColumns(rows *sql.Rows) error {
-	columns, err := rows.ColumnTypes()
-	if err != nil {
-		return err
-	}
-	if len(columns) != 2 {
-		return fmt.Errorf("the query returns %d columns, not identity and time", len(columns))
-	}
-	if name := columns[1].DatabaseTypeName(); name != "DATETIME" && name != "TIMESTAMP" {
-		return fmt.Errorf("column %s is of type %s, not DATETIME or TIMESTAMP", columns[1].Name(), name)
-	}
-	return nil
-}
-
-// openDB opens the database with times read in UTC, as the server's session
-// then gives them.
-func openDB(dsn string) (*sql.DB, error) {
-	c, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
-	}
-	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, pingTimeout
-	c.Logger = &mysql.NopLogger{} // errors are returned; stderr belongs to the command
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["time_zone"] = "'+00:00'"
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
-	return db, nil
+	return ledger.Read(ctx, db, b.spec.Persisted, b.run)
 }

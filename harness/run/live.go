@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -107,10 +108,10 @@ func (l *Live) count(outcome string, n float64) {
 }
 
 // hurting gives the abort condition that has held in every second of its time
-// in which a sample came, up to the second named; "" where none has. A target
+// in which a sample came, up to the second named; nil where none has. A target
 // that hangs ends requests in bursts, with nothing between them. first is the
 // run's first second: none has held for longer than the run has lasted.
-func (w *watcher) hurting(first, second int64) string {
+func (w *watcher) hurting(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.abort {
@@ -128,10 +129,10 @@ func (w *watcher) hurting(first, second int64) string {
 			held = held && s.rate[a.Metric].occurred/s.rate[a.Metric].total > a.Share
 		}
 		if held && seen {
-			return a.Metric + " " + a.Expression
+			return &record.Abort{Metric: a.Metric, Expression: a.Expression, Share: a.Share, From: second - span + 1, To: second + 1}
 		}
 	}
-	return ""
+	return nil
 }
 
 // at is the second's counts with the percentile of the five up to it.

@@ -36,10 +36,12 @@ func (r *run) load(ctx context.Context) {
 		case <-overdue.C:
 			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
 			return
-		case <-tick.C:
+		case now := <-tick.C:
+			r.watchClock(now)
 			stage = r.tell(stage)
-			if why := r.watch.hurting(r.t0.Unix(), r.watched()); why != "" {
-				r.stop(ctx, "aborted to spare the target: "+why)
+			r.tellView()
+			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
+				r.stop(ctx, fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/load/plan"
+	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -26,7 +27,8 @@ type Options struct {
 	Outputs    []string // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
 	Executable string   // this program, re-executed as workers
 	Tool       record.Tool
-	Attempt    int // which run of this profile with the same tool this is; 0: not known
+	View       *influx.Server // where the run is shown while it goes on; nil: nowhere
+	Attempt    int            // which run of this profile with the same tool this is; 0: not known
 	Log        *slog.Logger
 	Progress   func(Event) // called from one goroutine at a time; must not block long
 

@@ -173,8 +173,18 @@ func TestFailingTargetIsSpared(t *testing.T) {
 	}
 	accounted(t, r)
 	v := verdict.Judge(r)
-	if v.Outcome != verdict.Invalid || !strings.Contains(r.Facts.Stopped, "http_req_failed") {
+	if v.Outcome != verdict.Fail || !strings.Contains(v.Claim, "to spare the target: http_req_failed rate>0.5 for 3s") {
 		t.Errorf("verdict %s, stopped by %q: %s", v.Outcome, r.Facts.Stopped, v.Claim)
+		tellRules(t, v)
+	}
+	row := v.SLOs[len(v.SLOs)-1]
+	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 100 {
+		t.Errorf("the abort's row is %+v", row)
+	}
+	for _, s := range v.SLOs {
+		if s.Outcome == verdict.Pass {
+			t.Errorf("%s %s is PASS on a window that was cut short", s.Metric, s.Expression)
+		}
 	}
 	t.Logf("%s", v.Claim)
 }

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/doctor"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/influx"
+	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -26,22 +29,29 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{Err: err}
 	}
-	if err := o.preflight(ctx); err != nil {
+	found, err := o.preflight(ctx)
+	if err != nil {
 		return err
 	}
 	scripts, err := scriptDigests(o.script())
 	if err != nil {
 		return &Error{Err: err}
 	}
-	w, err := record.Create(o.Dir, record.Plan{
+	asked := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: withoutPassword(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Database: database.Public(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
-	})
+	}
+	w, err := record.Create(o.Dir, asked)
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, plan: pl, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	for _, f := range found {
+		if f.State == doctor.Warning {
+			r.note(f.Why + "; " + f.Remedy)
+		}
+	}
 	if err := r.start(ctx); err != nil {
 		return errors.Join(err, r.abandon())
 	}
@@ -52,18 +62,23 @@ func Run(ctx context.Context, o Options) error {
 // run is one run under way.
 type run struct {
 	Options
-	plan     plan.Plan
-	writer   *record.Writer
-	book     *book
-	watch    *watcher
-	receiver *receiver.Receiver
-	server   *server
-	fleet    *local.Fleet
-	collect  *collection
-	database *mysql.Collector // nil: the run has none
-	t0       time.Time        // with its monotonic reading
-	stopped  string           // why it ended before its plan
-	ended    time.Time        // when that was decided
+	asked     record.Plan
+	plan      plan.Plan
+	found     doctor.Findings // before the run
+	writer    *record.Writer
+	book      *book
+	watch     *watcher
+	receiver  *receiver.Receiver
+	server    *server
+	fleet     *local.Fleet
+	collect   *collection
+	database  *mysql.Collector // nil: the run has none
+	view      *influx.View     // nil: the run has none
+	t0        time.Time        // with its monotonic reading
+	clockStep time.Duration    // by how much the wall clock was set, at most
+	stopped   string           // why it ended before its plan
+	aborted   *record.Abort    // the condition that stopped it; nil: none did
+	ended     time.Time        // when that was decided
 }
 
 // start brings everything to the start line and lets it go.
@@ -74,6 +89,7 @@ func (r *run) start(ctx context.Context) error {
 	if r.server, err = serve(coordinator, r.receiver); err != nil {
 		return &Error{Err: err}
 	}
+	r.openView(ctx)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	spec := fleet.Spec{
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
@@ -85,10 +101,9 @@ func (r *run) start(ctx context.Context) error {
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
 		return &Error{Err: err}
 	}
-	if err := r.startCollectors(ctx); err != nil {
-		return err
-	}
-	if err := r.writer.Environment(r.environment(ctx)); err != nil {
+	r.startCollectors(ctx)
+	environment := r.environment(ctx)
+	if err := r.writer.Environment(environment); err != nil {
 		return &Error{Err: err}
 	}
 	t0, err := r.awaitStart(ctx, coordinator)
@@ -98,6 +113,7 @@ func (r *run) start(ctx context.Context) error {
 	// The same instant on the monotonic clock, which the workers follow too.
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
+	r.beginView(environment)
 	return nil
 }
 
@@ -139,7 +155,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 // finish stops the collectors, reads the ledger back, and seals the record. It
 // runs to its end even after ctx is done, but then compares nothing any more.
 func (r *run) finish(ctx context.Context) error {
-	ended := cmp.Or(r.ended, time.Now()).UTC()
+	// Counted from t0: somebody may have set the wall clock since.
+	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
 	collected := r.collect.stop()
 	errs := []error{r.close()}
 	if r.Profile.Ledger != nil {
@@ -147,9 +164,11 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	ledgerFact, err := r.book.settle(ctx, r.writer)
 	errs = append(errs, err)
+	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: collected.notes,
+		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), limitations...),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {
@@ -172,6 +191,9 @@ func (r *run) abandon() error {
 		}
 	}
 	errs = append(errs, r.close())
+	if r.view != nil {
+		r.view.Close()
+	}
 	return errors.Join(append(errs, r.writer.Discard())...)
 }
 
@@ -190,6 +212,9 @@ func (r *run) frame(f metric.Frame) error {
 		return err
 	}
 	r.watch.add(f)
+	if r.view != nil {
+		r.view.Add(f)
+	}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/target"
+	"assay/harness/lab/target/gateway"
 	"assay/harness/run"
 	"assay/harness/spec"
 )
@@ -40,6 +41,7 @@ func serve(t *testing.T, flavour string) service {
 	s.dsn = c.FormatDSN()
 	config := target.DefaultConfig()
 	config.Listen, config.DSN, config.DrainTimeout = "127.0.0.1:0", s.dsn, 2*time.Second
+	config.Gateway.Declines, config.Gateway.Timeouts = gateway.PerMode{}, gateway.PerMode{} // so that counts are exact
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
@@ -113,7 +115,7 @@ func (s service) instruments(t *testing.T) map[string]string {
 func (s service) rows(t *testing.T) map[string]string {
 	t.Helper()
 	query := "SELECT '', ''"
-	for _, table := range []string{"payments", "idempotency_keys", "ledger_entries", "audit_log", "outbox", "events"} {
+	for _, table := range []string{"payments", "idempotency_keys", "ledger_entries", "audit_log", "outbox", "pending_payments", "events"} {
 		query += fmt.Sprintf(" UNION ALL SELECT '%s', COUNT(*) FROM %[1]s", table)
 	}
 	rows := s.pairs(t, query)

@@ -2,11 +2,10 @@ package run
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
+	"assay/harness/doctor"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/mysql"
@@ -15,9 +14,8 @@ import (
 )
 
 // startCollectors starts what there is to collect from. A source that is not
-// there is a limitation; rights that are missing are mended before the run, not
-// found out after it.
-func (r *run) startCollectors(ctx context.Context) error {
+// there is a limitation.
+func (r *run) startCollectors(ctx context.Context) {
 	// Collectors end when they are told to, in order, not when ctx is done.
 	c := &collection{}
 	r.collect = c
@@ -31,19 +29,13 @@ func (r *run) startCollectors(ctx context.Context) error {
 	}
 	if r.DSN == "" {
 		c.absent(collect.Database, "no database was named")
-		r.note("no waits: no database was named (ASSAY_DB)")
-		return nil
+		return
 	}
 	r.database = mysql.New(r.DSN, mysql.Options{})
-	err := c.begin(ctx, running, r.database, r.receiver.Take)
-	var rights *mysql.RightsError
-	switch {
-	case errors.As(err, &rights):
-		return &Error{fmt.Errorf("waits of database %s cannot be read: %s", withoutPassword(r.DSN), reason(rights.Err)), "run as an administrator: " + rights.SQL}
-	case err != nil:
+	// What the doctor warned of has been told.
+	if err := c.begin(ctx, running, r.database, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
-	return nil
 }
 
 func targetHost(target string) string {

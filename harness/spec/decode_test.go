@@ -78,7 +78,7 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 			percentile("transaction_duration", "p(99.9)<=1500.5", "<=", 0.999, 1500.5),
 			slo("transaction_duration", "max<5000", spec.Max, "<", 5000),
 		},
-		Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: "DELETE FROM payments WHERE run_id = ?"},
+		Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: spec.Statements{"DELETE FROM payments WHERE run_id = ?"}},
 		Abort:  []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Share: 0.5, For: 10 * time.Second}},
 		Needs:  []string{"db"},
 		Rules:  spec.Rules{GeneratorDrops: p(0), GeneratorLag: p(0.02), GeneratorCPU: p(0.5), CollectorShare: p(0.9), CollectorGap: &gap},
@@ -165,7 +165,7 @@ func TestProfileNamesTheNearest(t *testing.T) {
 	if want := `../../thresholds.json: profiles: unknown profile "paymnet": did you mean "payment"?`; bad.Error() != want {
 		t.Errorf("error  %s\nwanted %s", bad, want)
 	}
-	if want := "profiles: ingestion, ingestion-certificate, payment, payment-certificate"; bad.Hint != want {
+	if want := "profiles: event, ingestion, ingestion-certificate, payment, payment-certificate, sql-empty, sql-log"; bad.Hint != want {
 		t.Errorf("hint   %s\nwanted %s", bad.Hint, want)
 	}
 }

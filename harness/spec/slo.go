@@ -95,26 +95,6 @@ func (r *reader) expression(n *node, s *SLO) bool {
 	return true
 }
 
-func (r *reader) ledger(n *node) *Ledger {
-	var l Ledger
-	if !r.object(n, []string{"persisted"}, []string{"cleanup"}) {
-		return &l
-	}
-	statement := func(key string) string {
-		c := n.get(key)
-		if c == nil {
-			return ""
-		}
-		text := r.text(c)
-		if marks := strings.Count(text, "?"); text != "" && marks != 1 {
-			r.fail(c, fmt.Sprintf("has %d question marks, not the one that stands for the run id", marks), "write for example "+example[key])
-		}
-		return text
-	}
-	l.Persisted, l.Cleanup = statement("persisted"), statement("cleanup")
-	return &l
-}
-
 var abortForm = regexp.MustCompile(`^\s*rate\s*>\s*([0-9]+(?:\.[0-9]+)?)\s+for\s+(\S+)\s*$`)
 
 // abort reads the conditions under which a run is stopped. They take the whole

@@ -116,12 +116,6 @@ const (
 	PersistLagMetric = "persist_lag"
 )
 
-// Ledger says how persisted transactions are read back.
-type Ledger struct {
-	Persisted string `json:"persisted"`         // query with one ? (the run id) that returns identity and time
-	Cleanup   string `json:"cleanup,omitempty"` // statement with one ? (the run id) that removes the run's rows
-}
-
 // Abort stops a run that hurts the target: the metric's rate above Share for
 // the time For.
 type Abort struct {

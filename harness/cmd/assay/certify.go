@@ -42,10 +42,12 @@ func newCertify() *cobra.Command {
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
 
-Without --target or ASSAY_TARGET it uses the local stack (assay stack), which it starts when it
-is not up, and stops again then. The database behind a --target is named by
-ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop, or by --db without
-the password.`,
+Without --target or ASSAY_TARGET it uses the local stack (assay stack), which
+it starts when it is not up, and stops again then. The database behind a
+target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
+or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
+the local stack has one, the run is shown there while it goes on (assay help
+influx).`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -62,17 +64,10 @@ the password.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
+	f.addShared(c)
 	fs := c.Flags()
-	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
-	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
-	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
-	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
-	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
-	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
-	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
 	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
 	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
-	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
 	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
@@ -81,13 +76,26 @@ the password.`,
 	return c
 }
 
+// addShared adds the options that say what is run against what.
+func (f *certifyFlags) addShared(c *cobra.Command) {
+	c.PreRun = func(*cobra.Command, []string) { f.environment() }
+	fs := c.Flags()
+	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
+	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
+	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
+	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
+	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
+}
+
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	ctx := c.Context()
 	file, err := readThresholds(f.thresholds)
 	if err != nil {
 		return err
 	}
-	f.environment()
 	if !c.Flags().Changed("seed") {
 		f.seed = randomSeed()
 	}
@@ -100,12 +108,22 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	influxURL, influxToken := influxAccess()
+	if _, err := influxServer(influxURL, influxToken); err != nil {
+		return err // before anything is started
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if f.target == "" {
+		// Before minutes are spent on a stack that this machine cannot carry.
+		for _, o := range f.options(c, file, profiles, executable) {
+			if err := run.CheckMachine(o); err != nil {
+				return err
+			}
+		}
 		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
 		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
 		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
@@ -120,6 +138,9 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}()
 		}
 		f.target = state.TargetURL()
+		if influxURL == "" {
+			influxURL, influxToken = state.InfluxURL(), state.InfluxToken()
+		}
 		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
 		if f.db == "" { // what ASSAY_DB names is not what this service writes to
 			dsn = state.CollectorDSN()
@@ -128,15 +149,13 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}
 		}
 	}
-	runs := make([]run.Options, len(profiles))
-	for i, profile := range profiles {
-		id := runID(profile.Name)
-		dir, attempt := f.folder(id, profile.Name, len(names) > 1)
-		runs[i] = run.Options{
-			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, DSN: dsn, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempt: attempt, Log: log,
-		}
+	view, err := influxServer(influxURL, influxToken)
+	if err != nil {
+		return err
+	}
+	runs := f.options(c, file, profiles, executable)
+	for i := range runs {
+		runs[i].DSN, runs[i].View, runs[i].Log = dsn, view, log
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err
@@ -153,6 +172,21 @@ func (f *certifyFlags) environment() {
 	if host := os.Getenv("ASSAY_ALLOW_TARGET"); host != "" {
 		f.allow = append(f.allow, host)
 	}
+}
+
+// options are those of each profile's run, but for its database.
+func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec.Profile, executable string) []run.Options {
+	runs := make([]run.Options, len(profiles))
+	for i, profile := range profiles {
+		id := runID(profile.Name)
+		dir, attempt := f.folder(id, profile.Name, len(profiles) > 1)
+		runs[i] = run.Options{
+			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Executable: executable, Tool: tool(), Attempt: attempt,
+		}
+	}
+	return runs
 }
 
 // checkBefore finds what is wrong with a later run before minutes of load go
@@ -191,11 +225,16 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
 				return err
 			}
 		}
-		outcome, err := judge(c.OutOrStdout(), o.Dir, f.json)
+		j, err := judge(c.OutOrStdout(), o.Dir, f.json)
 		if err != nil {
 			return err
 		}
-		worst = verdict.Worse(worst, outcome)
+		if o.View != nil {
+			if err := showVerdict(ctx, o.View, j); err != nil {
+				p.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})
+			}
+		}
+		worst = verdict.Worse(worst, j.verdict.Outcome)
 		if ctx.Err() != nil {
 			return exitCode(exitInterrupted)
 		}

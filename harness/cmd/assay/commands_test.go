@@ -23,16 +23,22 @@ import (
 
 // commands are what the scripts have beside testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits":     exits,
-	"refused":   refused,
-	"interrupt": interrupt,
-	"keeps":     keeps,
-	"absent":    absent,
-	"requests":  requests,
-	"get":       get,
-	"edit":      edit,
-	"shorten":   shorten,
-	"sum":       sum,
+	"exits":      exits,
+	"refused":    refused,
+	"interrupt":  interrupt,
+	"keeps":      keeps,
+	"absent":     absent,
+	"requests":   requests,
+	"get":        get,
+	"edit":       edit,
+	"writeblock": writeblock,
+	"follow":     follow,
+	"job":        job,
+	"shorten":    shorten,
+	"sum":        sum,
+	"shown":      shown,
+	"told":       told,
+	"leave":      leave,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
@@ -166,6 +172,16 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.FormatInt(ts.Value(serviceKey{}).(*service).load.Load(), 10); got != args[0] {
 		ts.Fatalf("%s requests came, want %s", got, args[0])
 	}
+}
+
+// leave COUNT: the database has so many connections left.
+func leave(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: leave COUNT")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	ts.Check(ts.Value(databaseKey{}).(*database).leave(n))
 }
 
 // get URL: waits until something answers there with 2xx; the answer is stdout.

@@ -29,11 +29,11 @@ does that was not interrupted.`,
   assay judge runs/latest --json | jq '.rules[] | select(.verdict != "PASS")'`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			outcome, err := judge(c.OutOrStdout(), args[0], asJSON)
+			j, err := judge(c.OutOrStdout(), args[0], asJSON)
 			if err != nil {
 				return err
 			}
-			if code := outcome.ExitCode(); code != 0 {
+			if code := j.verdict.Outcome.ExitCode(); code != 0 {
 				return exitCode(code)
 			}
 			return nil
@@ -50,30 +50,36 @@ func oneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// judged is a record and what it came to.
+type judged struct {
+	record  record.Run
+	verdict verdict.Verdict
+}
+
 // judge makes the certificate of a sealed run folder from nothing but its
 // record, writes it there and prints it.
-func judge(w io.Writer, dir string, asJSON bool) (verdict.Outcome, error) {
+func judge(w io.Writer, dir string, asJSON bool) (judged, error) {
 	r, err := record.Open(dir)
 	if err != nil {
-		return 0, err
+		return judged{}, err
 	}
-	v := verdict.Judge(r)
-	c := certificate.Build(r, v, diagnose.Waits(r))
+	j := judged{r, verdict.Judge(r)}
+	c := certificate.Build(r, j.verdict, diagnose.Waits(r))
 	data, err := certificate.Marshal(c)
 	if err != nil {
-		return 0, err
+		return judged{}, err
 	}
 	if err := record.WriteFile(filepath.Join(dir, certificateFile), data); err != nil {
-		return 0, err
+		return judged{}, err
 	}
 	if asJSON {
 		_, err = w.Write(data)
-		return v.Outcome, err
+		return j, err
 	}
 	f, ok := w.(*os.File)
 	if err := certificate.Summary(w, c, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""); err != nil {
-		return 0, err
+		return judged{}, err
 	}
 	_, err = fmt.Fprintf(w, "\n  %s\n", filepath.Join(dir, certificateFile))
-	return v.Outcome, err
+	return j, err
 }

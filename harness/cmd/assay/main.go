@@ -12,6 +12,7 @@ import (
 
 	"assay/harness/lab/stack/process"
 	"assay/harness/load/k6"
+	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -85,6 +86,7 @@ func hintOf(err error) string {
 	var asked *spec.Error
 	var running *run.Error
 	var usage *usageError
+	var shown *influx.Error
 	switch {
 	case errors.As(err, &asked):
 		return asked.Hint
@@ -92,8 +94,10 @@ func hintOf(err error) string {
 		return running.Hint
 	case errors.As(err, &usage):
 		return usage.hint
+	case errors.As(err, &shown):
+		return shown.Hint
 	case errors.Is(err, process.ErrPortTaken):
-		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M"
+		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):

@@ -17,7 +17,9 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/stack/influxserver/influxservertest"
 	"assay/harness/lab/stack/process"
+	"assay/harness/observe/influx/influxtest"
 )
 
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
@@ -35,7 +37,16 @@ func TestScripts(t *testing.T) {
 // TestScriptsOfDatabases runs those that ask much of the database on the other
 // flavour too.
 func TestScriptsOfDatabases(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar"}}))
+	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar"}}))
+}
+
+// TestScriptsOfConnections has servers to itself, whose connections it takes.
+func TestScriptsOfConnections(t *testing.T) {
+	for _, flavour := range []dbserver.Flavour{dbserver.MariaDB, dbserver.MySQL} {
+		t.Run(string(flavour), func(t *testing.T) {
+			testscript.Run(t, params(t, string(flavour), testscript.Params{Dir: "testdata/connections"}))
+		})
+	}
 }
 
 // TestScriptsOfOverload has the machine's cores to itself: it pins what it
@@ -54,6 +65,9 @@ func writeReadme(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "README.md"), readme, 0o644); err != nil {
+		return err
+	}
 	for name, language := range map[string]string{"thresholds.json": "json", "checkout.js": "js"} {
 		block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(readme)
 		if block == nil {
@@ -68,9 +82,12 @@ func writeReadme(dir string) error {
 
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
-	db := startDatabase(t, flavour)
+	db, view := startDatabase(t, flavour), influxtest.Start(t)
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
-	p.Setup = func(e *testscript.Env) error { return setUp(e, db) }
+	p.Setup = func(e *testscript.Env) error {
+		setUpInflux(e, view)
+		return setUp(e, db)
+	}
 	p.Cmds = commands
 	return p
 }
@@ -81,9 +98,12 @@ func setUp(e *testscript.Env, db *database) error {
 	e.Defer(s.close)
 	// Of a script that failed half way nothing may be left running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
-	e.Values[serviceKey{}] = s
+	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
+		return err
+	}
 	vars := map[string]string{
-		"TARGET": s.URL, "TAKEN": s.port(),
+		"TARGET": s.URL, "TAKEN": s.port(), "TLS_TARGET": s.secure.URL,
 		"SECRET":       db.password,
 		"DB":           db.dsn("certifier", db.password),
 		"DB_ADDR":      db.addr,
@@ -94,15 +114,24 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
+		"INFLUXD":      influxservertest.Binary(db.t),
+		"SERVER":       db.binary,
 		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
 		return err
 	}
+	ours, err := os.ReadFile("../../../thresholds.json")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(e.WorkDir, "ours.json"), ours, 0o644); err != nil {
+		return err
+	}
 	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
 		return err
 	}
-	for _, name := range []string{"FREE_A", "FREE_B"} {
+	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C"} {
 		port, err := process.FreePort()
 		if err != nil {
 			return err

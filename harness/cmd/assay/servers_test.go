@@ -4,12 +4,17 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -22,14 +27,16 @@ import (
 type database struct {
 	t        *testing.T
 	addr     string
+	binary   string // of the server
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
+	held     []*sql.Conn // by leave
 }
 
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
 	server := dbservertest.Start(t, flavour)
-	db := &database{t: t, addr: process.Address(server.Port()), password: rand.Text()}
+	db := &database{t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: rand.Text()}
 	var err error
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
@@ -80,15 +87,49 @@ func (d *database) dsn(user, password string) string {
 	return c.FormatDSN()
 }
 
+// leave takes connections, and limits the server so that so many are left. No
+// other script may use such a server.
+func (d *database) leave(n int) error {
+	ctx := context.Background()
+	for len(d.held) < 12 { // the least limit that both flavours take is 10
+		conn, err := d.root.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		d.t.Cleanup(func() { _ = conn.Close() })
+		d.held = append(d.held, conn)
+	}
+	// Connections of a command that has just ended are not gone at once.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var name string
+		var connected int
+		if err := d.held[0].QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &connected); err != nil {
+			return err
+		}
+		if connected == len(d.held) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d connections instead of %d", connected, len(d.held))
+		}
+	}
+	_, err := d.held[0].ExecContext(ctx, "SET GLOBAL max_connections = "+strconv.Itoa(len(d.held)+n))
+	return err
+}
+
 // service is a script's system under test. It answers GET / and POST /cart/buy
 // at once, and POST /orders once the order is committed.
 type service struct {
 	*httptest.Server
-	db   *database
-	load atomic.Int64 // requests; those for metrics are no load
+	secure *httptest.Server // the same by TLS, with a certificate of an authority that nobody knows
+	db     *database
+	load   atomic.Int64 // requests; those for metrics are no load
 }
 
-type serviceKey struct{}
+type (
+	serviceKey  struct{}
+	databaseKey struct{}
+)
 
 func startService(db *database) *service {
 	s := &service{db: db}
@@ -102,6 +143,9 @@ func startService(db *database) *service {
 		}
 		mux.ServeHTTP(w, r)
 	}))
+	s.secure = httptest.NewUnstartedServer(s.Config.Handler)
+	s.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail
+	s.secure.StartTLS()
 	return s
 }
 
@@ -115,12 +159,19 @@ func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
+// authority is the certificate that the service's own is trusted with.
+func (s *service) authority() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.secure.Certificate().Raw})
+}
+
 func (s *service) port() string {
 	return strconv.Itoa(s.Listener.Addr().(*net.TCPAddr).Port)
 }
 
 // close does not wait for connections that a killed worker left open.
 func (s *service) close() {
-	s.CloseClientConnections()
-	s.Server.Close()
+	for _, server := range []*httptest.Server{s.Server, s.secure} {
+		server.CloseClientConnections()
+		server.Close()
+	}
 }

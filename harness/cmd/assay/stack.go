@@ -15,9 +15,10 @@ import (
 func newStack() *cobra.Command {
 	c := group(&cobra.Command{
 		Use:   "stack",
-		Short: "The local database and reference service",
-		Long: `Stack runs a MySQL or MariaDB server of its own and the reference service, on
-loopback, with data and logs below .assay/. It never touches another instance.`,
+		Short: "The local database, InfluxDB and reference service",
+		Long: `Stack runs a MySQL or MariaDB server of its own, the reference service, and an
+InfluxDB for views of runs where influxd is installed; all on loopback, with data
+and logs below .assay/. It never touches another instance.`,
 		Example: `  assay stack up
   assay certify payment      # uses the stack that is up
   assay stack down`,
@@ -33,8 +34,8 @@ func newStackUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start what is not up",
-		Long: `Up starts the database and the reference service where they are not up, and
-prints what is. A stack that is up already is shared: it is not changed.`,
+		Long: `Up starts the database, InfluxDB and the reference service where they are not
+up, and prints what is. A stack that is up already is shared: it is not changed.`,
 		Example: `  assay stack up
   assay stack up --target-args '--commits transaction --pool-max-open 10'
   assay stack up --server /usr/sbin/mariadbd`,
@@ -58,6 +59,8 @@ prints what is. A stack that is up already is shared: it is not changed.`,
 	fs.StringVar(&o.Dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	fs.IntVar(&o.DBPort, "db-port", 0, fmt.Sprintf("port of the database (default %d, or that of the data)", stack.DefaultDBPort))
 	fs.IntVar(&o.TargetPort, "target-port", 0, fmt.Sprintf("port of the reference service (default %d)", stack.DefaultTargetPort))
+	fs.IntVar(&o.InfluxPort, "influx-port", 0, fmt.Sprintf("port of InfluxDB (default %d)", stack.DefaultInfluxPort))
+	fs.StringVar(&o.Influxd, "influxd", "", "influxd to run (default: ASSAY_INFLUXD, or the one on the PATH; without one there is no InfluxDB)")
 	fs.StringArrayVar(&targetArgs, "target-args", nil, "arguments of assay target, in one string")
 	fs.StringVar(&server, "server", "", "mysqld or mariadbd to run (default: ASSAY_MYSQLD, or the first found)")
 	return c

@@ -12,9 +12,9 @@ import (
 // on what scope, and what stood beside the generator.
 func claim(e *evidence, v Verdict) string {
 	name := e.Plan.Profile.Name
-	load := fmt.Sprintf("%s %s for %d s", number(v.Rate.Target), rateUnit(v.Rate.Unit), v.Window.Seconds)
-	if v.Window.Count > 1 {
-		load += fmt.Sprintf(" in %d windows", v.Window.Count)
+	load := fmt.Sprintf("%s %s for %d s", number(v.Rate.Target), rateUnit(v.Rate.Unit), e.plannedSeconds())
+	if n := len(e.plan.Judged); n > 1 {
+		load += fmt.Sprintf(" in %d windows", n)
 	}
 	where := conditions(e)
 	switch v.Outcome {
@@ -24,6 +24,9 @@ func claim(e *evidence, v Verdict) string {
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
 	case Fail:
+		if e.Facts.Aborted != nil {
+			return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, e.abortText(), where)
+		}
 		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v.SLOs), where)
 	case Inconclusive:
 		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v.SLOs), where)

@@ -56,9 +56,8 @@ func gather(r record.Run) *evidence {
 		r.Timeline = record.NewTimeline()
 	}
 	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
-	for _, w := range e.plan.Judged {
-		span := record.SpanOf(r.Facts.T0, w)
-		e.spans = append(e.spans, span)
+	e.spans = e.judged()
+	for _, span := range e.spans {
 		e.seconds += max(0, span.Seconds())
 	}
 	for _, s := range r.Timeline.Sources() {
@@ -72,6 +71,33 @@ func gather(r record.Run) *evidence {
 	}
 	e.lag = e.hist(metric.GeneratorLag, nil)
 	return e
+}
+
+// judged are the judged windows; of a run that was aborted what there is of
+// them up to then, or all of it where it never came that far.
+func (e *evidence) judged() (spans []record.Span) {
+	end := int64(math.MaxInt64)
+	if a := e.Facts.Aborted; a != nil {
+		end = a.To
+	}
+	for _, w := range e.plan.Judged {
+		span := record.SpanOf(e.Facts.T0, w)
+		if span.To = min(span.To, end); span.To > span.From || end == math.MaxInt64 {
+			spans = append(spans, span)
+		}
+	}
+	if len(spans) == 0 && e.Facts.Aborted != nil {
+		spans = append(spans, record.Span{From: e.Facts.T0.Unix(), To: end})
+	}
+	return spans
+}
+
+// plannedSeconds is how long the plan judges.
+func (e *evidence) plannedSeconds() (n int64) {
+	for _, w := range e.plan.Judged {
+		n += max(0, record.SpanOf(e.Facts.T0, w).Seconds())
+	}
+	return n
 }
 
 func label(key, value string) []metric.Label { return []metric.Label{{Key: key, Value: value}} }

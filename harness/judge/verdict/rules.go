@@ -15,7 +15,7 @@ type Rule struct {
 // rules is RULEBOOK section 1. The claim of an INVALID run names the first that
 // is broken, so causes come before what follows from them: is the run whole and
 // its record, was the load made as planned. To come: seeded, steady, samples,
-// per-class, start-skew, clock.
+// per-class, start-skew.
 var rules = []struct {
 	id    string
 	check func(*evidence) Rule
@@ -29,6 +29,7 @@ var rules = []struct {
 	{"generator-drops", generatorDrops},
 	{"generator-lag", generatorLag},
 	{"generator-cpu", generatorCPU},
+	{"clock", clock},
 	{"co-location", coLocation},
 	{"collector", collector},
 	{"data", data},

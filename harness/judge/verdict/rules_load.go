@@ -33,6 +33,12 @@ func complete(e *evidence) Rule {
 	if why == "" && e.Facts.Interrupted {
 		why = "interrupted"
 	}
+	if e.Facts.Aborted != nil {
+		r.Detail = "the run was " + e.abortText()
+		r.Advice = "See to why the system fails under this load, then run it again."
+		r.Limitation = r.Detail
+		return r
+	}
 	switch {
 	case e.Facts.T0.IsZero():
 		r.Observed, r.Outcome, r.Detail = nil, Invalid, "the load never started"
@@ -58,6 +64,9 @@ func complete(e *evidence) Rule {
 // the schedule, which shows in one lag observation a slot.
 func openLoop(e *evidence) Rule {
 	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
+	if e.Facts.Aborted != nil {
+		planned = e.scheduled.n // of a window that was cut short only the latency can be looked at
+	}
 	r := Rule{
 		Observed: number64(e.scheduled.pointer()), Limit: pointer(float64(planned)), Unit: "slots",
 		Outcome: holds(e.scheduled.found && e.scheduled.n == planned && lags == planned),
@@ -80,7 +89,7 @@ func windowLength(e *evidence) Rule {
 		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
 	}
 	switch {
-	case e.seconds >= minWindow:
+	case e.seconds >= minWindow, e.Facts.Aborted != nil && e.plannedSeconds() >= minWindow:
 	case e.Plan.Scope == scopeSmoke:
 		r.Limit = nil
 		r.Detail += ", as a smoke: too short to certify"

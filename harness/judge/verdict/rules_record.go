@@ -208,7 +208,11 @@ func data(e *evidence) Rule {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}
 	if excused {
-		r.Detail += "; the system left too many transactions undone"
+		why := "the system left too many transactions undone"
+		if e.Facts.Aborted != nil {
+			why = "the run was aborted"
+		}
+		r.Detail += "; " + why
 		r.Advice = "See to why the system fails, then run it again."
 		r.Limitation = r.Detail
 	}

@@ -66,6 +66,9 @@ func TestBrokenRules(t *testing.T) {
 				}
 			}
 		}, "600 of 600 planned slots came up, 590 with their lag measured"},
+		"clock set": {"clock", func(c *synthetic.Case) {
+			c.Run.Facts.ClockStepMs = share(-2000)
+		}, "the generator's clock was set by 2000 ms during the run, which persist_lag compares with the database's"},
 		"short certificate": {"window", func(c *synthetic.Case) { c.Run.Plan.Scope = "certificate" }, "30 s judged, too short for a certificate"},
 		"window in the warm-up": {"warm-up", func(c *synthetic.Case) {
 			c.Run.Plan.Load.Judged = []plan.Window{{Start: time.Second, End: 31 * time.Second}}

@@ -32,6 +32,9 @@ func judgeSLOs(e *evidence) []SLO {
 		}
 	}
 	throughput := judgeThroughput(e)
+	if e.Facts.Aborted != nil {
+		return append(cutShort(append(all, throughput)), judgeAbort(e))
+	}
 	if throughput.Outcome == Fail && e.asked() && !e.stoppedEarly() {
 		excuse(all)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // Down stops parts of what Up started on the folder: the service drains, then
-// the database shuts down; either is killed when it takes far too long. Data,
-// users and logs stay. Where nothing runs it does nothing. ctx bounds only the
+// InfluxDB and the database shut down; each is killed when it takes far too
+// long. Data, users and logs stay. Where nothing runs it does nothing. ctx bounds only the
 // wait for another stack command.
 func Down(ctx context.Context, dir string, which Parts) error {
 	f, err := at(dir)
@@ -38,6 +38,9 @@ func Down(ctx context.Context, dir string, which Parts) error {
 		if !s.Target.Process.Alive() {
 			s.Target = Target{}
 		}
+	}
+	if which.Influx {
+		err = errors.Join(err, stopInflux(f, s))
 	}
 	if which.Database {
 		err = errors.Join(err, stopDatabase(f, s))

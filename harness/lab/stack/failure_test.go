@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/influxserver/influxservertest"
 	"assay/harness/lab/stack/process"
 )
 
@@ -28,7 +29,7 @@ func TestTargetFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	noProcess(t, o.Dir)
-	conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+	conditions(t, o.Dir, stack.IsDown, stack.IsDown, stack.IsDown)
 }
 
 func TestPortsTaken(t *testing.T) {
@@ -84,7 +85,7 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, said := interrupted(t, os.Interrupt)
 	noProcess(t, dir)
-	conditions(t, dir, stack.IsDown, stack.IsDown)
+	conditions(t, dir, stack.IsDown, stack.IsDown, stack.IsDown)
 	if !strings.Contains(said, "interrupt") && !strings.Contains(said, "canceled") {
 		t.Errorf("it said %q", said)
 	}
@@ -94,7 +95,7 @@ func TestInterrupted(t *testing.T) {
 func TestUpKilled(t *testing.T) {
 	t.Parallel()
 	dir, _ := interrupted(t, syscall.SIGKILL)
-	if len(running(t, dir)) != 2 {
+	if len(running(t, dir)) != 3 {
 		t.Errorf("running: %q", running(t, dir))
 	}
 	// Even if the state is lost: a database is found by its own record.
@@ -109,13 +110,13 @@ func TestUpKilled(t *testing.T) {
 	if err := os.Remove(state); err != nil {
 		t.Fatal(err)
 	}
-	conditions(t, dir, stack.IsUp, stack.IsDown)
+	conditions(t, dir, stack.IsUp, stack.IsDown, stack.IsUp)
 	// Its new users replace the lost ones.
-	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t)})
+	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t), Influxd: influxservertest.Binary(t)})
 	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}
-	conditions(t, dir, stack.IsUp, stack.IsUp)
+	conditions(t, dir, stack.IsUp, stack.IsUp, stack.IsUp)
 }
 
 // TestCancelledBeforeLock: a command that waits for another can be given up.

@@ -20,6 +20,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/stack/influxserver/influxservertest"
 	"assay/harness/lab/stack/process"
 )
 
@@ -77,12 +78,12 @@ func up(dir string, args []string) int {
 	defer stop()
 	b, err := dbserver.Probe(os.Getenv(dbservertest.MariaDBEnv))
 	if err == nil {
-		var ports [2]int
+		var ports [3]int
 		for i := range ports {
 			ports[i], _ = process.FreePort()
 		}
 		_, _, err = stack.Up(ctx, stack.Options{
-			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], TargetArgs: args,
+			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], InfluxPort: ports[2], Influxd: os.Getenv(influxservertest.Env), TargetArgs: args,
 		}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func up(dir string, args []string) int {
 // options are those of a stack for one test, taken down when it ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
-	o := stack.Options{Dir: t.TempDir(), Binary: dbservertest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t)}
+	o := stack.Options{Dir: t.TempDir(), Binary: dbservertest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxservertest.Binary(t)}
 	cleanUp(t, o.Dir)
 	return o
 }
@@ -129,15 +130,15 @@ func mustUp(t *testing.T, o stack.Options) (*stack.State, stack.Parts) {
 	return s, started
 }
 
-// conditions fails the test unless database and target are so.
-func conditions(t *testing.T, dir string, database, target stack.Condition) {
+// conditions fails the test unless database, target and InfluxDB are so.
+func conditions(t *testing.T, dir string, database, target, influx stack.Condition) {
 	t.Helper()
 	_, ps, err := stack.Status(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(ps) != 2 || ps[0].Condition != database || ps[1].Condition != target {
-		t.Fatalf("status %+v, want database %s and target %s", ps, database, target)
+	if len(ps) != 3 || ps[0].Condition != database || ps[1].Condition != target || ps[2].Condition != influx {
+		t.Fatalf("status %+v, want database %s, target %s and InfluxDB %s", ps, database, target, influx)
 	}
 }
 

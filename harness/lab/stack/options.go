@@ -16,6 +16,7 @@ const (
 	DefaultDir        = ".assay"
 	DefaultDBPort     = 13306
 	DefaultTargetPort = 18080
+	DefaultInfluxPort = 18086
 )
 
 // Options describe the stack that is wanted. Zero fields take whatever a stack
@@ -25,6 +26,8 @@ type Options struct {
 	Binary     dbserver.Binary // default: the one that made the data, else dbserver.Choose
 	DBPort     int             // default DefaultDBPort
 	TargetPort int             // default DefaultTargetPort
+	InfluxPort int             // default DefaultInfluxPort
+	Influxd    string          // the InfluxDB to run; default: influxserver.Find, or the one that ran before; none: no InfluxDB
 	TargetArgs []string        // further arguments of `assay target`
 	Executable string          // the assay binary to run as `assay target`; default this program
 }
@@ -35,6 +38,7 @@ type folder struct{ dir string }
 func (f folder) state() string     { return filepath.Join(f.dir, "stack.json") }
 func (f folder) lock() string      { return filepath.Join(f.dir, "stack.lock") }
 func (f folder) database() string  { return filepath.Join(f.dir, "db") }
+func (f folder) influx() string    { return filepath.Join(f.dir, "influxdb") }
 func (f folder) logs() string      { return filepath.Join(f.dir, "log") }
 func (f folder) targetLog() string { return filepath.Join(f.dir, "log", "target.log") }
 
@@ -63,6 +67,15 @@ func (f folder) make() error {
 		return fmt.Errorf("make stack folder: %w", err)
 	}
 	return nil
+}
+
+// Server is the database server that Up would start in dir where none is named.
+func Server(dir string) (dbserver.Binary, error) {
+	f, err := at(dir)
+	if err != nil {
+		return dbserver.Binary{}, err
+	}
+	return dbserver.ChooseFor(f.database())
 }
 
 // complete takes over what the options leave open from a component that is
@@ -99,8 +112,19 @@ func (o Options) complete(s *State) (Options, error) {
 			return o, differs("target arguments", t.Args, o.TargetArgs)
 		}
 	}
+	if i := s.Influx; i.Port != 0 {
+		switch {
+		case o.InfluxPort == 0:
+			o.InfluxPort = i.Port
+		case i.Process.Alive() && o.InfluxPort != i.Port:
+			return o, differs("InfluxDB port", i.Port, o.InfluxPort)
+		}
+	}
 	if o.DBPort == 0 {
 		o.DBPort = DefaultDBPort
+	}
+	if o.InfluxPort == 0 {
+		o.InfluxPort = DefaultInfluxPort
 	}
 	if o.TargetPort == 0 {
 		o.TargetPort = DefaultTargetPort

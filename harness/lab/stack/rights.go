@@ -13,6 +13,9 @@ import (
 	"assay/harness/lab/stack/process"
 )
 
+// writerLog is the reference service's table for writers that do without it.
+const writerLog = Schema + ".writer_log"
+
 // statements make the schema and both accounts; all can be repeated. %s is the
 // account.
 func statements(f dbserver.Flavour, u Users) []string {
@@ -47,6 +50,11 @@ func statements(f dbserver.Flavour, u Users) []string {
 		"GRANT UPDATE ON performance_schema.setup_consumers TO "+collector,
 		// The ledger: what was persisted, and its cleanup.
 		"GRANT SELECT, DELETE ON "+Schema+".* TO "+collector,
+		// A scenario that needs the database writes by this account too: the rows
+		// of scenarios/sql-log.js, nothing else. The service makes the table
+		// later, and only with CREATE can a right be granted on none.
+		"GRANT CREATE, INSERT ON "+writerLog+" TO "+collector,
+		"REVOKE CREATE ON "+writerLog+" FROM "+collector,
 	)
 }
 

@@ -20,12 +20,12 @@ func TestUpDown(t *testing.T) {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
 			o := options(t, flavour)
-			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+			conditions(t, o.Dir, stack.IsDown, stack.IsDown, stack.IsDown)
 			s, started := mustUp(t, o)
 			if started != stack.All {
 				t.Errorf("the first up started %+v", started)
 			}
-			conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+			conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 			again, started := mustUp(t, stack.Options{Dir: o.Dir})
 			if started != (stack.Parts{}) || again.Database != s.Database || again.Target.Process != s.Target.Process {
 				t.Errorf("the second up started something: %v, then %v", s, again)
@@ -39,7 +39,7 @@ func TestUpDown(t *testing.T) {
 			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Fatal(err)
 			}
-			conditions(t, o.Dir, stack.IsDown, stack.IsDown)
+			conditions(t, o.Dir, stack.IsDown, stack.IsDown, stack.IsDown)
 			noProcess(t, o.Dir)
 			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Errorf("a second down: %v", err)
@@ -61,7 +61,7 @@ func TestDownOfNothing(t *testing.T) {
 		t.Error(err)
 	}
 	s, ps, err := stack.Status(dir)
-	if s != nil || err != nil || len(ps) != 2 {
+	if s != nil || err != nil || len(ps) != 3 {
 		t.Errorf("status %v %v %v", s, ps, err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -79,29 +79,38 @@ func TestCrash(t *testing.T) {
 	if err := s.Target.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsCrashed)
+	conditions(t, o.Dir, stack.IsUp, stack.IsCrashed, stack.IsUp)
 	second, started := mustUp(t, stack.Options{Dir: o.Dir})
 	if started != (stack.Parts{Target: true}) || second.Database != s.Database || fmt.Sprint(second.Target.Args) != "[--some argument]" {
 		t.Errorf("after a crash of the target: %v, then %v", s, second)
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
+
+	if err := second.Influx.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsCrashed)
+	second, started = mustUp(t, stack.Options{Dir: o.Dir})
+	if started != (stack.Parts{Influx: true}) || second.InfluxURL() != s.InfluxURL() || second.InfluxToken() != s.InfluxToken() {
+		t.Errorf("after a crash of InfluxDB: %v, then %v", s, second)
+	}
 
 	if err := second.Database.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	conditions(t, o.Dir, stack.IsCrashed, stack.IsSilent)
+	conditions(t, o.Dir, stack.IsCrashed, stack.IsSilent, stack.IsUp)
 	third, started := mustUp(t, stack.Options{Dir: o.Dir})
 	if started != (stack.Parts{Database: true}) || third.Database.Process == s.Database.Process || third.Database.Port != s.Database.Port ||
 		third.Target.Process != second.Target.Process {
 		t.Errorf("after a crash of the database: %v, then %v", second, third)
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 
 	// Up would start a hanging target again, too, after its time to drain.
 	if err := third.Target.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsSilent)
+	conditions(t, o.Dir, stack.IsUp, stack.IsSilent, stack.IsUp)
 	if err := third.Target.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +120,7 @@ func TestCrash(t *testing.T) {
 	if err := stack.Down(t.Context(), o.Dir, started); err != nil {
 		t.Fatal(err)
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsDown)
+	conditions(t, o.Dir, stack.IsUp, stack.IsDown, stack.IsUp)
 }
 
 // TestTwoUps: of two at once one starts the stack and the other finds it.
@@ -144,6 +153,7 @@ func TestConflict(t *testing.T) {
 	for name, other := range map[string]stack.Options{
 		"database port":    {Dir: o.Dir, DBPort: o.DBPort + 1},
 		"target port":      {Dir: o.Dir, TargetPort: o.TargetPort + 1},
+		"InfluxDB port":    {Dir: o.Dir, InfluxPort: o.InfluxPort + 1},
 		"target arguments": {Dir: o.Dir, TargetArgs: []string{"--other"}},
 	} {
 		_, _, err := stack.Up(t.Context(), other, nil)
@@ -151,14 +161,14 @@ func TestConflict(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	conditions(t, o.Dir, stack.IsUp, stack.IsUp)
+	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 }
 
 // checkSecrets: passwords are in the state file and the target's environment,
 // and nowhere else.
 func checkSecrets(t *testing.T, dir string, s *stack.State) {
 	t.Helper()
-	secrets := []string{string(s.Users.Service.Password), string(s.Users.Collector.Password)}
+	secrets := []string{string(s.Users.Service.Password), string(s.Users.Collector.Password), string(s.Influx.Password)}
 	info, err := os.Stat(filepath.Join(dir, "stack.json"))
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("state file: %v %v", info.Mode(), err)
@@ -168,14 +178,14 @@ func checkSecrets(t *testing.T, dir string, s *stack.State) {
 		slog.New(h).Info("x", "state", s, "users", s.Users, "user", s.Users.Service, "password", s.Users.Service.Password)
 	}
 	fmt.Fprintf(&shown, "%v %+v %#v %v %q", s, *s, *s, s.Users.Collector, s.Users.Collector.Password)
-	for _, pid := range []int{s.Database.Process.PID, s.Target.Process.PID} {
+	for _, pid := range []int{s.Database.Process.PID, s.Target.Process.PID, s.Influx.Process.PID} {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil {
 			t.Error(err)
 		}
 		shown.Write(b)
 	}
-	for _, log := range []string{"log/target.log", "db/log/server.log"} {
+	for _, log := range []string{"log/target.log", "db/log/server.log", "influxdb/influxd.log"} {
 		b, err := os.ReadFile(filepath.Join(dir, log))
 		if err != nil {
 			t.Error(err)

@@ -17,6 +17,7 @@ import (
 // State is what the state file holds: who runs where, and the keys.
 type State struct {
 	Database Database `json:"database"`
+	Influx   Influx   `json:"influx"`
 	Target   Target   `json:"target"`
 	Users    Users    `json:"users"`
 }
@@ -36,6 +37,15 @@ type Target struct {
 	Args    []string         `json:"args"`
 }
 
+// Influx is the InfluxDB of a stack. Its process is zero when it is down; the
+// rest stays for the next start.
+type Influx struct {
+	Process  process.Identity `json:"process"`
+	Port     int              `json:"port"`
+	Binary   string           `json:"binary"`
+	Password Secret           `json:"password"`
+}
+
 // Schema is the one of the reference service.
 const Schema = "assay"
 
@@ -43,7 +53,7 @@ const Schema = "assay"
 // data does.
 type Users struct {
 	Service   User `json:"service"`   // of the reference service: all of its own schema, nothing else
-	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger
+	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger, writes log rows
 }
 
 // User is an account for connections from the loopback address.
@@ -76,7 +86,7 @@ func (s *State) dsn(u User) string {
 
 // LogValue leaves the users out, which a JSON handler would write in clear.
 func (s *State) LogValue() slog.Value {
-	return slog.GroupValue(slog.Any("database", s.Database), slog.Any("target", s.Target))
+	return slog.GroupValue(slog.Any("database", s.Database), slog.Any("influx", s.Influx.Port), slog.Any("target", s.Target))
 }
 
 // LogValue leaves the password out.

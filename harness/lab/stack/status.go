@@ -21,7 +21,7 @@ const (
 
 // Process is a component of a stack as it is now. No secret is in it.
 type Process struct {
-	Name      string    `json:"name"` // "database", "target"
+	Name      string    `json:"name"` // "database", "target", "influxdb"
 	Condition Condition `json:"condition"`
 	PID       int       `json:"pid,omitempty"`
 	Port      int       `json:"port,omitempty"`
@@ -47,7 +47,7 @@ func Status(dir string) (*State, []Process, error) {
 	if known == nil {
 		known = &State{}
 	}
-	return s, []Process{databaseStatus(f, known), targetStatus(f, known)}, nil
+	return s, []Process{databaseStatus(f, known), targetStatus(f, known), influxStatus(f, known)}, nil
 }
 
 func databaseStatus(f folder, s *State) Process {

@@ -13,10 +13,10 @@ import (
 )
 
 // Parts are some of the stack.
-type Parts struct{ Database, Target bool }
+type Parts struct{ Database, Influx, Target bool }
 
 // All is the whole stack.
-var All = Parts{Database: true, Target: true}
+var All = Parts{Database: true, Influx: true, Target: true}
 
 // Up brings the stack up as o wants it. What already runs is kept; what crashed
 // is started again; started says what had to be. When it fails, or
@@ -56,7 +56,13 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 			err = errors.Join(err, u.undo())
 		}
 	}()
+	if err := u.checkInfluxPort(); err != nil {
+		return nil, Parts{}, err
+	}
 	if err := u.database(ctx); err != nil {
+		return nil, Parts{}, err
+	}
+	if err := u.influx(ctx); err != nil {
 		return nil, Parts{}, err
 	}
 	if err := u.target(ctx); err != nil {
@@ -172,11 +178,17 @@ func (f folder) checkNew(o Options) error {
 			return err
 		}
 	}
-	if o.DBPort == o.TargetPort {
+	switch {
+	case o.DBPort == o.TargetPort:
 		return fmt.Errorf("port %d is named for the database and for the reference service", o.DBPort)
+	case o.InfluxPort == o.DBPort, o.InfluxPort == o.TargetPort:
+		return fmt.Errorf("port %d is named for InfluxDB and for another server", o.InfluxPort)
 	}
 	if err := process.CheckPort(o.DBPort); err != nil {
 		return fmt.Errorf("start database: %w", err)
+	}
+	if err := (&rise{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
+		return err
 	}
 	return checkTargetPort(o.TargetPort)
 }

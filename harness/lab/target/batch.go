@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 )
@@ -16,8 +17,8 @@ type batched struct {
 }
 
 // inBatch charges the payment, then waits for a commit that it shares.
-func (p *payments) inBatch(ctx context.Context, u *unit) (err error) {
-	if u.status, err = u.gateway.charge(ctx); err != nil {
+func (p *payments) inBatch(ctx context.Context, u *unit) error {
+	if err := p.charge(ctx, u); err != nil {
 		return err
 	}
 	b := &batched{unit: u, done: make(chan error, 1)}
@@ -38,15 +39,15 @@ func (p *payments) commitBatch(ctx context.Context, batch []*batched) {
 	slices.SortFunc(batch, func(a, b *batched) int { return cmp.Compare(a.Account, b.Account) })
 	pool := p.db.scope()
 	defer pool.close()
-	err := pool.inTransaction(ctx, func(exec execFunc) error {
+	err := pool.inTransaction(ctx, sql.LevelDefault, func(c *conn) error {
 		for _, b := range batch {
 			// A refused payment has left nothing behind in the transaction.
-			b.err = b.accept(ctx, exec)
+			b.err = b.accept(ctx, c.exec)
 			if errors.Is(b.err, errRepeated) || errors.Is(b.err, errIDTaken) {
 				continue
 			}
 			if b.err == nil {
-				b.err = b.settle(ctx, exec)
+				b.err = b.conclude(ctx, c.exec)
 			}
 			if b.err != nil {
 				return b.err

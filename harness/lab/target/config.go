@@ -1,13 +1,10 @@
 package target
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
-	"github.com/spf13/pflag"
+	"assay/harness/lab/target/gateway"
 )
 
 // Commits says where the commits of a payment fall.
@@ -44,6 +41,25 @@ type Pool struct {
 	PerRequest  bool          // a pool of its own for each request: report D's "too many connections"
 }
 
+// Reconcile is the worker that asks gateways again about payments whose outcome
+// they left open. Its load on the database is a count each time, and for every
+// such payment about ten statements in two transactions.
+type Reconcile struct {
+	On    bool
+	After time.Duration // how long a payment is left PENDING before it is asked about, and between two tries
+	Every time.Duration // how often such payments are looked for
+	Batch int           // payments asked about at once, at most
+}
+
+// Notify is the worker that relays the outbox. Its load on the database is a
+// count each time, and for every batch one transaction of two statements.
+type Notify struct {
+	On      bool
+	Every   time.Duration // how often the outbox is looked at
+	Batch   int           // notifications sent at once, at most
+	Latency time.Duration // of the simulated notifier, for a batch
+}
+
 // Config is everything the service can be told.
 type Config struct {
 	Listen      string // host:port; loopback unless AllowRemote
@@ -56,6 +72,10 @@ type Config struct {
 
 	Pool Pool
 
+	Gateway   gateway.Config
+	Reconcile Reconcile
+	Notify    Notify
+
 	Ingest      Ingest
 	IngestBatch int           // events in one INSERT at most, for bulk and channel
 	IngestWait  time.Duration // how long an event waits for company in its INSERT
@@ -65,6 +85,10 @@ type Config struct {
 
 	Drain        bool          // finish requests and store the queue before the exit
 	DrainTimeout time.Duration // how long that may take
+
+	// OTLP is the base URL that metrics are pushed to; empty: what the standard
+	// environment (OTEL_EXPORTER_OTLP_ENDPOINT) says, else nowhere.
+	OTLP string
 }
 
 // DefaultConfig is the service as `assay target` starts it: every statement
@@ -77,6 +101,10 @@ func DefaultConfig() Config {
 		BatchWait: 2 * time.Millisecond,
 		Pool:      Pool{MaxOpen: 32, MaxIdle: -1, MaxLifetime: 30 * time.Minute},
 
+		Gateway:   gateway.DefaultConfig(),
+		Reconcile: Reconcile{On: true, After: 5 * time.Second, Every: time.Second, Batch: 20},
+		Notify:    Notify{On: true, Every: time.Second, Batch: 200, Latency: 5 * time.Millisecond},
+
 		Ingest:      IngestDirect,
 		IngestBatch: 500,
 		IngestWait:  2 * time.Millisecond,
@@ -88,84 +116,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// Flags registers a flag for every field but the DSN, which is a secret and
-// comes from the environment. Defaults are the values that c holds.
-func (c *Config) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&c.Listen, "listen", c.Listen, "address to serve on")
-	fs.BoolVar(&c.AllowRemote, "allow-remote", c.AllowRemote, "allow --listen on an address that other hosts can reach")
-
-	fs.Var(&c.Commits, "commits", "where a payment commits: at every statement, once in a transaction, or batched with others (statement, transaction, batched)")
-	fs.IntVar(&c.BatchSize, "batch-size", c.BatchSize, "payments in one transaction at most, with --commits batched")
-	fs.DurationVar(&c.BatchWait, "batch-wait", c.BatchWait, "how long a payment waits for others to share its transaction")
-
-	fs.IntVar(&c.Pool.MaxOpen, "pool-max-open", c.Pool.MaxOpen, "connections to the database at most; 0 means no limit")
-	fs.IntVar(&c.Pool.MaxIdle, "pool-max-idle", c.Pool.MaxIdle, "unused connections kept open; -1 means as many as --pool-max-open")
-	fs.DurationVar(&c.Pool.MaxLifetime, "pool-max-lifetime", c.Pool.MaxLifetime, "age at which a connection is replaced; 0 means never")
-	fs.BoolVar(&c.Pool.PerRequest, "pool-per-request", c.Pool.PerRequest, "open and close a pool for every request")
-
-	fs.Var(&c.Ingest, "ingest", "how an event is stored: direct, in bulk with others, or answered first and stored from a channel (direct, bulk, channel)")
-	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "events in one INSERT at most, with --ingest bulk or channel")
-	fs.DurationVar(&c.IngestWait, "ingest-wait", c.IngestWait, "how long an event waits for others to share its INSERT")
-	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "events held in memory at most, with --ingest bulk or channel")
-
-	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "when a request is given up")
-	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false throws both away")
-	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "how long a drain may take")
-}
-
-// Validate refuses what Run could not serve, naming the flag.
-func (c Config) Validate() error {
-	if err := validateListen(c.Listen, c.AllowRemote); err != nil {
-		return err
-	}
-	if c.DSN == "" {
-		return errors.New("no database: set ASSAY_DB to user:password@tcp(host:port)/database")
-	}
-	if err := new(Commits).Set(string(c.Commits)); err != nil {
-		return fmt.Errorf("--commits %s: %w", c.Commits, err)
-	}
-	if err := new(Ingest).Set(string(c.Ingest)); err != nil {
-		return fmt.Errorf("--ingest %s: %w", c.Ingest, err)
-	}
-	for _, check := range []struct {
-		ok   bool
-		flag string
-		want string
-	}{
-		{c.BatchSize >= 1 && c.BatchSize <= 1000, "--batch-size", "1 to 1000"},
-		{c.BatchWait >= 0 && c.BatchWait <= time.Second, "--batch-wait", "0 to 1s"},
-		{c.Pool.MaxOpen >= 0, "--pool-max-open", "0 or more"},
-		{c.Pool.MaxIdle >= -1, "--pool-max-idle", "-1 or more"},
-		{c.Pool.MaxLifetime >= 0, "--pool-max-lifetime", "0 or more"},
-		{c.IngestBatch >= 1 && c.IngestBatch <= 5000, "--ingest-batch", "1 to 5000"},
-		{c.IngestWait >= 0 && c.IngestWait <= time.Second, "--ingest-wait", "0 to 1s"},
-		{c.IngestQueue >= 1, "--ingest-queue", "1 or more"},
-		{c.RequestTimeout > 0, "--request-timeout", "more than 0"},
-		{c.DrainTimeout > 0, "--drain-timeout", "more than 0"},
-	} {
-		if !check.ok {
-			return fmt.Errorf("%s: want %s", check.flag, check.want)
-		}
-	}
-	return nil
-}
-
-// validateListen keeps the service on this machine unless remote is allowed:
-// it has no authentication and writes whatever it is sent.
-func validateListen(addr string, remote bool) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("--listen %s: want host:port: %w", addr, err)
-	}
-	if remote || host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("--listen %s: not a loopback address; add --allow-remote to serve other hosts", addr)
-}
-
 // LogValue leaves the DSN out of every log line.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
@@ -175,6 +125,11 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("pool_max_idle", c.Pool.MaxIdle),
 		slog.Duration("pool_max_lifetime", c.Pool.MaxLifetime),
 		slog.Bool("pool_per_request", c.Pool.PerRequest),
+		slog.String("gateway_latency", c.Gateway.Latency.String()),
+		slog.String("gateway_declines", c.Gateway.Declines.String()),
+		slog.String("gateway_timeouts", c.Gateway.Timeouts.String()),
+		slog.Bool("reconcile", c.Reconcile.On),
+		slog.Bool("notify", c.Notify.On),
 		slog.Bool("drain", c.Drain),
 	)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"assay/harness/lab/target/gateway"
 )
 
 func TestValidate(t *testing.T) {
@@ -35,6 +37,17 @@ func TestValidate(t *testing.T) {
 		"ingest batch":    {func(c *Config) { c.IngestBatch = 6000 }, "--ingest-batch"},
 		"queue":           {func(c *Config) { c.IngestQueue = 0 }, "--ingest-queue"},
 		"request timeout": {func(c *Config) { c.RequestTimeout = 0 }, "--request-timeout"},
+		"gateway":         {func(c *Config) { c.Gateway.Declines = gateway.All(2) }, "--gateway-declines"},
+		"reconcile after": {func(c *Config) { c.Reconcile.After = -1 }, "--reconcile-after"},
+		"reconcile every": {func(c *Config) { c.Reconcile.Every = 0 }, "--reconcile-every"},
+		"reconcile batch": {func(c *Config) { c.Reconcile.Batch = 0 }, "--reconcile-batch"},
+		"notify every":    {func(c *Config) { c.Notify.Every = 0 }, "--notify-every"},
+		"notify batch":    {func(c *Config) { c.Notify.Batch = 20_000 }, "--notify-batch"},
+		"notify latency":  {func(c *Config) { c.Notify.Latency = -1 }, "--notify-latency"},
+		"otlp":            {func(c *Config) { c.OTLP = "http://127.0.0.1:4318" }, ""},
+		"otlp no URL":     {func(c *Config) { c.OTLP = "127.0.0.1:4318" }, "--otlp: want a URL"},
+		"otlp no scheme":  {func(c *Config) { c.OTLP = "grpc://127.0.0.1:4317" }, "--otlp: want a URL"},
+		"otlp password":   {func(c *Config) { c.OTLP = "http://u:p@127.0.0.1:4318" }, "OTEL_EXPORTER_OTLP_HEADERS"},
 		"drain timeout":   {func(c *Config) { c.DrainTimeout = 0 }, "--drain-timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,11 +69,12 @@ func TestFlags(t *testing.T) {
 	c := DefaultConfig()
 	fs := pflag.NewFlagSet("target", pflag.ContinueOnError)
 	c.Flags(fs)
-	if err := fs.Parse([]string{"--commits", "batched", "--ingest=channel", "--pool-max-open", "5", "--pool-per-request", "--drain=false"}); err != nil {
+	if err := fs.Parse([]string{"--commits", "batched", "--ingest=channel", "--pool-max-open", "5", "--pool-per-request", "--drain=false", "--gateway-latency", "card=20", "--reconcile=false", "--notify-batch=7"}); err != nil {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
 	want.Commits, want.Ingest, want.Pool.MaxOpen, want.Pool.PerRequest, want.Drain = CommitBatched, IngestChannel, 5, true, false
+	want.Gateway.Latency, want.Reconcile.On, want.Notify.Batch = gateway.PerMode{1, 20, 1, 1}, false, 7
 	if c != want {
 		t.Errorf("got %+v\nwant %+v", c, want)
 	}

@@ -59,6 +59,7 @@ type database struct {
 	connector  driver.Connector
 	shared     *sql.DB
 	health     *sql.DB
+	background *sql.DB
 	perRequest bool
 	m          *metrics
 }
@@ -81,14 +82,20 @@ func openDatabase(cfg *mysql.Config, p Pool, m *metrics) (*database, error) {
 	// Health has a connection of its own: a busy pool is not a dead database.
 	health := sql.OpenDB(connector)
 	health.SetMaxOpenConns(1)
-	return &database{connector: connector, shared: shared, health: health, perRequest: p.PerRequest, m: m}, nil
+	// So have the workers, one each: the pool's settings, and what it shows of
+	// itself, are about requests.
+	background := sql.OpenDB(connector)
+	background.SetMaxOpenConns(2)
+	return &database{connector: connector, shared: shared, health: health, background: background, perRequest: p.PerRequest, m: m}, nil
 }
 
 func (d *database) ping(ctx context.Context) error { return d.health.PingContext(ctx) }
 
-func (d *database) close() error { return errors.Join(d.shared.Close(), d.health.Close()) }
+func (d *database) close() error {
+	return errors.Join(d.shared.Close(), d.health.Close(), d.background.Close())
+}
 
-// scope is the pool that one request, or one batch, uses.
+// scope is the pool that one request, one batch or one worker uses.
 type scope struct {
 	db  *sql.DB
 	own bool
@@ -102,6 +109,9 @@ func (d *database) scope() scope {
 	d.m.poolsOpened.Inc()
 	return scope{db: sql.OpenDB(d.connector), own: true, m: d.m}
 }
+
+// workers is the pool of the workers; it needs no close.
+func (d *database) workers() scope { return scope{db: d.background, m: d.m} }
 
 func (s scope) close() {
 	if s.own {
@@ -151,6 +161,7 @@ type conn struct {
 	on interface {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
 	m *metrics
 }
@@ -178,6 +189,23 @@ func (c *conn) row(ctx context.Context, dest []any, query string, args ...any) e
 	})
 }
 
+// each calls do for every row, which it scans.
+func (c *conn) each(ctx context.Context, do func(scan func(dest ...any) error) error, query string, args ...any) error {
+	return c.timed(ctx, verb(query), func(ctx context.Context) error {
+		rows, err := c.on.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := do(rows.Scan); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
 func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -190,7 +218,7 @@ func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) 
 
 // inTransaction runs do in one transaction, again when the database chose it as
 // a deadlock's victim, and commits unless do fails or ctx is done by then.
-func (s scope) inTransaction(ctx context.Context, do func(execFunc) error) error {
+func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, do func(*conn) error) error {
 	return retryConflict(func() error {
 		c, err := s.conn(ctx)
 		if err != nil {
@@ -199,7 +227,7 @@ func (s scope) inTransaction(ctx context.Context, do func(execFunc) error) error
 		defer c.release()
 		var tx *sql.Tx
 		err = c.timed(ctx, "begin", func(ctx context.Context) (err error) {
-			tx, err = c.c.BeginTx(ctx, nil)
+			tx, err = c.c.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
 			return err
 		})
 		if err != nil {
@@ -208,7 +236,7 @@ func (s scope) inTransaction(ctx context.Context, do func(execFunc) error) error
 		// After a commit this does nothing.
 		defer tx.Rollback()
 		c.on = tx
-		if err := do(c.exec); err != nil {
+		if err := do(c); err != nil {
 			return err
 		}
 		return c.timed(ctx, "commit", func(context.Context) error { return tx.Commit() })

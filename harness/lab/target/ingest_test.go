@@ -18,6 +18,7 @@ func TestIngestion(t *testing.T) {
 				testIngest(t, s, ingest, code)
 			})
 		}
+		t.Run("late", func(t *testing.T) { testLate(t, server) })
 		t.Run("thrown away", func(t *testing.T) { testThrownAway(t, server) })
 	})
 }
@@ -61,6 +62,41 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 		t.Errorf("%d INSERT, want one an event", n)
 	case ingest != IngestDirect && n > events/2:
 		t.Errorf("%d INSERT for %d events, want several events each", n, events)
+	}
+}
+
+// An answer from the queue says nothing of the database: while that stands
+// still events are answered and wait, and persisted_at tells how late they were.
+func testLate(t *testing.T, server *dbserver.Server) {
+	s := serve(t, server, func(c *Config) { c.Ingest, c.IngestBatch = IngestChannel, 1 })
+	hold, err := s.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	if _, err := hold.ExecContext(t.Context(), "LOCK TABLES events WRITE"); err != nil {
+		t.Fatal(err)
+	}
+	const events = 20
+	for i := range events {
+		if code, _ := s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=1&id=e-%d&run_id=run", i), ""); code != http.StatusAccepted {
+			t.Fatalf("event %d: %d", i, code)
+		}
+	}
+	if n := s.metric(t, "ingest_events_in_memory"); n != events {
+		t.Errorf("%v events in memory, want %d", n, events)
+	}
+	var again time.Time
+	if err := hold.QueryRowContext(t.Context(), "SELECT UTC_TIMESTAMP(6)").Scan(&again); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
+	// But for those whose statement had begun to wait.
+	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", again); n < events-insertWriters {
+		t.Errorf("%d of %d events are stored after the database went on", n, events)
 	}
 }
 

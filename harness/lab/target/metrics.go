@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"assay/harness/lab/target/gateway"
 )
 
 // metrics are what /metrics shows. The registry is the service's own, so that
@@ -17,39 +19,67 @@ type metrics struct {
 	requests    *prometheus.HistogramVec // by route and code
 	poolsOpened prometheus.Counter
 	queued      prometheus.Gauge
+
+	gateway    *prometheus.HistogramVec // by call, payment mode and outcome
+	pending    prometheus.Gauge         // these four only where their worker runs
+	outbox     prometheus.Gauge
+	reconciled *prometheus.CounterVec // by outcome
+	notified   prometheus.Counter
 }
 
 func newMetrics() *metrics {
 	// 0.1 ms to 26 s: below a loopback round trip, above the usual client timeout.
 	buckets := prometheus.ExponentialBuckets(0.0001, 2, 19)
+	seconds := func(name, help string) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{
+			Name: name, Help: help, Buckets: buckets,
+			// For OTLP, as an exponential histogram of 2^(1/8); the text of
+			// /metrics has the buckets above alone.
+			NativeHistogramBucketFactor:  1.1,
+			NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
+		}
+	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		query: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "db_query_duration_seconds", Buckets: buckets,
-			Help: "Time inside a database statement, without the wait for a connection.",
-		}, []string{"statement"}),
-		connWait: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "db_connection_wait_seconds", Buckets: buckets,
-			Help: "Time to get a connection: from the pool, queueing for it, or opening it.",
-		}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_duration_seconds", Buckets: buckets,
-			Help: "Time from a request's header to the end of its answer; code 499 = the client had left.",
-		}, []string{"route", "code"}),
+		query: prometheus.NewHistogramVec(seconds("db_query_duration_seconds",
+			"Time inside a database statement, without the wait for a connection."), []string{"statement"}),
+		connWait: prometheus.NewHistogram(seconds("db_connection_wait_seconds",
+			"Time to get a connection: from the pool, queueing for it, or opening it.")),
+		requests: prometheus.NewHistogramVec(seconds("http_request_duration_seconds",
+			"Time from a request's header to the end of its answer; code 499 = the client had left."), []string{"route", "code"}),
+		gateway: prometheus.NewHistogramVec(seconds("gateway_duration_seconds",
+			"Time that a payment gateway took to answer, or that its answer was waited for."), []string{"call", "mode", "outcome"}),
 		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "db_pools_opened_total", Help: "Connection pools opened for a single request.",
 		}),
 		queued: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingest_events_in_memory", Help: "Events accepted and not yet stored.",
 		}),
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "payments_pending", Help: "Payments whose gateway gave no answer yet; at most 10000 are counted.",
+		}),
+		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "outbox_backlog", Help: "Notifications written and not yet sent; at most 10000 are counted.",
+		}),
+		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "payments_reconciled_total", Help: "Pending payments that this service settled or declined.",
+		}, []string{"outcome"}),
+		notified: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
+		}),
 	}
-	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued,
+	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.gateway,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 func (m *metrics) watchPool(d *database) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(d.shared, "target"))
+}
+
+// call records what a payment gateway did.
+func (m *metrics) call(c gateway.Call) {
+	m.gateway.WithLabelValues(c.Kind, c.Mode, string(c.Outcome)).Observe(c.Took.Seconds())
 }
 
 func (m *metrics) handler() http.Handler {

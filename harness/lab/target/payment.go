@@ -5,14 +5,19 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"assay/harness/lab/target/gateway"
 )
 
-// States of a payment, in order.
+// States of a payment: in order up to SENT, then whichever the gateway makes
+// of it. PENDING ends too, once the gateway has been asked again.
 const (
 	stateCreated   = "CREATED"
 	stateRouted    = "ROUTED"
 	stateSent      = "SENT"
 	stateConfirmed = "CONFIRMED"
+	stateDeclined  = "DECLINED" // a business outcome like the other: nothing failed
+	statePending   = "PENDING"  // the gateway did not answer: the money may have moved or not
 )
 
 // What the caller did, as against what the database failed to do.
@@ -38,16 +43,20 @@ type payment struct {
 
 // payments makes payments by one of the commit modes.
 type payments struct {
-	db      *database
-	commits Commits
-	batches *group[*batched] // nil unless commits is CommitBatched
+	db       *database
+	gateways *gateway.Gateways
+	commits  Commits
+	askAfter time.Duration    // when a PENDING payment is asked about
+	batches  *group[*batched] // nil unless commits is CommitBatched
 }
 
 // unit is one payment on its way, with what the reads and the gateway said.
 type unit struct {
 	paymentRequest
-	gateway gateway
-	status  string
+	gateway  string // name of the one for its mode
+	answer   gateway.Answer
+	askAfter time.Duration
+	state    string // as written last
 }
 
 // create makes the payment and returns it with created true, or returns the
@@ -62,17 +71,17 @@ func (p *payments) create(ctx context.Context, req paymentRequest) (made payment
 	case !errors.Is(err, errNotFound):
 		return payment{}, false, err
 	}
-	u := unit{paymentRequest: req}
+	u := unit{paymentRequest: req, askAfter: p.askAfter}
 	if err := u.route(ctx, pool); err != nil {
 		return payment{}, false, err
 	}
 	switch p.commits {
 	case CommitTransaction:
-		err = u.inOneTransaction(ctx, pool)
+		err = p.inOneTransaction(ctx, pool, &u)
 	case CommitBatched:
 		err = p.inBatch(ctx, &u)
 	default:
-		err = u.byStatement(ctx, pool)
+		err = p.byStatement(ctx, pool, &u)
 	}
 	if errors.Is(err, errRepeated) { // another request with this key was faster
 		if made, err = p.repeated(ctx, pool, req); errors.Is(err, errNotFound) {
@@ -83,7 +92,7 @@ func (p *payments) create(ctx context.Context, req paymentRequest) (made payment
 	if err != nil {
 		return payment{}, false, err
 	}
-	return payment{ID: u.ID, State: stateConfirmed}, true, nil
+	return payment{ID: u.ID, State: u.state}, true, nil
 }
 
 // repeated finds the payment that the request's idempotency key made.
@@ -127,33 +136,38 @@ func (u *unit) route(ctx context.Context, pool scope) error {
 	if err := pool.row(ctx, []any{&balance}, "SELECT balance FROM accounts WHERE id = ?", u.Account); err != nil {
 		return err
 	}
-	u.gateway = gateways[u.Mode]
-	return pool.row(ctx, []any{&u.gateway.name}, "SELECT gateway FROM gateway_routes WHERE mode = ?", u.Mode)
+	return pool.row(ctx, []any{&u.gateway}, "SELECT gateway FROM gateway_routes WHERE mode = ?", u.Mode)
+}
+
+// charge asks the gateway for the money.
+func (p *payments) charge(ctx context.Context, u *unit) (err error) {
+	u.answer, err = p.gateways.Charge(ctx, u.Mode, u.ID)
+	return err
 }
 
 // byStatement commits every statement, and calls the gateway between them.
-func (u *unit) byStatement(ctx context.Context, pool scope) (err error) {
+func (p *payments) byStatement(ctx context.Context, pool scope, u *unit) error {
 	if err := u.accept(ctx, pool.exec); err != nil {
 		return err
 	}
-	if u.status, err = u.gateway.charge(ctx); err != nil {
+	if err := p.charge(ctx, u); err != nil {
 		return err
 	}
-	return u.settle(ctx, pool.exec)
+	return u.conclude(ctx, pool.exec)
 }
 
 // inOneTransaction calls the gateway first: a transaction held open over the
 // call would keep a connection and the account's row for nothing. A provider
 // recognises a repeated call by its idempotency key, so a payment whose
-// transaction fails is charged once, and reconciled.
-func (u *unit) inOneTransaction(ctx context.Context, pool scope) (err error) {
-	if u.status, err = u.gateway.charge(ctx); err != nil {
+// transaction fails is charged once, and made when the caller tries again.
+func (p *payments) inOneTransaction(ctx context.Context, pool scope, u *unit) error {
+	if err := p.charge(ctx, u); err != nil {
 		return err
 	}
-	return pool.inTransaction(ctx, func(exec execFunc) error {
-		if err := u.accept(ctx, exec); err != nil {
+	return pool.inTransaction(ctx, sql.LevelDefault, func(c *conn) error {
+		if err := u.accept(ctx, c.exec); err != nil {
 			return err
 		}
-		return u.settle(ctx, exec)
+		return u.conclude(ctx, c.exec)
 	})
 }

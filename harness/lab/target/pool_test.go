@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"assay/harness/lab/stack/dbserver"
@@ -53,6 +55,35 @@ func TestPool(t *testing.T) {
 			}
 			if n := s.metric(t, "db_pools_opened_total"); n != payments {
 				t.Errorf("%v pools opened, want %d", n, payments)
+			}
+		})
+		// The field report's own words, and the remedy: the same load through a
+		// bounded pool.
+		t.Run("more than the server takes", func(t *testing.T) {
+			crowded := dbservertest.Start(t, string(server.Binary().Flavour), "--max-connections=10")
+			load := func(s *service) (refused int64) {
+				var n atomic.Int64
+				var clients sync.WaitGroup
+				for i := range 60 {
+					clients.Go(func() {
+						if code, _ := s.pay(t, fmt.Sprint("pay-", i)); code != http.StatusCreated {
+							n.Add(1)
+						}
+					})
+				}
+				clients.Wait()
+				return n.Load()
+			}
+			s := serve(t, crowded, func(c *Config) { c.Pool.PerRequest = true })
+			if refused := load(s); refused == 0 || !strings.Contains(strings.ToLower(s.log.String()), "too many connections") {
+				t.Errorf("a pool a request: %d refused, log %s", refused, s.log)
+			}
+			s.db.Close()
+			if err := s.stop(); err != nil {
+				t.Error(err)
+			}
+			if refused := load(serve(t, crowded, func(c *Config) { c.Pool.MaxOpen = 4 })); refused > 0 {
+				t.Errorf("a bounded pool: %d refused", refused)
 			}
 		})
 		t.Run("none idle", func(t *testing.T) {

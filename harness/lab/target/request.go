@@ -10,7 +10,10 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"assay/harness/lab/target/gateway"
 )
 
 // Limits on what is accepted; they match the columns of schema.sql.
@@ -42,8 +45,8 @@ func parsePayment(body io.Reader) (paymentRequest, error) {
 	if err := cmp.Or(checkID("id", p.ID), checkID("run_id", p.RunID), checkID("idempotency_key", p.IdempotencyKey)); err != nil {
 		return p, err
 	}
-	if _, known := gateways[p.Mode]; !known {
-		return p, errors.New("mode: want upi, card, netbanking or wallet")
+	if !gateway.Known(p.Mode) {
+		return p, fmt.Errorf("mode: want %s", strings.Join(gateway.Modes[:], ", "))
 	}
 	if p.Amount < 1 || p.Amount > maxAmount {
 		return p, fmt.Errorf("amount: want 1 to %d", int64(maxAmount))

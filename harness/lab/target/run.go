@@ -8,7 +8,13 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"assay/harness/lab/target/gateway"
+	"assay/harness/lab/target/otlp"
 )
+
+// lastPush bounds the end of the metrics.
+const lastPush = 2 * time.Second
 
 // Run opens the database, creates the schema where it is missing, listens, and
 // serves until ctx is done; then it drains, unless told not to, and returns. It
@@ -38,11 +44,26 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	}
 	defer db.close()
 	m.watchPool(db)
+	if otlp.Named(c.OTLP) {
+		stop, err := otlp.Start(ctx, c.OTLP, m.registry, func(err error) { limited.error("push metrics", err) })
+		if err != nil {
+			return err
+		}
+		defer func() { // after the drain, so that its last figures are pushed too
+			limit, cancel := context.WithTimeout(context.Background(), lastPush)
+			defer cancel()
+			if err := stop(limit); err != nil {
+				limited.error("push metrics", err)
+			}
+		}()
+	}
 
 	// work outlives ctx: what the queues hold is stored after the last request.
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	pays, events := startQueues(work, c, db, limited)
+	gateways := gateway.New(c.Gateway, m.call)
+	pays, events := startQueues(work, c, db, gateways, limited)
+	background := startWorkers(work, c, db, gateways, limited)
 	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
 	web := &http.Server{
 		Handler:           s.handler(),
@@ -64,13 +85,13 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	case <-ctx.Done():
 		err = nil
 	}
-	return errors.Join(err, shutdown(c, web, abandon, pays, events, log))
+	return errors.Join(err, shutdown(work, c, web, abandon, pays, events, background, log))
 }
 
 // startQueues starts the goroutines that commit batches and store events; the
 // queues' stop, in shutdown, ends them.
-func startQueues(work context.Context, c Config, db *database, log *limitedLog) (*payments, *ingestion) {
-	pays := &payments{db: db, commits: c.Commits}
+func startQueues(work context.Context, c Config, db *database, gateways *gateway.Gateways, log *limitedLog) (*payments, *ingestion) {
+	pays := &payments{db: db, gateways: gateways, commits: c.Commits, askAfter: c.Reconcile.After}
 	if c.Commits == CommitBatched {
 		committers := c.Pool.MaxOpen // more could not get a connection
 		if committers == 0 {
@@ -85,10 +106,24 @@ func startQueues(work context.Context, c Config, db *database, log *limitedLog) 
 	return pays, events
 }
 
-// shutdown ends the requests, then the queues behind them. A drain lets both
+// startWorkers starts those that are on; their stop, in shutdown, ends them.
+func startWorkers(work context.Context, c Config, db *database, gateways *gateway.Gateways, log *limitedLog) *workers {
+	w := &workers{quit: make(chan struct{})}
+	if c.Reconcile.On {
+		db.m.registry.MustRegister(db.m.pending, db.m.reconciled)
+		w.start(work, "reconcile payments", c.Reconcile.Every, log, newReconciler(c, db, gateways).run)
+	}
+	if c.Notify.On {
+		db.m.registry.MustRegister(db.m.outbox, db.m.notified)
+		w.start(work, "relay notifications", c.Notify.Every, log, (&notifier{db.workers(), c.Notify, db.m}).run)
+	}
+	return w
+}
+
+// shutdown ends the requests, then the queues and workers behind them. A drain lets both
 // finish within its timeout; else connections are cut and queues thrown away,
 // which is how acknowledged events are lost in practice.
-func shutdown(c Config, web *http.Server, abandon func(), pays *payments, events *ingestion, log *slog.Logger) error {
+func shutdown(work context.Context, c Config, web *http.Server, abandon func(), pays *payments, events *ingestion, background *workers, log *slog.Logger) error {
 	if c.Drain {
 		limit, cancel := context.WithTimeout(context.Background(), c.DrainTimeout)
 		defer cancel()
@@ -103,6 +138,7 @@ func shutdown(c Config, web *http.Server, abandon func(), pays *payments, events
 	if pays.batches != nil {
 		pays.batches.stop()
 	}
+	background.stop(work.Done())
 	if events.queue == nil {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/target/gateway"
 )
 
 //go:embed schema.sql
@@ -83,8 +85,8 @@ func openOne(cfg *mysql.Config) (*sql.DB, error) {
 }
 
 func fillFixedRows(ctx context.Context, db *sql.DB) error {
-	for mode, g := range gateways {
-		if _, err := db.ExecContext(ctx, "INSERT IGNORE INTO gateway_routes (mode, gateway) VALUES (?, ?)", mode, g.name); err != nil {
+	for mode, name := range gateway.Routes() {
+		if _, err := db.ExecContext(ctx, "INSERT IGNORE INTO gateway_routes (mode, gateway) VALUES (?, ?)", mode, name); err != nil {
 			return fmt.Errorf("fill gateway_routes: %w", err)
 		}
 	}

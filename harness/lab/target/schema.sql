@@ -50,6 +50,16 @@ CREATE TABLE IF NOT EXISTS outbox (
   KEY payment_id (payment_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
+-- The payments that a gateway gave no answer to. A table of its own, not an
+-- index on payments.state: that would cost every payment three index changes.
+CREATE TABLE IF NOT EXISTS pending_payments (
+  payment_id      VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  due_at          TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) COMMENT 'when the gateway is asked (again)',
+  asked           INT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'how often it was',
+  PRIMARY KEY (payment_id),
+  KEY due_at (due_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
 CREATE TABLE IF NOT EXISTS accounts (
   id              INT UNSIGNED NOT NULL,
   balance         BIGINT NOT NULL DEFAULT 0,
@@ -70,6 +80,19 @@ CREATE TABLE IF NOT EXISTS events (
   run_id          VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name            VARCHAR(128) NOT NULL,
   value           DOUBLE NOT NULL,
+  persisted_at    TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+  PRIMARY KEY (seq),
+  KEY run_id (run_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
+-- What single-threaded writers log, straight into the database: the service
+-- itself never writes here. id is not unique for the same reason.
+CREATE TABLE IF NOT EXISTS writer_log (
+  seq             BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+  id              VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  run_id          VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  writer          INT UNSIGNED NOT NULL,
+  message         VARCHAR(255) NOT NULL,
   persisted_at    TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
   PRIMARY KEY (seq),
   KEY run_id (run_id)

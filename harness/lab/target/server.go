@@ -84,14 +84,18 @@ func (s *server) createPayment(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	made, created, err := s.payments.create(r.Context(), req)
-	switch {
-	case err != nil:
+	if err != nil {
 		s.fail(w, r, err)
-	case created:
-		s.reply(w, r, http.StatusCreated, map[string]string{"id": made.ID, "state": made.State})
-	default:
-		s.reply(w, r, http.StatusOK, map[string]string{"id": made.ID, "state": made.State})
+		return
 	}
+	code := http.StatusOK
+	switch {
+	case made.State == statePending: // not decided yet, also when it is asked for again
+		code = http.StatusAccepted
+	case created:
+		code = http.StatusCreated
+	}
+	s.reply(w, r, code, map[string]string{"id": made.ID, "state": made.State})
 }
 
 func (s *server) showPayment(w http.ResponseWriter, r *http.Request) {

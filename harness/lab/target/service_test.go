@@ -20,6 +20,7 @@ import (
 
 	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/target/gateway"
 )
 
 // onEveryServer runs the test on a MySQL and on a MariaDB, both real.
@@ -32,6 +33,7 @@ func onEveryServer(t *testing.T, test func(*testing.T, *dbserver.Server)) {
 // service is a running target with a database of its own.
 type service struct {
 	base   string
+	dsn    string  // of its database
 	db     *sql.DB // the test's own look at the database
 	log    *lockedBuffer
 	client *http.Client
@@ -51,10 +53,13 @@ func serve(t *testing.T, server *dbserver.Server, change func(*Config)) *service
 	dsn.ParseTime = true
 	c := DefaultConfig()
 	c.Listen, c.DSN = "127.0.0.1:0", dsn.FormatDSN()
+	// What a test counts is what its requests do, and all gateways confirm.
+	c.Gateway.Declines, c.Gateway.Timeouts = gateway.PerMode{}, gateway.PerMode{}
+	c.Reconcile.On, c.Notify.On = false, false
 	change(&c)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &service{log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	s := &service{dsn: c.DSN, log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, c, slog.New(slog.NewTextHandler(s.log, nil)), func(addr string) { ready <- addr })
@@ -103,6 +108,17 @@ func (s *service) do(t *testing.T, method, path, body string) (code int, answer 
 		t.Errorf("%s %s: answer %q is not one line of JSON", method, path, b)
 	}
 	return res.StatusCode, answer
+}
+
+// beside is a second service on the same database, with every worker at work.
+func (s *service) beside(t *testing.T, server *dbserver.Server, change func(*Config)) *service {
+	t.Helper()
+	return serve(t, server, func(c *Config) {
+		c.DSN = s.dsn
+		c.Reconcile.On, c.Reconcile.After, c.Reconcile.Every = true, 0, 10*time.Millisecond
+		c.Notify.On, c.Notify.Every = true, 10*time.Millisecond
+		change(c)
+	})
 }
 
 // pay makes a payment whose id and idempotency key are one.

@@ -2,7 +2,10 @@ package fleet_test
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +26,12 @@ func TestMain(m *testing.M) {
 
 // check inspects a script.
 func check(ctx context.Context, t *testing.T, script string, env ...string) error {
+	t.Helper()
+	_, err := inspect(ctx, t, script, env...)
+	return err
+}
+
+func inspect(ctx context.Context, t *testing.T, script string, env ...string) (fleet.Script, error) {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -90,8 +99,46 @@ func TestScriptThatMayNotRun(t *testing.T) {
 			}
 		})
 	}
-	if err := fleet.CheckScript(t.Context(), "/no/such/program", filepath.Join(t.TempDir(), "pay.js"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := fleet.CheckScript(t.Context(), "/no/such/program", filepath.Join(t.TempDir(), "pay.js"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no script: %v", err)
+	}
+}
+
+// ownCertificate is a certificate and its key as a script's options hold them.
+func ownCertificate(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(kind string, der []byte) string {
+		return "`" + string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})) + "`"
+	}
+	return "cert: " + text("CERTIFICATE", s.Certificate().Raw) + ", key: " + text("PRIVATE KEY", key)
+}
+
+// What a script's options say of its connections is told.
+func TestOptionsOfConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		options string
+		want    fleet.Script
+	}{
+		"none":           {"", fleet.Script{}},
+		"said not to":    {"insecureSkipTLSVerify: false, noConnectionReuse: false, hosts: {}", fleet.Script{}},
+		"unverified":     {"insecureSkipTLSVerify: true", fleet.Script{SkipsVerify: true}},
+		"own names":      {"hosts: { 'shop.test': '127.0.0.1' }", fleet.Script{Hosts: true}},
+		"new by request": {"noConnectionReuse: true", fleet.Script{Reconnects: true}},
+		"new by turn":    {"noVUConnectionReuse: true", fleet.Script{Reconnects: true}},
+		"client's own":   {"tlsAuth: [{ domains: ['shop.test'], " + ownCertificate(t) + " }]", fleet.Script{ClientTLS: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := inspect(t.Context(), t, "export const options = { "+c.options+" };"+body); err != nil || got != c.want {
+				t.Errorf("%+v, %v, want %+v", got, err, c.want)
+			}
+		})
 	}
 }
 

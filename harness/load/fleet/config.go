@@ -29,6 +29,10 @@ type Spec struct {
 	Dir     string   // for configuration and logs
 }
 
+// authorities are the variables that name a target's certificate authorities
+// where they are not the system's (crypto/x509).
+var authorities = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
+
 // Source names a worker.
 func Source(i int) string { return fmt.Sprintf("worker/%d", i) }
 
@@ -96,6 +100,11 @@ func (s Spec) Prepare(i int) (Worker, error) {
 	}
 	if s.DSN != "" {
 		env = append(env, "ASSAY_DB="+s.DSN)
+	}
+	for _, name := range authorities {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
 	}
 	return Worker{
 		Source: Source(i), Args: append(args, s.Script), Env: env,

@@ -54,6 +54,7 @@ func read[T any](t *testing.T, path string) (content T) {
 func TestPrepare(t *testing.T) {
 	t.Setenv("K6_VUS", "7")
 	t.Setenv("ASSAY_SIGNING_KEY", "the-key")
+	t.Setenv("SSL_CERT_FILE", "/srv/ca.pem")
 	s := fleetSpec(t, "payment", 3)
 	for i := range 3 {
 		w, err := s.Prepare(i)
@@ -72,7 +73,7 @@ func TestPrepare(t *testing.T) {
 		}
 		env := strings.Join(w.Env, " ")
 		if strings.Contains(env, "K6_") || strings.Contains(env, "the-key") || !strings.Contains(env, "ASSAY_COORDINATOR_TOKEN=the-token") ||
-			!strings.Contains(env, "ASSAY_DB=user:the-password@tcp(db)/shop") {
+			!strings.Contains(env, "ASSAY_DB=user:the-password@tcp(db)/shop") || !strings.Contains(env, "SSL_CERT_FILE=/srv/ca.pem") {
 			t.Errorf("environment %q", w.Env)
 		}
 		// setup() and teardown() are the first worker's.

@@ -39,12 +39,20 @@ func (e *ScriptError) Error() string { return e.Path + ": " + e.Reason }
 // inspectTimeout bounds the initialisation of a script, which may loop for ever.
 const inspectTimeout = time.Minute
 
+// Script is what the options of a script say of its connections.
+type Script struct {
+	SkipsVerify bool // a TLS certificate of the target is not verified
+	ClientTLS   bool // it brings TLS certificates of its own
+	Hosts       bool // it maps names to addresses itself
+	Reconnects  bool // connections end with their transaction or request
+}
+
 // CheckScript initialises the script without running it, with env as a worker
 // would have it, and refuses it when it does not initialise or sets its own
 // load.
-func CheckScript(ctx context.Context, executable, script string, env []string) error {
+func CheckScript(ctx context.Context, executable, script string, env []string) (Script, error) {
 	if _, err := os.Stat(script); err != nil {
-		return &ScriptError{Path: script, Reason: "the scenario cannot be read: " + reason(err), Hint: "`scenario` in thresholds.json is relative to that file"}
+		return Script{}, &ScriptError{Path: script, Reason: "the scenario cannot be read: " + reason(err), Hint: "`scenario` in thresholds.json is relative to that file"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
 	defer cancel()
@@ -55,17 +63,25 @@ func CheckScript(ctx context.Context, executable, script string, env []string) e
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return Script{}, context.Cause(ctx)
 		}
 		why := LastError(errOut.Bytes())
 		if why == "" {
 			why = err.Error()
 		}
-		return &ScriptError{Path: script, Reason: "the scenario does not initialise: " + why, Hint: "try it alone: assay k6 inspect " + script}
+		return Script{}, &ScriptError{Path: script, Reason: "the scenario does not initialise: " + why, Hint: "try it alone: assay k6 inspect " + script}
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
-		return fmt.Errorf("inspect %s: %w", script, err)
+		return Script{}, fmt.Errorf("inspect %s: %w", script, err)
+	}
+	on := func(name string) bool {
+		value := string(options[name])
+		return value != "" && value != "null" && value != "false" && value != "{}" && value != "[]"
+	}
+	found := Script{
+		SkipsVerify: on("insecureSkipTLSVerify"), ClientTLS: on("tlsAuth"), Hosts: on("hosts"),
+		Reconnects: on("noConnectionReuse") || on("noVUConnectionReuse"),
 	}
 	var set []string
 	for name, value := range options {
@@ -74,10 +90,10 @@ func CheckScript(ctx context.Context, executable, script string, env []string) e
 		}
 	}
 	if len(set) == 0 {
-		return nil
+		return found, nil
 	}
 	slices.Sort(set)
-	return &ScriptError{
+	return found, &ScriptError{
 		Path:   script,
 		Reason: fmt.Sprintf("options.%s must not stand in a certified script: %s", set[0], ownLoad[set[0]]),
 		Hint:   "remove it from the script's options; thresholds.json holds the load",

@@ -1,10 +1,7 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -31,9 +28,6 @@ var (
 	// ErrChanged is a record whose files are not those that were sealed.
 	ErrChanged = errors.New("the record has changed since it was sealed")
 )
-
-// maxFrame bounds one frame in the file.
-const maxFrame = 64 << 20
 
 // Open reads a sealed run folder.
 func Open(dir string) (Run, error) {
@@ -124,47 +118,6 @@ func compareFiles(evidence string, manifest []byte) error {
 		return fmt.Errorf("%s was added: %w", path, ErrChanged)
 	}
 	return nil
-}
-
-// EachFrame visits the frames of a sealed run folder in the order in which they
-// came.
-func EachFrame(dir string, visit func(metric.Frame) error) error {
-	if _, err := readManifest(dir); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, EvidenceDir, framesFile)
-	in, closeIn, err := openZip(path)
-	if err != nil {
-		return fmt.Errorf("read frames: %w", err)
-	}
-	defer closeIn()
-	buffered := bufio.NewReader(in)
-	var data bytes.Buffer
-	for n := 1; ; n++ {
-		size, err := binary.ReadUvarint(buffered)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && size > maxFrame {
-			err = fmt.Errorf("%d bytes, more than %d", size, maxFrame)
-		}
-		data.Reset()
-		if err == nil {
-			_, err = io.CopyN(&data, buffered, int64(size))
-		}
-		var frames []metric.Frame
-		if err == nil {
-			frames, err = metric.Decode(data.Bytes())
-		}
-		if err != nil {
-			return fmt.Errorf("read frames: %s: frame %d: %w", path, n, err)
-		}
-		for _, f := range frames {
-			if err := visit(f); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // openLedger reads both sides and compares them; nil where the persisted side

@@ -81,12 +81,24 @@ type Facts struct {
 	Ended       time.Time  `json:"ended"`
 	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
 	Interrupted bool       `json:"interrupted,omitempty"`
+	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
+	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // by how much somebody set the generator's wall clock, at most; nil: not known
 	Workers     []Worker   `json:"workers"`
 	Collectors  []Collect  `json:"collectors"`
 	Ledger      LedgerFact `json:"ledger"`
 	Limitations []string   `json:"limitations,omitempty"`
 	Issued      time.Time  `json:"issued"`
 	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included; 0: not known
+}
+
+// Abort is a condition of the profile under which a run hurts its target, and
+// the unix seconds [From, To) in which it held.
+type Abort struct {
+	Metric     string  `json:"metric"`     // a rate, like http_req_failed
+	Expression string  `json:"expression"` // like "rate>0.5 for 10s"
+	Share      float64 `json:"share"`      // its limit
+	From       int64   `json:"from"`
+	To         int64   `json:"to"`
 }
 
 // States of a collector and of the ledger.

@@ -241,8 +241,10 @@ func WriteFile(path string, data []byte) error {
 
 // zipFile is a compressed file that is appended to.
 type zipFile struct {
-	file *os.File
-	zip  *zstd.Encoder
+	file   *os.File
+	zip    *zstd.Encoder
+	closed bool
+	err    error // of the closing
 }
 
 func createZip(path string) (*zipFile, error) {
@@ -256,10 +258,13 @@ func createZip(path string) (*zipFile, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
 	}
-	return &zipFile{f, z}, nil
+	return &zipFile{file: f, zip: z}, nil
 }
 
 func (s *zipFile) write(parts ...[]byte) error {
+	if s.closed {
+		return fmt.Errorf("append to record: %s: %w", filepath.Base(s.file.Name()), os.ErrClosed)
+	}
 	for _, p := range parts {
 		if _, err := s.zip.Write(p); err != nil {
 			return fmt.Errorf("append to record: %w", err)
@@ -268,4 +273,10 @@ func (s *zipFile) write(parts ...[]byte) error {
 	return nil
 }
 
-func (s *zipFile) close() error { return cmp.Or(s.zip.Close(), s.file.Close()) }
+// close ends the file; a second call only tells again how that went.
+func (s *zipFile) close() error {
+	if !s.closed {
+		s.closed, s.err = true, cmp.Or(s.zip.Close(), s.file.Close())
+	}
+	return s.err
+}

@@ -204,3 +204,40 @@ func TestDiskErrors(t *testing.T) {
 		}
 	}
 }
+
+// A record can be read once more before it is sealed; nothing comes into it
+// after that.
+func TestReplay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) {
+		if err := w.Frame(latencies("worker/0", i+1, float64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		var seen []uint64
+		if err := w.Replay(func(f metric.Frame) error { seen = append(seen, f.Sequence); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]uint64{1, 2, 3}, seen); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if err := w.Frame(latencies("worker/0", 4, 1)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a frame after the replay: %v", err)
+	}
+	if err := errors.Join(w.Environment(Environment{}), w.Seal(Facts{})); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1_795_219_940}, r.Timeline.Seconds()); diff != "" {
+		t.Error(diff)
+	}
+}

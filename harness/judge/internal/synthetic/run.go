@@ -85,7 +85,7 @@ func New(p spec.Profile, workers int, system System) *Case {
 			CoLocation: []string{"service", "database"},
 		},
 		Facts: record.Facts{
-			Schema: "assay/facts/v1", T0: T0, Ended: T0.Add(load.Duration() + time.Second),
+			Schema: "assay/facts/v1", T0: T0, Ended: T0.Add(load.Duration() + time.Second), ClockStepMs: new(float64),
 			Collectors: []record.Collect{{Source: "database", State: "ok"}, {Source: "service", State: "ok"}, {Source: "host", State: "ok"}},
 			Ledger:     record.LedgerFact{State: "ok"},
 			Issued:     T0.Add(2 * time.Minute), Attempts: 1,

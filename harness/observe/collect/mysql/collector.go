@@ -84,12 +84,8 @@ func (c *Collector) Start(ctx context.Context) error {
 	if err := c.connect(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
-	switch {
-	case !c.server.instrumented():
-		return fmt.Errorf("collect from the database: performance_schema is off in %s %s, so that no waits can be seen: "+
-			"restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)", c.server.flavour(), c.server.version)
-	case !c.server.maria && c.server.major < 8:
-		return fmt.Errorf("collect from the database: MySQL %s is too old: 8.0 or later is needed", c.server.version)
+	if err := c.server.unfit(); err != nil {
+		return fmt.Errorf("collect from the database: %w", err)
 	}
 	if err := c.switchOn(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)

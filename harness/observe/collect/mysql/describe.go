@@ -60,6 +60,18 @@ func (s server) instrumented() bool {
 	return strings.EqualFold(s.variables["performance_schema"], "ON")
 }
 
+// unfit is why waits cannot be read from the server, if they cannot.
+func (s server) unfit() error {
+	switch {
+	case !s.instrumented():
+		return fmt.Errorf("performance_schema is off in %s %s, so that no waits can be seen: "+
+			"restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)", s.flavour(), s.version)
+	case !s.maria && s.major < 8:
+		return fmt.Errorf("MySQL %s is too old: 8.0 or later is needed", s.version)
+	}
+	return nil
+}
+
 // inspect reads what the server is. It needs no privilege.
 func (l *link) inspect(ctx context.Context) (server, error) {
 	s := server{variables: map[string]string{}}

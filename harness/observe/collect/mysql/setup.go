@@ -77,7 +77,7 @@ func (c *Collector) switchOn(ctx context.Context) error {
 		// Remembered first: a connection that dies now leaves unknown whether
 		// the server has done it.
 		c.switched.consumers = append(c.switched.consumers, mine...)
-		update := "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN " + list(off)
+		update := consumersOn(off)
 		switch err := c.link.exec(ctx, update); {
 		case denied(err):
 			c.switched.consumers = slices.DeleteFunc(c.switched.consumers, func(name string) bool { return slices.Contains(mine, name) })
@@ -97,7 +97,7 @@ func (c *Collector) switchOn(ctx context.Context) error {
 	known := namesOf(c.switched.instruments)
 	mine := slices.DeleteFunc(slices.Clone(rows), func(i instrument) bool { return slices.Contains(known, i.name) })
 	c.switched.instruments = append(c.switched.instruments, mine...)
-	update := "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME IN " + list(names)
+	update := instrumentsOn(names)
 	switch err := c.link.exec(ctx, update); {
 	case denied(err):
 		c.switched.instruments = slices.DeleteFunc(c.switched.instruments, func(i instrument) bool { return !slices.Contains(known, i.name) })
@@ -106,6 +106,15 @@ func (c *Collector) switchOn(ctx context.Context) error {
 		return fmt.Errorf("switch on instruments: %w", err)
 	}
 	return nil
+}
+
+// consumersOn and instrumentsOn are the statements that switch them on.
+func consumersOn(names []string) string {
+	return "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN " + list(names)
+}
+
+func instrumentsOn(names []string) string {
+	return "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME IN " + list(names)
 }
 
 func (c *Collector) consumersOff(ctx context.Context) (off []string, err error) {

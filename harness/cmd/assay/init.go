@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/project"
+)
+
+func newInit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init DIR",
+		Short: "Scenarios, thresholds, dashboards, a compose file and a CI job for a new project",
+		Long: `Init writes what a new project starts with, from this program alone, and lists
+it. Nothing that is there is overwritten. DIR/README.md tells the next steps:
+certify your own service in ten minutes.`,
+		Example: `  assay init certification
+  cd certification && assay certify payment     # the reference service, to see one`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{"init takes one folder", "like: assay init certification"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			files, err := project.Write(args[0])
+			if errors.Is(err, project.ErrExists) {
+				return &usageError{err.Error(), "name an empty folder, or move that file away"}
+			}
+			if err != nil {
+				return err
+			}
+			for _, path := range files {
+				fmt.Fprintln(c.OutOrStdout(), filepath.Join(args[0], path))
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "next: read %s\n", filepath.Join(args[0], "README.md"))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,166 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay/harness/doctor/probe"
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/service"
+	"assay/harness/spec"
+)
+
+// noDatabase judges a run without one.
+func noDatabase(loads []Load) Finding {
+	for _, l := range loads {
+		if slices.Contains(l.Profile.Needs, "db") {
+			return bad(CheckDatabase, "none is named", "a DSN",
+				fmt.Sprintf("profile %s needs the database, and none is named", l.Profile.Name), "set ASSAY_DB to its DSN")
+		}
+	}
+	return doubtful(CheckDatabase, "none is named", "a DSN",
+		"no waits: no database was named (ASSAY_DB)", "export ASSAY_DB='user:password@tcp(127.0.0.1:3306)/shop'")
+}
+
+// databaseFindings judge what the database is and lets us do.
+func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load) Findings {
+	all := Findings{databaseItself(d)}
+	if d.DSN != nil || d.Err != nil {
+		return all
+	}
+	all = append(all, connections(d, pool, sizes(loads)))
+	if f, judged := databaseClock(d.Clock, loads); judged {
+		all = append(all, f)
+	}
+	for _, l := range loads {
+		if tried, has := d.Ledgers[l.Profile.Name]; has {
+			all = append(all, ledger(l.Profile.Name, file.Path, tried))
+		}
+	}
+	return append(all, waits(d)...)
+}
+
+func databaseItself(d probe.Database) Finding {
+	const needed = "MySQL 8 or 9, or MariaDB 10.6 or later"
+	switch {
+	case d.DSN != nil:
+		return bad(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), "set ASSAY_DB to a DSN like user:password@tcp(127.0.0.1:3306)/shop")
+	case d.Full:
+		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
+			"let it take more, as an administrator: SET GLOBAL max_connections = N; or end what holds them")
+	case d.Err != nil:
+		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
+			"see that it is up and what ASSAY_DB says of user and password")
+	}
+	observed := d.Name + ", " + d.Version
+	if supported(d.Version) {
+		return fine(CheckDatabase, observed, needed)
+	}
+	return doubtful(CheckDatabase, observed, needed,
+		fmt.Sprintf("database %s is version %s, with which nothing was tested", d.Name, d.Version), "take "+needed)
+}
+
+// supported tells versions that are tested, and those between them.
+func supported(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	if strings.Contains(version, "MariaDB") {
+		return major > 10 || major == 10 && minor >= 6
+	}
+	return major == 8 || major == 9
+}
+
+const (
+	// ownConnections are the collector's, and the ledger's when it is read back.
+	ownConnections = 2
+	// handful is what others may open while a run goes on: an administrator, a
+	// monitor.
+	handful = 5
+)
+
+// connections judges what the server's limit leaves. What the service has not
+// opened yet of its pool, and a script that talks to the database itself, will
+// want theirs too.
+func connections(d probe.Database, pool service.Pool, all []Size) Finding {
+	want := ownConnections + handful
+	if pool.Known && pool.Max > pool.Open {
+		want += pool.Max - pool.Open
+	}
+	scripts := 0
+	for _, s := range all {
+		if s.Database {
+			scripts = max(scripts, s.VUs())
+		}
+	}
+	want += scripts
+	needed := fmt.Sprintf("%d left", want)
+	if d.Limit == 0 {
+		return doubtful(CheckConnections, "not known", needed, fmt.Sprintf("how many connections database %s has left cannot be read", d.Name), "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+	}
+	left := max(0, d.Limit-d.Connected)
+	observed := fmt.Sprintf("%d of %d left", left, d.Limit)
+	why := fmt.Sprintf("database %s has %d of %d connections left", d.Name, left, d.Limit)
+	remedy := fmt.Sprintf("let it take more, as an administrator: SET GLOBAL max_connections = %d; or end what holds them", d.Connected+2*want)
+	switch {
+	case left < ownConnections:
+		return bad(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run itself needs %d", why, ownConnections), remedy)
+	case left < want:
+		return doubtful(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run and the service may take %d", why, want), remedy)
+	default:
+		return fine(CheckConnections, observed, needed)
+	}
+}
+
+// waits judges what the collector will see.
+func waits(d probe.Database) Findings {
+	const needed = "waits can be read"
+	var rights *mysql.RightsError
+	switch err := d.WaitsErr; {
+	case errors.As(err, &rights):
+		return Findings{bad(CheckWaits, reason(rights.Err), needed,
+			fmt.Sprintf("waits of database %s cannot be read: %s", d.Name, reason(rights.Err)), "run as an administrator: "+rights.SQL)}
+	case err != nil:
+		why, remedy, _ := strings.Cut(err.Error(), ": restart ")
+		if remedy != "" {
+			remedy = "restart " + remedy
+		}
+		return Findings{doubtful(CheckWaits, "none can be seen", needed, "no waits: "+why, remedy)}
+	case len(d.Waits.Notes) > 0:
+		var all Findings
+		for _, note := range d.Waits.Notes {
+			why, remedy, _ := strings.Cut(note, "; run as an administrator: ")
+			all = append(all, doubtful(CheckWaits, "not all can be seen", needed, why, "run as an administrator: "+remedy))
+		}
+		return all
+	case d.Waits.Off > 0:
+		return Findings{fine(CheckWaits, fmt.Sprintf("can be read; %d instruments and consumers are switched on for a run", d.Waits.Off), needed)}
+	}
+	return Findings{fine(CheckWaits, "can be read", needed)}
+}
+
+// ledger judges a profile's two statements. One that takes long has more time
+// in a run, and never gets quicker.
+func ledger(profile, file string, tried probe.Ledger) Finding {
+	f := fine(CheckLedger, "can be read and cleaned up", "")
+	switch read, clean := tried.Read, tried.Clean; {
+	case errors.Is(read, context.DeadlineExceeded):
+		f = doubtful(CheckLedger, reason(read), "", fmt.Sprintf("ledger of profile %s is read slowly: %s, without one row of the run", profile, reason(read)),
+			"index the column of `ledger.persisted` that holds the run's id")
+	case read != nil:
+		f = bad(CheckLedger, reason(read), "", fmt.Sprintf("ledger of profile %s cannot be read: %s", profile, reason(read)),
+			"see `ledger.persisted` in "+file+"; the database user needs SELECT on its tables")
+	case errors.Is(clean, context.DeadlineExceeded):
+		f = doubtful(CheckLedger, reason(clean), "", fmt.Sprintf("ledger of profile %s is cleaned up slowly: %s, without one row of the run", profile, reason(clean)),
+			"index the column of `ledger.cleanup` that holds the run's id")
+	case clean != nil:
+		f = bad(CheckLedger, reason(clean), "", fmt.Sprintf("ledger of profile %s cannot be cleaned up: %s", profile, reason(clean)),
+			"see `ledger.cleanup` in "+file+"; the database user needs DELETE on its tables")
+	}
+	f.Profile = profile
+	return f
+}

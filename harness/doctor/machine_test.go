@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/doctor/probe"
+)
+
+// small is a plan of 10 VUs, large one of 20,000 in two workers.
+var (
+	small = Size{Profile: "small", Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 1000, Duration: 100 * time.Second}
+	large = Size{Profile: "large", Workers: 2, WorkerVUs: 10_000, Peak: 10_000, Arrivals: 1_000_000, Duration: 100 * time.Second, Ledger: true}
+	sql   = Size{Profile: "sql", Workers: 1, WorkerVUs: 10, Peak: 10, Database: true}
+)
+
+// expect compares a finding's state, and looks for words in its reason; one
+// that is not fine says why, in a line, and what to do.
+func expect(t *testing.T, f Finding, state State, words string) {
+	t.Helper()
+	if f.State != state || !strings.Contains(f.Why, words) || f.Observed == "" {
+		t.Errorf("%+v, want %s with %q", f, state, words)
+	}
+	if wrong := f.State != OK; wrong != (f.Why != "") || wrong != (f.Remedy != "") || strings.Contains(f.Why+f.Remedy, "\n") {
+		t.Errorf("%s: why %q, remedy %q", f.State, f.Why, f.Remedy)
+	}
+}
+
+func TestDescriptors(t *testing.T) {
+	for _, c := range []struct {
+		have  uint64
+		sizes []Size
+		state State
+		words string
+	}{
+		{0, []Size{small}, Warning, "cannot be read"},
+		{64, []Size{everyRun}, Lacking, "64 files and connections open, and a worker needs 74"},
+		{73, []Size{small}, Lacking, "a worker for small needs 74"},
+		{74, []Size{small}, Warning, "only if the script talks to one host"},
+		{83, []Size{small}, Warning, "one host"},
+		{84, []Size{small}, OK, ""},
+		{83, []Size{sql}, Lacking, "needs 84"}, // and its database
+		{10_063, []Size{small, large}, Lacking, "a worker for large needs 10064"},
+		{20_064, []Size{large, small}, OK, ""}, // each worker has its own
+	} {
+		t.Run(fmt.Sprint(c.have, c.sizes[0].Profile), func(t *testing.T) { expect(t, descriptors(c.have, c.sizes), c.state, c.words) })
+	}
+}
+
+func TestMemory(t *testing.T) {
+	light, heavy := large.Memory()
+	for _, c := range []struct {
+		free  int64
+		state State
+		words string
+	}{
+		{0, Warning, "cannot be read"},
+		{light - 1, Lacking, "20000 VUs for large take at least 5"},
+		{light, Warning, "may take"},
+		{2*heavy - 1, Warning, "may take"},
+		{2 * heavy, OK, ""},
+	} {
+		t.Run(fmt.Sprint(c.free), func(t *testing.T) { expect(t, memory(c.free, []Size{small, large}), c.state, c.words) })
+	}
+}
+
+// However fast it is to go, it is the run that tells whether it was too fast.
+func TestCPUs(t *testing.T) {
+	for _, c := range []struct {
+		have  int
+		peak  float64
+		state State
+		words string
+	}{
+		{1, 900, OK, ""},
+		{1, 1000, Warning, "where the script does more than one simple request"},
+		{2, 1900, OK, ""},
+		{2, 12_000, Warning, "take at least 1 of 2 CPUs, more than half"},
+		{64, 12_000, OK, ""},
+		{1, 1e6, Warning, "INVALID"},
+	} {
+		t.Run(fmt.Sprint(c.have, c.peak), func(t *testing.T) {
+			expect(t, cpus(c.have, []Size{small, {Profile: "fast", Workers: 1, Peak: c.peak}}), c.state, c.words)
+		})
+	}
+}
+
+func TestPorts(t *testing.T) {
+	usual := probe.Ports{Low: 32768, High: 60999} // 28,232
+	for name, c := range map[string]struct {
+		ports      probe.Ports
+		here       bool
+		reconnects bool
+		size       Size
+		state      State
+		words      string
+	}{
+		"not known":             {probe.Ports{}, false, false, small, Warning, "cannot be read"},
+		"enough":                {usual, false, false, large, OK, ""},
+		"exactly enough":        {probe.Ports{Low: 1, High: 20_100, Taken: 100}, false, false, large, OK, ""},
+		"one too few":           {probe.Ports{Low: 1, High: 20_100, Taken: 101}, false, false, large, Lacking, "19999 local ports are left for connections to the target, and the VUs for large keep 20000"},
+		"none":                  {probe.Ports{Low: 1, High: 9, Taken: 30}, false, false, small, Lacking, "0 local ports"},
+		"reconnects":            {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 471}, Warning, "does not keep them needs 28270"},
+		"reconnects, slowly":    {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 470}, OK, ""},
+		"reconnects, loopback":  {usual, true, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
+		"another one does that": {usual, false, false, Size{Profile: "q", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, ports(c.ports, c.here, map[string]bool{"p": c.reconnects}, []Size{c.size}), c.state, c.words)
+		})
+	}
+}
+
+func TestFolderAndDisk(t *testing.T) {
+	readOnly := &fs.PathError{Op: "mkdir", Path: "runs", Err: syscall.EROFS}
+	expect(t, folder(probe.Folder{Path: "runs", Err: readOnly}), Lacking, "run folder runs cannot be written: read-only file system")
+	expect(t, folder(probe.Folder{Path: "runs"}), OK, "")
+
+	record, outage := large.Disk()
+	smaller, more := small.Disk()
+	for _, c := range []struct {
+		free  int64
+		state State
+		words string
+	}{
+		{-1, Warning, "cannot be read"},
+		{0, Lacking, "has 0 bytes free, and the record takes about 46.9 MiB"},
+		{record + smaller - 1, Lacking, "the record takes about"},
+		{record + smaller, Warning, "where every transaction fails"},
+		{outage + more, OK, ""},
+	} {
+		t.Run(fmt.Sprint(c.free), func(t *testing.T) {
+			expect(t, disk(probe.Folder{Path: "runs", Free: c.free}, []Size{small, large}), c.state, c.words)
+		})
+	}
+}
+
+func TestBytesText(t *testing.T) {
+	for n, want := range map[int64]string{
+		-1: "0 bytes", 0: "0 bytes", 999: "999 bytes", 1000: "0.977 KiB", 1 << 10: "1 KiB", 1000 << 10: "0.977 MiB", 3 << 30: "3 GiB", 5000 << 30: "5e+03 GiB",
+	} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// The first thing that is lacking is told, whatever stands before and after it.
+func TestFindings(t *testing.T) {
+	all := Findings{fine("a", "x", ""), doubtful("b", "x", "", "w", "r"), bad("c", "x", "", "first", "r"), bad("d", "x", "", "second", "r")}
+	all[1].Limitation = "l"
+	if f, lacking := all.Lacking(); !lacking || f.Why != "first" {
+		t.Errorf("lacking: %+v", f)
+	}
+	if _, lacking := all[:2].Lacking(); lacking {
+		t.Error("a warning is taken for lacking")
+	}
+	if all.Count(Lacking) != 2 || all.Count(Warning) != 1 || !all.Warned("b") || all.Warned("c") || len(all.Limitations()) != 1 {
+		t.Errorf("%+v", all)
+	}
+	if reason(errors.New("a: b: c")) != "c" {
+		t.Error("reason is not what is at the bottom")
+	}
+}

@@ -1,0 +1,255 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/doctor/probe"
+	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/service"
+	"assay/harness/spec"
+)
+
+func TestClock(t *testing.T) {
+	good, wrong := probe.Clock{Known: true, Synchronised: true, MaxError: 3 * time.Millisecond}, probe.Clock{Known: true}
+	for name, c := range map[string]struct {
+		clock     probe.Clock
+		elsewhere []string
+		state     State
+		words     string
+	}{
+		"good":                   {good, []string{"database"}, OK, ""},
+		"wrong, nothing else":    {wrong, nil, OK, ""},
+		"wrong, one elsewhere":   {wrong, []string{"database"}, Warning, "not synchronised, and the database is on another"},
+		"wrong, both elsewhere":  {wrong, []string{"service", "database"}, Warning, "the service and the database are on another"},
+		"unknown, one elsewhere": {probe.Clock{}, []string{"service"}, Warning, "not known"},
+		"unknown, nothing else":  {probe.Clock{}, nil, OK, ""},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, clock(c.clock, c.elsewhere), c.state, c.words) })
+	}
+}
+
+func TestDatabaseClock(t *testing.T) {
+	lag := func(bounds ...float64) (loads []Load) {
+		for _, b := range bounds {
+			loads = append(loads, Load{Profile: spec.Profile{SLOs: []spec.SLO{{Metric: spec.PersistLagMetric, Bound: b}, {Metric: "transaction_duration", Bound: 1}}}})
+		}
+		return loads
+	}
+	at := func(d time.Duration) probe.Offset {
+		return probe.Offset{Known: true, Ahead: d, Uncertainty: time.Millisecond}
+	}
+	for name, c := range map[string]struct {
+		offset probe.Offset
+		loads  []Load
+		state  State
+		words  string
+	}{
+		"not known": {probe.Offset{}, lag(5000), Warning, "cannot be read"},
+		"near":      {at(500 * time.Millisecond), lag(5000), OK, ""},
+		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead, give or take 1ms of this host's"},
+		"behind":    {at(-2 * time.Second), lag(5000), Warning, "2s behind"},
+		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, judged := databaseClock(c.offset, c.loads)
+			expect(t, f, c.state, c.words)
+			// What is only unknown says nothing against the figures.
+			if far := c.state == Warning && c.offset.Known; !judged || far != (f.Limitation != "") {
+				t.Errorf("judged %t, limitation %q", judged, f.Limitation)
+			}
+		})
+	}
+	if _, judged := databaseClock(at(time.Hour), []Load{{}}); judged {
+		t.Error("clocks are compared that no SLO needs")
+	}
+}
+
+func TestMayTarget(t *testing.T) {
+	file := spec.File{Path: "thresholds.json", Targets: []string{"listed.test"}}
+	for target, words := range map[string]string{
+		"nonsense":               "not an http or https URL",
+		"ftp://127.0.0.1":        "not an http or https URL",
+		"http://:8080":           "not an http or https URL",
+		"http://127.0.0.1:8%zz":  "not an http or https URL",
+		"http://me:pw@127.0.0.1": "holds a user or password",
+		"http://other.test":      "target host other.test is not allowed",
+	} {
+		u, f := mayTarget(target, file, []string{"named.test"})
+		expect(t, f, Lacking, words)
+		if u != nil || strings.Contains(fmt.Sprint(f), "pw") {
+			t.Errorf("%s: %v, %+v", target, u, f)
+		}
+	}
+	for _, target := range []string{"http://127.0.0.1:8080", "https://localhost", "http://listed.test/shop", "https://named.test:8443"} {
+		if u, f := mayTarget(target, file, []string{"named.test"}); u == nil {
+			t.Errorf("%s is refused: %+v", target, f)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	u, _ := url.Parse("https://shop.test:8443/api")
+	no := errors.New("dial tcp: some reason")
+	for name, c := range map[string]struct {
+		target  probe.Target
+		scripts connects
+		state   State
+		words   string
+	}{
+		"answers":                  {probe.Target{Status: "404 Not Found"}, connects{}, OK, ""},
+		"no such name":             {probe.Target{DNS: no}, connects{}, Lacking, "cannot be reached: DNS: some reason"},
+		"the script's own name":    {probe.Target{DNS: no}, connects{ownNames: true}, Warning, "DNS"},
+		"nobody listens":           {probe.Target{Dial: no}, connects{}, Lacking, "https://shop.test:8443/api cannot be reached: some reason"},
+		"nobody there, own name":   {probe.Target{Dial: no}, connects{ownNames: true}, Warning, "cannot be reached"},
+		"no TLS":                   {probe.Target{TLS: no}, connects{skipVerify: true}, Lacking, "by TLS: some reason"},
+		"the client's certificate": {probe.Target{TLS: no}, connects{clientTLS: true}, Warning, "by TLS"},
+		"not trusted":              {probe.Target{Trust: no}, connects{}, Lacking, "the certificate of target https://shop.test:8443/api is not trusted: some reason"},
+		"not verified":             {probe.Target{Trust: no}, connects{skipVerify: true}, Warning, "does not verify"},
+		"no HTTP":                  {probe.Target{HTTP: no}, connects{}, Warning, "does not answer in HTTP: some reason"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := target(u, c.target, c.scripts)
+			expect(t, f, c.state, c.words)
+			if (f.Limitation != "") != (name == "not verified") {
+				t.Errorf("limitation %q", f.Limitation)
+			}
+		})
+	}
+}
+
+// One script that verifies is enough to need a trusted certificate.
+func TestConnectsOfSeveralScripts(t *testing.T) {
+	loads := []Load{{Profile: spec.Profile{Name: "a"}}, {Profile: spec.Profile{Name: "b"}}}
+	skips := script{Script: fleet.Script{SkipsVerify: true, Reconnects: true}}
+	if c := connectsOf(loads, map[string]script{"a": skips, "b": skips}); !c.skipVerify {
+		t.Error("none verifies")
+	}
+	c := connectsOf(loads, map[string]script{"a": skips, "b": {}})
+	if c.skipVerify || !c.reconnects["a"] || c.reconnects["b"] {
+		t.Errorf("%+v", c)
+	}
+	if connectsOf(nil, nil).skipVerify {
+		t.Error("what is not there does not verify")
+	}
+}
+
+func TestDatabaseItself(t *testing.T) {
+	no := errors.New("dial tcp: refused")
+	for name, c := range map[string]struct {
+		database probe.Database
+		state    State
+		words    string
+	}{
+		"no DSN":       {probe.Database{DSN: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
+		"not there":    {probe.Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
+		"full":         {probe.Database{Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
+		"MySQL 9":      {probe.Database{Version: "9.7.4"}, OK, ""},
+		"MySQL 8":      {probe.Database{Version: "8.0.36-28"}, OK, ""},
+		"MySQL 5":      {probe.Database{Version: "5.7.44-log"}, Warning, "version 5.7.44-log"},
+		"MySQL 10":     {probe.Database{Version: "10.0.1"}, Warning, "nothing was tested"},
+		"MariaDB 10.5": {probe.Database{Version: "10.5.9-MariaDB"}, Warning, "10.5.9"},
+		"MariaDB 10.6": {probe.Database{Version: "10.6.1-MariaDB-log"}, OK, ""},
+		"MariaDB 11":   {probe.Database{Version: "11.4.2-MariaDB"}, OK, ""},
+		"who knows":    {probe.Database{Version: ""}, Warning, "nothing was tested"},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, databaseItself(c.database), c.state, c.words) })
+	}
+	if !strings.Contains(databaseItself(probe.Database{Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
+		t.Error("no word of the limit")
+	}
+	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
+	expect(t, noDatabase([]Load{{}, {Profile: spec.Profile{Name: "needy", Needs: []string{"db"}}}}), Lacking, "profile needy needs the database")
+}
+
+func TestConnections(t *testing.T) {
+	d := func(limit, others int) probe.Database {
+		return probe.Database{Name: "u@db", Limit: limit, Connected: others}
+	}
+	for name, c := range map[string]struct {
+		database probe.Database
+		pool     service.Pool
+		sizes    []Size
+		state    State
+		words    string
+	}{
+		"not known":                 {d(0, 0), service.Pool{}, []Size{small}, Warning, "cannot be read"},
+		"none":                      {d(10, 11), service.Pool{}, []Size{small}, Lacking, "0 of 10 connections left, and the run itself needs 2"},
+		"one":                       {d(10, 9), service.Pool{}, []Size{small}, Lacking, "1 of 10"},
+		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Warning, "the run and the service may take 7"},
+		"six":                       {d(10, 4), service.Pool{}, []Size{small}, Warning, "6 of 10"},
+		"a handful":                 {d(10, 3), service.Pool{}, []Size{small}, OK, ""},
+		"what the pool has not yet": {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may take 47"},
+		"a pool that is open":       {d(100, 60), service.Pool{Known: true, Open: 50, Max: 50}, []Size{small}, OK, ""},
+		"a pool without limit":      {d(100, 60), service.Pool{Known: true, Open: 10}, []Size{small}, OK, ""},
+		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may take 17"},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, connections(c.database, c.pool, c.sizes), c.state, c.words) })
+	}
+}
+
+func TestWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		database probe.Database
+		state    State
+		words    string
+		remedy   string
+	}{
+		"seen":      {probe.Database{}, OK, "", ""},
+		"off":       {probe.Database{Waits: mysql.Examination{Off: 7}}, OK, "", ""},
+		"no rights": {probe.Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &mysql.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Lacking, "waits of database u@db cannot be read: denied", "run as an administrator: GRANT x"},
+		"no schema": {probe.Database{WaitsErr: errors.New("performance_schema is off in mysql 9: restart the server with it")}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
+		"may not":   {probe.Database{Waits: mysql.Examination{Off: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := waits(c.database)
+			if len(all) != 1 || all[0].State != c.state || !strings.Contains(all[0].Why, c.words) || all[0].Remedy != c.remedy {
+				t.Errorf("%+v", all)
+			}
+		})
+	}
+}
+
+func TestLedger(t *testing.T) {
+	slow := fmt.Errorf("no answer within 3s: %w", context.DeadlineExceeded)
+	denied := errors.New("read: denied")
+	for name, c := range map[string]struct {
+		tried probe.Ledger
+		state State
+		words string
+	}{
+		"works":              {probe.Ledger{}, OK, ""},
+		"cannot be read":     {probe.Ledger{Read: denied}, Lacking, "ledger of profile p cannot be read: denied"},
+		"is read slowly":     {probe.Ledger{Read: slow}, Warning, "is read slowly"},
+		"cannot be cleaned":  {probe.Ledger{Clean: denied}, Lacking, "ledger of profile p cannot be cleaned up: denied"},
+		"is cleaned slowly":  {probe.Ledger{Clean: slow}, Warning, "is cleaned up slowly"},
+		"cannot be and slow": {probe.Ledger{Read: denied, Clean: slow}, Lacking, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, ledger("p", "thresholds.json", c.tried), c.state, c.words) })
+	}
+}
+
+// A view that is not there keeps no run from starting.
+func TestInflux(t *testing.T) {
+	expect(t, influxFinding(probe.Influx{Shown: "http://x", Err: errors.New("dial: refused")}), Warning, "will show nothing of the run: refused")
+	expect(t, influxFinding(probe.Influx{Shown: "http://x", Version: "1.6.7", Database: "assay"}), OK, "")
+	if f := influxFinding(probe.Influx{Database: "assay", Missing: true}); f.State != OK || !strings.Contains(f.Observed, "assay is to be made") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestScriptFinding(t *testing.T) {
+	expect(t, scriptFinding("p", "p.js", script{}), OK, "")
+	f := scriptFinding("p", "p.js", script{err: &fleet.ScriptError{Path: "p.js", Reason: "no", Hint: "do"}})
+	expect(t, f, Lacking, "p.js: no")
+	if f.Remedy != "do" || f.Profile != "p" {
+		t.Errorf("%+v", f)
+	}
+	expect(t, scriptFinding("p", "p.js", script{err: errors.New("too long")}), Lacking, "too long")
+}

@@ -1,0 +1,155 @@
+package probe
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/database"
+	"assay/harness/observe/ledger"
+	"assay/harness/spec"
+)
+
+const (
+	// ledgerTimeout bounds a try of a profile's statements, which find no row yet.
+	ledgerTimeout = 3 * time.Second
+	// databaseTimeout bounds all together, however many profiles there are.
+	databaseTimeout = 8 * time.Second
+)
+
+// errTooMany is the server's answer when all its connections are taken.
+const errTooMany = 1040
+
+// Database is what the database says of itself, and lets us do.
+type Database struct {
+	Name      string // the DSN without its password
+	DSN       error  // it is not one
+	Err       error  // why it cannot be used
+	Full      bool   // Err, because all connections are taken
+	Here      bool   // on this machine
+	Version   string // as it says, such as 10.11.19-MariaDB
+	Limit     int    // of connections; 0: not known
+	Connected int    // without ours
+	Clock     Offset
+	Waits     mysql.Examination
+	WaitsErr  error
+	Ledgers   map[string]Ledger // by profile
+}
+
+// Offset is how far the database's clock is ahead of this host's.
+type Offset struct {
+	Known       bool
+	Ahead       time.Duration
+	Uncertainty time.Duration // half of the round trip
+}
+
+// Ledger is what became of a profile's two statements.
+type Ledger struct {
+	Read, Clean error // nil: it works, or there is none
+}
+
+// LookAtDatabase connects and tries what a run will do there. The statements
+// of the profiles' ledgers are tried with a run id of which there is no row.
+func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	d.Name = database.Public(dsn)
+	db, err := database.Open(dsn)
+	if err != nil {
+		d.DSN = err
+		return d
+	}
+	defer db.Close() // nothing was written
+	d.Here = databaseHere(ctx, dsn)
+	if err := database.Ping(ctx, db); err != nil {
+		var said *driver.MySQLError
+		d.Err, d.Full = err, errors.As(err, &said) && said.Number == errTooMany
+		return d
+	}
+	_ = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&d.Version) // the same without it
+	d.Limit, d.Connected = connections(ctx, db)
+	d.Clock = offset(ctx, db)
+	d.Ledgers = map[string]Ledger{}
+	for _, p := range profiles {
+		if p.Ledger != nil {
+			d.Ledgers[p.Name] = try(ctx, db, *p.Ledger, run)
+		}
+	}
+	// Before the collector's look takes one of its own.
+	_ = db.Close()
+	d.Waits, d.WaitsErr = mysql.Examine(ctx, dsn)
+	return d
+}
+
+func databaseHere(ctx context.Context, dsn string) bool {
+	c, err := driver.ParseDSN(dsn)
+	if err != nil {
+		return false
+	}
+	name, _, err := net.SplitHostPort(c.Addr)
+	return c.Net == "unix" || err == nil && host.Own(ctx, name)
+}
+
+// connections are the server's limit and those of others; 0 where it does not
+// tell.
+func connections(ctx context.Context, db *sql.DB) (limit, others int) {
+	var name, value string
+	if err := db.QueryRowContext(ctx, "SHOW GLOBAL VARIABLES LIKE 'max_connections'").Scan(&name, &value); err != nil {
+		return 0, 0
+	}
+	limit, _ = strconv.Atoi(value)
+	if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &value); err != nil {
+		return 0, 0
+	}
+	others, _ = strconv.Atoi(value)
+	return limit, others - 1
+}
+
+// offset compares the clocks a few times, and believes the shortest round trip.
+func offset(ctx context.Context, db *sql.DB) (best Offset) {
+	for range 5 {
+		var at time.Time
+		sent := time.Now()
+		if err := db.QueryRowContext(ctx, "SELECT UTC_TIMESTAMP(6)").Scan(&at); err != nil {
+			return best
+		}
+		half := time.Since(sent) / 2
+		if !best.Known || half < best.Uncertainty {
+			best = Offset{Known: true, Ahead: at.Sub(sent.Add(half)), Uncertainty: half}
+		}
+	}
+	return best
+}
+
+// try runs a ledger's statements while there is no row of the run yet: what
+// could not be removed after it would stay for good.
+func try(ctx context.Context, db *sql.DB, l spec.Ledger, run string) (tried Ledger) {
+	within := func(do func(context.Context) error) error {
+		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
+		ctx, cancel := context.WithTimeoutCause(ctx, ledgerTimeout, tooLong)
+		defer cancel()
+		if err := do(ctx); ctx.Err() == nil {
+			return err
+		}
+		return context.Cause(ctx)
+	}
+	tried.Read = within(func(ctx context.Context) error {
+		_, err := ledger.Read(ctx, db, l.Persisted, run)
+		return err
+	})
+	if tried.Read == nil && len(l.Cleanup) > 0 {
+		tried.Clean = within(func(ctx context.Context) error {
+			_, err := ledger.Remove(ctx, db, l.Cleanup, run)
+			return err
+		})
+	}
+	return tried
+}

@@ -1,0 +1,127 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/database"
+	"assay/harness/spec"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+
+func TestDatabase(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			dsn := dbservertest.Start(t, flavour).DSN()
+			root := dbservertest.Open(t, dsn)
+			dbservertest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
+				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
+			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
+				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
+			}
+			d := LookAtDatabase(t.Context(), dsn, "a-run", []spec.Profile{
+				{Name: "none"},
+				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
+				ledger("unread", "SELECT id, at FROM shop.ordres WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
+				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
+				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR SLEEP(20)"),
+			})
+			if d.Err != nil || d.DSN != nil || !d.Here || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Off == 0 {
+				t.Errorf("%+v", d)
+			}
+			if isMaria := strings.Contains(d.Version, "MariaDB"); isMaria != (flavour == "mariadb") {
+				t.Errorf("version %q", d.Version)
+			}
+			// One machine, one clock.
+			if c := d.Clock; !c.Known || c.Ahead.Abs() > c.Uncertainty+time.Second || c.Uncertainty <= 0 {
+				t.Errorf("clock: %+v", c)
+			}
+			for name, want := range map[string]struct{ read, clean string }{
+				"good": {"", ""}, "unread": {"doesn't exist", ""}, "unclean": {"", "doesn't exist"}, "slow": {"no answer within", ""},
+			} {
+				got := d.Ledgers[name]
+				if !says(got.Read, want.read) || !says(got.Clean, want.clean) {
+					t.Errorf("ledger %s: %+v", name, got)
+				}
+			}
+			if _, has := d.Ledgers["none"]; has || !errors.Is(d.Ledgers["slow"].Read, context.DeadlineExceeded) {
+				t.Errorf("%+v", d.Ledgers)
+			}
+			var rows int
+			if err := root.QueryRow("SELECT COUNT(*) FROM shop.orders").Scan(&rows); err != nil || rows != 1 {
+				t.Errorf("%d rows are left, %v", rows, err)
+			}
+		})
+	}
+}
+
+func says(err error, words string) bool {
+	if err == nil || words == "" {
+		return err == nil && words == ""
+	}
+	return strings.Contains(err.Error(), words)
+}
+
+// A clock that is wrong is found out, by so much.
+func TestDatabaseClockAhead(t *testing.T) {
+	db, err := database.Open(dbservertest.Start(t, "mariadb").DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	// The one session that there is gets a time of its own, which stands still.
+	dbservertest.Exec(t, db, "SET timestamp = UNIX_TIMESTAMP() + 3600")
+	if o := offset(t.Context(), db); !o.Known || o.Ahead > time.Hour || o.Ahead < 59*time.Minute {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestDatabaseThatIsNone(t *testing.T) {
+	listener := listen(t, hang)
+	for name, c := range map[string]struct{ dsn, words string }{
+		"nobody":   {"u:secret@tcp(127.0.0.1:1)/shop", "refused"},
+		"hangs":    {"u:secret@tcp(" + listener + ")/shop", "no answer within"},
+		"no proto": {"u:secret@tcp(" + listen(t, garble) + ")/shop", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			d := LookAtDatabase(t.Context(), c.dsn, "a-run", nil)
+			if d.Err == nil || d.Full || !strings.Contains(d.Err.Error(), c.words) || strings.Contains(d.Err.Error()+d.Name, "secret") || time.Since(start) > bounded {
+				t.Errorf("after %s: %+v", time.Since(start), d)
+			}
+		})
+	}
+	if d := LookAtDatabase(t.Context(), "no DSN with a secret", "a-run", nil); d.DSN == nil || strings.Contains(d.DSN.Error(), "secret") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// All connections taken is told apart from other refusals.
+func TestDatabaseThatIsFull(t *testing.T) {
+	server := dbservertest.Start(t, "mariadb")
+	root := dbservertest.Open(t, server.DSN())
+	dbservertest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
+	for range 11 { // of root, who has one more
+		conn, err := root.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+	}
+	c, err := driver.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User, c.Passwd = "u", "p"
+	if d := LookAtDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || d.Err == nil {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,99 @@
+package probe
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/fstest"
+)
+
+// What the kernel says of this machine is understood.
+func TestThisMachine(t *testing.T) {
+	m := LookAtMachine()
+	if m.Descriptors == 0 || m.CPUs < 1 || m.Memory <= 0 || m.Ports.Low < 1 || m.Ports.High <= m.Ports.Low {
+		t.Errorf("%+v", m)
+	}
+	if c := LookAtClock(); !c.Known {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "range")
+	for text, want := range map[string][2]int{"32768\t60999\n": {32768, 60999}, "": {}, "7\n": {}, "9 8\n": {}, "a b\n": {}} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if low, high := portRange(path); [2]int{low, high} != want {
+			t.Errorf("%q: %d to %d, want %v", text, low, high, want)
+		}
+	}
+	if low, high := portRange(path + "/none"); low != 0 || high != 0 {
+		t.Errorf("no file: %d to %d", low, high)
+	}
+}
+
+func TestCgroupMemory(t *testing.T) {
+	files := func(pairs ...string) fstest.MapFS {
+		all := fstest.MapFS{}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		root fstest.MapFS
+		left int64
+		ok   bool
+	}{
+		"none": {files(), 0, false},
+		"version 2, no limit": {files("proc/self/cgroup", "0::/a\n",
+			"sys/fs/cgroup/a/memory.max", "max\n", "sys/fs/cgroup/a/memory.current", "10\n"), 0, false},
+		"version 2, of one above": {files("proc/self/cgroup", "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/b/memory.current", "10\n",
+			"sys/fs/cgroup/a/memory.max", "100\n", "sys/fs/cgroup/a/memory.current", "70\n", "sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 20\n"), 50, true},
+		"version 2, in a container": {files("proc/self/cgroup", "0::/\n",
+			"sys/fs/cgroup/memory.max", "100\n", "sys/fs/cgroup/memory.current", "30\n"), 70, true},
+		"version 1": {files("proc/self/cgroup", "9:cpu:/\n4:memory:/x\n0::/\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/x/memory.usage_in_bytes", "40\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "40\n"), 60, true},
+		"version 1, a path of the host": {files("proc/self/cgroup", "4:memory:/docker/id\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "140\n"), 0, true},
+		"odd": {files("proc/self/cgroup", "what\n0::/\n", "sys/fs/cgroup/memory.max", "many\n"), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if left, ok := cgroupMemory(c.root); left != c.left || ok != c.ok {
+				t.Errorf("%d, %t, want %d, %t", left, ok, c.left, c.ok)
+			}
+		})
+	}
+}
+
+// A folder that is not there yet is looked at where it would be made, and
+// nothing is left of the look.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{dir, filepath.Join(dir, "runs", "one")} {
+		if f := LookAtFolder(at); f.Err != nil || f.Free <= 0 {
+			t.Errorf("%s: %+v", at, f)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{file, filepath.Join(file, "runs")} {
+		if f := LookAtFolder(at); f.Err == nil {
+			t.Errorf("%s can be written to", at)
+		}
+	}
+	// A file system that is never writable, whoever asks.
+	if f := LookAtFolder("/proc/runs"); f.Err == nil || errors.Is(f.Err, syscall.ENOTDIR) {
+		t.Errorf("/proc: %+v", f)
+	}
+}

@@ -1,0 +1,105 @@
+package verdict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// aborted is a run that its profile's condition stopped at that second: nothing
+// was scheduled after it, and the last five seconds failed.
+func aborted(c *synthetic.Case, second int64) {
+	from, to := synthetic.T0.Unix()+second-5, synthetic.T0.Unix()+second
+	drop(c, func(f metric.Frame) bool { return !f.Closing && f.Second >= to })
+	for i, f := range c.Frames {
+		if f.Source == "worker/0" && !f.Closing && f.Second >= from {
+			c.Frames[i].Points = append(f.Points,
+				metric.CounterPoint(metric.NewSeries("gateway_errors"+metric.RateTotal, ""), 10),
+				metric.CounterPoint(metric.NewSeries("gateway_errors"+metric.RateOccurred, ""), 9))
+		}
+	}
+	for i, f := range c.Frames { // the workers' own totals are of what they sent
+		if f.Closing && strings.HasPrefix(f.Source, workerPrefix) {
+			c.Frames[i].Sequence = retotal(c, f) + 1
+		}
+	}
+	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to spare the target", time.Unix(to+2, 0).UTC()
+	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to}
+}
+
+// retotal writes a closing frame anew from the frames that are left, and counts them.
+func retotal(c *synthetic.Case, closing metric.Frame) (frames uint64) {
+	t := record.NewTimeline()
+	for _, f := range c.Frames {
+		if f.Source == closing.Source && !f.Closing {
+			t.Add(f)
+			frames++
+		}
+	}
+	e := &evidence{Run: record.Run{Timeline: t}}
+	for i, p := range closing.Points {
+		switch p.Series.Name {
+		case metric.WorkerFrames:
+			closing.Points[i].Value = float64(frames)
+		case metric.WorkerSamples:
+			closing.Points[i].Value = held(e, closing.Source, p.Series.Label("metric"))
+		}
+	}
+	return frames
+}
+
+// An abort is the system's FAIL, whatever the window that it cut short shows;
+// unless the generator was at fault.
+func TestAborted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		second int64
+		change func(*synthetic.Case)
+		want   Outcome
+		claim  string
+	}{
+		"in the window": {
+			26, func(*synthetic.Case) {}, Fail,
+			"did not sustain 20 transactions a second for 30 s: aborted after 10 of the 30 judged seconds to spare the target: gateway_errors rate>0.5 for 5s",
+		},
+		"before it": {
+			14, func(*synthetic.Case) {}, Fail,
+			"aborted 14 s after its start, before its judged windows to spare the target",
+		},
+		"of a certificate": {26, func(c *synthetic.Case) {
+			c.Run.Plan.Scope = "certificate"
+			c.Run.Plan.Load.Judged[0].End = c.Run.Plan.Load.Judged[0].Start + 10*time.Minute
+		}, Fail, "aborted after 10 of the 600 judged seconds"},
+		"by a starved generator": {26, func(c *synthetic.Case) {
+			edit(c, "worker/1", metric.WorkerCPU, times(100))
+		}, Invalid, "worker/1 needed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+			aborted(c, tt.second)
+			tt.change(c)
+			v := Judge(c.Record())
+			if v.Outcome != tt.want || !strings.Contains(v.Claim, tt.claim) {
+				t.Errorf("%s, %q; want %s, %q", v.Outcome, v.Claim, tt.want, tt.claim)
+				for _, r := range v.Rules {
+					t.Logf("%s %s: %s", r.ID, r.Outcome, r.Detail)
+				}
+			}
+			row := v.SLOs[len(v.SLOs)-1]
+			if row.Outcome != Fail || row.Observed == nil || *row.Observed != 0.9 || *row.Violations != 45 || *row.Samples != 50 {
+				t.Errorf("the row of the abort is %+v", row)
+			}
+			for _, s := range v.SLOs {
+				if s.Outcome == Pass {
+					t.Errorf("%s %s is PASS on a window that was cut short", s.Metric, s.Expression)
+				}
+			}
+			if !strings.Contains(strings.Join(v.Limitations, "\n"), "aborted") {
+				t.Errorf("the limitations do not say it: %q", v.Limitations)
+			}
+		})
+	}
+}

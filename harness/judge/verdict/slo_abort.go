@@ -1,0 +1,45 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// judgeAbort is the condition that stopped the run: by its profile, a system
+// under which it holds does not sustain the load.
+func judgeAbort(e *evidence) SLO {
+	a := e.Facts.Aborted
+	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Share, Outcome: Fail}
+	span := record.Span{From: a.From, To: a.To}
+	total, found := e.Timeline.Sum(a.Metric+metric.RateTotal, nil, span)
+	if found && total > 0 {
+		occurred, _ := e.Timeline.Sum(a.Metric+metric.RateOccurred, nil, span)
+		samples, violations := int64(math.Round(total)), int64(math.Round(occurred))
+		out.Observed, out.Samples, out.Violations = pointer(occurred/total), &samples, &violations
+	}
+	return out
+}
+
+// cutShort takes back what a window that was cut short cannot show: that an SLO
+// holds, or that it has no data.
+func cutShort(slos []SLO) []SLO {
+	for i := range slos {
+		if slos[i].Outcome == Pass || slos[i].Outcome == Invalid {
+			slos[i].Outcome = Inconclusive
+		}
+	}
+	return slos
+}
+
+// abortText tells when and why the run was aborted.
+func (e *evidence) abortText() string {
+	a := e.Facts.Aborted
+	when := fmt.Sprintf("%d s after its start, before its judged windows", a.To-e.Facts.T0.Unix())
+	if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
+		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())
+	}
+	return fmt.Sprintf("aborted %s to spare the target: %s %s", when, a.Metric, a.Expression)
+}

@@ -1,0 +1,132 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"assay/harness/lab/stack/influxserver"
+	"assay/harness/lab/stack/process"
+)
+
+// influx ends with an InfluxDB that runs, where there is a program for it: it
+// holds but views of runs, which can do without.
+func (u *rise) influx(ctx context.Context) error {
+	// Not from our state: it may have been lost, or never written.
+	server, err := influxserver.Attach(u.folder.influx())
+	if err != nil || !server.Process.Alive() {
+		if server, err = u.startInflux(ctx); err != nil || server == nil {
+			return err
+		}
+	}
+	u.state.Influx = Influx{Process: server.Process, Port: server.Port, Binary: server.Binary, Password: Secret(server.Password)}
+	return u.save(u.state)
+}
+
+// startInflux starts one; nil without an error where there is no program.
+func (u *rise) startInflux(ctx context.Context) (*influxserver.Server, error) {
+	binary, err := u.influxd()
+	if err != nil {
+		return nil, err
+	}
+	if binary == "" {
+		u.log.Info("no InfluxDB: influxd is not installed")
+		return nil, nil
+	}
+	server, err := influxserver.Start(ctx, influxserver.Options{
+		Dir: u.folder.influx(), Port: u.options.InfluxPort, Binary: binary, Life: process.Detached,
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.parts.Influx = true
+	u.started = append(u.started, func() error {
+		u.state.Influx.Process = process.Identity{}
+		return server.Stop()
+	})
+	u.log.Info("InfluxDB is up", "port", server.Port, "pid", server.Process.PID)
+	return server, nil
+}
+
+// influxd is the program to run: the one asked for, found, or used before; ""
+// where none was asked for and none is there.
+func (u *rise) influxd() (string, error) {
+	if u.options.Influxd != "" {
+		return influxserver.Probe(u.options.Influxd)
+	}
+	path, err := influxserver.Find()
+	if was := u.state.Influx.Binary; path == "" && err == nil && was != "" {
+		if path, err = influxserver.Probe(was); errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+	}
+	return path, err
+}
+
+// checkInfluxPort refuses the port before seconds are spent on the database.
+func (u *rise) checkInfluxPort() error {
+	if server, err := influxserver.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
+		return nil
+	}
+	if binary, err := u.influxd(); err != nil || binary == "" {
+		return err
+	}
+	if err := process.CheckPort(u.options.InfluxPort); err != nil {
+		return fmt.Errorf("start InfluxDB: %w", err)
+	}
+	return nil
+}
+
+func stopInflux(f folder, s *State) error {
+	server, err := influxserver.Attach(f.influx())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = server.Stop()
+	}
+	if err != nil {
+		err = fmt.Errorf("stop InfluxDB: %w", err)
+	}
+	if s != nil && (server == nil || !server.Process.Alive()) {
+		s.Influx.Process = process.Identity{}
+	}
+	return err
+}
+
+// InfluxName is the name of the InfluxDB among a stack's processes.
+const InfluxName = "influxdb"
+
+func influxStatus(f folder, s *State) Process {
+	p := Process{Name: InfluxName, Condition: IsDown, Log: influxserver.LogFile(f.influx())}
+	server, err := influxserver.Attach(f.influx())
+	switch {
+	case err != nil:
+		return p
+	case server.Process.Alive():
+		p.Condition = IsSilent
+	case s.Influx.Process == server.Process:
+		p.Condition = IsCrashed
+	default:
+		return p
+	}
+	p.PID, p.Port, p.What = server.Process.PID, server.Port, server.URL()
+	ctx, cancel := context.WithTimeout(context.Background(), statusPatience)
+	defer cancel()
+	if p.Condition == IsSilent && server.Ping(ctx) == nil {
+		p.Condition = IsUp
+	}
+	return p
+}
+
+// InfluxURL is where the views of runs go; "" where the stack has no InfluxDB.
+func (s *State) InfluxURL() string {
+	if s.Influx.Process == (process.Identity{}) {
+		return ""
+	}
+	return (&influxserver.Server{Port: s.Influx.Port}).URL()
+}
+
+// InfluxToken is user and password for it. It is a secret.
+func (s *State) InfluxToken() string { return influxserver.User + ":" + s.Influx.Password.reveal() }

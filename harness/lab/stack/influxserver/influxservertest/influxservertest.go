@@ -1,0 +1,69 @@
+// Package influxservertest starts real InfluxDB servers for tests.
+//
+// In: the program that `make test` provides, named by an environment variable.
+// Out: a running server in a folder of the test, gone when it ends.
+package influxservertest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"assay/harness/lab/stack/influxserver"
+	"assay/harness/lab/stack/process"
+)
+
+// Env names the influxd to test with.
+const Env = "ASSAY_TEST_INFLUXD"
+
+// Binary is the influxd to test with. A missing one fails the test.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath(os.Getenv(Env))
+	if err != nil {
+		t.Fatalf("no InfluxDB to test with: %s: %v (run: make test)", Env, err)
+	}
+	return path
+}
+
+// Server is a running InfluxDB and how to start it again.
+type Server struct {
+	*influxserver.Server
+	t       testing.TB
+	options influxserver.Options
+}
+
+// Start starts a server on a port and in a folder of its own, and ends it with
+// the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, options: influxserver.Options{Dir: t.TempDir(), Binary: Binary(t), Life: process.Tied}}
+	for try := 1; ; try++ { // somebody else may take the port first
+		var err error
+		if s.options.Port, err = process.FreePort(); err != nil {
+			t.Fatal(err)
+		}
+		if err = s.Restart(); err == nil {
+			return s
+		}
+		if !errors.Is(err, process.ErrPortTaken) || try == 5 {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Restart starts the server again, after Kill, on the same data and port.
+func (s *Server) Restart() error {
+	started, err := influxserver.Start(s.t.Context(), s.options)
+	if err != nil {
+		return err
+	}
+	s.Server = started
+	s.t.Cleanup(func() {
+		if err := started.Kill(); err != nil {
+			s.t.Errorf("end InfluxDB: %v", err)
+		}
+	})
+	return nil
+}

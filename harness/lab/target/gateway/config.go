@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Config is how the providers behave.
+type Config struct {
+	Latency  PerMode       // factor on a provider's latencies; 20 = a slow one, 0 = none
+	Declines PerMode       // share of payments that are declined [0,1]
+	Timeouts PerMode       // share of calls whose answer is lost [0,1]
+	Patience time.Duration // how long an answer is waited for
+	Seed     uint64
+}
+
+// DefaultConfig is providers on a good day. Real ones decline more and take
+// longer; these keep the database the largest part of a payment.
+func DefaultConfig() Config {
+	return Config{
+		Latency:  All(1),
+		Declines: PerMode{0.01, 0.02, 0.02, 0.005},
+		Timeouts: PerMode{0.0005, 0.001, 0.002, 0.0005},
+		Patience: time.Second,
+		Seed:     1,
+	}
+}
+
+// Flags registers a flag for every field. Defaults are the values that c holds.
+func (c *Config) Flags(fs *pflag.FlagSet) {
+	fs.Var(&c.Latency, "gateway-latency", "factor on the payment gateways' latencies, for all payment modes or by mode: 20, or card=20")
+	fs.Var(&c.Declines, "gateway-declines", "share of payments that a gateway declines: 0 for none, or by mode")
+	fs.Var(&c.Timeouts, "gateway-timeouts", "share of calls whose answer is lost, which leaves the payment PENDING: 0 for none, or by mode")
+	fs.DurationVar(&c.Patience, "gateway-patience", c.Patience, "how long a gateway's answer is waited for")
+	fs.Uint64Var(&c.Seed, "gateway-seed", c.Seed, "what gateways draw from: the same payment fares the same under the same seed")
+}
+
+// Validate refuses what cannot be simulated, naming the flag.
+func (c Config) Validate() error {
+	for _, check := range []struct {
+		ok         bool
+		flag, want string
+	}{
+		{c.Latency.within(0, 1e6), "--gateway-latency", "factors from 0 to 1000000"},
+		{c.Declines.within(0, 1), "--gateway-declines", "shares from 0 to 1"},
+		{c.Timeouts.within(0, 1), "--gateway-timeouts", "shares from 0 to 1"},
+		{c.Patience > 0 && c.Patience <= time.Minute, "--gateway-patience", "more than 0, 1m at most"},
+	} {
+		if !check.ok {
+			return fmt.Errorf("%s: want %s", check.flag, check.want)
+		}
+	}
+	return nil
+}

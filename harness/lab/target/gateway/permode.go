@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Modes are the payment modes, in the order of every PerMode.
+var Modes = [...]string{"upi", "card", "netbanking", "wallet"}
+
+// Known reports whether there is a provider for the mode.
+func Known(mode string) bool { return slices.Contains(Modes[:], mode) }
+
+// PerMode is a number for each payment mode. As a flag it reads one number for
+// all of them, or MODE=NUMBER for some.
+type PerMode [len(Modes)]float64
+
+// All is the same number for every mode.
+func All(v float64) (p PerMode) {
+	for i := range p {
+		p[i] = v
+	}
+	return p
+}
+
+// of is the number of a mode that is known.
+func (p PerMode) of(mode string) float64 { return p[slices.Index(Modes[:], mode)] }
+
+// within reports whether every number lies in [low, high].
+func (p PerMode) within(low, high float64) bool {
+	for _, v := range p {
+		if !(v >= low && v <= high) { // NaN is not within
+			return false
+		}
+	}
+	return true
+}
+
+// String is what Set reads.
+func (p *PerMode) String() string {
+	if *p == All(p[0]) {
+		return format(p[0])
+	}
+	parts := make([]string, len(p))
+	for i, v := range p {
+		parts[i] = Modes[i] + "=" + format(v)
+	}
+	return strings.Join(parts, ",")
+}
+
+func format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Type names the value in the help.
+func (p *PerMode) Type() string { return "number|mode=number,..." }
+
+// Set reads one number for all modes, or MODE=NUMBER,... for those named.
+func (p *PerMode) Set(s string) error {
+	next := *p
+	for part := range strings.SplitSeq(s, ",") {
+		mode, text, named := strings.Cut(part, "=")
+		if !named {
+			text = part
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+			return errors.New("want a number, or MODE=NUMBER,... as in card=0.5,upi=0.1")
+		case !named:
+			next = All(v)
+		case Known(mode):
+			next[slices.Index(Modes[:], mode)] = v
+		default:
+			return fmt.Errorf("no mode %.32q: want one of %s", mode, strings.Join(Modes[:], ", "))
+		}
+	}
+	*p = next
+	return nil
+}

@@ -1,0 +1,103 @@
+package otlp
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// deltas turns totals since the start of the process into what has come since
+// the last push that arrived. Gauges stay as they are. Summaries, of which Go's
+// own metrics have one, are left out: quantiles have no difference; so are
+// histograms of fixed buckets, which the registry's own are not.
+//
+// The SDK's reader calls it from one goroutine at a time.
+type deltas struct {
+	from        sdk.Producer
+	since       time.Time // of the last push that arrived
+	at          time.Time // of the last one made
+	before, now totals
+}
+
+// series tells one line of totals from all others.
+type series struct {
+	metric string
+	labels attribute.Distinct
+}
+
+type totals struct {
+	sums  map[series]float64
+	hists map[series]metricdata.ExponentialHistogramDataPoint[float64]
+}
+
+// arrived makes the last push the one that differences are taken from.
+func (d *deltas) arrived() { d.before, d.since = d.now, d.at }
+
+// Produce gathers one push.
+func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	d.at = time.Now()
+	d.now = totals{map[series]float64{}, map[series]metricdata.ExponentialHistogramDataPoint[float64]{}}
+	scopes, err := d.from.Produce(ctx)
+	for i := range scopes {
+		var kept []metricdata.Metrics
+		for _, m := range scopes[i].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[float64]:
+			case metricdata.Sum[float64]:
+				d.sum(m.Name, &data)
+				m.Data = data
+			case metricdata.ExponentialHistogram[float64]:
+				d.histogram(m.Name, &data)
+				m.Data = data
+			default:
+				continue
+			}
+			kept = append(kept, m)
+		}
+		scopes[i].Metrics = kept
+	}
+	return scopes, err
+}
+
+func (d *deltas) sum(name string, data *metricdata.Sum[float64]) {
+	data.Temporality = metricdata.DeltaTemporality
+	for i := range data.DataPoints {
+		p := &data.DataPoints[i]
+		key := series{name, p.Attributes.Equivalent()}
+		d.now.sums[key] = p.Value
+		p.Value -= d.before.sums[key]
+		p.StartTime, p.Time = d.since, d.at
+	}
+}
+
+func (d *deltas) histogram(name string, data *metricdata.ExponentialHistogram[float64]) {
+	data.Temporality = metricdata.DeltaTemporality
+	for i := range data.DataPoints {
+		p := &data.DataPoints[i]
+		key := series{name, p.Attributes.Equivalent()}
+		d.now.hists[key] = *p
+		before := d.before.hists[key]
+		p.Count -= before.Count
+		p.Sum -= before.Sum
+		p.ZeroCount -= before.ZeroCount
+		// What is observed are durations: there are no negative buckets.
+		p.PositiveBucket = since(p.PositiveBucket, before.PositiveBucket)
+		p.StartTime, p.Time = d.since, d.at
+	}
+}
+
+// since subtracts buckets of an earlier time from those of now. Both have one
+// resolution, as the registry bounds no histogram's size, and those of now
+// cover those of before.
+func since(now, before metricdata.ExponentialBucket) metricdata.ExponentialBucket {
+	counts := append([]uint64(nil), now.Counts...)
+	for i, n := range before.Counts {
+		if n > 0 {
+			counts[int(before.Offset-now.Offset)+i] -= n
+		}
+	}
+	return metricdata.ExponentialBucket{Offset: now.Offset, Counts: counts}
+}

@@ -1,0 +1,140 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"assay/harness/lab/target/gateway"
+)
+
+// reconciler finds out what became of payments whose gateway did not answer.
+type reconciler struct {
+	pool     scope
+	gateways *gateway.Gateways
+	c        Reconcile
+	lease    int64 // in µs: for so long a payment that was taken is no other's
+	m        *metrics
+}
+
+func newReconciler(c Config, db *database, gateways *gateway.Gateways) *reconciler {
+	// Longer than an answer may take, so that nobody asks at the same time.
+	lease := c.Reconcile.After + 2*c.Gateway.Patience
+	return &reconciler{db.workers(), gateways, c.Reconcile, lease.Microseconds(), db.m}
+}
+
+// openPayment is one that was taken, to be asked about for the nth time.
+type openPayment struct {
+	unit
+	nth int
+}
+
+// run asks about every payment that is due.
+func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
+	n, err := backlog(ctx, r.pool, "pending_payments")
+	if err != nil {
+		return err
+	}
+	r.m.pending.Set(float64(n))
+	if n == 0 {
+		return nil
+	}
+	for !stopping(quit) {
+		taken, err := r.take(ctx)
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		if err := r.ask(ctx, taken); err != nil {
+			return err
+		}
+		for _, p := range taken {
+			if p.answer.Outcome == gateway.TimedOut {
+				continue // it is due again when the lease ends
+			}
+			if err := r.conclude(ctx, p); err != nil {
+				return fmt.Errorf("payment %s: %w", p.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// take claims payments that are due, by making them due later: no other service
+// takes them meanwhile, and if this one dies they are taken again. The gateway
+// is asked after the commit, as no lock is worth holding for so long. READ
+// COMMITTED, here and below, locks the rows that are found and no gap where
+// requests insert.
+func (r *reconciler) take(ctx context.Context) (taken []*openPayment, err error) {
+	err = r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
+		taken = nil
+		var ids []any
+		err := c.each(ctx, func(scan func(...any) error) error {
+			p := &openPayment{}
+			taken = append(taken, p)
+			err := scan(&p.ID, &p.nth)
+			ids = append(ids, p.ID)
+			p.nth++
+			return err
+		}, "SELECT payment_id, asked FROM pending_payments WHERE due_at <= CURRENT_TIMESTAMP(6) ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED", r.c.Batch)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		_, err = c.exec(ctx, "UPDATE pending_payments SET asked = asked + 1, due_at = TIMESTAMPADD(MICROSECOND, ?, CURRENT_TIMESTAMP(6)) WHERE payment_id IN ("+marks(len(ids))+")",
+			append([]any{r.lease}, ids...)...)
+		return err
+	})
+	return taken, err
+}
+
+// ask asks the gateways about all of them at once.
+func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
+	for _, p := range taken {
+		err := r.pool.row(ctx, []any{&p.Mode}, "SELECT mode FROM payments WHERE id = ?", p.ID)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	var asked sync.WaitGroup
+	errs := make([]error, len(taken))
+	for i, p := range taken {
+		if p.Mode == "" { // it was removed; conclude removes the rest
+			continue
+		}
+		asked.Go(func() { p.answer, errs[i] = r.gateways.Inquire(ctx, p.nth, p.Mode, p.ID) })
+	}
+	asked.Wait()
+	return errors.Join(errs...)
+}
+
+// conclude writes the answer in one transaction. Taking the payment off the
+// list comes first: it decides between two services, should both have asked.
+func (r *reconciler) conclude(ctx context.Context, p *openPayment) error {
+	concluded := false
+	err := r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
+		concluded = false
+		n, err := c.exec(ctx, "DELETE FROM pending_payments WHERE payment_id = ?", p.ID)
+		if err != nil || n == 0 {
+			return err
+		}
+		err = c.row(ctx, []any{&p.state, &p.Account, &p.Amount, &p.gateway},
+			"SELECT state, account, amount, gateway FROM payments WHERE id = ? FOR UPDATE", p.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil || p.state != statePending && p.state != stateSent {
+			return err
+		}
+		concluded = true
+		return p.unit.conclude(ctx, c.exec)
+	})
+	if err == nil && concluded {
+		r.m.reconciled.WithLabelValues(string(p.answer.Outcome)).Inc()
+	}
+	return err
+}
+
+// marks are n placeholders.
+func marks(n int) string { return strings.Repeat(",?", n)[1:] }

@@ -1,0 +1,69 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+)
+
+// Examination is what Start would meet, found out without a change to the
+// server.
+type Examination struct {
+	Off   int      // rows of setup_consumers and setup_instruments that are off and should be on
+	Notes []string // what could not be seen for want of rights, each with the SQL that mends it
+}
+
+// Examine looks, before a run, whether the waits of the server at the DSN can
+// be read: its error is the one that Start would give, a *RightsError where the
+// user may not read them.
+func Examine(ctx context.Context, dsn string) (Examination, error) {
+	c := New(dsn, Options{})
+	defer func() { _ = c.Close() }() // nothing was switched on: there is nothing to restore
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.connect(ctx); err != nil {
+		return Examination{}, err
+	}
+	if err := c.server.unfit(); err != nil {
+		return Examination{}, err
+	}
+	off, err := c.off(ctx)
+	if err != nil {
+		return Examination{}, err
+	}
+	if err := c.tryOut(ctx); err != nil {
+		return Examination{}, err
+	}
+	return Examination{Off: off, Notes: c.notes}, nil
+}
+
+// off counts what is off, and notes what may not be switched on.
+func (c *Collector) off(ctx context.Context) (int, error) {
+	consumers, err := c.consumersOff(ctx)
+	if err != nil {
+		return 0, c.readable("read setup_consumers", err)
+	}
+	rows, err := c.instrumentsOff(ctx)
+	if err != nil {
+		return 0, c.readable("read setup_instruments", err)
+	}
+	for _, t := range []struct {
+		table, update string
+		names         []string
+	}{
+		{"setup_consumers", consumersOn(consumers), consumers},
+		{"setup_instruments", instrumentsOn(namesOf(rows)), namesOf(rows)},
+	} {
+		if len(t.names) == 0 {
+			continue
+		}
+		// The right is looked at before the rows, of which there is none.
+		err := c.link.exec(ctx, "UPDATE performance_schema."+t.table+" SET ENABLED = 'YES' WHERE NAME = ''")
+		switch {
+		case denied(err):
+			c.cannotSwitch(ctx, t.table, t.names, t.update)
+		case err != nil:
+			return 0, fmt.Errorf("try to change %s: %w", t.table, err)
+		}
+	}
+	return len(consumers) + len(rows), nil
+}

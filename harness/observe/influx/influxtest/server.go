@@ -1,0 +1,64 @@
+package influxtest
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"assay/harness/lab/stack/influxserver"
+	"assay/harness/lab/stack/influxserver/influxservertest"
+)
+
+// Server is an influxd of the test's own, on loopback.
+type Server struct {
+	server *influxservertest.Server
+	t      testing.TB
+}
+
+// Start starts a server with an administrator. A missing program fails the
+// test: a suite that skips its servers has tested nothing.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return &Server{influxservertest.Start(t), t}
+}
+
+// URL is the server's address, without a database.
+func (s *Server) URL() string {
+	address, _, _ := strings.Cut(s.server.URL(), "?")
+	return address
+}
+
+// Token is what ASSAY_INFLUX_TOKEN holds: user:password.
+func (s *Server) Token() string { return s.server.Token() }
+
+// Password is the administrator's.
+func (s *Server) Password() string { return s.server.Password }
+
+// Kill ends the server at once, as a crash does. Its data stay.
+func (s *Server) Kill() {
+	s.t.Helper()
+	if err := s.server.Kill(); err != nil {
+		s.t.Errorf("kill influxd: %v", err)
+	}
+}
+
+// Freeze stops the server without ending it: it takes connections and never
+// answers.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	if err := s.server.Process.Signal(syscall.SIGSTOP); err != nil {
+		s.t.Errorf("stop influxd: %v", err)
+	}
+}
+
+// Restart starts a killed server again, on the same data and port. It may be
+// called from any goroutine of the test.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if err := s.server.Restart(); err != nil {
+		s.t.Errorf("start influxd again: %v", err)
+	}
+}
+
+// user is the administrator.
+const user = influxserver.User

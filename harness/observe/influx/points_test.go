@@ -1,0 +1,262 @@
+package influx
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var t0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+// about is a run with a ramp, every kind of sampled SLO, and a database beside.
+func about() About {
+	p := spec.Profile{
+		Name: "payment", Scenario: "scenarios/payment.js", Timeout: 10 * time.Second,
+		Load: spec.Load{
+			Unit: "tps", Target: 30, Warmup: 2 * time.Second, Baseline: spec.Baseline{Rate: 10, For: 2 * time.Second},
+			Ramp: 4 * time.Second, Hold: 10 * time.Second,
+		},
+		SLOs: []spec.SLO{
+			{Metric: "checks", Expression: "rate>0.99", Aggregate: spec.Rate, Operator: ">", Bound: 0.99},
+			{
+				Metric: "http_req_duration", Selector: []metric.Label{{Key: "name", Value: "pay"}},
+				Expression: "p(99.9)<200", Aggregate: spec.Percentile, Quantile: 0.999, Operator: "<", Bound: 200,
+			},
+			{Metric: "http_req_failed", Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01},
+			{Metric: spec.LedgerMetric, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
+			{Metric: metric.TransactionDuration, Expression: "max<2000", Aggregate: spec.Max, Operator: "<", Bound: 2000},
+			{Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
+		},
+	}
+	load, err := plan.New(p, 2, 1)
+	if err != nil {
+		panic(err) // the test's own profile
+	}
+	return NewAbout(record.Plan{Run: "20261120T120000Z-payment-0001", Profile: p, Load: load},
+		record.Environment{CoLocation: []string{"service", "database"}}, t0)
+}
+
+func hist(values ...float64) *metric.Hist {
+	h := &metric.Hist{}
+	for _, v := range values {
+		h.Record(v, 1)
+	}
+	return h
+}
+
+// worker is a second of one worker in which so many transactions took 10, 20,
+// 30 ... ms, one of them failed.
+func worker(i int, sequence uint64, second int64, n int) metric.Frame {
+	latency, slo := &metric.Hist{}, about().Plan.Profile.SLOs
+	for k := range n {
+		latency.Record(float64(10*(k+1)), 1)
+	}
+	count := func(name string, v float64, labels ...string) metric.Point {
+		return metric.CounterPoint(metric.NewSeries(name, "", labels...), v)
+	}
+	return metric.Frame{Source: fmt.Sprintf("worker/%d", i), Sequence: sequence, Second: second, Points: []metric.Point{
+		count(metric.TransactionsScheduled, float64(n), "scenario", "payment"),
+		count(metric.Transactions, float64(n-1), "scenario", "payment", "outcome", metric.Completed),
+		count(metric.Transactions, 1, "scenario", "payment", "outcome", metric.Failed),
+		metric.HistPoint(metric.NewSeries(metric.TransactionDuration, "ms", "scenario", "payment"), latency),
+		metric.HistPoint(metric.NewSeries(metric.GeneratorLag, "ms"), hist(0.1, 0.2)),
+		metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", "pay", "scenario", "payment"), latency),
+		metric.HistPoint(metric.NewSeries(requestDuration, "ms", "overflow", "true"), hist(3)),
+		count(requestFailed+metric.RateTotal, float64(n), "name", "pay", "scenario", "payment"),
+		count(requestFailed+metric.RateOccurred, 1, "name", "pay", "scenario", "payment"),
+		count(metric.Judged, float64(n), "slo", slo[5].ID()),
+		count(metric.Violations, 1, "slo", slo[5].ID()),
+		count(metric.Judged, float64(n), "slo", slo[2].ID()),
+		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
+	}}
+}
+
+func database(sequence uint64, second int64) metric.Frame {
+	session := func(n float64, labels ...string) metric.Point {
+		return metric.CounterPoint(metric.NewSeries(metric.DBSession, "", labels...), n)
+	}
+	return metric.Frame{Source: "database", Sequence: sequence, Second: second, Points: []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.DBSample, ""), 10),
+		session(4, "event", "cpu", "class", "CPU", "inferred", "true", "digest", "a"),
+		session(6, "event", "io/file/sql/binlog", "class", "binlog", "digest", "a"),
+		session(2, "event", "io/file/sql/binlog", "class", "binlog", "digest", "b"),
+		metric.CounterPoint(metric.NewSeries(metric.DBCounter, "", "name", "Com_commit"), 40),
+		metric.GaugePoint(metric.NewSeries(metric.DBGauge, "", "name", "Threads_running"), 3),
+		metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", "a", "statement", `SELECT a , "b" FROM t WHERE x = ? \`), 12),
+		metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", "a", "statement", `SELECT a , "b" FROM t WHERE x = ? \`), 4),
+	}}
+}
+
+func machine(sequence uint64, second int64) []metric.Frame {
+	counter := func(name string, v float64, labels ...string) metric.Point {
+		return metric.CounterPoint(metric.NewSeries(name, "", labels...), v)
+	}
+	gauge := func(name string, v float64, labels ...string) metric.Point {
+		return metric.GaugePoint(metric.NewSeries(name, "", labels...), v)
+	}
+	return []metric.Frame{
+		{Source: "service", Sequence: sequence, Second: second, Points: []metric.Point{
+			gauge(metric.ServicePoolInUse, 3), gauge(metric.ServicePoolMax, 20),
+			counter(metric.ServicePoolWaits, 2), counter(metric.ServicePoolWaitTime, 38),
+			counter(metric.ServiceQueries, 190), counter(metric.ServiceQueryTime, 57),
+		}},
+		{Source: "host", Sequence: sequence, Second: second, Points: []metric.Point{
+			gauge(metric.HostCPUs, 2), gauge(metric.HostMemoryAvailable, 1<<30),
+			counter(metric.HostCPU, 0.5, "mode", "user"), counter(metric.HostCPU, 1.25, "mode", "idle"), counter(metric.HostCPU, 0.25, "mode", "iowait"),
+			counter(metric.HostDiskWritten, 4096, "device", "vda"), counter(metric.HostDiskBusy, 12, "device", "vda"),
+			counter(metric.HostNetSent, 100, "interface", "loopback"),
+			counter(metric.ProcessCPU, 0.25, "process", "worker/0"), gauge(metric.ProcessMemory, 1<<20, "process", "worker/0"),
+		}},
+	}
+}
+
+func fold(frames ...metric.Frame) *record.Timeline {
+	line := record.NewTimeline()
+	for _, f := range frames {
+		line.Add(f)
+	}
+	return line
+}
+
+func lines(t interface{ Fatal(...any) }, line *record.Timeline) string {
+	var all []byte
+	for _, second := range line.Seconds() {
+		var err error
+		if all, err = Append(all, Points(about(), line, second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(all)
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs, see -update:\n%s", path, diff)
+	}
+}
+
+// Every measurement, with its tags and fields.
+func TestGolden(t *testing.T) {
+	second := t0.Unix() + 5 // the second one of the ramp
+	frames := append(machine(1, second), worker(0, 1, second, 10), worker(1, 1, second, 11), database(1, second))
+	text := lines(t, fold(frames...))
+	verdict, err := Append(nil, Verdict(about(), t0.Add(20*time.Second), "PASS", "payment sustained \"30\" tps\nwithin all SLOs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "second.line", text+string(verdict))
+}
+
+// What has no data has no field, and no point: a second in which only the host
+// was seen, before the load and in it.
+func TestNoDataIsNoPoint(t *testing.T) {
+	before, within, after := t0.Unix()-3, t0.Unix(), t0.Unix()+100
+	golden(t, "host-only.line", lines(t, fold(machine(1, before)[1], machine(2, within)[1], machine(3, after)[1])))
+
+	idle := metric.Frame{Source: "database", Sequence: 1, Second: before, Points: []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "event", "cpu", "class", "CPU"), 4),
+	}}
+	got := lines(t, fold(idle))
+	if want := "sessions=4 "; !strings.Contains(got, want) || strings.Contains(got, "aas") || strings.Contains(got, "ms_per") || strings.Contains(got, "NaN") {
+		t.Errorf("sessions without samples: %s", got)
+	}
+}
+
+func TestMeanRate(t *testing.T) {
+	stages := []plan.Stage{
+		{Start: 0, Duration: 2 * time.Second, From: 10, To: 10},
+		{Start: 2 * time.Second, Duration: 4 * time.Second, From: 10, To: 30},
+		{Start: 6 * time.Second, Duration: 1500 * time.Millisecond, From: 30, To: 30},
+	}
+	for second, want := range map[int]float64{-1: 0, 0: 10, 1: 10, 2: 12.5, 3: 17.5, 5: 27.5, 6: 30, 7: 15, 8: 0} {
+		if got := meanRate(stages, time.Duration(second)*time.Second); got != want {
+			t.Errorf("second %d: %g, want %g", second, got, want)
+		}
+	}
+}
+
+// The order in which frames come, and what else the timeline holds, changes no
+// point.
+func TestPointsAreOfTheirSecondAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var frames []metric.Frame
+		for k := range rapid.IntRange(1, 6).Draw(t, "seconds") {
+			second, sequence := t0.Unix()+int64(k), uint64(k+1)
+			frames = append(frames, machine(sequence, second)...)
+			frames = append(frames, worker(0, sequence, second, rapid.IntRange(1, 20).Draw(t, "n")), database(sequence, second))
+		}
+		whole := fold(frames...)
+		shuffled := rapid.Permutation(frames).Draw(t, "order")
+		if a, b := lines(t, whole), lines(t, fold(shuffled...)); a != b {
+			t.Fatal(cmp.Diff(a, b))
+		}
+		second := rapid.SampledFrom(whole.Seconds()).Draw(t, "second")
+		alone := fold(slices.DeleteFunc(slices.Clone(frames), func(f metric.Frame) bool { return f.Second != second })...)
+		if diff := cmp.Diff(Points(about(), whole, second), Points(about(), alone, second)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// Several workers make the points of one that did it all.
+func TestWorkersMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		second := t0.Unix() + 9
+		var several []metric.Frame
+		one := worker(0, 1, second, 1)
+		one.Points = nil
+		for i := range rapid.IntRange(1, 4).Draw(t, "workers") {
+			f := worker(i, 1, second, rapid.IntRange(1, 20).Draw(t, "n"))
+			several = append(several, f)
+			for _, p := range f.Points {
+				if p.Kind != metric.Gauge { // of one source the last one stays
+					one.Points = append(one.Points, p)
+				}
+			}
+		}
+		if a, b := lines(t, fold(several...)), lines(t, fold(one)); a != b {
+			t.Fatal(cmp.Diff(a, b))
+		}
+	})
+}
+
+// Whatever names a script or a server has, they can be written.
+func TestAnyNameCanBeWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
+		second := t0.Unix()
+		line := fold(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
+			metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", name), hist(1)),
+		}})
+		got := lines(t, line)
+		if n := strings.Count(got, "\nrequest,") + strings.Count(got, "run_event"); !strings.HasSuffix(got, "\n") || n < 2 {
+			t.Fatalf("name %q: %q", name, got)
+		}
+	})
+}

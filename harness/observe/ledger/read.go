@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"assay/harness/spec"
+)
+
+// Read reads the persisted side of a run back: each ? of the query is the run's
+// id, and it returns identity and time.
+func Read(ctx context.Context, db *sql.DB, query, run string) ([]Entry, error) {
+	rows, err := db.QueryContext(ctx, query, spec.Arguments(query, run)...)
+	if err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
+	defer rows.Close()
+	if err := checkColumns(rows); err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
+	var entries []Entry
+	for rows.Next() {
+		var id string
+		var at time.Time
+		if err := rows.Scan(&id, &at); err != nil {
+			return nil, fmt.Errorf("read persisted transactions: %w", err)
+		}
+		entries = append(entries, Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()})
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read persisted transactions: %w", err)
+	}
+	return entries, nil
+}
+
+// Remove executes the statements that remove a run's rows, and counts these as
+// far as the driver does.
+func Remove(ctx context.Context, db *sql.DB, statements []string, run string) (removed int64, err error) {
+	for _, statement := range statements {
+		done, err := db.ExecContext(ctx, statement, spec.Arguments(statement, run)...)
+		if err != nil {
+			return removed, err
+		}
+		if n, err := done.RowsAffected(); err == nil {
+			removed += n
+		}
+	}
+	return removed, nil
+}
+
+// checkColumns wants identity and time: as long as there are no rows nothing
+// else would tell.
+func checkColumns(rows *sql.Rows) error {
+	columns, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	if len(columns) != 2 {
+		return fmt.Errorf("the query returns %d columns, not identity and time", len(columns))
+	}
+	if name := columns[1].DatabaseTypeName(); name != "DATETIME" && name != "TIMESTAMP" {
+		return fmt.Errorf("column %s is of type %s, not DATETIME or TIMESTAMP", columns[1].Name(), name)
+	}
+	return nil
+}

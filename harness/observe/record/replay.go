@@ -1,0 +1,69 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"assay/harness/observe/metric"
+)
+
+// maxFrame bounds one frame in the file.
+const maxFrame = 64 << 20
+
+// EachFrame visits the frames of a sealed run folder in the order in which they
+// came.
+func EachFrame(dir string, visit func(metric.Frame) error) error {
+	if _, err := readManifest(dir); err != nil {
+		return err
+	}
+	return eachFrame(filepath.Join(dir, EvidenceDir, framesFile), visit)
+}
+
+// Replay visits the frames appended so far, in their order, before the record
+// is sealed. No frame can be appended after it.
+func (w *Writer) Replay(visit func(metric.Frame) error) error {
+	if err := w.frames.close(); err != nil {
+		return err
+	}
+	return eachFrame(w.path(framesFile), visit)
+}
+
+func eachFrame(path string, visit func(metric.Frame) error) error {
+	in, closeIn, err := openZip(path)
+	if err != nil {
+		return fmt.Errorf("read frames: %w", err)
+	}
+	defer closeIn()
+	buffered := bufio.NewReader(in)
+	var data bytes.Buffer
+	for n := 1; ; n++ {
+		size, err := binary.ReadUvarint(buffered)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && size > maxFrame {
+			err = fmt.Errorf("%d bytes, more than %d", size, maxFrame)
+		}
+		data.Reset()
+		if err == nil {
+			_, err = io.CopyN(&data, buffered, int64(size))
+		}
+		var frames []metric.Frame
+		if err == nil {
+			frames, err = metric.Decode(data.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("read frames: %s: frame %d: %w", path, n, err)
+		}
+		for _, f := range frames {
+			if err := visit(f); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package project
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"assay"
+	"assay/harness/spec"
+)
+
+//go:embed all:files
+var own embed.FS
+
+// SchemaFile is the JSON Schema of thresholds.json, for editors.
+const SchemaFile = "thresholds.schema.json"
+
+// Files are the files of a new project by their slashed paths: this
+// repository's, and what only a new project has.
+func Files() (map[string][]byte, error) {
+	all := map[string][]byte{SchemaFile: spec.Schema}
+	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
+		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			all[path], err = fs.ReadFile(from, path)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the files of a new project: %w", err)
+		}
+	}
+	// A name that would mean something to git where it lies here.
+	all[".gitignore"] = all["gitignore"]
+	thresholds, err := withProfile(all["thresholds.json"], all["profile.json"])
+	if err != nil {
+		return nil, err
+	}
+	all["thresholds.json"] = thresholds
+	delete(all, "gitignore")
+	delete(all, "profile.json")
+	return all, nil
+}
+
+func must(sub fs.FS, err error) fs.FS {
+	if err != nil {
+		panic(err) // a folder of the binary
+	}
+	return sub
+}
+
+// withProfile puts a profile before the others, and points the file at its
+// schema. It keeps the text as people wrote it, which no encoder would.
+func withProfile(thresholds, profile []byte) ([]byte, error) {
+	for was, is := range map[string]string{
+		`"profiles": {` + "\n":                       `"profiles": {` + "\n" + string(profile),
+		`"harness/spec/thresholds.schema.json"`: `"` + SchemaFile + `"`,
+	} {
+		if bytes.Count(thresholds, []byte(was)) != 1 {
+			return nil, fmt.Errorf("make thresholds.json: it has no %s", strings.TrimSpace(was))
+		}
+		thresholds = bytes.Replace(thresholds, []byte(was), []byte(is), 1)
+	}
+	return thresholds, nil
+}
+
+// ErrExists is wrapped where a file of the new project is there already.
+var ErrExists = errors.New("is there already")
+
+// Write makes the project in a folder, which it makes too, and lists its files.
+// Where one of them is there already it writes nothing; what it wrote before it
+// failed it removes again.
+func Write(dir string) (_ []string, err error) {
+	files, err := Files()
+	if err != nil {
+		return nil, err
+	}
+	paths := slices.Sorted(maps.Keys(files))
+	for _, path := range paths {
+		if _, err := os.Lstat(filepath.Join(dir, path)); !errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				err = ErrExists
+			}
+			return nil, fmt.Errorf("make project: %s: %w", filepath.Join(dir, path), err)
+		}
+	}
+	var made []string // the newest last
+	defer func() {
+		if err != nil {
+			for _, path := range slices.Backward(made) {
+				_ = os.Remove(path) // a folder that others have filled stays
+			}
+			err = fmt.Errorf("make project: %w", err)
+		}
+	}()
+	for _, path := range paths {
+		path, data := filepath.Join(dir, path), files[path]
+		folders, err := makeFolder(filepath.Dir(path))
+		made = append(made, folders...)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, path)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// makeFolder makes a folder and those above it, and lists the new ones, the
+// outermost first.
+func makeFolder(dir string) (made []string, err error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, at)
+	}
+	slices.Reverse(made)
+	return made, os.MkdirAll(dir, 0o755)
+}

@@ -1,0 +1,74 @@
+package run_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/spec"
+)
+
+// setClock sets this machine's wall clock by so much; it takes root.
+func setClock(t *testing.T, by time.Duration) {
+	t.Helper()
+	seconds := by / time.Second
+	if by < 0 && by%time.Second != 0 {
+		seconds--
+	}
+	tx := unix.Timex{Modes: unix.ADJ_SETOFFSET | unix.ADJ_NANO}
+	tx.Time.Sec, tx.Time.Usec = int64(seconds), int64(by-seconds*time.Second)
+	if _, err := unix.Adjtimex(&tx); err != nil {
+		t.Errorf("set the clock: %v (this test takes root)", err)
+	}
+}
+
+// Somebody sets the clock by 2 s during the run: not one second is lost, no
+// latency depends on it, and what compares two clocks is not judged. It does
+// not run beside other tests, whose clock it is too.
+func TestClockStep(t *testing.T) {
+	s := serve(t, "mariadb")
+	for name, c := range map[string]struct {
+		by  time.Duration
+		lag bool // the profile judges persist_lag
+	}{
+		"forward":              {2 * time.Second, true},
+		"back":                 {-2 * time.Second, true},
+		"no clock is compared": {-2 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := s.payments(t, quickLoad(60, 5*time.Second))
+			if !c.lag {
+				var kept []spec.SLO
+				for _, one := range o.Profile.SLOs {
+					if one.Metric != spec.PersistLagMetric {
+						kept = append(kept, one)
+					}
+				}
+				o.Profile.SLOs = kept
+			}
+			stepped := make(chan struct{})
+			o.Progress = during(2*time.Second, func() { setClock(t, c.by); close(stepped) })
+			defer func() { <-stepped; setClock(t, -c.by) }()
+			r := certify(t, o)
+			scheduled, outcomes := accounted(t, r)
+			if planned := r.Plan.Load.Arrivals(); scheduled != planned || outcomes["completed"] != planned {
+				t.Errorf("%d of %d planned transactions were scheduled: %v", scheduled, planned, outcomes)
+			}
+			v := verdict.Judge(r)
+			found := broken(v)
+			maps.DeleteFunc(found, func(id, _ string) bool { return strings.HasPrefix(id, "generator-") }) // a busy machine
+			if (found["clock"] != "") != c.lag || len(found) > 1 || found["clock"] == "" && len(found) > 0 {
+				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+				tellRules(t, v)
+			}
+			if said := strings.Join(v.Limitations, "\n"); !c.lag && !strings.Contains(said, "clock was set by 2000 ms") {
+				t.Errorf("the limitations do not say it: %s", said)
+			}
+			t.Logf("%s", v.Claim)
+		})
+	}
+}

@@ -1,0 +1,298 @@
+package run_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/load/plan"
+	"assay/harness/observe/influx"
+	"assay/harness/observe/influx/influxtest"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+)
+
+const dashboards = "../../dashboards"
+
+// dashboard is what the tests read of Grafana's JSON.
+type dashboard struct {
+	UID         string `json:"uid"`
+	Panels      []panel
+	Annotations struct {
+		List []struct {
+			Name, Query, TitleColumn, TextColumn, TagsColumn string
+			Target                                           struct{ Query string }
+		}
+	}
+	Templating struct {
+		List []struct{ Name, Type, Query string }
+	}
+}
+
+type panel struct {
+	Title, Description string
+	GridPos            struct{ X, W int }
+	Type               string
+	FieldConfig        struct {
+		Defaults struct {
+			Unit       string
+			Thresholds struct{ Steps []any }
+			Custom     struct{ AxisWidth int }
+		}
+	}
+	Targets []struct {
+		Query, Alias, ResultFormat string
+		RawQuery                   bool
+	}
+}
+
+func readDashboards(t *testing.T) map[string]dashboard {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dashboards, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	all := map[string]dashboard{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d dashboard
+		if err := json.Unmarshal(data, &d); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(path), ".json")] = d
+	}
+	return all
+}
+
+// A dashboard is found by its file's name, and each panel tells what it shows,
+// in which unit, on the common time axis.
+func TestDashboardsAreDescribed(t *testing.T) {
+	for name, d := range readDashboards(t) {
+		if d.UID != name {
+			t.Errorf("%s has the uid %q", name, d.UID)
+		}
+		var variables []string
+		for _, v := range d.Templating.List {
+			variables = append(variables, v.Name)
+		}
+		for _, want := range []string{"datasource", "run", "profile"} {
+			if !slices.Contains(variables, want) {
+				t.Errorf("%s has no variable %s", name, want)
+			}
+		}
+		for _, p := range d.Panels {
+			of := p.FieldConfig.Defaults
+			if p.Description == "" || of.Unit == "" || len(of.Thresholds.Steps) == 0 {
+				t.Errorf("%s: panel %q lacks description, unit or threshold", name, p.Title)
+			}
+			if p.Type == "timeseries" && (p.GridPos.X != 0 || p.GridPos.W != 24 || of.Custom.AxisWidth == 0) {
+				t.Errorf("%s: panel %q does not share the time axis", name, p.Title)
+			}
+		}
+	}
+}
+
+// legends are the series that each panel of certification.json must show of
+// such a run.
+var legends = map[string][]string{
+	"Verdict":                       {"verdict"},
+	"What was shown":                {"verdict", "claim"},
+	"Rate":                          {"target", "scheduled", "completed"},
+	"Latency of a transaction":      {"p50", "p95", "p99", "SLO transaction_duration:p(95)<250"},
+	"Latency of requests, p95":      {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<200"},
+	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.01"},
+	"Active sessions by wait class": {"CPU", "commit", "vCPUs"},
+	"Time in the database of one transaction": {"CPU", "commit"},
+	"Commits a second":                        {"Com_commit", "Handler_commit", "Innodb_data_fsyncs"},
+	"Delay before the start":                  {"generator", "queueing for the system"},
+}
+
+// One run of the profile payment against the reference service: InfluxDB has
+// what the record has, and every query of every dashboard finds what its panel
+// shows.
+func TestViewAndDashboards(t *testing.T) {
+	t.Parallel()
+	db, s := influxtest.Start(t), serve(t, "mariadb")
+	o := s.payments(t, paymentLoad(60, 12*time.Second))
+	o.Profile = undisturbed(o.Profile)
+	o.View = viewOn(t, db)
+	busy := s.burn(t)
+	o.Progress = func(e run.Event) {
+		if enter(plan.Hold)(e) {
+			busy()
+		}
+	}
+	r := certify(t, o)
+	everyFrame(t, r)
+	v := verdict.Judge(r) // which the burning may spoil
+	if len(ofTheView(v)) > 0 {
+		t.Errorf("limitations: %q", ofTheView(v))
+	}
+	shown(t, db, r)
+	agrees(t, db, r)
+
+	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
+	event := influx.Verdict(about, r.Facts.Ended, v.Outcome.String(), v.Claim)
+	// Everything again: a point that is there already is not there twice.
+	if err := influx.Push(t.Context(), viewOn(t, db), about, r.Timeline, event, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	shown(t, db, r)
+	for name, d := range readDashboards(t) {
+		for _, interval := range []time.Duration{time.Second, 10 * time.Second} {
+			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.answered(t, db, r, v, interval) })
+		}
+	}
+}
+
+// burn gives a function that keeps one session of the database computing for a
+// while: on a fast one a short run sees none.
+func (s service) burn(t *testing.T) func() {
+	t.Helper()
+	db, err := sql.Open("mysql", s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var burning sync.WaitGroup
+	t.Cleanup(func() { burning.Wait(); _ = db.Close() })
+	dbservertest.Exec(t, db, "SELECT 1")
+	return func() {
+		burning.Go(func() {
+			for range 10 {
+				time.Sleep(300 * time.Millisecond)
+				if _, err := db.ExecContext(context.Background(), "DO BENCHMARK(500000, SHA1('assay'))"); err != nil {
+					t.Errorf("keep the database busy: %v", err)
+					return
+				}
+			}
+		})
+	}
+}
+
+// agrees compares sums in InfluxDB with the record's own, not by way of points.
+func agrees(t *testing.T, db *influxtest.Server, r record.Run) {
+	t.Helper()
+	scheduled, outcomes := accounted(t, r)
+	requests := float64(r.Timeline.Hist("http_req_duration", nil, record.All).Count())
+	sessions, _ := r.Timeline.Sum("db_session", nil, record.All)
+	samples, _ := r.Timeline.Sum("db_sample", nil, record.All)
+	commits, _ := r.Timeline.Sum("db_counter", nil, record.All)
+	for query, want := range map[string]float64{
+		`SELECT "count" FROM "transaction"`:                              float64(scheduled),
+		`SELECT "scheduled" FROM "arrival"`:                              float64(scheduled),
+		`SELECT "completed" FROM "arrival"`:                              float64(outcomes["completed"]),
+		`SELECT "samples" FROM "transaction" WHERE "slo" =~ /p.95.<250/`: float64(scheduled),
+		`SELECT "count" FROM "request"`:                                  requests,
+		`SELECT "sessions" FROM "db_session"`:                            sessions,
+		`SELECT "samples" FROM "db_session"`:                             samples,
+		`SELECT "increase" FROM "db_counter"`:                            commits,
+	} {
+		if got, _ := db.Sum(influx.DefaultDatabase, query); got != want || want == 0 {
+			t.Errorf("%s: the sum is %g, the record has %g", query, got, want)
+		}
+	}
+}
+
+// answered runs every query of the dashboard as Grafana would for this run, and
+// fails the test for one that finds nothing.
+func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration) {
+	values := map[string]string{"profile": r.Plan.Profile.Name, "run": r.Plan.Run}
+	for _, variable := range d.Templating.List {
+		if variable.Type != "query" {
+			continue
+		}
+		found := db.Query(influx.DefaultDatabase, d.fill(t, variable.Query, values, r, interval))
+		if len(found) != 1 || len(found[0].Values) != 1 || found[0].Values[0][1] != values[variable.Name] {
+			t.Errorf("variable %s: %v, want %s", variable.Name, found, values[variable.Name])
+		}
+	}
+	events := 0
+	for _, a := range d.Annotations.List {
+		if a.Target.Query != a.Query {
+			t.Errorf("annotation %s has two queries", a.Name)
+		}
+		found := db.Query(influx.DefaultDatabase, d.fill(t, a.Query, values, r, interval))
+		if len(found) != 1 || !slices.Equal(found[0].Columns, []string{"time", a.TitleColumn, a.TextColumn, a.TagsColumn}) {
+			t.Fatalf("annotation %s: %v", a.Name, found)
+		}
+		events += len(found[0].Values)
+	}
+	if want := len(r.Plan.Load.Stages) + 1; events != want {
+		t.Errorf("%d events, want %d: each stage and the verdict", events, want)
+	}
+	for _, p := range d.Panels {
+		var got []string
+		for _, target := range p.Targets {
+			if !target.RawQuery {
+				t.Errorf("panel %q has a query that is not InfluxQL", p.Title)
+			}
+			series := db.Query(influx.DefaultDatabase, d.fill(t, target.Query, values, r, interval))
+			if len(series) == 0 {
+				t.Errorf("panel %q: nothing found by %s", p.Title, target.Query)
+			}
+			for _, s := range series {
+				if !hasValue(s) {
+					t.Errorf("panel %q: only gaps in %v of %s", p.Title, s.Tags, target.Query)
+				}
+				got = append(got, legend(target.Alias, s)...)
+			}
+		}
+		for _, want := range legends[p.Title] {
+			if !slices.Contains(got, want) {
+				t.Errorf("panel %q shows %q, not %q", p.Title, got, want)
+			}
+		}
+		if p.Title == "Verdict" {
+			found := db.Query(influx.DefaultDatabase, d.fill(t, p.Targets[0].Query, values, r, interval))
+			if told := found[0].Values[0][1]; told != v.Outcome.String() {
+				t.Errorf("the verdict is shown as %v, and is %s", told, v.Outcome)
+			}
+		}
+	}
+}
+
+func hasValue(s influxtest.Series) bool {
+	return slices.ContainsFunc(s.Values, func(row []any) bool { return row[1] != nil })
+}
+
+var tagAlias = regexp.MustCompile(`\$tag_([a-z_]+)`)
+
+// legend is how Grafana names a series; of a table its columns.
+func legend(alias string, s influxtest.Series) []string {
+	if alias == "" {
+		return s.Columns[1:]
+	}
+	return []string{tagAlias.ReplaceAllStringFunc(alias, func(name string) string { return s.Tags[strings.TrimPrefix(name, "$tag_")] })}
+}
+
+// fill puts in what Grafana does for variables and macros.
+func (d dashboard) fill(t *testing.T, query string, values map[string]string, r record.Run, interval time.Duration) string {
+	t.Helper()
+	span := whole(r)
+	for name, value := range values {
+		query = strings.ReplaceAll(query, "${"+name+":regex}", regexp.QuoteMeta(value))
+	}
+	query = strings.NewReplacer(
+		"$timeFilter", fmt.Sprintf("time >= %dms and time <= %dms", (span.From-5)*1000, span.To*1000),
+		"$__interval_ms", fmt.Sprint(interval.Milliseconds()),
+		"$__interval", fmt.Sprintf("%ds", int(interval.Seconds())),
+	).Replace(query)
+	if rest := regexp.MustCompile(`\$[a-z_{]`).FindString(query); rest != "" {
+		t.Errorf("%s: %s is not filled in", query, rest)
+	}
+	return query
+}

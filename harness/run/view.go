@@ -1,0 +1,79 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"assay/harness/observe/influx"
+	"assay/harness/observe/record"
+)
+
+const (
+	// viewLimit bounds the completion of the view at the end, viewPatience that
+	// of a run that was interrupted.
+	viewLimit    = time.Minute
+	viewPatience = 5 * time.Second
+	// checkLimit bounds the look for the server before the load.
+	checkLimit = 3 * time.Second
+)
+
+// openView gets ready to show the run in InfluxDB, if that is asked for. A
+// server that is not there is none of the run's business, but worth a word.
+func (r *run) openView(ctx context.Context) {
+	if r.View == nil {
+		return
+	}
+	r.view = influx.NewView(r.View)
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	r.view.Check(ctx)
+	r.tellView()
+}
+
+// beginView starts the writing, once t0 is known.
+func (r *run) beginView(e record.Environment) {
+	if r.view != nil {
+		r.view.Begin(influx.NewAbout(r.asked, e, r.t0))
+	}
+}
+
+// tellView tells of the server when it goes away and when it is back.
+func (r *run) tellView() {
+	if r.view == nil {
+		return
+	}
+	switch trouble, recovered := r.view.News(); {
+	case trouble != nil:
+		r.note("the view waits: " + withHint(trouble))
+	case recovered:
+		r.note("the view goes on")
+	}
+}
+
+// completeView writes what the view lacks, from the record where need be, and
+// tells what remains missing.
+func (r *run) completeView(ctx context.Context) (limitations []string) {
+	if r.view == nil {
+		return nil
+	}
+	ctx, cancel := outlast(ctx, viewPatience, viewLimit)
+	defer cancel()
+	done := r.view.Finish(ctx, r.writer.Replay)
+	if done.Missing == 0 {
+		return nil
+	}
+	if done.Err != nil {
+		r.note("the view is incomplete: " + withHint(done.Err))
+	}
+	return []string{fmt.Sprintf("the view in InfluxDB is incomplete: %d of %d seconds were not written; assay influx push RUN fills it", done.Missing, done.Seconds)}
+}
+
+func withHint(err error) string {
+	var hinted *influx.Error
+	if errors.As(err, &hinted) && hinted.Hint != "" {
+		return fmt.Sprintf("%v (%s)", err, hinted.Hint)
+	}
+	return err.Error()
+}

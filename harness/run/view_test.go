@@ -1,0 +1,228 @@
+package run_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/influx"
+	"assay/harness/observe/influx/influxtest"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// viewOn is the view's server, as the environment would name it.
+func viewOn(t *testing.T, db *influxtest.Server) *influx.Server {
+	t.Helper()
+	s, err := influx.NewServer(db.URL(), db.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// undisturbed is the profile without the rules about the generator, which a
+// machine that others share may break.
+func undisturbed(p spec.Profile) spec.Profile {
+	all := 1.0
+	p.Rules = spec.Rules{GeneratorLag: &all, GeneratorDrops: &all, GeneratorCPU: &all}
+	return p
+}
+
+// shown fails the test unless the server has every point of the record, field
+// by field as many and with the same sum, and no other.
+func shown(t *testing.T, db *influxtest.Server, r record.Run) {
+	t.Helper()
+	type column struct{ measurement, field string }
+	type total struct {
+		sum float64
+		n   int
+	}
+	want := map[column]total{}
+	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
+	for _, second := range r.Timeline.Seconds() {
+		for _, p := range influx.Points(about, r.Timeline, second) {
+			for _, f := range p.Fields {
+				if f.Text == "" {
+					c := column{p.Measurement, f.Name}
+					want[c] = total{want[c].sum + f.Value, want[c].n + 1}
+				}
+			}
+		}
+	}
+	if len(want) < 20 {
+		t.Errorf("the record has points of %d fields only", len(want))
+	}
+	for c, w := range want {
+		sum, n := db.Sum(influx.DefaultDatabase, fmt.Sprintf(`SELECT %q FROM %q WHERE "run" = '%s'`, c.field, c.measurement, r.Plan.Run))
+		if n != w.n || math.Abs(sum-w.sum) > 1e-9*math.Abs(w.sum) {
+			t.Errorf("%s.%s: %d points, sum %g; the record makes %d, %g", c.measurement, c.field, n, sum, w.n, w.sum)
+		}
+	}
+	events := db.Query(influx.DefaultDatabase, fmt.Sprintf(`SELECT "title" FROM "run_event" WHERE "run" = '%s' AND "kind" = 'stage'`, r.Plan.Run))
+	if len(events) != 1 || len(events[0].Values) != len(r.Plan.Load.Stages) {
+		t.Errorf("%d stages, and the events %v", len(r.Plan.Load.Stages), events)
+	}
+}
+
+// everyFrame fails the test unless the record has every frame that was sent.
+func everyFrame(t *testing.T, r record.Run) {
+	t.Helper()
+	accounted(t, r)
+	for _, s := range r.Timeline.Sources() {
+		if s.Missing > 0 || !s.Closed {
+			t.Errorf("stream of %s: %d frames are missing, closed %t", s.Name, s.Missing, s.Closed)
+		}
+	}
+}
+
+// complete fails the test unless the record has every frame, and the run passes.
+func complete(t *testing.T, r record.Run) verdict.Verdict {
+	t.Helper()
+	everyFrame(t, r)
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Pass {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		tellRules(t, v)
+	}
+	return v
+}
+
+// ofTheView are the certificate's limitations that are about the view.
+func ofTheView(v verdict.Verdict) (all []string) {
+	for _, text := range v.Limitations {
+		if strings.Contains(text, "InfluxDB") {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// notes gathers what a run tells, beside another listener.
+type notes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *notes) hear(e run.Event) {
+	if e.Kind == run.Note {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.all = append(n.all, e.Text)
+	}
+}
+
+func (n *notes) has(text string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Contains(strings.Join(n.all, "\n"), text)
+}
+
+// plainRun are the options of a run against a target that answers at once.
+func plainRun(t *testing.T, hold time.Duration) run.Options {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	return options(t, undisturbed(loose(steady(50, hold))), getScript, server.URL)
+}
+
+// InfluxDB killed for ten seconds in the middle: nothing is lost, and in the end
+// the points are all there.
+func TestViewAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	db := influxtest.Start(t)
+	o := plainRun(t, 16*time.Second)
+	o.View = viewOn(t, db)
+	var told notes
+	var outage sync.WaitGroup
+	outage.Add(1)
+	kill := during(2*time.Second, func() {
+		defer outage.Done()
+		db.Kill()
+		time.Sleep(10 * time.Second)
+		db.Restart()
+	})
+	o.Progress = func(e run.Event) { kill(e); told.hear(e) }
+	r := certify(t, o)
+	outage.Wait()
+	if v := complete(t, r); len(ofTheView(v)) > 0 {
+		t.Errorf("limitations: %q", ofTheView(v))
+	}
+	shown(t, db, r)
+	for _, text := range []string{"the view waits: InfluxDB at", "cannot be reached: ", "the view goes on"} {
+		if !told.has(text) {
+			t.Errorf("it did not tell %q: %q", text, told.all)
+		}
+	}
+}
+
+// InfluxDB killed for good, or stopped without an end: the verdict stays, the
+// certificate lists the view as incomplete, and a push completes it.
+func TestViewOfAServerThatStaysAway(t *testing.T) {
+	for name, leave := range map[string]func(*influxtest.Server){
+		"killed":  (*influxtest.Server).Kill,
+		"stopped": (*influxtest.Server).Freeze,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := influxtest.Start(t)
+			o := plainRun(t, 10*time.Second)
+			o.View = viewOn(t, db)
+			left := make(chan struct{})
+			o.Progress = during(3*time.Second, func() { leave(db); close(left) })
+			r := certify(t, o)
+			<-left
+			overdue(t, r, 15*time.Second)
+			about := ofTheView(complete(t, r))
+			var missing, seconds int
+			if len(about) != 1 {
+				t.Fatalf("limitations: %q", about)
+			}
+			if _, err := fmt.Sscanf(about[0], "the view in InfluxDB is incomplete: %d of %d seconds were not written; assay influx push RUN fills it", &missing, &seconds); err != nil {
+				t.Fatalf("limitation %q: %v", about[0], err)
+			}
+			if missing < 5 || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
+				t.Errorf("%q, and the record has %d seconds", about[0], len(r.Timeline.Seconds()))
+			}
+			if name == "stopped" {
+				db.Kill()
+			}
+			db.Restart()
+			last := 0
+			err := influx.Push(t.Context(), viewOn(t, db), influx.NewAbout(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
+				func(done, of int) { last = of - done })
+			if err != nil || last != 0 {
+				t.Errorf("push: %v, %d seconds are left", err, last)
+			}
+			shown(t, db, r)
+			t.Log(about[0])
+		})
+	}
+}
+
+// A server that is not there from the start is told of and changes nothing.
+func TestViewWithoutAServer(t *testing.T) {
+	t.Parallel()
+	db := influxtest.Start(t)
+	db.Kill()
+	o := plainRun(t, 10*time.Second)
+	o.View = viewOn(t, db)
+	var told notes
+	o.Progress = told.hear
+	r := certify(t, o)
+	overdue(t, r, 15*time.Second)
+	want := fmt.Sprintf("the view in InfluxDB is incomplete: %d of %[1]d seconds", len(r.Timeline.Seconds()))
+	if about := ofTheView(complete(t, r)); len(about) != 1 || !strings.Contains(about[0], want) {
+		t.Errorf("limitations %q, want %q", about, want)
+	}
+	if !told.has("the view waits: InfluxDB at 127.0.0.1") {
+		t.Errorf("notes: %q", told.all)
+	}
+}

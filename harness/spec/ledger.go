@@ -1,0 +1,71 @@
+package spec
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Ledger says how persisted transactions are read back, and removed.
+type Ledger struct {
+	Persisted string     `json:"persisted"`         // query that returns identity and time
+	Cleanup   Statements `json:"cleanup,omitempty"` // remove the run's rows, in this order
+}
+
+// Statements are SQL statements. One alone is written as a string, in
+// thresholds.json and in a record.
+type Statements []string
+
+// MarshalJSON writes a string, or a list of several.
+func (s Statements) MarshalJSON() ([]byte, error) {
+	if len(s) == 1 {
+		return json.Marshal(s[0])
+	}
+	return json.Marshal([]string(s))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Statements) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*s = make(Statements, 1)
+		return json.Unmarshal(data, &(*s)[0])
+	}
+	return json.Unmarshal(data, (*[]string)(s))
+}
+
+// Arguments are those of a statement of the ledger: every question mark stands
+// for the run id.
+func Arguments(statement, run string) []any {
+	return slices.Repeat([]any{run}, strings.Count(statement, "?"))
+}
+
+func (r *reader) ledger(n *node) *Ledger {
+	var l Ledger
+	if !r.object(n, []string{"persisted"}, []string{"cleanup"}) {
+		return &l
+	}
+	l.Persisted = r.statement(n.get("persisted"), "persisted")
+	switch c := n.get("cleanup"); {
+	case c == nil:
+	case c.kind != jsontext.KindBeginArray:
+		l.Cleanup = Statements{r.statement(c, "cleanup")}
+	case len(c.children) == 0:
+		r.fail(c, "is empty", "write for example "+example["cleanup"])
+	default:
+		for _, one := range c.children {
+			l.Cleanup = append(l.Cleanup, r.statement(one, "cleanup"))
+		}
+	}
+	return &l
+}
+
+// statement reads SQL that names the run.
+func (r *reader) statement(n *node, key string) string {
+	text := r.text(n)
+	if text != "" && !strings.Contains(text, "?") {
+		r.fail(n, "has no question mark, which stands for the run id", "write for example "+example[key])
+	}
+	return text
+}
