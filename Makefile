@@ -8,6 +8,10 @@ MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 # A build that knows its own source: the certificate names the revision.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
+# Static, for every target: what runs here runs in an image of nothing else, and
+# one build cache serves all.
+export CGO_ENABLED := 0
+COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 TEST_TIMEOUT := 25m
@@ -50,6 +54,21 @@ fmt: ## Format with gofumpt
 bench: build ## Measure the generator, as ratios of interleaved runs (about 20 minutes, two cores)
 	$(GO) build -o bin/bench ./harness/lab/bench
 	bin/bench -assay $(BIN) $(BENCHFLAGS)
+
+.PHONY: image
+image: build ## Build the container image assay:local
+	sh docker/setup.sh
+	docker build --tag assay:local .
+
+.PHONY: up
+up: image ## Start MySQL, InfluxDB, Grafana and the reference service in containers (Docker Compose)
+	$(COMPOSE) up --detach --wait
+	@echo "Grafana: http://127.0.0.1:3000, user admin, password ASSAY_GRAFANA_PASSWORD of .env"
+	@echo "certify: $(COMPOSE) run --rm assay certify payment"
+
+.PHONY: down
+down: ## Stop the containers; their data stays (docker compose down -v forgets it)
+	$(COMPOSE) down
 
 .PHONY: clean
 clean: ## Stop the local stack; remove builds, its data and caches

@@ -8,4 +8,5 @@ import "embed"
 // Docker Compose needs, by their paths in this repository.
 //
 //go:embed thresholds.json scenarios dashboards
+//go:embed docker-compose.yml Dockerfile .dockerignore docker
 var Files embed.FS

@@ -44,5 +44,6 @@ like user:password@tcp(127.0.0.1:3306)/shop.`,
 		},
 	}
 	config.Flags(c.Flags())
+	c.AddCommand(newTargetHealth())
 	return c
 }
