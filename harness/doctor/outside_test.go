@@ -11,9 +11,9 @@ import (
 
 	"assay/harness/doctor/probe"
 	"assay/harness/load/fleet"
-	"assay/harness/observe/influx"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
 
