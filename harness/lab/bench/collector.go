@@ -18,10 +18,10 @@ import (
 const (
 	// A slice is as short as the start and stop of a collector allow: what else
 	// the machine does changes over seconds, and falls on both sides of a pair.
-	collectorSlice  = 3 * time.Second
+	collectorSlice  = 2 * time.Second
 	collectorSettle = 300 * time.Millisecond // the first frame, which reads all statements, is part of the start
 	// collectorPairs for each round asked for: one pair says little.
-	collectorPairs = 10
+	collectorPairs = 15
 
 	blindUser = "blind"
 )
