@@ -8,9 +8,14 @@ MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 # A build that knows its own source: the certificate names the revision.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
+# Static, for every target: what runs here runs in an image of nothing else, and
+# one build cache serves all.
+export CGO_ENABLED := 0
+COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 TEST_TIMEOUT := 25m
+SOAK_RUNS := 100
 
 .DEFAULT_GOAL := help
 
@@ -46,10 +51,34 @@ lint: ## go vet, staticcheck, gofumpt
 fmt: ## Format with gofumpt
 	$(GO) run $(GOFUMPT) -w harness
 
+.PHONY: soak
+soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 12 minutes)
+	.ci/install test
+	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
+	ASSAY_TEST_MARIADBD="$$mariadbd" \
+	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak$$' ./harness/run -soak $(SOAK_RUNS)
+
 .PHONY: bench
-bench: build ## Measure the generator, as ratios of interleaved runs (about 20 minutes, two cores)
+bench: build ## Measure generator and collector, as ratios of interleaved runs (about 35 minutes, two cores)
+	.ci/install test
 	$(GO) build -o bin/bench ./harness/lab/bench
-	bin/bench -assay $(BIN) $(BENCHFLAGS)
+	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
+	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
+
+.PHONY: image
+image: build ## Build the container image assay:local
+	sh docker/setup.sh
+	docker build --tag assay:local .
+
+.PHONY: up
+up: image ## Start MySQL, InfluxDB, Grafana and the reference service in containers (Docker Compose)
+	$(COMPOSE) up --detach --wait
+	@echo "Grafana: http://127.0.0.1:3000, user admin, password ASSAY_GRAFANA_PASSWORD of .env"
+	@echo "certify: $(COMPOSE) run --rm assay certify payment"
+
+.PHONY: down
+down: ## Stop the containers; their data stays (docker compose down -v forgets it)
+	$(COMPOSE) down
 
 .PHONY: clean
 clean: ## Stop the local stack; remove builds, its data and caches

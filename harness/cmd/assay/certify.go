@@ -42,11 +42,12 @@ func newCertify() *cobra.Command {
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
 
-Without --target it uses the local stack (assay stack), which it starts when it
-is not up, and stops again then. The database behind a --target is named by
-ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop, or by --db without
-the password. Where ASSAY_INFLUX_URL names an InfluxDB, or the local stack
-has one, the run is shown there while it goes on (assay help influx).`,
+Without --target or ASSAY_TARGET it uses the local stack (assay stack), which
+it starts when it is not up, and stops again then. The database behind a
+target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
+or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
+the local stack has one, the run is shown there while it goes on (assay help
+influx).`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -77,13 +78,14 @@ has one, the run is shown there while it goes on (assay help influx).`,
 
 // addShared adds the options that say what is run against what.
 func (f *certifyFlags) addShared(c *cobra.Command) {
+	c.PreRun = func(*cobra.Command, []string) { f.environment() }
 	fs := c.Flags()
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
 	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
 	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
-	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: the local stack)")
-	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback and the file's targets")
+	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
 	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 }
@@ -164,6 +166,17 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 		return err
 	}
 	return f.each(c, runs)
+}
+
+// environment takes from the environment what no option says: a container's
+// command is then the same as a developer's.
+func (f *certifyFlags) environment() {
+	if f.target == "" {
+		f.target = os.Getenv("ASSAY_TARGET")
+	}
+	if host := os.Getenv("ASSAY_ALLOW_TARGET"); host != "" {
+		f.allow = append(f.allow, host)
+	}
 }
 
 // options are those of each profile's run, but for its database.

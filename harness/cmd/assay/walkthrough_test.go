@@ -36,17 +36,22 @@ func writeblock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(found[0]), 0o644))
 }
 
-// follow MARKDOWN: runs every block of sh, one after the other, as a reader
-// would; each command must succeed.
+// follow MARKDOWN [HEADING]: runs every block of sh, of the whole text or below
+// that heading, one after the other, as a reader would; each must succeed.
 func follow(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: follow MARKDOWN")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: follow MARKDOWN [HEADING]")
 	}
-	steps := blocks(ts.ReadFile(args[0]), "sh")
+	text := ts.ReadFile(args[0])
+	if len(args) == 2 {
+		_, text, _ = strings.Cut(text, "\n## "+args[1]+"\n")
+		text, _, _ = strings.Cut(text, "\n## ")
+	}
+	steps := blocks(text, "sh")
 	if len(steps) == 0 {
-		ts.Fatalf("%s has no step", args[0])
+		ts.Fatalf("%s has no step", strings.Join(args, ", "))
 	}
-	ts.Check(ts.Exec("sh", "-ec", strings.Join(steps, "\n")))
+	ts.Check(ts.Exec("bash", "-e", "-o", "pipefail", "-c", strings.Join(steps, "\n")))
 }
 
 // job WORKFLOW STEP...: runs these steps of a GitHub Actions workflow's only job.

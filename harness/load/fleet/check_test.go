@@ -2,7 +2,10 @@ package fleet_test
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +104,21 @@ func TestScriptThatMayNotRun(t *testing.T) {
 	}
 }
 
+// ownCertificate is a certificate and its key as a script's options hold them.
+func ownCertificate(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(kind string, der []byte) string {
+		return "`" + string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})) + "`"
+	}
+	return "cert: " + text("CERTIFICATE", s.Certificate().Raw) + ", key: " + text("PRIVATE KEY", key)
+}
+
 // What a script's options say of its connections is told.
 func TestOptionsOfConnections(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -113,7 +131,7 @@ func TestOptionsOfConnections(t *testing.T) {
 		"own names":      {"hosts: { 'shop.test': '127.0.0.1' }", fleet.Script{Hosts: true}},
 		"new by request": {"noConnectionReuse: true", fleet.Script{Reconnects: true}},
 		"new by turn":    {"noVUConnectionReuse: true", fleet.Script{Reconnects: true}},
-		"client's own":   {"tlsAuth: [{ domains: ['shop.test'], cert: 'c', key: 'k' }]", fleet.Script{ClientTLS: true}},
+		"client's own":   {"tlsAuth: [{ domains: ['shop.test'], " + ownCertificate(t) + " }]", fleet.Script{ClientTLS: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

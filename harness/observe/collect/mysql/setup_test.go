@@ -84,9 +84,17 @@ func TestInstrumentsAreRestored(t *testing.T) {
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			t.Run(way, func(t *testing.T) {
 				c := started(t, b.dsn)
-				during := changed(before, setupRows(t, b.db))
-				if !slices.Contains(during, "events_waits_current") || !slices.Contains(during, "wait/io/table/sql/handler") {
-					t.Errorf("switched on: %q", during)
+				on := setupRows(t, b.db)
+				during := changed(before, on)
+				for _, name := range []string{"events_waits_current", handler, "wait/lock/table/sql/handler"} {
+					if !slices.Contains(during, name) {
+						t.Errorf("%s is not switched on", name)
+					}
+				}
+				for _, name := range during {
+					if timed := strings.HasSuffix(before[name], " NO") && strings.HasSuffix(on[name], " YES"); timed != (name == handler) {
+						t.Errorf("%s: its time is taken: %t", name, timed)
+					}
 				}
 				d, err := c.Describe(t.Context())
 				if err != nil {
