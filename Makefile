@@ -15,6 +15,7 @@ COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
 TEST_TIMEOUT := 25m
+SOAK_RUNS := 100
 
 .DEFAULT_GOAL := help
 
@@ -50,10 +51,19 @@ lint: ## go vet, staticcheck, gofumpt
 fmt: ## Format with gofumpt
 	$(GO) run $(GOFUMPT) -w harness
 
+.PHONY: soak
+soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 12 minutes)
+	.ci/install test
+	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
+	ASSAY_TEST_MARIADBD="$$mariadbd" \
+	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak$$' ./harness/run -soak $(SOAK_RUNS)
+
 .PHONY: bench
-bench: build ## Measure the generator, as ratios of interleaved runs (about 20 minutes, two cores)
+bench: build ## Measure generator and collector, as ratios of interleaved runs (about 35 minutes, two cores)
+	.ci/install test
 	$(GO) build -o bin/bench ./harness/lab/bench
-	bin/bench -assay $(BIN) $(BENCHFLAGS)
+	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
+	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
 
 .PHONY: image
 image: build ## Build the container image assay:local

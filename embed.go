@@ -7,6 +7,6 @@ import "embed"
 // Files are the reference scenarios and their profiles, the dashboards, and what
 // Docker Compose needs, by their paths in this repository.
 //
-//go:embed thresholds.json scenarios dashboards
+//go:embed thresholds.json scenarios dashboards docker-compose.yml Dockerfile .dockerignore docker
 //go:embed docker-compose.yml Dockerfile .dockerignore docker
 var Files embed.FS

@@ -1,8 +1,8 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/doctor/probe"
 	"assay/harness/observe/database"
+	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -31,9 +32,8 @@ type Subject struct {
 
 // Influx is the view's database.
 type Influx struct {
-	URL      string
-	Token    string
-	Database string // where the URL names none
+	URL   string
+	Token string
 }
 
 // Machine judges this machine alone: it takes no time, and sends nothing.
@@ -70,15 +70,13 @@ func Outside(ctx context.Context, s Subject) Findings {
 	if s.DSN != "" {
 		looking.Go(func() { db = probe.LookAtDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
-	var influx probe.Influx
+	var view probe.Influx
 	if s.Influx.URL != "" {
-		looking.Go(func() {
-			influx = probe.LookAtInflux(ctx, s.Influx.URL, s.Influx.Token, s.Influx.Database)
-		})
+		looking.Go(func() { view = probe.LookAtInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
 	scripts := s.lookAtScripts(ctx)
 	looking.Wait()
-	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, influx, scripts})
+	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, view, scripts})
 }
 
 // seen is what was looked at outside.
@@ -89,7 +87,7 @@ type seen struct {
 	refused Finding
 	target  probe.Target
 	db      probe.Database
-	influx  probe.Influx
+	view    probe.Influx
 	scripts map[string]script // by profile
 }
 
@@ -124,7 +122,7 @@ func (s Subject) judge(o seen) Findings {
 		all = append(all, scriptFinding(l.Profile.Name, s.path(l.Profile), o.scripts[l.Profile.Name]))
 	}
 	if s.Influx.URL != "" {
-		all = append(all, influxFinding(o.influx))
+		all = append(all, influxFinding(o.view))
 	}
 	return all
 }
@@ -142,18 +140,18 @@ func profilesOf(loads []Load) (all []spec.Profile) {
 	return all
 }
 
-// influxFinding judges the view's database; it is a view, so it never refuses.
+// influxFinding judges the view's server; it is a view, so it never refuses.
 func influxFinding(i probe.Influx) Finding {
 	const needed = "takes points"
-	if i.Err != nil {
-		return doubtful(CheckInflux, reason(i.Err), needed, fmt.Sprintf("InfluxDB at %s cannot be used, and will show nothing of the run: %s", i.Shown, reason(i.Err)),
-			"see that it is up, and what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN say")
+	if i.Err == nil {
+		return fine(CheckInflux, i.Shown, needed)
 	}
-	observed := fmt.Sprintf("%s, %s, database %s", i.Shown, cmp.Or(i.Version, "version not told"), i.Database)
-	if i.Missing {
-		observed += " is to be made"
+	remedy := "see that it is up, and what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN say"
+	var hinted *influx.Error
+	if errors.As(i.Err, &hinted) {
+		remedy = hinted.Hint
 	}
-	return fine(CheckInflux, observed, needed)
+	return doubtful(CheckInflux, reason(i.Err), needed, fmt.Sprintf("the run will not be seen while it goes on: %v", i.Err), remedy)
 }
 
 // reason is what is at the bottom of an error.

@@ -13,6 +13,7 @@ import (
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
 
@@ -237,11 +238,12 @@ func TestLedger(t *testing.T) {
 
 // A view that is not there keeps no run from starting.
 func TestInflux(t *testing.T) {
-	expect(t, influxFinding(probe.Influx{Shown: "http://x", Err: errors.New("dial: refused")}), Warning, "will show nothing of the run: refused")
-	expect(t, influxFinding(probe.Influx{Shown: "http://x", Version: "1.6.7", Database: "assay"}), OK, "")
-	if f := influxFinding(probe.Influx{Database: "assay", Missing: true}); f.State != OK || !strings.Contains(f.Observed, "assay is to be made") {
-		t.Errorf("%+v", f)
+	f := influxFinding(probe.Influx{Shown: "x", Err: &influx.Error{Err: errors.New("dial: refused"), Hint: "start it"}})
+	expect(t, f, Warning, "will not be seen while it goes on: dial: refused")
+	if f.Remedy != "start it" {
+		t.Errorf("the remedy is %q", f.Remedy)
 	}
+	expect(t, influxFinding(probe.Influx{Shown: "x (database assay)"}), OK, "")
 }
 
 func TestScriptFinding(t *testing.T) {

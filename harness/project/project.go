@@ -61,7 +61,7 @@ func must(sub fs.FS, err error) fs.FS {
 // schema. It keeps the text as people wrote it, which no encoder would.
 func withProfile(thresholds, profile []byte) ([]byte, error) {
 	for was, is := range map[string]string{
-		`"profiles": {` + "\n":                       `"profiles": {` + "\n" + string(profile),
+		`"profiles": {` + "\n":                  `"profiles": {` + "\n" + string(profile),
 		`"harness/spec/thresholds.schema.json"`: `"` + SchemaFile + `"`,
 	} {
 		if bytes.Count(thresholds, []byte(was)) != 1 {

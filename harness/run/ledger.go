@@ -48,8 +48,9 @@ func newBook(o Options) *book {
 
 // settle reads the persisted side back, again until nothing acknowledged is
 // missing or patience ends, records it, and removes the run's rows. Once ctx is
-// done nothing is compared any more: rows may still be on their way.
-func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
+// done nothing is compared any more: rows may still be on their way; once hurry
+// is done they are left where they cannot be removed at once.
+func (b *book) settle(ctx, hurry context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if b.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
@@ -59,13 +60,16 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	db, err := database.Open(b.dsn)
 	if err == nil {
 		defer db.Close() // what is lost is of reads alone
-		// Also where there is nothing left to read: a database that is gone must
-		// not hold up the end once for each statement.
-		err = database.Ping(context.WithoutCancel(ctx), db)
+		err = b.reach(ctx, db)
 	}
 	if err != nil {
-		return record.LedgerFact{State: record.StateFailed, Reason: "the database cannot be reached: " + database.Reason(err)}, nil
+		why := "the database cannot be reached: " + database.Reason(err)
+		if len(b.spec.Cleanup) > 0 {
+			why += "; the run's rows were not removed"
+		}
+		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
 	}
+	var unwritten error
 	fact := record.LedgerFact{State: record.StateOK}
 	rows, err := b.read(ctx, db)
 	switch {
@@ -74,23 +78,49 @@ func (b *book) settle(ctx context.Context, w *record.Writer) (record.LedgerFact,
 	case err != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: database.Reason(err)}
 	default:
-		if err := w.Persisted(rows); err != nil {
-			return record.LedgerFact{}, err
-		}
+		unwritten = w.Persisted(rows)
 	}
-	if err := b.clean(ctx, db); err != nil {
+	if err := b.clean(ctx, hurry, db); err != nil {
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
 		fact.Reason += "the run's rows could not be removed: " + database.Reason(err)
 	}
-	return fact, nil
+	return fact, unwritten
+}
+
+// reach makes the connection, also where there is nothing left to read: a
+// database that is gone must not hold up the end once for each statement. One
+// that has no connection to spare may have one when the load's are given back.
+func (b *book) reach(ctx context.Context, db *sql.DB) error {
+	deadline := time.Now().Add(b.wait)
+	for {
+		err := database.Ping(context.WithoutCancel(ctx), db)
+		if !crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// crowded tells that the server, or its user, has no connection left to give:
+// ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED.
+func crowded(err error) bool {
+	var said *mysql.MySQLError
+	return errors.As(err, &said) && (said.Number == 1040 || said.Number == 1203 || said.Number == 1226)
 }
 
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
-func (b *book) clean(ctx context.Context, db *sql.DB) error {
-	ctx, cancel := outlast(ctx, cleanPatience, queryTimeout)
+func (b *book) clean(ctx, hurry context.Context, db *sql.DB) error {
+	patience := cleanPatience
+	if hurry.Err() != nil {
+		patience = time.Second
+	}
+	ctx, cancel := outlast(ctx, patience, queryTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		removed, err := ledger.Remove(ctx, db, b.spec.Cleanup, b.run)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
@@ -31,7 +32,7 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			dsn.DBName = "shop"
-			db, err := openDB(dsn.FormatDSN())
+			db, err := database.Open(dsn.FormatDSN())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +51,7 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 			execIn(t, work, "INSERT INTO shop.weight SELECT 1 FROM information_schema.COLUMNS LIMIT 500")
 			execIn(t, work, "SELECT id FROM shop.b WHERE id = 1 FOR UPDATE")
 			cleaned := make(chan error, 1)
-			go func() { cleaned <- b.clean(t.Context(), db) }()
+			go func() { cleaned <- b.clean(t.Context(), t.Context(), db) }()
 			await(t, root, 1)
 			before := deadlocks(t, root)
 			execIn(t, work, "SELECT id FROM shop.a WHERE id = 1 FOR UPDATE")

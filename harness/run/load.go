@@ -27,21 +27,25 @@ func (r *run) load(ctx context.Context) {
 			return
 		case exit := <-r.fleet.Ended():
 			if exit.Status != "0" {
-				r.stop(ctx, exit.String())
+				r.stop(exit.String())
 				return
 			}
 		case <-ctx.Done():
-			r.stop(ctx, "interrupted")
+			r.stop("interrupted")
+			return
+		case r.failed = <-r.unwritten:
+			r.receiver.Close() // so that workers do not try again with what is left
+			r.stop("the record cannot be written")
 			return
 		case <-overdue.C:
-			r.stop(ctx, fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
+			r.stop(fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
 			return
 		case now := <-tick.C:
 			r.watchClock(now)
 			stage = r.tell(stage)
 			r.tellView()
 			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
-				r.stop(ctx, fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
+				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}
 		}
@@ -49,11 +53,11 @@ func (r *run) load(ctx context.Context) {
 }
 
 // stop ends the load before its plan.
-func (r *run) stop(ctx context.Context, why string) {
+func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
 	r.ended = time.Now()
-	r.fleet.Stop(context.WithoutCancel(ctx)) // it has a limit of its own
+	r.fleet.Stop(r.Hurry) // it has a limit of its own
 }
 
 // explainExits finds why the run ended early, if it did.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -31,6 +32,10 @@ type Options struct {
 	Attempt    int            // which run of this profile with the same tool this is; 0: not known
 	Log        *slog.Logger
 	Progress   func(Event) // called from one goroutine at a time; must not block long
+
+	// Hurry is done when a run that is ending is to wait for nothing any more:
+	// workers are killed. What was changed is restored all the same. nil: never.
+	Hurry context.Context
 
 	// StartTimeout bounds the initialisation of scripts and VUs, setup()
 	// included; 0: DefaultStartTimeout.

@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"assay/harness/doctor"
+	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
-	"assay/harness/observe/influx"
 	"assay/harness/observe/database"
+	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -25,6 +27,9 @@ import (
 // the run came to; ctx done after the load has begun seals it as interrupted.
 // An error before that leaves no folder behind.
 func Run(ctx context.Context, o Options) error {
+	if o.Hurry == nil {
+		o.Hurry = context.WithoutCancel(ctx)
+	}
 	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
 	if err != nil {
 		return &Error{Err: err}
@@ -46,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), unwritten: make(chan error, 1)}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)
@@ -79,6 +84,9 @@ type run struct {
 	stopped   string           // why it ended before its plan
 	aborted   *record.Abort    // the condition that stopped it; nil: none did
 	ended     time.Time        // when that was decided
+
+	unwritten chan error // holds the first failure to append to the record
+	failed    error      // that failure, once the run has ended for it
 }
 
 // start brings everything to the start line and lets it go.
@@ -92,7 +100,7 @@ func (r *run) start(ctx context.Context) error {
 	r.openView(ctx)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
 	spec := fleet.Spec{
-		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target,
+		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts),
 		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
 	}
 	if slices.Contains(r.Profile.Needs, "db") {
@@ -148,7 +156,11 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 			}
 		case <-time.After(200 * time.Millisecond):
 		}
-		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), "try the scenario alone: assay k6 run " + r.script()}
+		hint := "try the scenario alone: assay k6 run " + r.script()
+		if exit.Status == strconv.Itoa(arrivals.BreachExit) {
+			hint = "" // alone, nothing would keep it from going there
+		}
+		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), hint}
 	}
 }
 
@@ -162,7 +174,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.book.settle(ctx, r.writer)
+	ledgerFact, err := r.book.settle(ctx, r.Hurry, r.writer)
 	errs = append(errs, err)
 	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
@@ -174,13 +186,27 @@ func (r *run) finish(ctx context.Context) error {
 	for _, e := range r.fleet.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
-	return cmp.Or(append(errs, r.writer.Seal(facts))...)
+	return r.unsealed(cmp.Or(append(errs, r.writer.Seal(facts))...))
+}
+
+// unsealed says of a record that could not be written what is left of it.
+func (r *run) unsealed(err error) error {
+	if r.failed != nil {
+		err = r.failed
+	}
+	if err == nil {
+		return nil
+	}
+	return &Error{
+		fmt.Errorf("the record could not be written: %w", err),
+		fmt.Sprintf("make room and certify again; what is left in %s is not sealed and proves nothing: remove it", r.Dir),
+	}
 }
 
 // abandon undoes start where the run never began.
 func (r *run) abandon() error {
 	if r.fleet != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(r.Hurry, 5*time.Second)
 		defer cancel()
 		r.fleet.Stop(ctx)
 	}
@@ -209,7 +235,7 @@ func (r *run) close() (err error) {
 // frame takes one frame into the record.
 func (r *run) frame(f metric.Frame) error {
 	if err := r.writer.Frame(f); err != nil {
-		return err
+		return r.lost(err)
 	}
 	r.watch.add(f)
 	if r.view != nil {
@@ -220,10 +246,20 @@ func (r *run) frame(f metric.Frame) error {
 
 func (r *run) acknowledged(source string, entries []ledger.Entry) error {
 	if err := r.writer.Acknowledged(source, entries); err != nil {
-		return err // they will come again
+		return r.lost(err)
 	}
 	r.book.acks = append(r.book.acks, entries...)
 	return nil
+}
+
+// lost ends the run: nothing can be appended after a write that failed, and what
+// comes again would fail again.
+func (r *run) lost(err error) error {
+	select {
+	case r.unwritten <- err:
+	default: // the first is enough
+	}
+	return err
 }
 
 func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }

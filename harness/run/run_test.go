@@ -18,11 +18,18 @@ import (
 	"assay/harness/spec"
 )
 
-// TestMain makes the test binary a worker when it is re-executed as one. After
-// the tests nothing of a run may be left.
+// TestMain makes the test binary a worker, or the reference service, when it is
+// re-executed as one. After the tests nothing of a run may be left.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
+	}
+	if len(os.Args) > 1 && os.Args[1] == serveArg {
+		if err := serveReference(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	// Runs wait for most of their time: more than one a CPU may go on at once.
 	flag.Parse()

@@ -58,6 +58,10 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 	if r.view == nil {
 		return nil
 	}
+	if r.failed != nil { // it shows no run that there is a record of
+		r.view.Close()
+		return nil
+	}
 	ctx, cancel := outlast(ctx, viewPatience, viewLimit)
 	defer cancel()
 	done := r.view.Finish(ctx, r.writer.Replay)

@@ -125,6 +125,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			}
 		}
 		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
+		leave, err := stack.Occupy(stack.DefaultDir)
+		if err != nil {
+			return err
+		}
+		defer leave() // last: what this command started is stopped by then
 		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
 		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
 		if err != nil {
@@ -155,7 +160,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	}
 	runs := f.options(c, file, profiles, executable)
 	for i := range runs {
-		runs[i].DSN, runs[i].View, runs[i].Log = dsn, view, log
+		runs[i].DSN, runs[i].View, runs[i].Log, runs[i].Hurry = dsn, view, log, hurried(ctx)
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err

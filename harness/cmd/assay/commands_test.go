@@ -23,22 +23,31 @@ import (
 
 // commands are what the scripts have beside testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits":      exits,
-	"refused":    refused,
-	"interrupt":  interrupt,
-	"keeps":      keeps,
-	"absent":     absent,
-	"requests":   requests,
-	"get":        get,
-	"edit":       edit,
-	"writeblock": writeblock,
-	"follow":     follow,
-	"job":        job,
-	"shorten":    shorten,
-	"sum":        sum,
-	"shown":      shown,
-	"told":       told,
-	"leave":      leave,
+	"exits":           exits,
+	"refused":         refused,
+	"interrupt":       interrupt,
+	"interrupt-twice": interruptTwice,
+	"keeps":           keeps,
+	"absent":          absent,
+	"requests":        requests,
+	"get":             get,
+	"edit":            edit,
+	"shorten":         shorten,
+	"sum":             sum,
+	"fault":           fault,
+	"elsewhere":       elsewhere,
+	"query":           query,
+	"occupy":          occupy,
+	"vacate":          vacate,
+	"disk":            disk,
+	"idle":            idle,
+	"await":           await,
+	"writeblock":      writeblock,
+	"follow":          follow,
+	"job":             job,
+	"shown":           shown,
+	"told":            told,
+	"leave":           leave,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
@@ -137,31 +146,54 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: interrupt PATTERN COMMAND...")
 	}
-	pattern := regexp.MustCompile(args[0])
+	interruptAt(ts, args[:1], args[1:])
+}
+
+// patience is far more than what is left to do after the second interrupt, and
+// less than workers have to end after the first.
+const patience = 20 * time.Second
+
+// interrupt-twice PATTERN PATTERN COMMAND...: likewise with a second SIGINT,
+// after which the command ends soon.
+func interruptTwice(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: interrupt-twice PATTERN PATTERN COMMAND...")
+	}
+	if took := interruptAt(ts, args[:2], args[2:]); took > patience {
+		ts.Fatalf("it took %s after the second interrupt", took)
+	}
+}
+
+// interruptAt interrupts a command at each of some patterns in turn, and tells
+// what it took after the last.
+func interruptAt(ts *testscript.TestScript, patterns, command []string) time.Duration {
 	before := processesIn(ts)
 	stderr := filepath.Join(ts.MkAbs(".tmp"), "interrupted")
+	_ = os.Remove(stderr) // of the script's last interrupt
 	// The shell's own process becomes the command's.
 	done := make(chan error, 1)
 	go func() {
-		done <- ts.Exec("sh", append([]string{"-c", `echo $$ >"$0.pid"; exec "$@" 2>"$0"`, stderr}, args[1:]...)...)
+		done <- ts.Exec("sh", append([]string{"-c", `echo $$ >"$0.pid"; exec "$@" 2>"$0"`, stderr}, command...)...)
 	}()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if said, _ := os.ReadFile(stderr); pattern.Match(said) {
-			break
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s never said %s", args[1], args[0])
-		}
+	for _, p := range patterns {
+		pattern := regexp.MustCompile(p)
+		awaitThat(ts, fmt.Sprintf("%s never said %s", command[0], p), func() bool {
+			said, _ := os.ReadFile(stderr)
+			return pattern.Match(said)
+		})
+		pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(stderr + ".pid")))
+		ts.Check(err)
+		ts.Check(syscall.Kill(pid, syscall.SIGINT))
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(stderr + ".pid")))
-	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGINT))
+	last := time.Now()
 	if code := exitOf(ts, <-done); code != exitInterrupted {
 		ts.Fatalf("exit code %d, want %d; it said:\n%s", code, exitInterrupted, ts.ReadFile(stderr))
 	}
+	took := time.Since(last)
 	if after := processesIn(ts); !maps.Equal(before, after) {
 		ts.Fatalf("processes before: %v, after: %v", before, after)
 	}
+	return took
 }
 
 // requests COUNT: so many requests of load have come to the script's service.
@@ -189,15 +221,21 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: get URL")
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	awaitThat(ts, args[0]+" does not answer", func() bool {
 		answer, err := fetch(args[0])
 		if err == nil {
 			_, err = ts.Stdout().Write(answer)
 			ts.Check(err)
-			return
 		}
+		return err == nil
+	})
+}
+
+// awaitThat waits for something for a minute.
+func awaitThat(ts *testscript.TestScript, otherwise string, is func() bool) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			ts.Fatalf("%v", err)
+			ts.Fatalf("%s", otherwise)
 		}
 	}
 }

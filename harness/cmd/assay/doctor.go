@@ -65,7 +65,7 @@ func (f *certifyFlags) doctor(c *cobra.Command, names []string) error {
 	}
 	s := doctor.Subject{
 		File: file, Run: runID("doctor"), Seed: 1, Dir: f.runs, Target: f.target, AllowHosts: f.allow,
-		Influx: doctor.Influx{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN"), Database: "assay"},
+		Influx: doctor.Influx{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")},
 	}
 	if s.DSN, err = databaseDSN(f.db, os.Getenv("ASSAY_DB")); err != nil {
 		return err

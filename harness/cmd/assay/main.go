@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 
+	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/process"
 	"assay/harness/load/k6"
 	"assay/harness/observe/influx"
@@ -33,10 +33,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(execute(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // exitCode is how a command that did its work ends the process when that is not
@@ -98,6 +95,8 @@ func hintOf(err error) string {
 		return shown.Hint
 	case errors.Is(err, process.ErrPortTaken):
 		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
+	case errors.Is(err, stack.ErrOccupied):
+		return "wait until it has ended, or give this run a service of its own with --target"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	case errors.Is(err, record.ErrNoRun):

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,7 +57,7 @@ func TestScriptsOfOverload(t *testing.T) {
 }
 
 // writeReadme writes what the README tells a user to write for a service of
-// one's own: its first thresholds.json, and its first script.
+// one's own: its thresholds.json, and the script for it.
 func writeReadme(dir string) error {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -68,12 +69,14 @@ func writeReadme(dir string) error {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "README.md"), readme, 0o644); err != nil {
 		return err
 	}
-	for name, language := range map[string]string{"thresholds.json": "json", "checkout.js": "js"} {
-		block := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(readme)
-		if block == nil {
+	for name, of := range map[string]struct{ language, with string }{
+		"thresholds.json": {"json", `"checkout"`}, "checkout.js": {"js", "/cart/buy"},
+	} {
+		at := slices.IndexFunc(blocks(string(readme), of.language), func(b string) bool { return strings.Contains(b, of.with) })
+		if at < 0 {
 			return fmt.Errorf("the README has no %s", name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), block[1], 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(string(readme), of.language)[at]), 0o644); err != nil {
 			return err
 		}
 	}
@@ -99,6 +102,7 @@ func setUp(e *testscript.Env, db *database) error {
 	// Of a script that failed half way nothing may be left running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	e.Values[elsewhereKey{}] = new(*atomic.Int64)
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
 		return err
 	}

@@ -30,8 +30,13 @@ type database struct {
 	binary   string // of the server
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
+	pool     *sql.DB     // of the scripts' services
+	vacate   func()      // gives back the connections that a script has taken
 	held     []*sql.Conn // by leave
 }
+
+// poolSize is how many connections scripts' services have at most, and keep.
+const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
@@ -42,6 +47,12 @@ func startDatabase(t *testing.T, flavour string) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.root.Close() })
+	if db.pool, err = sql.Open("mysql", server.DSN()); err != nil {
+		t.Fatal(err)
+	}
+	db.pool.SetMaxOpenConns(poolSize)
+	db.pool.SetMaxIdleConns(poolSize)
+	t.Cleanup(func() { _ = db.pool.Close() })
 	status := "REPLICATION CLIENT"
 	if flavour == string(dbserver.MariaDB) {
 		status = "BINLOG MONITOR"
@@ -64,6 +75,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 	statements = append(
 		statements,
 		"GRANT SELECT, DELETE ON shop.* TO 'certifier'@'127.0.0.1'",
+		"GRANT SELECT, DELETE ON service.* TO 'certifier'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON shop.* TO 'blind'@'127.0.0.1'",
 		"GRANT SELECT ON shop.other TO 'auditor'@'127.0.0.1'",
 		"GRANT SELECT ON shop.* TO 'reader'@'127.0.0.1'",
@@ -151,7 +163,7 @@ func startService(db *database) *service {
 
 func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	// Not the request's context: what was committed is acknowledged.
-	_, err := s.db.root.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
+	_, err := s.db.pool.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -20,10 +20,15 @@ func newTarget() *cobra.Command {
 		Short: "The reference payment and ingestion service",
 		Long: `Target is a payment and ingestion service with real SQL, to try certification
 on. Every weakness of our field reports is a flag. ASSAY_DB names its database,
-like user:password@tcp(127.0.0.1:3306)/shop.`,
+like user:password@tcp(127.0.0.1:3306)/shop.
+
+A payment ends CONFIRMED or DECLINED, both answered 201; where its gateway gives
+no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
+/metrics, and pushed by OTLP where --otlp or OTEL_EXPORTER_OTLP_ENDPOINT says.`,
 		Example: `  export ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop'
   assay target
   assay target --commits transaction --pool-max-open 10
+  assay target --gateway-latency card=20 --gateway-timeouts 0
   assay target --listen 127.0.0.1:8080 --ingest channel --drain=false`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

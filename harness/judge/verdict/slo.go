@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -41,10 +42,19 @@ func judgeSLOs(e *evidence) []SLO {
 	return append(all, throughput)
 }
 
-// asked tells whether anything was sent to the system at all. A script that
-// throws before its first request shows nothing of it.
+// asked tells whether any transaction sent anything to the system. A script that
+// throws before its first request shows nothing of it. What a system that never
+// answers was sent is known only when its transactions are given up, which may
+// be after the window; what setup() sent has no scenario.
 func (e *evidence) asked() bool {
-	return e.tally(requestFailed+metric.RateTotal, nil).n > 0 || e.tally(dataSent, nil).n > 0
+	for _, s := range e.Timeline.Series(dataSent) {
+		if scenario := s.Label("scenario"); scenario != "" {
+			if n, _ := e.Timeline.Sum(dataSent, label("scenario", scenario), record.All); n > 0 {
+				return true
+			}
+		}
+	}
+	return e.tally(requestFailed+metric.RateTotal, nil).n > 0
 }
 
 // excuse makes SLOs without data undecided where the system left so many

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,21 +15,25 @@ import (
 
 // bench is one session of measurements.
 type bench struct {
-	assay  string // the binary under test
-	dir    string // scratch
-	rounds int
-	target *target
+	assay    string // the binary under test
+	mysqld   string // the servers that the collector looks at
+	mariadbd string
+	dir      string // scratch
+	rounds   int
+	target   *target
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == serveArg {
-		if err := serveTrivial(); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	do := measure
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case serveArg:
+			do = serveTrivial
+		case loadArg:
+			do = loadDatabase
 		}
-		return
 	}
-	if err := measure(); err != nil {
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -37,11 +42,13 @@ func main() {
 func measure() (err error) {
 	assay := flag.String("assay", "bin/assay", "binary to measure")
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
-	only := flag.String("only", "closed,open,memory", "parts to measure")
+	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
+	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
+	only := flag.String("only", "collector,closed,open,memory", "parts to measure; collector-parts too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b := &bench{rounds: *rounds}
+	b := &bench{rounds: *rounds, mysqld: *mysqld, mariadbd: *mariadbd}
 	if b.assay, err = filepath.Abs(*assay); err != nil {
 		return err
 	}
@@ -49,25 +56,48 @@ func measure() (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, os.RemoveAll(b.dir)) }()
-	if b.target, err = startTarget(ctx); err != nil {
-		return err
-	}
-	defer b.target.stop()
-	if err := b.writeFiles(); err != nil {
-		return err
-	}
+	defer func() {
+		if b.target != nil {
+			b.target.stop()
+		}
+	}()
 	parts := strings.Split(*only, ",")
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"closed", b.closedLoop}, {"open", b.openModel}, {"memory", b.memory}} {
-		if slices.Contains(parts, part.name) {
-			if err := part.run(ctx); err != nil {
-				return fmt.Errorf("%s: %w", part.name, err)
+	}{
+		{"collector", b.collectorCost},
+		{"collector-parts", b.collectorParts},
+		{"closed", b.closedLoop},
+		{"open", b.openModel},
+		{"memory", b.memory},
+	} {
+		if !slices.Contains(parts, part.name) {
+			continue
+		}
+		if !strings.HasPrefix(part.name, "collector") {
+			if err := b.pinned(ctx); err != nil {
+				return err
 			}
+		}
+		if err := part.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil
+}
+
+// pinned makes what the measurements of the generator need: a target on a core
+// of its own, and this process on that core too. From here on all that this
+// process starts is pinned, so that what is not comes before.
+func (b *bench) pinned(ctx context.Context) (err error) {
+	if b.target != nil {
+		return nil
+	}
+	if b.target, err = startTarget(ctx); err != nil {
+		return err
+	}
+	return b.writeFiles()
 }
 
 func firstError(errs ...error) error {
@@ -111,4 +141,23 @@ func median(sorted []float64) float64 {
 		return sorted[n/2]
 	}
 	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// interval prints a row of ratios as median, its bootstrap interval, and range.
+func interval(ratios []float64) string {
+	const resamples = 10_000
+	random := rand.New(rand.NewPCG(1, 1)) // the same figures from the same ratios
+	medians := make([]float64, resamples)
+	again := make([]float64, len(ratios))
+	for i := range medians {
+		for j := range again {
+			again[j] = ratios[random.IntN(len(ratios))]
+		}
+		slices.Sort(again)
+		medians[i] = median(again)
+	}
+	slices.Sort(medians)
+	v := slices.Sorted(slices.Values(ratios))
+	return fmt.Sprintf("median %.3f, 95 %% interval %.3f to %.3f, from %.3f to %.3f (%d pairs)",
+		median(v), medians[resamples/40], medians[resamples-1-resamples/40], v[0], v[len(v)-1], len(v))
 }

@@ -163,10 +163,10 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	return server, nil
 }
 
-// checkNew refuses a new stack that could not come up anyway, before it has a
-// folder.
+// checkNew refuses a new stack that could not come up anyway, before its folder
+// holds anything.
 func (f folder) checkNew(o Options) error {
-	if _, err := os.Lstat(f.dir); !errors.Is(err, os.ErrNotExist) {
+	if there, err := os.ReadDir(f.dir); len(there) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil // it may be up, on these very ports
 	}
 	o, err := o.complete(newState())

@@ -6,18 +6,26 @@
 // The weaknesses that the field reports met in production are settings here,
 // so that each can be switched on, certified and told apart from the others:
 // where a commit falls ([Commits]), how connections are pooled ([Pool]), when
-// an event is stored relative to its answer ([Ingest]), and whether a shutdown
-// drains. Everything else is written so that the service itself is not the
-// bottleneck.
+// an event is stored relative to its answer ([Ingest]), how payment gateways
+// answer ([gateway.Config]), and whether a shutdown drains. Everything else is
+// written so that the service itself is not the bottleneck.
+//
+// A payment ends CONFIRMED or DECLINED; one whose gateway gave no answer is
+// PENDING, is answered 202, and is asked about again by a worker ([Reconcile]).
+// Another worker relays the outbox ([Notify]). Several services on one database
+// share the work of both.
 //
 // A profile finds what was stored by
 //
 //	SELECT id, persisted_at FROM payments WHERE run_id = ? AND persisted_at IS NOT NULL
 //	SELECT id, persisted_at FROM events WHERE run_id = ?
+//	SELECT id, persisted_at FROM writer_log WHERE run_id = ?
 //
 // persisted_at is the start of the statement that made the row final, in UTC;
-// its commit follows. A payment without it was begun and never finished.
+// its commit follows. A payment without it was not confirmed, or never finished.
+// Writers that do without the service write the table writer_log.
 //
 // Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of
-// schema.sql, and Prometheus metrics on /metrics.
+// schema.sql, and Prometheus metrics on /metrics, pushed by OTLP too where a
+// receiver is named.
 package target

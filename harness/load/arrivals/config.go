@@ -24,6 +24,7 @@ type Parameters struct {
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
 	RunSetup bool          `json:"run_setup"` // this worker runs setup() and gives its result to the others
+	Hosts    []string      `json:"hosts"`     // that the load may go to, beside loopback
 }
 
 // Config is the executor's configuration in k6.

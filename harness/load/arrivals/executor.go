@@ -36,13 +36,19 @@ type arrivalsExecutor struct {
 	state  *lib.ExecutionState
 	metric *metrics.Metric
 	stripe Stripe
+	fence  *fence
 }
 
 func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
+	// Now: neither VUs nor setup() have begun.
+	fence, err := raise(state.Test.Runner, c.Parameters.Hosts)
+	if err != nil {
+		return nil, err
+	}
 	return &arrivalsExecutor{
 		BaseExecutor: executor.NewBaseExecutor(c, state, log),
-		config:       c, state: state,
+		config:       c, state: state, fence: fence,
 		stripe: Stripe{Start: start, Offsets: offsets},
 	}, nil
 }
@@ -68,6 +74,9 @@ func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
 // Run follows the schedule to its end, then waits for what was started, at
 // most until the last slot's time-out.
 func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.SampleContainer) error {
+	if err := e.fence.breached(); err != nil { // in setup()
+		return err
+	}
 	t0, err := e.awaitStart(parent)
 	if err != nil {
 		return err
@@ -81,8 +90,15 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		},
 	})
 	r := newRunning(e, t0, out, cancel)
-	var alarmed, vus, deactivated sync.WaitGroup
-	alarmed.Go(func() { newAlarm().ring(ctx, t0, e.newSchedule()) })
+	var aside, vus, deactivated sync.WaitGroup
+	aside.Go(func() { newAlarm().ring(ctx, t0, e.newSchedule()) })
+	aside.Go(func() {
+		select {
+		case err := <-e.fence.breach:
+			r.fail(err)
+		case <-ctx.Done():
+		}
+	})
 	stopHeart := r.startHeart(ctx)
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
@@ -118,7 +134,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	stopHeart(r.sweep(ctx))
 	cancel()
 	deactivated.Wait()
-	alarmed.Wait()
+	aside.Wait()
 	return r.failure()
 }
 

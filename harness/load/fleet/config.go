@@ -20,9 +20,10 @@ type Spec struct {
 	Run     string
 	Profile spec.Profile
 	Plan    plan.Plan
-	Script  string // path of the scenario
-	Target  string // base URL, ASSAY_TARGET
-	URL     string // the coordinator's
+	Script  string   // path of the scenario
+	Target  string   // base URL, ASSAY_TARGET
+	Hosts   []string // that the load may go to, beside loopback
+	URL     string   // the coordinator's
 	Token   string
 	DSN     string   // given to scripts that need the database, as ASSAY_DB; else empty
 	Outputs []string // further k6 outputs, as for --out; %d stands for the worker's number
@@ -64,7 +65,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 		"executor": arrivals.ExecutorType,
 		"assay": arrivals.Parameters{
 			Stages: s.Plan.Stages, Seed: s.Plan.Seed, Even: s.Plan.Even,
-			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0,
+			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
 		},
 	}}}
 	session := k6.Session{

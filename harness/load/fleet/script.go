@@ -115,7 +115,7 @@ var (
 	// What k6 was doing, before what went wrong.
 	doing  = regexp.MustCompile(`^(?:could not (?:initialize|load JS test) '[^']*': )+`)
 	folder = regexp.MustCompile(`file://\S*/`)
-	advice = regexp.MustCompile(`(?:\. Make sure that| - this likely means) .*$`)
+	advice = regexp.MustCompile(`(?:\. Make sure that| - this likely means|; pass \{ redirects: n \}) .*$`)
 )
 
 // LastError finds the last error in a log of k6; "" where there is none. It is
@@ -128,18 +128,24 @@ func LastError(log []byte) string {
 	return oneLine(unquote(all[len(all)-1][1]))
 }
 
+// noneFinished is k6's advice to people whose script is slow; of a target that
+// hangs it says nothing.
+const noneFinished = "No script iterations fully finished"
+
 // FirstComplaint finds the first error or warning in a log of k6, likewise: what
 // a script threw, or why a request failed.
 func FirstComplaint(log []byte) string {
-	m := logComplaint.FindSubmatch(log)
-	if m == nil {
-		return ""
+	for _, m := range logComplaint.FindAllSubmatch(log, -1) {
+		text := oneLine(unquote(m[1]))
+		if strings.HasPrefix(text, noneFinished) {
+			continue
+		}
+		if len(m[2]) > 0 {
+			text += ": " + oneLine(unquote(m[2]))
+		}
+		return text
 	}
-	text := oneLine(unquote(m[1]))
-	if len(m[2]) > 0 {
-		text += ": " + oneLine(unquote(m[2]))
-	}
-	return text
+	return ""
 }
 
 // unquote reads a value of a log line.

@@ -18,6 +18,11 @@ func TestFirstComplaint(t *testing.T) {
 				"time=\"2026-11-21T03:56:22Z\" level=error msg=later",
 			`Request Failed: Post "http://127.0.0.1:28093/cart/buy": dial tcp 127.0.0.1:28093: connect: connection refused`,
 		},
+		{
+			`time="2026-11-21T05:34:05Z" level=warning msg="Stopped after 11 redirects and returned the redirection; pass { redirects: n } in request params or set global maxRedirects to silence this" url="http://127.0.0.1:34931/"`,
+			"Stopped after 11 redirects and returned the redirection",
+		},
+		{`time="2026-11-21T05:34:19Z" level=warning msg="No script iterations fully finished, consider making the test duration longer"`, ""},
 	} {
 		if got := fleet.FirstComplaint([]byte(c.log)); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)

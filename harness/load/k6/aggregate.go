@@ -33,6 +33,8 @@ type aggregate struct {
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
 	failing   map[string]bool // VUs of which a request failed in the current iteration
+	led       map[string]int  // redirects in a row, likewise
+	unled     bool            // the script says itself how many to follow
 	entries   []ledger.Entry  // acknowledged since the last take
 	txnSLOs   []int           // SLOs of transaction_duration
 	txnTotals []*int64        // totals that a transaction counts towards
@@ -54,7 +56,7 @@ type bucket struct {
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
 		run: s.Run, lagLimit: s.LagLimit, cat: newCatalogue(s.SLOs, s.VUs),
-		seconds: map[int64]*bucket{}, failing: map[string]bool{},
+		seconds: map[int64]*bucket{}, failing: map[string]bool{}, led: map[string]int{},
 	}
 	counter := func(name string, labels ...string) int {
 		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", s.Scenario)...), metric.Counter)
@@ -105,15 +107,35 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 				a.failing[vu] = true
 			}
 			a.samples(c.GetSamples(), failed)
+			a.follow(c)
 		default:
 			a.samples(c.GetSamples(), false)
 		}
 	}
 }
 
+// maxRedirects is how many redirects k6 follows unless it is told otherwise.
+const maxRedirects = 10
+
+// follow fails the transaction that a target leads in circles: k6 gives it the
+// last redirect as its answer, and calls that a success.
+func (a *aggregate) follow(c *httpext.Trail) {
+	redirect := a.cat.last.redirect
+	if a.unled || !redirect && len(a.led) == 0 {
+		return
+	}
+	vu, _ := c.Tags.Get(arrivals.VUTag)
+	if !redirect {
+		delete(a.led, vu)
+	} else if a.led[vu]++; a.led[vu] > maxRedirects {
+		a.failing[vu] = true
+	}
+}
+
 // transaction books one slot of the schedule under its scheduled second.
 func (a *aggregate) transaction(t *arrivals.Transaction) {
 	outcome := t.Outcome
+	delete(a.led, t.VU)
 	if a.failing[t.VU] {
 		delete(a.failing, t.VU)
 		if outcome == arrivals.Completed {

@@ -73,6 +73,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
 	w.agg = newAggregate(s)
+	w.agg.unled = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
 		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(), gc: newCollector(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),

@@ -52,6 +52,9 @@ func SystemTags(slos []spec.SLO) []string {
 	return tags
 }
 
+// redirects are the answers that net/http follows.
+var redirects = []string{"301", "302", "303", "307", "308"}
+
 // slot is where samples of one k6 time series go: one of our series, and the
 // SLOs that they decide.
 type slot struct {
@@ -82,8 +85,9 @@ type catalogue struct {
 // tagged are the slots of the k6 time series with one tag set. There are about
 // ten; going through them is quicker than a map.
 type tagged struct {
-	tags  *metrics.TagSet
-	slots []*slot
+	tags     *metrics.TagSet
+	slots    []*slot
+	redirect bool // of an answer that leads elsewhere
 }
 
 func newCatalogue(slos []spec.SLO, vus int) *catalogue {
@@ -122,7 +126,8 @@ func (c *catalogue) find(ts metrics.TimeSeries) *slot {
 			if len(c.cached) >= c.maxCached {
 				clear(c.cached)
 			}
-			c.last = &tagged{tags: ts.Tags}
+			status, _ := ts.Tags.Get("status")
+			c.last = &tagged{tags: ts.Tags, redirect: slices.Contains(redirects, status)}
 			c.cached[ts.Tags] = c.last
 		}
 	}

@@ -56,6 +56,7 @@ type Writer struct {
 	run    string
 	made   []string // folders that were not there before, the innermost first
 	frames *zipFile
+	second int64 // of the last frame
 	acks   map[string]*zipFile
 }
 
@@ -120,7 +121,15 @@ func (w *Writer) Frame(f metric.Frame) error {
 	if err != nil {
 		return err
 	}
-	return w.frames.write(binary.AppendUvarint(nil, uint64(len(data))), data)
+	if err := w.frames.write(binary.AppendUvarint(nil, uint64(len(data))), data); err != nil {
+		return err
+	}
+	if f.Second == w.second {
+		return nil
+	}
+	// Once a second, about: a disk that is full must not show only at the end.
+	w.second = f.Second
+	return w.frames.flush()
 }
 
 // Acknowledged appends acknowledged identities of one source.
@@ -133,7 +142,10 @@ func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
 		}
 		w.acks[source] = s
 	}
-	return s.write(ledger.AppendText(nil, entries))
+	if err := s.write(ledger.AppendText(nil, entries)); err != nil {
+		return err
+	}
+	return s.flush()
 }
 
 // Persisted writes the identities read back from the database.
@@ -269,6 +281,14 @@ func (s *zipFile) write(parts ...[]byte) error {
 		if _, err := s.zip.Write(p); err != nil {
 			return fmt.Errorf("append to record: %w", err)
 		}
+	}
+	return nil
+}
+
+// flush writes what is only in memory yet.
+func (s *zipFile) flush() error {
+	if err := s.zip.Flush(); err != nil {
+		return fmt.Errorf("append to record: %w", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,7 +88,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	if err := c.server.unfit(); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
-	if err := c.switchOn(ctx); err != nil {
+	if err := c.instrument(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	if err := c.tryOut(ctx); err != nil {
@@ -137,7 +138,13 @@ func (c *Collector) Close() error {
 		return nil
 	}
 	c.closed = true
+	var turn *sql.Conn
+	if !c.switched.empty() {
+		turn = c.link.exclude(context.Background())
+	}
 	err := c.restore()
+	c.link.drop()
+	c.link.readmit(context.Background(), turn, true)
 	c.link.close()
 	return err
 }

@@ -20,6 +20,9 @@ func Examine(ctx context.Context, dsn string) (Examination, error) {
 	defer func() { _ = c.Close() }() // nothing was switched on: there is nothing to restore
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.broken == nil {
+		c.link.hide()
+	}
 	if err := c.connect(ctx); err != nil {
 		return Examination{}, err
 	}

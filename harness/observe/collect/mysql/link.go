@@ -45,9 +45,12 @@ const (
 // owner must know, as session settings and gaps depend on it. Not safe for
 // concurrent use.
 type link struct {
-	db   *sql.DB
-	conn *sql.Conn // nil: not connected
-	id   string    // tells the server's sessions of this link from all others
+	cfg     *driver.Config
+	db      *sql.DB
+	conn    *sql.Conn // nil: not connected
+	id      string    // tells the server's sessions of this link from all others
+	promise string    // that its sessions carry: see peers.go
+	beside  *sql.DB   // for connections that are not the link's
 
 	maria  bool // known after the first open
 	opened bool // was connected before
@@ -64,17 +67,27 @@ func newLink(dsn string) (*link, error) {
 	cfg.MultiStatements = false
 	cfg.Timeout = dial
 	cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
-	id := strings.ToLower(rand.Text())
-	cfg.ConnectionAttributes = "program_name:assay," + idAttribute + ":" + id
-	cfg.Logger = &driver.NopLogger{} // errors are returned; stderr belongs to the command
+	cfg.Logger = &driver.NopLogger{}                                 // errors are returned; stderr belongs to the command
+	l := &link{cfg: cfg, id: strings.ToLower(rand.Text())}
+	if l.db, err = l.pool("program_name:assay," + idAttribute + ":" + l.id); err != nil {
+		return nil, err
+	}
+	l.beside, err = l.pool("program_name:assay-aside")
+	return l, err
+}
+
+// pool is one of connections with these attributes.
+func (l *link) pool(attributes string) (*sql.DB, error) {
+	cfg := l.cfg.Clone()
+	cfg.ConnectionAttributes = attributes
 	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("parse DSN: %w", err)
 	}
-	l := &link{db: sql.OpenDB(connector), id: id}
-	l.db.SetMaxOpenConns(1)
-	l.db.SetMaxIdleConns(-1) // closing a connection closes it, instead of keeping it
-	return l, nil
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(-1) // closing a connection closes it, instead of keeping it
+	return db, nil
 }
 
 // open connects unless it is connected, and sets the session up.
@@ -84,18 +97,56 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dial)
 	defer cancel()
-	conn, err := l.db.Conn(ctx)
+	conn, err := l.session(ctx, l.db)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	if err := l.prepare(ctx, conn); err != nil {
-		_ = conn.Close()
-		return fmt.Errorf("set up session: %w", err)
+		return err
 	}
 	if l.opened {
 		l.sweep(ctx, conn)
 	}
 	l.conn, l.opened = conn, true
+	return nil
+}
+
+// session makes a connection that is set up.
+func (l *link) session(ctx context.Context, from *sql.DB) (*sql.Conn, error) {
+	conn, err := from.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := l.prepare(ctx, conn); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("set up session: %w", err)
+	}
+	return conn, nil
+}
+
+// hide lets the link's sessions carry no id: other runs then do not take them for
+// those of one.
+func (l *link) hide() { l.db, l.beside = l.beside, l.db }
+
+// publish lets the link's sessions carry a promise, from now on: a new session
+// takes the place of the old one, which is kept where there is no new one to be
+// had.
+func (l *link) publish(ctx context.Context, promise string) error {
+	if promise == l.promise {
+		return nil
+	}
+	db, err := l.pool("program_name:assay," + idAttribute + ":" + l.id + "," + promiseAttribute + ":" + promise)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dial)
+	defer cancel()
+	conn, err := l.session(ctx, db)
+	if err != nil {
+		_ = db.Close()
+		return err
+	}
+	l.drop()
+	_ = l.db.Close()
+	l.db, l.conn, l.promise = db, conn, promise
+	l.sweep(ctx, conn) // also of a statement that the old session still works on
 	return nil
 }
 
@@ -200,6 +251,7 @@ func (l *link) drop() {
 func (l *link) close() {
 	l.drop()
 	_ = l.db.Close()
+	_ = l.beside.Close()
 }
 
 // broken reports whether the connection is of no use after this error.

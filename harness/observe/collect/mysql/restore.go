@@ -12,7 +12,7 @@ import (
 // restorePatience bounds the restore, with a reconnect if it needs one.
 const restorePatience = 5 * time.Second
 
-// restore puts back what switchOn changed.
+// restore puts back what switchOn changed, unless other runs will.
 func (c *Collector) restore() error {
 	if c.switched.empty() {
 		return nil
@@ -39,7 +39,8 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 	if err = c.link.open(ctx); err != nil {
 		return err
 	}
-	for _, statement := range c.switched.undo() {
+	// What other runs have promised to restore they still need.
+	for _, statement := range c.switched.without(c.promised(ctx)).undo() {
 		err = errors.Join(err, c.link.exec(ctx, statement))
 	}
 	return err

@@ -19,6 +19,10 @@ const (
 	// retry is the time between attempts to reconnect, each of which takes dial
 	// at most.
 	retry = 300 * time.Millisecond
+
+	// lookEvery is the number of seconds between looks for other runs, none of
+	// which is shorter than some 10 s.
+	lookEvery = 5
 )
 
 // run is the state of one Run.
@@ -123,7 +127,19 @@ func (r *run) endSecond(ctx context.Context, now time.Time) {
 	}
 	r.readStatus(ctx)
 	r.send()
+	if r.second%lookEvery == 0 {
+		r.lookAround(ctx)
+	}
 	r.second++
+}
+
+// lookAround notes the runs that come and go meanwhile.
+func (r *run) lookAround(ctx context.Context) {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if r.c.link.conn != nil {
+		r.c.promised(ctx)
+	}
 }
 
 func (r *run) send() {
@@ -171,7 +187,7 @@ func (r *run) reconnected(ctx context.Context) bool {
 	}
 	err := r.c.connect(ctx)
 	if err == nil {
-		err = r.c.switchOn(ctx)
+		err = r.c.instrument(ctx)
 	}
 	if err != nil {
 		r.c.link.drop()

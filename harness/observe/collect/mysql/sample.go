@@ -77,12 +77,13 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 			found = append(found, active{Session: Session{
 				MariaDB: s.maria, Command: command.String, State: state.String, Statement: instrument.String,
 			}, digest: digest.String})
-			if s.maria {
-				waiters = int(lock.Int64)
-			} else if lock.Int64 > 0 {
+			if !s.maria && lock.Int64 > 0 {
 				waiters++
 				found[at].RowLock = true
 			}
+		}
+		if s.maria && lock.Valid {
+			waiters = int(lock.Int64)
 		}
 		if a := &found[at]; waitID.Valid && uint64(waitID.Int64) >= a.waitID {
 			a.waitID, a.Event, a.waited = uint64(waitID.Int64), event.String, waited.Float64

@@ -61,14 +61,10 @@ func ours(t *testing.T, b *bench) int {
 	return id
 }
 
+// What is on already must stay on, and an instrument that counts but is not
+// timed must become so again.
 func TestInstrumentsAreRestored(t *testing.T) {
 	t.Parallel()
-	// What is on already must stay on, and an instrument that counts but is not
-	// timed must become so again.
-	odd := []string{
-		"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'NO' WHERE NAME LIKE 'wait/synch/%LOCK_log'",
-		"UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' WHERE NAME = 'wait/io/table/sql/handler'",
-	}
 	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
 		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
 			r := start(t, c)
@@ -88,9 +84,17 @@ func TestInstrumentsAreRestored(t *testing.T) {
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			t.Run(way, func(t *testing.T) {
 				c := started(t, b.dsn)
-				during := changed(before, setupRows(t, b.db))
-				if !slices.Contains(during, "events_waits_current") || !slices.Contains(during, "wait/io/table/sql/handler") {
-					t.Errorf("switched on: %q", during)
+				on := setupRows(t, b.db)
+				during := changed(before, on)
+				for _, name := range []string{"events_waits_current", handler, "wait/lock/table/sql/handler"} {
+					if !slices.Contains(during, name) {
+						t.Errorf("%s is not switched on", name)
+					}
+				}
+				for _, name := range during {
+					if timed := strings.HasSuffix(before[name], " NO") && strings.HasSuffix(on[name], " YES"); timed != (name == handler) {
+						t.Errorf("%s: its time is taken: %t", name, timed)
+					}
 				}
 				d, err := c.Describe(t.Context())
 				if err != nil {
@@ -181,6 +185,8 @@ func TestUserWithoutRights(t *testing.T) {
 		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'look'@'%'") {
 			t.Errorf("no note on PROCESS: %q", c.Notes())
 		}
+
+		closed(t, c)
 
 		// The SQL of the notes mends it.
 		for _, note := range c.Notes() {

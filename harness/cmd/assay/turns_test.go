@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// turn is a line of the table of what breaks.
+type turn struct{ what, seen, ends, test string }
+
+func readTurns(t *testing.T) (turns []turn) {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/wrong-turns.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) == 1 || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| what happens |") {
+			continue
+		}
+		if len(cells) != 6 {
+			t.Fatalf("%d cells: %s", len(cells)-2, line)
+		}
+		turns = append(turns, turn{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])})
+	}
+	return turns
+}
+
+var (
+	// named is a line's test, and words that stand in it.
+	named = regexp.MustCompile("^`([\\w.]+)`: (.+)$")
+	ended = regexp.MustCompile(`\b(?:0|1|2|3|4|130|by its SLOs)\b`)
+	// margin begins the lines of a comment that goes on.
+	margin = regexp.MustCompile(`\n\s*(?:#|//) ?`)
+)
+
+// The table of what breaks has all that a user may meet, and each of its lines
+// is a test.
+func TestWrongTurns(t *testing.T) {
+	turns := readTurns(t)
+	for _, must := range []string{
+		"disk is full during", "connection limit is reached during", "answers 500", "resets", "hangs", "garbage",
+		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
+		"redirects to itself", "redirects to another path", "redirects to a host that is not allowed", "DNS fails",
+		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
+	} {
+		found := false
+		for _, one := range turns {
+			found = found || strings.Contains(one.what, must)
+		}
+		if !found {
+			t.Errorf("there is no line for: %s", must)
+		}
+	}
+	tests := testTexts(t)
+	for _, one := range turns {
+		name := named.FindStringSubmatch(one.test)
+		switch {
+		case one.what == "" || one.seen == "" || !ended.MatchString(one.ends):
+			t.Errorf("%q: seen as %q, ends with %q", one.what, one.seen, one.ends)
+		case name == nil:
+			t.Errorf("%q: the test is %q, not a name and words in it", one.what, one.test)
+		case tests[name[1]] == "":
+			t.Errorf("%q: there is no test %s", one.what, name[1])
+		case !strings.Contains(tests[name[1]], name[2]):
+			t.Errorf("%q: %s does not say %q", one.what, name[1], name[2])
+		}
+	}
+}
+
+// testTexts are the scripts of this package by their names, and the functions of
+// all tests, each with the comment before it.
+func testTexts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	function := regexp.MustCompile(`(?ms)^(?:// [^\n]*\n)*func (Test\w+)\(t \*testing\.T\) \{.*?^\}`)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		text = margin.ReplaceAll(text, []byte(" "))
+		switch {
+		case err != nil:
+			return err
+		case strings.HasSuffix(path, ".txtar"):
+			script, _, _ := bytes.Cut(text, []byte("\n-- "))
+			texts[d.Name()] = string(script)
+		case strings.HasSuffix(path, "_test.go"):
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, found := range function.FindAllSubmatch(text, -1) {
+				texts[string(found[1])] = string(margin.ReplaceAll(found[0], []byte(" ")))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+const (
+	// A slice is short, since what else the machine does changes over seconds,
+	// and should fall on both sides of a pair.
+	collectorSlice  = 2 * time.Second
+	collectorSettle = 300 * time.Millisecond // the start and its first reading are not what a run pays
+	// collectorPairs for each round asked for: one pair says little.
+	collectorPairs = 15
+
+	blindUser = "blind"
+)
+
+// Variants of the collector. The last two take its cost apart: instruments
+// switched on and nobody looking, and looking at what is on by default.
+const (
+	collectorOff         = "off"
+	collectorOn          = "collector"
+	collectorInstruments = "instruments alone"
+	collectorSampling    = "sampling alone"
+)
+
+// collectorCost compares the commits a second of a server whose commits are
+// durable, under as many sessions as it has use for, with the collector on and
+// off, in pairs whose order alternates.
+func (b *bench) collectorCost(ctx context.Context) error {
+	return b.onEachServer(ctx, []string{collectorOn})
+}
+
+// collectorParts does it for the parts of that cost.
+func (b *bench) collectorParts(ctx context.Context) error {
+	return b.onEachServer(ctx, []string{collectorInstruments, collectorSampling})
+}
+
+func (b *bench) onEachServer(ctx context.Context, variants []string) error {
+	for _, program := range []string{b.mysqld, b.mariadbd} {
+		if program == "" {
+			return errors.New("no server to measure: name them with -mysqld and -mariadbd")
+		}
+		if err := b.pairs(ctx, program, variants); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) pairs(ctx context.Context, program string, variants []string) (err error) {
+	d, err := startDatabase(ctx, b.dir, program)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, d.stop()) }()
+	blind, err := d.blind(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, %d sessions of single-row updates, ratios to the same without collector:\n", d.server.Binary(), loadSessions)
+	type ratios struct{ commits, cpu, samples []float64 }
+	all := map[string]*ratios{}
+	var rates []float64
+	for i := range collectorPairs * b.rounds {
+		for _, variant := range variants {
+			order := []string{collectorOff, variant}
+			if i%2 == 1 {
+				order = []string{variant, collectorOff}
+			}
+			did := map[string]slice{}
+			for _, v := range order {
+				if did[v], err = d.slice(ctx, v, blind); err != nil {
+					return fmt.Errorf("%s: %w", v, err)
+				}
+			}
+			if all[variant] == nil {
+				all[variant] = &ratios{}
+			}
+			rates = append(rates, did[collectorOff].rate)
+			all[variant].commits = append(all[variant].commits, did[variant].rate/did[collectorOff].rate)
+			all[variant].samples = append(all[variant].samples, did[variant].samples)
+			all[variant].cpu = append(all[variant].cpu, did[variant].cpu/did[collectorOff].cpu)
+		}
+	}
+	fmt.Printf("  %-18s commits a second %s\n", collectorOff, spread(rates))
+	for _, v := range variants {
+		fmt.Printf("  %-18s commits %s\n", v, interval(all[v].commits))
+		fmt.Printf("  %-18s CPU a commit, server and collector, %s\n", "", interval(all[v].cpu))
+		if v != collectorInstruments {
+			// One that the machine leaves no time for costs little.
+			fmt.Printf("  %-18s samples a second %s\n", "", spread(all[v].samples))
+		}
+	}
+	return nil
+}
+
+// blind makes a user who may read performance_schema, but switch nothing on.
+func (d *database) blind(ctx context.Context) (dsn string, err error) {
+	password := rand.Text()
+	for _, statement := range []string{
+		"CREATE USER '" + blindUser + "'@'127.0.0.1' IDENTIFIED BY '" + password + "'",
+		"GRANT PROCESS ON *.* TO '" + blindUser + "'@'127.0.0.1'",
+		"GRANT SELECT ON performance_schema.* TO '" + blindUser + "'@'127.0.0.1'",
+		"GRANT SELECT ON " + loadSchema + ".* TO '" + blindUser + "'@'127.0.0.1'",
+	} {
+		if _, err := d.db.ExecContext(ctx, statement); err != nil {
+			return "", fmt.Errorf("make user %s: %w", blindUser, err)
+		}
+	}
+	return d.dsn(blindUser, password)
+}
+
+// slice is what the server did in one.
+type slice struct {
+	rate float64 // commits a second
+	cpu  float64 // s a commit, of the server and of this process
+
+	samples float64 // a second; 0: none were taken
+}
+
+// slice measures one variant.
+func (d *database) slice(ctx context.Context, variant, blind string) (s slice, err error) {
+	stop, err := d.collect(ctx, variant, blind)
+	if err != nil {
+		return slice{}, err
+	}
+	defer func() {
+		var stopped error
+		s.samples, stopped = stop()
+		err = firstError(err, stopped)
+	}()
+	if err := pause(ctx, collectorSettle); err != nil {
+		return slice{}, err
+	}
+	from, err := d.read(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	if err := pause(ctx, collectorSlice); err != nil {
+		return slice{}, err
+	}
+	to, err := d.read(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	commits := to.commits - from.commits
+	if commits <= 0 {
+		return slice{}, errors.New("the load commits nothing")
+	}
+	s.rate = commits / to.at.Sub(from.at).Seconds()
+	s.cpu = (to.cpu - from.cpu + to.own - from.own) / commits
+	return s, nil
+}
+
+// collect starts what the variant has of a collector. Its end tells how many
+// samples a second were taken.
+func (d *database) collect(ctx context.Context, variant, blind string) (stop func() (samples float64, err error), err error) {
+	if variant == collectorOff {
+		return func() (float64, error) { return 0, nil }, nil
+	}
+	dsn, err := d.dsn("", "")
+	if err != nil {
+		return nil, err
+	}
+	if variant == collectorSampling {
+		dsn = blind
+	}
+	c := mysql.New(dsn, mysql.Options{})
+	if err := c.Start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if variant == collectorInstruments {
+		return func() (float64, error) { return 0, c.Close() }, nil
+	}
+	seen := record.NewTimeline()
+	sink := receiver.New(receiver.Sinks{
+		Frame:        func(f metric.Frame) error { seen.Add(f); return nil },
+		Acknowledged: func(string, []ledger.Entry) error { return nil },
+	}, slog.Default())
+	running, cancel := context.WithCancel(ctx)
+	ended, began := make(chan error, 1), time.Now()
+	go func() { ended <- c.Run(running, sink.Take) }()
+	return func() (float64, error) {
+		took := time.Since(began)
+		cancel()
+		err := errors.Join(<-ended, c.Close())
+		samples, _ := seen.Sum(metric.DBSample, nil, record.All)
+		return samples / took.Seconds(), err
+	}, nil
+}
+
+// pause sleeps unless ctx is done first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/prometheus/procfs"
+
+	"assay/harness/lab/stack/dbserver"
+)
+
+const (
+	loadArg    = "load-database"
+	loadDSNEnv = "ASSAY_BENCH_DSN" // a password does not belong on a command line
+
+	// Where the events and effects of a commit-bound server were seen: 32
+	// sessions of single-row updates, each its own transaction.
+	loadSessions = 32
+	loadRows     = 10_000
+	loadSchema   = "bench"
+)
+
+// loadDatabase updates single rows from many sessions, each update a
+// transaction, until its standard input ends.
+func loadDatabase() error {
+	db, err := sql.Open("mysql", os.Getenv(loadDSNEnv))
+	if err != nil {
+		return err
+	}
+	db.SetMaxIdleConns(loadSessions)
+	failed := make(chan error, loadSessions)
+	for range loadSessions {
+		go func() {
+			for {
+				if _, err := db.Exec(fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(loadRows))); err != nil {
+					failed <- err
+					return
+				}
+			}
+		}()
+	}
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
+		close(done)
+	}()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("update: %w", err)
+	case <-done:
+		return nil
+	}
+}
+
+// database is a server of its own under a load that a process of its own makes.
+type database struct {
+	server *dbserver.Server
+	db     *sql.DB // of root
+	load   *exec.Cmd
+	stdin  io.Closer
+}
+
+// startDatabase starts the server, fills its table and begins the load.
+func startDatabase(ctx context.Context, dir, program string) (d *database, err error) {
+	binary, err := dbserver.Probe(program)
+	if err != nil {
+		return nil, err
+	}
+	d = &database{}
+	if d.server, err = dbserver.Start(ctx, dbserver.Options{Dir: filepath.Join(dir, string(binary.Flavour)), Binary: binary}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.stop())
+		}
+	}()
+	if d.db, err = sql.Open("mysql", d.server.DSN()); err != nil {
+		return nil, err
+	}
+	d.db.SetMaxOpenConns(1)
+	rows := strings.TrimSuffix(strings.Repeat("(NULL, 0),", loadRows), ",")
+	for _, statement := range []string{
+		"CREATE DATABASE " + loadSchema,
+		"CREATE TABLE bench.item (id INT PRIMARY KEY AUTO_INCREMENT, n INT NOT NULL) ENGINE=InnoDB",
+		"INSERT INTO bench.item VALUES " + rows,
+	} {
+		if _, err := d.db.ExecContext(ctx, statement); err != nil {
+			return nil, fmt.Errorf("%.40s: %w", statement, err)
+		}
+	}
+	return d, d.startLoad()
+}
+
+func (d *database) startLoad() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dsn, err := d.dsn("", "")
+	if err != nil {
+		return err
+	}
+	d.load = exec.Command(self, loadArg)
+	d.load.Env = append(os.Environ(), loadDSNEnv+"="+dsn)
+	d.load.Stderr = os.Stderr
+	if d.stdin, err = d.load.StdinPipe(); err != nil {
+		return err
+	}
+	return d.load.Start()
+}
+
+// dsn is of the load's schema, and of root unless a user is named.
+func (d *database) dsn(user, password string) (string, error) {
+	c, err := mysql.ParseDSN(d.server.DSN())
+	if err != nil {
+		return "", err
+	}
+	c.DBName = loadSchema
+	if user != "" {
+		c.User, c.Passwd = user, password
+	}
+	return c.FormatDSN(), nil
+}
+
+func (d *database) stop() error {
+	var errs []error
+	if d.stdin != nil {
+		errs = append(errs, d.stdin.Close(), d.load.Wait())
+	}
+	if d.db != nil {
+		errs = append(errs, d.db.Close())
+	}
+	return errors.Join(append(errs, d.server.Kill())...) // nobody needs the data
+}
+
+// reading is what the server has done so far.
+type reading struct {
+	at      time.Time
+	commits float64
+	cpu     float64 // s, of the server
+	own     float64 // s, of this process, in which the collector runs
+}
+
+func (d *database) read(ctx context.Context) (r reading, err error) {
+	var name string
+	if err := d.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Com_update'").Scan(&name, &r.commits); err != nil {
+		return reading{}, fmt.Errorf("count commits: %w", err)
+	}
+	r.at = time.Now()
+	if r.cpu, err = cpuOf(d.server.Pid()); err != nil {
+		return reading{}, err
+	}
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return reading{}, err
+	}
+	r.own = time.Duration(own.Utime.Nano() + own.Stime.Nano()).Seconds()
+	return r, nil
+}
+
+func cpuOf(pid int) (float64, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, err
+	}
+	stat, err := p.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return stat.CPUTime(), nil
+}

@@ -1,0 +1,58 @@
+package k6
+
+import (
+	"testing"
+	"time"
+
+	"go.k6.io/k6/lib/netext/httpext"
+	"go.k6.io/k6/metrics"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/spec"
+)
+
+// A target that leads in circles has not answered, although k6 says so; one
+// that leads on to an answer has.
+func TestRedirectsInCirclesFail(t *testing.T) {
+	k := newK6Metrics()
+	answer := func(status string) *httpext.Trail {
+		tags := metrics.TagsAndMeta{Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("status", status)}
+		trail := &httpext.Trail{EndTime: time.Unix(100, 0)}
+		trail.SaveSamples(k.builtin, &tags)
+		return trail
+	}
+	for _, c := range []struct {
+		name    string
+		answers [][]string // of each transaction
+		own     bool       // the script sets maxRedirects
+		failed  float64
+	}{
+		{"led ten times, then answered", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "200"}}, false, 0},
+		{"eleven redirects", [][]string{{"301", "302", "303", "307", "308", "302", "302", "302", "302", "302", "302"}}, false, 1},
+		{"one each in many transactions", [][]string{{"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}}, false, 0},
+		{"as many, with answers between", [][]string{{"302", "302", "302", "302", "302", "302", "200", "302", "302", "302", "302", "302", "302"}}, false, 0},
+		{"not modified is an answer", [][]string{{"304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304"}}, false, 0},
+		{"the script sets its own limit", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302"}}, true, 0},
+	} {
+		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{}})
+		a.unled = c.own
+		a.start(time.Unix(100, 0))
+		for _, answers := range c.answers {
+			for _, status := range answers {
+				a.add([]metrics.SampleContainer{answer(status)})
+			}
+			a.add([]metrics.SampleContainer{&arrivals.Transaction{VU: "1"}})
+		}
+		failed := 0.0
+		for _, points := range pointsOf(a) {
+			for key, n := range points {
+				if key == a.cat.series[a.own.outcomes[arrivals.Failed]].Key() {
+					failed += n
+				}
+			}
+		}
+		if failed != c.failed || len(a.led) != 0 {
+			t.Errorf("%s: %v failed, want %v; %d VUs still led", c.name, failed, c.failed, len(a.led))
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay/harness/spec"
+)
+
+func TestFilesMakeAProject(t *testing.T) {
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"thresholds.json", SchemaFile, "scenarios/checkout.js", "scenarios/payment.js", "scenarios/lib/ledger.js", "dashboards/certification.json",
+		"docker-compose.yml", "Dockerfile", ".dockerignore", "docker/setup.sh", ".github/workflows/certify.yml", ".gitignore", "README.md",
+	} {
+		if len(files[path]) == 0 {
+			t.Errorf("no %s", path)
+		}
+	}
+	file, err := spec.Decode("thresholds.json", files["thresholds.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range file.Names() {
+		p, err := file.Profile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files[p.Scenario]) == 0 {
+			t.Errorf("profile %s: no %s", name, p.Scenario)
+		}
+	}
+	if _, err := file.Profile("checkout"); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(string(files["thresholds.json"]), `"$schema": "`+SchemaFile+`"`) {
+		t.Error("thresholds.json does not name its schema")
+	}
+}
+
+// A project that cannot be written whole is not written at all.
+func TestNothingHalfWritten(t *testing.T) {
+	dir := t.TempDir()
+	below := filepath.Join(dir, "new", "project")
+	// What lies in the way is not one of the project's files, but a folder's name.
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(below, "scenarios"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(below); err == nil {
+		t.Fatal("a file in the place of a folder was no error")
+	}
+	left, err := os.ReadDir(below)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if err := os.Remove(filepath.Join(below, "scenarios")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(below); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(below); !errors.Is(err, ErrExists) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+// The README of this repository tells what a new project's does.
+func TestTheWalkThroughIsTheSame(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := fs.ReadFile(own, "files/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := func(text []byte, heading, next string) string {
+		_, rest, _ := strings.Cut(string(text), heading+"\n")
+		found, _, _ := strings.Cut(rest, next)
+		return strings.TrimSpace(found)
+	}
+	here := section(readme, "### In ten minutes", "\n### ")
+	if there := section(own, "## Your own service in ten minutes", "\n## "); here == "" || here != there {
+		t.Errorf("README.md tells\n%s\nand a new project's\n%s", here, there)
+	}
+}
