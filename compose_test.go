@@ -301,8 +301,11 @@ func TestComposeGrafana(t *testing.T) {
 		t.Errorf("the datasource logs in as %q, who is not the reader, or with another's password", d.User)
 	}
 	path := boards.Providers[0].Options.Path
-	if found, err := filepath.Glob(filepath.Join(mounted[path], "*.json")); err != nil || mounted[path] == "" || len(found) == 0 {
-		t.Errorf("dashboards are looked for in %s, where %v are mounted", path, found)
+	if mounted[path] == "" {
+		t.Fatalf("dashboards are looked for in %s, where nothing is mounted", path)
+	}
+	if found, err := filepath.Glob(filepath.Join(mounted[path], "*.json")); err != nil || len(found) == 0 {
+		t.Errorf("%s holds no dashboard: %v", mounted[path], err)
 	}
 }
 

@@ -24,4 +24,8 @@ MYSQL_PWD=${MYSQL_ROOT_PASSWORD:?} mysql --protocol=socket --user=root <<-SQL
 	GRANT UPDATE ON performance_schema.setup_instruments TO 'assay_collector'@'%';
 	GRANT UPDATE ON performance_schema.setup_consumers TO 'assay_collector'@'%';
 	GRANT SELECT, DELETE ON assay.* TO 'assay_collector'@'%';
+	-- And writes the rows of scenarios/sql-log.js. The service makes the table later,
+	-- and only with CREATE can a right be granted on none.
+	GRANT CREATE, INSERT ON assay.writer_log TO 'assay_collector'@'%';
+	REVOKE CREATE ON assay.writer_log FROM 'assay_collector'@'%';
 SQL
