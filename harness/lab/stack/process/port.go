@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"syscall"
@@ -15,14 +16,19 @@ const Loopback = "127.0.0.1"
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
 // FreePort returns a loopback port that nobody listens on. Somebody else may
-// take it before its user does, who must be ready to ask again.
+// take it before its user does, who must be ready to ask again. It is none of
+// those that the kernel gives to outgoing connections (32768 and above by
+// default), which would take it soon on a machine under load.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", Address(0))
-	if err != nil {
-		return 0, fmt.Errorf("find free port: %w", err)
+	const lowest, count, tries = 20000, 12000, 100
+	var err error
+	for range tries {
+		port := lowest + rand.IntN(count)
+		if err = CheckPort(port); err == nil {
+			return port, nil
+		}
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	return 0, fmt.Errorf("find free port: %w", err)
 }
 
 // ErrPortTaken is wrapped by CheckPort.
