@@ -3,6 +3,7 @@ package run_test
 import (
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // setClock sets this machine's wall clock by so much; it takes root.
-func setClock(t *testing.T, by time.Duration) {
+func setClock(t *testing.T, by time.Duration) (done bool) {
 	t.Helper()
 	seconds := by / time.Second
 	if by < 0 && by%time.Second != 0 {
@@ -21,9 +22,11 @@ func setClock(t *testing.T, by time.Duration) {
 	}
 	tx := unix.Timex{Modes: unix.ADJ_SETOFFSET | unix.ADJ_NANO}
 	tx.Time.Sec, tx.Time.Usec = int64(seconds), int64(by-seconds*time.Second)
-	if _, err := unix.Adjtimex(&tx); err != nil {
+	_, err := unix.Adjtimex(&tx)
+	if err != nil {
 		t.Errorf("set the clock: %v (this test takes root)", err)
 	}
+	return err == nil
 }
 
 // Somebody sets the clock by 2 s during the run: not one second is lost, no
@@ -50,9 +53,20 @@ func TestClockStep(t *testing.T) {
 				}
 				o.Profile.SLOs = kept
 			}
-			stepped := make(chan struct{})
-			o.Progress = during(2*time.Second, func() { setClock(t, c.by); close(stepped) })
-			defer func() { <-stepped; setClock(t, -c.by) }()
+			var once sync.Mutex
+			stepped, over := false, false
+			o.Progress = during(2*time.Second, func() {
+				once.Lock()
+				defer once.Unlock()
+				stepped = !over && setClock(t, c.by)
+			})
+			defer func() {
+				once.Lock()
+				defer once.Unlock()
+				if over = true; stepped {
+					setClock(t, -c.by)
+				}
+			}()
 			r := certify(t, o)
 			scheduled, outcomes := accounted(t, r)
 			if planned := r.Plan.Load.Arrivals(); scheduled != planned || outcomes["completed"] != planned {

@@ -44,6 +44,10 @@ func (r *run) load(ctx context.Context) {
 			r.watchClock(now)
 			stage = r.tell(stage)
 			r.tellView()
+			// After the schedule's end there is no load to spare the target.
+			if now.After(r.t0.Add(r.plan.Duration())) {
+				continue
+			}
 			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
 				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return

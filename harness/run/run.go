@@ -171,12 +171,14 @@ func (r *run) finish(ctx context.Context) error {
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
 	collected := r.collect.stop()
 	errs := []error{r.close()}
+	// Before the run's rows are removed: from then on nothing shall come between
+	// the run and its seal.
+	limitations := append(collected.notes, r.completeView(ctx)...)
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
 	ledgerFact, err := r.book.settle(ctx, r.Hurry, r.writer)
 	errs = append(errs, err)
-	limitations := append(collected.notes, r.completeView(ctx)...)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),

@@ -12,9 +12,9 @@ import (
 
 const (
 	// viewLimit bounds the completion of the view at the end, viewPatience that
-	// of a run that was interrupted.
-	viewLimit    = time.Minute
-	viewPatience = 5 * time.Second
+	// of a run that was interrupted: assay influx push does the rest.
+	viewLimit    = 15 * time.Second
+	viewPatience = time.Second
 	// checkLimit bounds the look for the server before the load.
 	checkLimit = 3 * time.Second
 )

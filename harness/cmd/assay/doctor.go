@@ -27,7 +27,7 @@ func newDoctor() *cobra.Command {
 		Short: "What this machine, the target and the database lack, and what mends it",
 		Long: `Doctor looks at what a run needs, and sends no load: this machine (descriptors,
 ports, CPUs, memory, disk, clock), the target, the database (rights, instruments,
-connections, ledger), InfluxDB. With profiles it measures their plans too, and
+connections, ledger), InfluxDB (whose database it makes where it is missing). With profiles it measures their plans too, and
 initialises their scripts. Certify does the same before every run.
 
 Without --target it looks at the local stack where that is up; it starts nothing.

@@ -31,6 +31,18 @@ func aborted(c *synthetic.Case, second int64) {
 	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to}
 }
 
+// An abort after the judged windows takes nothing back of what they show.
+func TestAbortedAfterTheWindows(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	end := synthetic.T0.Unix() + int64(c.Run.Plan.Load.Duration()/time.Second)
+	c.Run.Facts.Stopped = "aborted to spare the target: http_req_failed rate>0.5 for 5s"
+	c.Run.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 5s", Share: 0.5, From: end - 5, To: end}
+	v := Judge(c.Record())
+	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "stopped after its judged windows: aborted to spare the target") {
+		t.Errorf("%s: %s; %q", v.Outcome, v.Claim, v.Limitations)
+	}
+}
+
 // retotal writes a closing frame anew from the frames that are left, and counts them.
 func retotal(c *synthetic.Case, closing metric.Frame) (frames uint64) {
 	t := record.NewTimeline()

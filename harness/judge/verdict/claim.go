@@ -24,7 +24,7 @@ func claim(e *evidence, v Verdict) string {
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
 	case Fail:
-		if e.Facts.Aborted != nil {
+		if e.aborted != nil {
 			return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, e.abortText(), where)
 		}
 		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v.SLOs), where)

@@ -25,6 +25,8 @@ type evidence struct {
 	ended     map[string]tally // by outcome
 	lag       *metric.Hist     // generator lag, one observation a slot
 
+	aborted *record.Abort // what cut the judged windows short; nil: nothing did
+
 	streams map[string]record.Source
 	slos    []SLO // once judged
 }
@@ -56,6 +58,9 @@ func gather(r record.Run) *evidence {
 		r.Timeline = record.NewTimeline()
 	}
 	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
+	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
+		e.aborted = a
+	}
 	e.spans = e.judged()
 	for _, span := range e.spans {
 		e.seconds += max(0, span.Seconds())
@@ -77,7 +82,7 @@ func gather(r record.Run) *evidence {
 // them up to then, or all of it where it never came that far.
 func (e *evidence) judged() (spans []record.Span) {
 	end := int64(math.MaxInt64)
-	if a := e.Facts.Aborted; a != nil {
+	if a := e.aborted; a != nil {
 		end = a.To
 	}
 	for _, w := range e.plan.Judged {
@@ -86,10 +91,21 @@ func (e *evidence) judged() (spans []record.Span) {
 			spans = append(spans, span)
 		}
 	}
-	if len(spans) == 0 && e.Facts.Aborted != nil {
+	if len(spans) == 0 && e.aborted != nil {
 		spans = append(spans, record.Span{From: e.Facts.T0.Unix(), To: end})
 	}
 	return spans
+}
+
+// fromJudged is the time from the first judged window on.
+func (e *evidence) fromJudged() record.Span {
+	from := record.All
+	for _, span := range e.spans {
+		if from.From == record.All.From || span.From < from.From {
+			from.From = span.From
+		}
+	}
+	return from
 }
 
 // plannedSeconds is how long the plan judges.

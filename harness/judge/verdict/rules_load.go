@@ -33,7 +33,7 @@ func complete(e *evidence) Rule {
 	if why == "" && e.Facts.Interrupted {
 		why = "interrupted"
 	}
-	if e.Facts.Aborted != nil {
+	if e.aborted != nil {
 		r.Detail = "the run was " + e.abortText()
 		r.Advice = "See to why the system fails under this load, then run it again."
 		r.Limitation = r.Detail
@@ -49,6 +49,10 @@ func complete(e *evidence) Rule {
 		r.Detail = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), e.seconds)
 	case e.stoppedEarly():
 		r.Detail = "the run was stopped after its judged windows"
+		if e.Facts.Aborted != nil {
+			r.Detail += ": " + why
+			r.Limitation = r.Detail
+		}
 	}
 	if r.Outcome == Invalid {
 		r.Advice = "Run it again and let it reach the end of its hold window."
@@ -64,7 +68,7 @@ func complete(e *evidence) Rule {
 // the schedule, which shows in one lag observation a slot.
 func openLoop(e *evidence) Rule {
 	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
-	if e.Facts.Aborted != nil {
+	if e.aborted != nil {
 		planned = e.scheduled.n // of a window that was cut short only the latency can be looked at
 	}
 	r := Rule{
@@ -89,7 +93,7 @@ func windowLength(e *evidence) Rule {
 		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
 	}
 	switch {
-	case e.seconds >= minWindow, e.Facts.Aborted != nil && e.plannedSeconds() >= minWindow:
+	case e.seconds >= minWindow, e.aborted != nil && e.plannedSeconds() >= minWindow:
 	case e.Plan.Scope == scopeSmoke:
 		r.Limit = nil
 		r.Detail += ", as a smoke: too short to certify"

@@ -209,7 +209,7 @@ func data(e *evidence) Rule {
 	}
 	if excused {
 		why := "the system left too many transactions undone"
-		if e.Facts.Aborted != nil {
+		if e.aborted != nil {
 			why = "the run was aborted"
 		}
 		r.Detail += "; " + why

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"assay/harness/observe/metric"
-	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
 
@@ -33,7 +32,7 @@ func judgeSLOs(e *evidence) []SLO {
 		}
 	}
 	throughput := judgeThroughput(e)
-	if e.Facts.Aborted != nil {
+	if e.aborted != nil {
 		return append(cutShort(append(all, throughput)), judgeAbort(e))
 	}
 	if throughput.Outcome == Fail && e.asked() && !e.stoppedEarly() {
@@ -43,13 +42,14 @@ func judgeSLOs(e *evidence) []SLO {
 }
 
 // asked tells whether any transaction sent anything to the system. A script that
-// throws before its first request shows nothing of it. What a system that never
+// throws before its first request shows nothing of it, whatever it sent before
+// the judged windows. What a system that never
 // answers was sent is known only when its transactions are given up, which may
 // be after the window; what setup() sent has no scenario.
 func (e *evidence) asked() bool {
 	for _, s := range e.Timeline.Series(dataSent) {
 		if scenario := s.Label("scenario"); scenario != "" {
-			if n, _ := e.Timeline.Sum(dataSent, label("scenario", scenario), record.All); n > 0 {
+			if n, _ := e.Timeline.Sum(dataSent, label("scenario", scenario), e.fromJudged()); n > 0 {
 				return true
 			}
 		}

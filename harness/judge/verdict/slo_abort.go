@@ -11,7 +11,7 @@ import (
 // judgeAbort is the condition that stopped the run: by its profile, a system
 // under which it holds does not sustain the load.
 func judgeAbort(e *evidence) SLO {
-	a := e.Facts.Aborted
+	a := e.aborted
 	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Share, Outcome: Fail}
 	span := record.Span{From: a.From, To: a.To}
 	total, found := e.Timeline.Sum(a.Metric+metric.RateTotal, nil, span)
@@ -36,7 +36,7 @@ func cutShort(slos []SLO) []SLO {
 
 // abortText tells when and why the run was aborted.
 func (e *evidence) abortText() string {
-	a := e.Facts.Aborted
+	a := e.aborted
 	when := fmt.Sprintf("%d s after its start, before its judged windows", a.To-e.Facts.T0.Unix())
 	if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
 		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())

@@ -5,14 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"assay/harness/lab/stack/influxserver"
 	"assay/harness/lab/stack/process"
 )
 
-// influx ends with an InfluxDB that runs, where there is a program for it: it
-// holds but views of runs, which can do without.
+// influx ends with an InfluxDB that runs, where there is a program for it. It
+// holds but views of runs, which can do without: only where somebody has named
+// the program its failure is one of the stack.
 func (u *rise) influx(ctx context.Context) error {
+	err := u.raiseInflux(ctx)
+	if err != nil && !u.influxAsked() && ctx.Err() == nil {
+		u.log.Warn("no InfluxDB: runs are not seen while they go on", "error", err)
+		return nil
+	}
+	return err
+}
+
+func (u *rise) influxAsked() bool {
+	return u.options.Influxd != "" || os.Getenv(influxserver.BinaryEnv) != ""
+}
+
+func (u *rise) raiseInflux(ctx context.Context) error {
 	// Not from our state: it may have been lost, or never written.
 	server, err := influxserver.Attach(u.folder.influx())
 	if err != nil || !server.Process.Alive() {
@@ -69,7 +84,10 @@ func (u *rise) checkInfluxPort() error {
 	if server, err := influxserver.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
 		return nil
 	}
-	if binary, err := u.influxd(); err != nil || binary == "" {
+	if !u.influxAsked() {
+		return nil
+	}
+	if _, err := u.influxd(); err != nil {
 		return err
 	}
 	if err := process.CheckPort(u.options.InfluxPort); err != nil {

@@ -139,10 +139,11 @@ func (c *Collector) Close() error {
 	}
 	c.closed = true
 	var turn *sql.Conn
+	alone := false
 	if !c.switched.empty() {
-		turn = c.link.exclude(context.Background())
+		turn, alone = c.link.exclude(context.Background())
 	}
-	err := c.restore()
+	err := c.restore(alone)
 	c.link.drop()
 	c.link.readmit(context.Background(), turn, true)
 	c.link.close()

@@ -126,7 +126,7 @@ func (c *Collector) promised(ctx context.Context) map[uint32]byte {
 // instrument switches on what is off, and agrees with the collectors of other
 // runs on who restores it.
 func (c *Collector) instrument(ctx context.Context) error {
-	turn := c.link.exclude(ctx)
+	turn, _ := c.link.exclude(ctx)
 	defer func() { c.link.readmit(ctx, turn, false) }()
 	if err := c.inherit(ctx, c.promised(ctx)); err != nil {
 		return err
@@ -159,7 +159,17 @@ func (c *Collector) inherit(ctx context.Context, promised map[uint32]byte) error
 			return fmt.Errorf("look for other runs: %w", err)
 		}
 		var names []string
-		find := "SELECT NAME FROM performance_schema." + table + " WHERE CRC32(NAME) IN (" + strings.Join(sums, ", ") + ")"
+		// None but what a collector switches on: whoever may connect may promise
+		// anything.
+		own := "NAME IN " + list(consumers)
+		if table == "setup_instruments" {
+			var likes []string
+			for _, pattern := range instruments(c.server.maria) {
+				likes = append(likes, quote(pattern))
+			}
+			own = "(NAME LIKE " + strings.Join(likes, " OR NAME LIKE ") + ")"
+		}
+		find := "SELECT NAME FROM performance_schema." + table + " WHERE CRC32(NAME) IN (" + strings.Join(sums, ", ") + ") AND " + own
 		err := c.link.query(ctx, find, nil, func(rows *sql.Rows) error {
 			var name string
 			err := rows.Scan(&name)
@@ -204,21 +214,23 @@ const (
 
 // exclude keeps other collectors from coming and going while the connection that
 // it returns lasts; nil where that cannot be had. It is one of its own, because
-// the link's may be replaced meanwhile.
-func (l *link) exclude(ctx context.Context) *sql.Conn {
+// the link's may be replaced meanwhile. alone tells that they are kept out.
+func (l *link) exclude(ctx context.Context) (conn *sql.Conn, alone bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dial+joinPatience)
 	defer cancel()
-	conn, err := l.beside.Conn(ctx)
+	var err error
+	conn, err = l.beside.Conn(ctx)
 	if err != nil {
 		slog.Debug("database collector cannot keep others out", "err", err)
-		return nil
+		return nil, false
 	}
 	var got sql.NullInt64
 	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", joinLock, joinPatience.Seconds()).Scan(&got)
-	if err != nil || got.Int64 != 1 {
+	alone = err == nil && got.Int64 == 1
+	if !alone {
 		slog.Debug("database collector cannot keep others out", "err", err)
 	}
-	return conn
+	return conn, alone
 }
 
 // readmit ends exclude; last says that the link is gone for good, which others

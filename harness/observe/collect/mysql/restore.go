@@ -12,8 +12,9 @@ import (
 // restorePatience bounds the restore, with a reconnect if it needs one.
 const restorePatience = 5 * time.Second
 
-// restore puts back what switchOn changed, unless other runs will.
-func (c *Collector) restore() error {
+// restore puts back what switchOn changed; alone, with other collectors kept
+// out, it leaves to other runs what they will restore.
+func (c *Collector) restore(alone bool) error {
 	if c.switched.empty() {
 		return nil
 	}
@@ -22,7 +23,7 @@ func (c *Collector) restore() error {
 	defer cancel()
 	var err error
 	for ctx.Err() == nil {
-		if err = c.restoreOnce(ctx); err == nil {
+		if err = c.restoreOnce(ctx, alone); err == nil {
 			c.switched = switches{}
 			return nil
 		}
@@ -34,13 +35,18 @@ func (c *Collector) restore() error {
 	return fmt.Errorf("restore the instruments of the database: %w; a restart of the server does it too, or run: %s;", err, strings.Join(c.switched.undo(), "; "))
 }
 
-func (c *Collector) restoreOnce(ctx context.Context) error {
+func (c *Collector) restoreOnce(ctx context.Context, alone bool) error {
 	var err error
 	if err = c.link.open(ctx); err != nil {
 		return err
 	}
-	// What other runs have promised to restore they still need.
-	for _, statement := range c.switched.without(c.promised(ctx)).undo() {
+	mine := &c.switched
+	if alone {
+		// What other runs have promised to restore they still need. Where others
+		// may end at this very moment each would leave it to the other.
+		mine = mine.without(c.promised(ctx))
+	}
+	for _, statement := range mine.undo() {
 		err = errors.Join(err, c.link.exec(ctx, statement))
 	}
 	return err
