@@ -15,9 +15,9 @@ COPY bin/ /usr/local/bin/
 ENV PATH=/usr/local/bin
 
 # An empty folder, as there is no shell to make one that is not root's.
-COPY --chown=65532:65532 runs/ /work/runs/
-VOLUME /work/runs
-WORKDIR /work
+COPY --chown=65532:65532 runs/ /certification/runs/
+VOLUME /certification/runs
+WORKDIR /certification
 
 # Nobody's number. Compose names another, so that runs/ belongs to you.
 USER 65532:65532

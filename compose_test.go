@@ -141,7 +141,7 @@ func TestComposeVolumes(t *testing.T) {
 				if _, err := os.Stat(v.Source); err != nil {
 					t.Errorf("%s mounts what is not there: %v", name, err)
 				}
-				if v.ReadOnly == (v.Target == "/work/runs") {
+				if v.ReadOnly == (v.Target == "/certification/runs") {
 					t.Errorf("%s: read only at %s is %t", name, v.Target, v.ReadOnly)
 				}
 			default:
