@@ -66,6 +66,7 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
 			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper),
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed,
+			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed),
 			Verdict: s.Outcome.String(),
 		})
 	}
@@ -95,11 +96,15 @@ func buildLatency(all []verdict.Latency) map[string]Latency {
 	for _, l := range all {
 		out[l.Name] = Latency{
 			Unit: "ms", Count: l.Count,
-			P50: round(l.P50), P90: round(l.P90), P95: round(l.P95), P99: round(l.P99), P999: round(l.P999),
-			Max: round(l.Max), Mean: round(l.Mean),
+			Percentiles: buildPercentiles(l.Percentiles), Max: round(l.Max), Mean: round(l.Mean),
+			Lower: buildPercentiles(l.Lower), Upper: buildPercentiles(l.Upper),
 		}
 	}
 	return out
+}
+
+func buildPercentiles(p verdict.Percentiles) Percentiles {
+	return Percentiles{P50: round(p.P50), P90: round(p.P90), P95: round(p.P95), P99: round(p.P99), P999: round(p.P999)}
 }
 
 func buildWaits(waits []diagnose.Wait) []Wait {
