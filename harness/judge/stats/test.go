@@ -36,6 +36,8 @@ func (t Test) Decide(n, k, deff float64) Outcome {
 		return Undecided
 	case k >= n && t.Q < 1, t.Q <= 0 && k > 0:
 		return Broken
+	case t.Q <= 0:
+		return Holds
 	case AtMost(effective, k/deff, t.Q) <= Alpha && effective >= t.Least():
 		return Holds
 	case AtLeast(effective, k/deff, t.Q) <= Alpha:

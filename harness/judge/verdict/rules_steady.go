@@ -130,21 +130,20 @@ func (e *evidence) backlog(span record.Span) (behind float64, grew bool) {
 }
 
 // openAt is how many transactions were due and not over at the end of each
-// second of the span, as the latencies tell: of those due in a second, half a
-// second later on average, those that took longer than it is ago.
+// second of the span, as the latencies tell. Of those due in a second, evenly
+// within it, the ones open j seconds after its end took longer than j seconds
+// and a part of one: the mean over parts is taken at four.
 func (e *evidence) openAt(span record.Span) []float64 {
 	open := make([]float64, span.Seconds())
 	reach := int64(math.Ceil((e.plan.Timeout + time.Second).Seconds()))
 	for second := span.From - reach; second < span.To; second++ {
 		h := e.Timeline.Hist(metric.TransactionDuration, nil, record.Span{From: second, To: second + 1})
 		longest, _ := h.Max()
-		for end := max(second, span.From); end < span.To; end++ {
-			ago := (float64(end-second) + 0.5) * 1000
-			if ago > longest {
-				break
+		for end := max(second, span.From); end < span.To && float64(end-second)*1000 < longest; end++ {
+			for _, part := range []float64{0.125, 0.375, 0.625, 0.875} {
+				least, most := h.AtLeast((float64(end-second) + part) * 1000)
+				open[end-span.From] += float64(least+most) / 2 / 4
 			}
-			least, most := h.AtLeast(ago)
-			open[end-span.From] += float64(least+most) / 2
 		}
 	}
 	return open
