@@ -22,8 +22,8 @@ require (
 	golang.org/x/sys v0.46.0
 	golang.org/x/term v0.44.0
 	golang.org/x/time v0.14.0
-	google.golang.org/protobuf v1.36.12
 	gonum.org/v1/gonum v0.17.0
+	google.golang.org/protobuf v1.36.12
 	gopkg.in/guregu/null.v3 v3.5.0
 	pgregory.net/rapid v1.2.0
 )
