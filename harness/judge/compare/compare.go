@@ -27,6 +27,8 @@ type Group struct {
 type LeftOut struct {
 	Folder string `json:"folder"`
 	Reason string `json:"reason"`
+	// sound is a run that could be compared, if its partner could.
+	sound bool
 }
 
 // Options is what the caller decided before seeing a result.

@@ -42,23 +42,23 @@ func sameRuns(a, b []Run) bool {
 	return slices.Equal(ids(a), ids(b))
 }
 
-// checkLeft refuses a side of which nothing is left.
+// checkLeft refuses a side of which nothing is left, and says why.
 func (m matched) checkLeft(a, b Group) error {
-	for _, side := range []struct {
-		letter string
-		group  Group
-		runs   []Run
-		left   []LeftOut
-	}{{"A", a, m.a, m.leftA}, {"B", b, m.b, m.leftB}} {
-		if len(side.runs) > 0 {
-			continue
-		}
-		problem := fmt.Sprintf("%s (%s) has no run that can be compared", side.letter, side.group.Name)
-		if len(side.left) == 0 {
-			return &Refusal{problem, "name a run folder, or a folder of run folders"}
-		}
-		first := side.left[0]
-		return &Refusal{problem + ": " + first.Folder + ": " + first.Reason, "make the run again: what may not be judged cannot be compared"}
+	problem, left := "", slices.Concat(m.leftA, m.leftB)
+	switch {
+	case len(m.a) == 0 && len(m.b) == 0 && m.pairing.Paired:
+		problem = "no pair of runs can be compared"
+	case len(m.a) == 0:
+		problem, left = fmt.Sprintf("A (%s) has no run that can be compared", a.Name), m.leftA
+	case len(m.b) == 0:
+		problem, left = fmt.Sprintf("B (%s) has no run that can be compared", b.Name), m.leftB
+	default:
+		return nil
 	}
-	return nil
+	for _, l := range left {
+		if !l.sound {
+			return &Refusal{problem + ": " + l.Folder + ": " + l.Reason, "make the run again: what may not be judged cannot be compared"}
+		}
+	}
+	return &Refusal{problem, "name a run folder, or a folder of run folders"}
 }

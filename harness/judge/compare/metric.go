@@ -96,6 +96,9 @@ func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested
 func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 	if zeros := countZeros(m.ValuesA) + countZeros(m.ValuesB); zeros > 0 {
 		m.Reason = fmt.Sprintf("it is 0 in %s, and 0 has no ratio", runs(zeros))
+		if zeros == len(m.ValuesA)+len(m.ValuesB) {
+			m.Reason = "it is 0 in every run"
+		}
 		return e, few, false
 	}
 	if paired {

@@ -34,7 +34,7 @@ func (s sided) letter() string {
 // machine does meanwhile then meets both. Runs that may not be judged are left
 // out after that, and their partners with them.
 func match(a, b Group, unpaired bool) matched {
-	m := matched{leftA: slices.Clone(a.LeftOut), leftB: slices.Clone(b.LeftOut)}
+	m := matched{leftA: append([]LeftOut{}, a.LeftOut...), leftB: append([]LeftOut{}, b.LeftOut...)}
 	var all []sided
 	for _, r := range a.Runs {
 		all = append(all, sided{r, false})
@@ -52,7 +52,7 @@ func match(a, b Group, unpaired bool) matched {
 		m.pairing.Detail = why
 		for _, s := range all {
 			if reason := invalid(s.Run); reason != "" {
-				m.leave(s, reason)
+				m.leave(s, reason, false)
 			} else {
 				m.take(s)
 			}
@@ -83,22 +83,21 @@ func (m *matched) pair(all []sided) {
 	var order []string
 	for i := 0; i < len(all); i += 2 {
 		first, second := all[i], all[i+1]
-		why, whyNot := invalid(first.Run), invalid(second.Run)
-		if why == "" && whyNot == "" {
+		broken := [2]string{invalid(first.Run), invalid(second.Run)}
+		if broken == [2]string{} {
 			m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
 			m.take(first)
 			m.take(second)
 			order = append(order, first.letter()+second.letter())
 			continue
 		}
-		if why == "" {
-			why = "its partner " + second.Folder + " is left out"
+		for i, s := range []sided{first, second} {
+			if broken[i] != "" {
+				m.leave(s, broken[i], false)
+			} else {
+				m.leave(s, "its partner "+[]sided{second, first}[i].Folder+" is left out", true)
+			}
 		}
-		if whyNot == "" {
-			whyNot = "its partner " + first.Folder + " is left out"
-		}
-		m.leave(first, why)
-		m.leave(second, whyNot)
 	}
 	m.order = strings.Join(order, " ")
 	m.pairing.Paired = true
@@ -113,8 +112,8 @@ func (m *matched) take(s sided) {
 	}
 }
 
-func (m *matched) leave(s sided, reason string) {
-	left := LeftOut{s.Folder, reason}
+func (m *matched) leave(s sided, reason string, sound bool) {
+	left := LeftOut{s.Folder, reason, sound}
 	if s.ofB {
 		m.leftB = append(m.leftB, left)
 	} else {

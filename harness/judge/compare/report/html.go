@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"strings"
+	"unicode"
 
 	"assay/harness/judge/compare"
 	"assay/harness/judge/stats/effect"
@@ -31,18 +31,28 @@ func HTML(c compare.Comparison) ([]byte, error) {
 	for _, m := range c.Metrics {
 		view.Rows = append(view.Rows, rowOf(m, a))
 	}
-	view.SideA, view.SideB = side(c.A), side(c.B)
+	view.SideA, view.SideB, view.Result, view.Meaning = side(c.A), side(c.B), result(c.Metrics), meaning(c)
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, view); err != nil {
 		return nil, fmt.Errorf("write page: %w", err)
 	}
-	return b.Bytes(), nil
+	return bytes.Map(printable, b.Bytes()), nil
+}
+
+// printable replaces what no page may hold, and names may.
+func printable(r rune) rune {
+	if r == '\n' || unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 // view is what the template shows.
 type view struct {
 	compare.Comparison
 	SideA, SideB   string
+	Result         string
+	Meaning        string
 	Lower, Upper   string
 	Alpha          float64
 	Axis           axis
@@ -110,7 +120,7 @@ func axisOf(c compare.Comparison) axis {
 func rowOf(m compare.Metric, a axis) row {
 	r := row{Metric: m, Word: string(m.Decision)}
 	if m.Direction != compare.NoDirection {
-		r.Word = strings.Join([]string{r.Word, m.Direction}, ": ")
+		r.Word += ": " + m.Direction
 	}
 	if m.Ratio != nil {
 		at := a.At(*m.Ratio)

@@ -38,6 +38,7 @@ func (p *page) head(c compare.Comparison) {
 	p.wrap("  B          ", side(c.B))
 	p.wrap("  Profile    ", c.Profile)
 	p.wrap("  Pairing    ", c.Pairing.Detail)
+	p.wrap("  Result     ", result(c.Metrics))
 	p.line()
 }
 
@@ -58,6 +59,21 @@ func side(s compare.Side) string {
 		noun = "run"
 	}
 	return fmt.Sprintf("%s: %d %s (%s)", s.Name, len(s.Runs), noun, strings.Join(verdicts, ", "))
+}
+
+// result counts the decisions.
+func result(metrics []compare.Metric) string {
+	counts := map[string]int{}
+	for _, m := range metrics {
+		counts[decision(m)]++
+	}
+	var all []string
+	for _, word := range []string{compare.Worse, compare.Better, string(effect.Changed), string(effect.Equivalent), string(effect.Undetermined)} {
+		if n := counts[word]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // Widths of the table's columns.
@@ -93,10 +109,21 @@ func decision(m compare.Metric) string {
 func (p *page) legend(c compare.Comparison) {
 	lower, upper := effect.Band(c.Tolerance)
 	p.wrap("  ", fmt.Sprintf(
-		"A and B are medians over runs, B/A is the ratio over pairs of runs, p is adjusted for %d metrics. "+
-			"Better, worse and changed: the interval lies outside %s to %s, and p is at most %g; equivalent: it lies inside.",
-		c.Tested, fixed(lower), fixed(upper), effect.Alpha,
+		"%s Better, worse and changed: the interval lies outside %s to %s, and p is at most %g; equivalent: it lies inside.",
+		meaning(c), fixed(lower), fixed(upper), effect.Alpha,
 	))
+}
+
+// meaning says what the numbers of a row are.
+func meaning(c compare.Comparison) string {
+	ratio, metrics := "of a run of B to one of A", "metrics"
+	if c.Pairing.Paired {
+		ratio = "within a pair"
+	}
+	if c.Tested == 1 {
+		metrics = "metric"
+	}
+	return fmt.Sprintf("A and B are medians over runs, B/A is the median ratio %s, p is adjusted for %d %s.", ratio, c.Tested, metrics)
 }
 
 // reasons gathers the metrics that are undetermined for one reason.
