@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -82,7 +83,7 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	}
 	var groups [2]compare.Group
 	for i, dir := range []string{dirA, dirB} {
-		if groups[i], err = readGroup(dir); err != nil {
+		if groups[i], err = readGroup(c.Context(), dir); err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,7 @@ func parseTolerance(text string) (share float64, err error) {
 
 // readGroup reads a run folder, or the run folders that a folder holds; links
 // in it, such as runs/latest, lead to runs that it holds already.
-func readGroup(dir string) (compare.Group, error) {
+func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 	g := compare.Group{Name: dir}
 	if _, err := os.Stat(dir); err != nil {
 		return g, &usageError{fmt.Sprintf("%s cannot be read: %v", dir, errors.Unwrap(err)), "name a run folder, or a folder of run folders"}
@@ -150,6 +151,9 @@ func readGroup(dir string) (compare.Group, error) {
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return g, err
 		}
 		path := filepath.Join(dir, e.Name())
 		switch r, err := readRun(path); {

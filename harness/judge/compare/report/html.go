@@ -73,7 +73,7 @@ type row struct {
 type span struct{ From, To float64 }
 
 // Width of a span; a thread where it is thinner.
-func (s span) Width() float64 { return math.Max(1, s.To-s.From) }
+func (s span) Width() float64 { return math.Max(1, tenths(s.To-s.From)) }
 
 // axis is logarithmic with 1 in its middle, so that twice and half are as far.
 type axis struct {
@@ -93,8 +93,11 @@ func (a axis) Most() string { return fixed(math.Exp(a.reach)) }
 // At is where a ratio stands; what is off the axis stands at its end.
 func (a axis) At(ratio float64) float64 {
 	at := math.Min(math.Max(math.Log(ratio)/a.reach, -1), 1)
-	return math.Round((1+at)*a.Pixels/2*10) / 10
+	return tenths((1 + at) * a.Pixels / 2)
 }
+
+// tenths of a pixel are enough.
+func tenths(x float64) float64 { return math.Round(x*10) / 10 }
 
 // Widest reach: one ratio of a thousand must not flatten all others.
 const (
