@@ -1,7 +1,11 @@
 package effect
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -117,6 +121,27 @@ func TestLeast(t *testing.T) {
 		}
 		if got := LeastRuns(c.metrics); got != c.runs {
 			t.Errorf("%d metrics need %d runs, want %d", c.metrics, got, c.runs)
+		}
+	}
+}
+
+// TestTableOfTheDocs: what docs/comparing.md says of it is so.
+func TestTableOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/comparing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) \| (\d+) \|$`).FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 4 {
+		t.Fatalf("the table has %d rows", len(rows))
+	}
+	for _, row := range rows {
+		metrics, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%d %d", LeastPairs(metrics), LeastRuns(metrics)); got != row[2]+" "+row[3] {
+			t.Errorf("%d metrics take %s, and the docs say %s %s", metrics, got, row[2], row[3])
 		}
 	}
 }
