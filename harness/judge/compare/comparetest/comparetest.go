@@ -23,11 +23,10 @@ const between = 2 * time.Minute
 // 1 %, as runs are.
 func Groups(order string, factor float64) (a, b compare.Group) {
 	a.Name, b.Name = "runs/a", "runs/b"
-	chance := rand.New(rand.NewPCG(1, 2))
-	for i, letter := range order {
-		group, scale := &a, 0.99+0.02*chance.Float64()
-		if letter == 'B' {
-			group, scale = &b, scale*factor
+	for i, scale := range scales(order, factor) {
+		group := &a
+		if order[i] == 'B' {
+			group = &b
 		}
 		c := certify(scale)
 		c.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
@@ -36,6 +35,19 @@ func Groups(order string, factor float64) (a, b compare.Group) {
 		group.Runs = append(group.Runs, compare.Run{Folder: fmt.Sprintf("%s/%02d", group.Name, i), Certificate: c})
 	}
 	return a, b
+}
+
+// scales are how much slower each run is than the same system at its best.
+func scales(order string, factor float64) (all []float64) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	for _, letter := range order {
+		scale := 0.99 + 0.02*chance.Float64()
+		if letter == 'B' {
+			scale *= factor
+		}
+		all = append(all, scale)
+	}
+	return all
 }
 
 // certify is of a run that may be judged, and holds its SLOs: verdicts are not

@@ -2,7 +2,6 @@ package comparetest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,16 +17,11 @@ func Write(dir, order string, factor float64) error {
 	p := synthetic.Profile()
 	p.Ledger = nil
 	p.SLOs = slices.DeleteFunc(p.SLOs, func(s spec.SLO) bool { return !s.Sampled() })
-	chance := rand.New(rand.NewPCG(1, 2))
-	for i, letter := range order {
-		scale := 0.99 + 0.02*chance.Float64()
-		if letter == 'B' {
-			scale *= factor
-		}
+	for i, scale := range scales(order, factor) {
 		c := synthetic.New(p, 1, system(scale))
 		c.Run.Plan.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
 		c.Run.Facts.Ledger = record.LedgerFact{State: record.StateAbsent}
-		if err := seal(filepath.Join(dir, string(letter), fmt.Sprintf("%02d", i)), c, time.Duration(i)*between); err != nil {
+		if err := seal(filepath.Join(dir, order[i:i+1], fmt.Sprintf("%02d", i)), c, time.Duration(i)*between); err != nil {
 			return err
 		}
 	}
