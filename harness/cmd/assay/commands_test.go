@@ -48,6 +48,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"shown":           shown,
 	"told":            told,
 	"leave":           leave,
+	"records":         records,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.
