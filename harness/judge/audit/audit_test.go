@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -405,6 +406,33 @@ func TestDatabaseChanged(t *testing.T) {
 	want := "the version was 8.4.0, is 8.4.1: certify again\nread_only was not set, is OFF: certify again\nsync_binlog was 1, is 0: certify again"
 	if r := verify(t, dir, o); !slices.Equal(r.Broken, []string{Database}) || detail(r, Database) != want {
 		t.Errorf("%+v", r)
+	}
+}
+
+// What is not a file is refused, not waited for or followed.
+func TestNotAFile(t *testing.T) {
+	dir := certify(t, "a", nil)
+	pipe := filepath.Join(dir, record.EvidenceDir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "pipe is not a file") {
+		t.Errorf("%+v", r)
+	}
+	plan := filepath.Join(dir, record.EvidenceDir, "plan.json")
+	for _, err := range []error{os.Remove(pipe), os.Rename(plan, filepath.Join(dir, "plan.json")), os.Symlink("../plan.json", plan)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "plan.json is not a file") {
+		t.Errorf("%+v", r)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, issue.BundleFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(dir, options(nil)); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("a pipe for a signature: %v", err)
 	}
 }
 

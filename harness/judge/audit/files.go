@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
@@ -43,7 +42,7 @@ func find(path string) (files, error) {
 	f := files{dir: path, path: filepath.Join(path, issue.CertificateFile)}
 	if !info.IsDir() {
 		f.dir, f.path = filepath.Dir(path), path
-		if strings.HasSuffix(path, filepath.Ext(issue.BundleFile)) && filepath.Base(path) == issue.BundleFile {
+		if filepath.Base(path) == issue.BundleFile {
 			f.path = filepath.Join(f.dir, issue.CertificateFile)
 		}
 	}
@@ -73,15 +72,19 @@ func find(path string) (files, error) {
 
 // optional is a file's content, nil where there is none.
 func optional(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("verify certificate: %w", err)
 	}
-	if data == nil {
-		data = []byte{}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("verify certificate: %w", err)
 	}
-	return data, nil
+	return append([]byte{}, data...), nil // not nil where it is empty
 }
