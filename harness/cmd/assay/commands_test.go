@@ -33,6 +33,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"get":             get,
 	"edit":            edit,
 	"shorten":         shorten,
+	"flip":            flip,
 	"sum":             sum,
 	"fault":           fault,
 	"elsewhere":       elsewhere,

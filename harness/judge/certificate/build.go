@@ -13,7 +13,8 @@ import (
 // what may be claimed.
 const limitation = "LIMITATION"
 
-// Build puts a certificate together. It is not signed.
+// Build puts a certificate together. It is not signed, and says nothing of
+// other thresholds than the run's: who issues it sets Signed and Rejudged.
 func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
@@ -39,6 +40,7 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
 			Database: r.Environment.Database,
 			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
+			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service,
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
