@@ -69,6 +69,8 @@ func checkSignature(r *Report, f files, key *signature.PublicKey) {
 		r.add(Signature, NotChecked, "the certificate is not signed")
 	case f.spoilt != nil:
 		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.spoilt)
+	case f.legible && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
+		r.add(Signature, Failed, "the certificate names another issuer than the key that %s names", issue.BundleFile)
 	case key == nil:
 		r.add(Signature, NotChecked, "name the issuer's public key with --key: a key that comes with a certificate proves nothing")
 	default:

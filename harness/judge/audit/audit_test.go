@@ -453,3 +453,30 @@ func TestNothingThere(t *testing.T) {
 		}
 	}
 }
+
+// A key that signs what another issuer has issued is found out, also by who has
+// only that key.
+func TestAnotherIssuer(t *testing.T) {
+	key, other := newKey(t, signature.Ed25519), newKey(t, signature.Ed25519)
+	dir := certify(t, "a", &key)
+	data, err := os.ReadFile(filepath.Join(dir, issue.CertificateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := signature.Sign(other, data, strings.TrimPrefix(r.Manifest, "sha256:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, issue.BundleFile), bundle, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{options(&other), options(nil)} {
+		if r := verify(t, dir, o); !slices.Equal(r.Broken, []string{Signature}) || !strings.Contains(detail(r, Signature), "names another issuer") {
+			t.Errorf("broken: %v; %s", r.Broken, detail(r, Signature))
+		}
+	}
+}

@@ -33,7 +33,7 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 		return run, opened
 	}
 	again := certificate.Build(run, verdict.Judge(run), diagnose.Waits(run))
-	again.Signed, again.Rejudged = f.stated.Signed, f.stated.Rejudged
+	again.Signed, again.Issuer, again.Rejudged = f.stated.Signed, f.stated.Issuer, f.stated.Rejudged
 	data, err := certificate.Marshal(again)
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 const limitation = "LIMITATION"
 
 // Build puts a certificate together. It is not signed, and says nothing of
-// other thresholds than the run's: who issues it sets Signed and Rejudged.
+// other thresholds than the run's: who issues it sets Signed, Issuer and Rejudged.
 func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,

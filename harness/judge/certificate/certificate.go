@@ -33,6 +33,7 @@ type Certificate struct {
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope"`
 	Signed      bool               `json:"signed"`
+	Issuer      *string            `json:"issuer"`   // ID of the key that signed it; null: nobody did
 	Rejudged    *Rejudged          `json:"rejudged"` // null: judged by the run's own thresholds
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations"`

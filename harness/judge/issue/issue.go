@@ -39,8 +39,15 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Issue{}, fmt.Errorf("read signature: %w", err)
 	}
+	of, unreadable := signature.Open(before)
 	signed := err == nil
-	c.Signed = key != nil || signed
+	switch c.Signed = key != nil || signed; {
+	case key != nil:
+		id := key.Public().ID()
+		c.Issuer = &id
+	case signed:
+		c.Issuer = &of.KeyID
+	}
 	data, err := certificate.Marshal(c)
 	if err != nil {
 		return Issue{}, err
@@ -49,7 +56,7 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 	if !c.Signed {
 		return i, nil
 	}
-	if of, err := signature.Open(before); signed && err == nil && covers(of, c, data) && (key == nil || of.Verify(key.Public()) == nil) {
+	if signed && unreadable == nil && covers(of, c, data) && (key == nil || of.Verify(key.Public()) == nil) {
 		i.bundle = before // signing again would only give other bytes
 		return i, nil
 	}
