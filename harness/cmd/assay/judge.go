@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
@@ -77,9 +78,7 @@ func judge(w io.Writer, dir string, asJSON bool) (judged, error) {
 		return j, err
 	}
 	f, ok := w.(*os.File)
-	if err := certificate.Summary(w, c, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""); err != nil {
-		return judged{}, err
-	}
-	_, err = fmt.Fprintf(w, "\n  %s\n", filepath.Join(dir, certificateFile))
+	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	_, err = fmt.Fprintf(w, "%s\n  %s\n", report.Terminal(c, color), filepath.Join(dir, certificateFile))
 	return j, err
 }
