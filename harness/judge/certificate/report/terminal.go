@@ -181,9 +181,5 @@ func (p *page) ledger(l *certificate.Ledger) {
 		p.line("  Ledger     not compared")
 		return
 	}
-	p.wrap("  Ledger     ", indent, fmt.Sprintf(
-		"acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p99 %s, max %s",
-		l.Acknowledged, l.Persisted, l.Missing, l.Duplicated, l.Unacknowledged,
-		measured(l.PersistLagMs.P99, "ms"), measured(l.PersistLagMs.Max, "ms"),
-	))
+	p.wrap("  Ledger     ", indent, ledgerText(*l))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"assay/harness/judge/certificate"
 )
@@ -83,4 +84,21 @@ func count(s certificate.SLO) string {
 		text += fmt.Sprintf(" (%d may)", *s.Allowed)
 	}
 	return text
+}
+
+// shorten cuts a text that is longer than most characters, and says so.
+func shorten(s string, most int) string {
+	const mark = " [...]"
+	n := 0
+	for at := range s {
+		if n++; n > most {
+			cut := s[:at]
+			for range len(mark) {
+				_, size := utf8.DecodeLastRuneInString(cut)
+				cut = cut[:len(cut)-size]
+			}
+			return cut + mark
+		}
+	}
+	return s
 }
