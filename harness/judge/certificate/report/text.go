@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"assay/harness/judge/certificate"
@@ -102,3 +103,5 @@ func shorten(s string, most int) string {
 	}
 	return s
 }
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
