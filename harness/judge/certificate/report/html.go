@@ -89,7 +89,10 @@ func (c cell) Class() string {
 
 // factsSection is what the certificate is of, by name and value.
 func factsSection(c certificate.Certificate) section {
-	window := fmt.Sprintf("%s to %s, %d s in %d windows", day(c.Window.Start), day(c.Window.End), c.Window.Seconds, c.Window.Count)
+	window := fmt.Sprintf("%d s, from %s", c.Window.Seconds, c.Window.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if c.Window.Count > 1 {
+		window = fmt.Sprintf("%s on, in %d windows", window, c.Window.Count)
+	}
 	attempts := "not known"
 	if c.Attempts != nil {
 		attempts = fmt.Sprint(*c.Attempts)

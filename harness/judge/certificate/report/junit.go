@@ -86,7 +86,7 @@ func JUnit(c certificate.Certificate) ([]byte, error) {
 	if c.Verdict != "PASS" && !said {
 		slos.add("verdict", c.Verdict, c.Claim, "")
 	}
-	slos.say(c.Verdict+": "+c.Claim, "certificate: "+signed(c))
+	slos.say(c.Verdict+": "+c.Claim, signed(c))
 	validity.say(c.Limitations...)
 	if c.Ledger == nil {
 		ledger.say("not compared")

@@ -14,7 +14,7 @@ func Markdown(c certificate.Certificate) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s: %s\n\n", escape(oneLine(c.Verdict)), escape(title(c)))
 	fmt.Fprintf(&b, "%s\n\n", escape(claim(c)))
-	fmt.Fprintf(&b, "Certificate: **%s**.\n\n", escape(signed(c)))
+	fmt.Fprintf(&b, "**%s.**\n\n", escape(signed(c)))
 	for _, s := range []section{
 		sloSection(c), brokenSection(c), limitedSection(c), latencySection(c), waitsSection(c), ledgerSection(c), limitationsSection(c),
 		{Heading: "Evidence", Points: []string{

@@ -94,7 +94,7 @@ func TestMarkdownRenders(t *testing.T) {
 	text := textOf(root)
 	for _, want := range []string{
 		"INVALID: synthetic, 20 tps for 30 s, smoke scope",
-		"not signed",
+		"Not signed",
 		"frames (INVALID): worker/1 was killed (signal: killed); worker/1 did not close its stream. Look into the workers' logs",
 		"window: 30 s judged, as a smoke: too short to certify",
 		c.Claim, c.Evidence.ManifestSHA256,

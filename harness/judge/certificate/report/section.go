@@ -90,14 +90,21 @@ func texts(all ...string) (row []cell) {
 }
 
 func sloSection(c certificate.Certificate) section {
-	s := section{ID: "slos", Heading: "SLOs", Columns: headings("SLO", "verdict", ">observed", ">interval", ">violations/samples")}
+	s := section{ID: "slos", Heading: "SLOs", Columns: headings("SLO", "verdict", ">observed", ">violations/samples")}
 	rows := slices.Clone(c.SLOs)
 	if len(rows) > mostRows { // the broken ones must not be those left out
 		slices.SortStableFunc(rows, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 	}
 	rows, s.More = first(rows)
+	estimated := hasIntervals(rows)
+	if estimated {
+		s.Columns = slices.Insert(s.Columns, 3, headings(">interval")...)
+	}
 	for _, o := range rows {
-		row := texts(o.Metric+" "+o.Expression, o.Verdict, measured(o.Observed, o.Unit), cmp.Or(interval(o), "-"), count(o))
+		row := texts(o.Metric+" "+o.Expression, o.Verdict, measured(o.Observed, o.Unit), count(o))
+		if estimated {
+			row = slices.Insert(row, 3, texts(cmp.Or(interval(o), "-"))...)
+		}
 		row[1].Verdict = true
 		s.Rows = append(s.Rows, row)
 	}

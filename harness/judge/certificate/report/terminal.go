@@ -45,7 +45,7 @@ func (p *page) head(c certificate.Certificate) {
 	p.wrap("  ", "  ", c.Claim)
 	p.blank()
 	p.line("  Target     ", clip(c.Environment.Target, columns-len(indent)))
-	p.wrap("  Signed     ", indent, signed(c))
+	p.wrap("  Signature  ", indent, signed(c))
 	p.blank()
 }
 
@@ -75,7 +75,7 @@ type widths struct {
 func sloWidths(rows []certificate.SLO) widths {
 	w := widths{name: len("SLO"), observed: 13, count: 28}
 	most := 42
-	if slices.ContainsFunc(rows, func(s certificate.SLO) bool { return interval(s) != "" }) {
+	if hasIntervals(rows) {
 		w.observed, w.interval, w.count, w.heading, most = 11, 18, 22, "interval", 32
 	}
 	for _, s := range rows {

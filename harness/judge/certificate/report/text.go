@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -14,9 +15,9 @@ import (
 // the reports must see it.
 func signed(c certificate.Certificate) string {
 	if c.Signed {
-		return "yes; assay verify checks by whom, and that nothing was changed"
+		return "Signed: assay verify checks by whom, and that nothing was changed"
 	}
-	return "not signed: nothing shows who issued it, or that nothing was changed"
+	return "Not signed: nothing shows who issued it, or that nothing was changed"
 }
 
 // short is a number for people: integers in full up to nine digits, others
@@ -68,6 +69,10 @@ func interval(s certificate.SLO) string {
 		return ""
 	}
 	return short(scaled(s.Lower, s.Unit)) + " to " + short(scaled(s.Upper, s.Unit))
+}
+
+func hasIntervals(slos []certificate.SLO) bool {
+	return slices.ContainsFunc(slos, func(s certificate.SLO) bool { return interval(s) != "" })
 }
 
 // count is how often an SLO was violated, and how often it may be.

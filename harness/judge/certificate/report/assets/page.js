@@ -15,6 +15,7 @@
 
   const line = (label, values, stroke, more) =>
     Object.assign({ label, curve: values, stroke, width: 1.5, points: { show: run.seconds.length < 2 }, value: (u, v) => number(v) }, more);
+  const steps = () => ({ paths: uPlot.paths.stepped({ align: 1 }) });
   const flat = (b) => line(b.label, run.seconds.map(() => b.limit), color('bad'), { dash: [6, 4], width: 1 });
 
   // Each curve of a stack is the sum of those below it; drawn from the top down
@@ -39,7 +40,7 @@
       line('p50', run.p50, '#3f9b50'), line('p95', run.p95, '#e8862a'), line('p99', run.p99, '#8e5bd0'),
     ].concat(run.bounds ? run.bounds.map(flat) : []),
     errors: () => [
-      line('failed', run.failed, '#d81b60'), line('timed out', run.timed_out, '#e8862a'), line('dropped', run.dropped, '#8e5bd0'),
+      line('failed', run.failed, '#d81b60', steps()), line('timed out', run.timed_out, '#e8862a', steps()), line('dropped', run.dropped, '#8e5bd0', steps()),
     ],
     waits: () => stacked(run.waits || []),
   };
