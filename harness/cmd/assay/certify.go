@@ -234,6 +234,9 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
 		if err != nil {
 			return err
 		}
+		if err := summarise(o.Dir); err != nil { // it changes nothing of the verdict
+			fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
+		}
 		if o.View != nil {
 			if err := showVerdict(ctx, o.View, j); err != nil {
 				p.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})

@@ -73,6 +73,9 @@ func judge(w io.Writer, dir string, asJSON bool) (judged, error) {
 	if err := record.WriteFile(filepath.Join(dir, certificateFile), data); err != nil {
 		return judged{}, err
 	}
+	if err := writeReports(dir, r, c); err != nil {
+		return judged{}, err
+	}
 	if asJSON {
 		_, err = w.Write(data)
 		return j, err
