@@ -33,7 +33,7 @@
   const charts = {
     rate: () => [
       line('target', run.target, color('quiet'), { dash: [6, 4] }),
-      line('scheduled', run.scheduled, '#2f6fd0'),
+      line('scheduled', run.scheduled, '#8fb4ea', { width: 4 }),
       line('completed', run.completed, '#3f9b50'),
     ],
     latency: () => [
@@ -45,49 +45,56 @@
     waits: () => stacked(run.waits || []),
   };
 
-  // Shades what is judged, marks where stages begin, and names them.
-  function stages(u) {
-    const { left, top, width, height } = u.bbox;
+  // Calls a function with each stage, its left edge and its width on the canvas.
+  function stages(u, each) {
+    const { left, width } = u.bbox;
     const at = (s) => Math.round(Math.min(Math.max(u.valToPos(s, 'x', true), left), left + width));
-    const c = u.ctx;
-    c.save();
-    c.font = 11 * devicePixelRatio + 'px system-ui, sans-serif';
-    c.textBaseline = 'top';
-    for (const s of run.stages || []) {
-      if (s.judged) {
-        c.fillStyle = color('shade');
-        c.fillRect(at(s.from), top, at(s.to) - at(s.from), height);
-      }
-      c.fillStyle = color('line');
-      c.fillRect(at(s.from), top, devicePixelRatio, height);
-      if (at(s.to) - at(s.from) > c.measureText(s.name).width + 8 * devicePixelRatio) {
-        c.fillStyle = color('quiet');
-        c.fillText(s.name, at(s.from) + 4 * devicePixelRatio, top + 3 * devicePixelRatio);
-      }
-    }
-    c.restore();
+    u.ctx.save();
+    for (const s of run.stages || []) each(s, at(s.from), at(s.to) - at(s.from));
+    u.ctx.restore();
   }
+
+  // Below the curves: shades what is judged, and marks where stages begin.
+  const shade = (u) => stages(u, (s, x, width) => {
+    u.ctx.fillStyle = color('shade');
+    if (s.judged) u.ctx.fillRect(x, u.bbox.top, width, u.bbox.height);
+    u.ctx.fillStyle = color('line');
+    u.ctx.fillRect(x, u.bbox.top, devicePixelRatio, u.bbox.height);
+  });
+
+  // Above them: names the stages that have room for it.
+  const names = (u) => stages(u, (s, x, width) => {
+    const pad = 4 * devicePixelRatio;
+    Object.assign(u.ctx, {
+      font: 11 * devicePixelRatio + 'px system-ui, sans-serif', textAlign: 'left', textBaseline: 'top',
+      lineWidth: pad, lineJoin: 'round', strokeStyle: color('ground'), fillStyle: color('quiet'),
+    });
+    if (u.ctx.measureText(s.name).width + 2 * pad > width) return;
+    u.ctx.strokeText(s.name, x + pad, u.bbox.top + pad);
+    u.ctx.fillText(s.name, x + pad, u.bbox.top + pad);
+  });
 
   function draw(figure, width) {
     const name = figure.dataset.chart;
     const curves = charts[name]();
-    const grid = { stroke: color('line'), width: 1 };
-    const axis = { stroke: color('quiet'), grid, ticks: grid, font: '11px system-ui, sans-serif' };
     const log = name === 'latency';
+    const grid = { stroke: color('line'), width: 1 };
+    const decades = Object.assign(log ? { filter: (u, at) => at.map((v) => (Number.isInteger(Math.log10(v)) ? v : null)) } : {}, grid);
+    const axis = { stroke: color('quiet'), grid, ticks: grid, font: '11px system-ui, sans-serif' };
     const positive = (v) => (log && !(v > 0) ? null : v);
     return new uPlot({
-      width, height: 210,
+      width, height: 190,
       scales: {
         x: { time: false, range: [0, run.seconds[run.seconds.length - 1] + run.step] },
         y: log ? { distr: 3 } : { range: (u, min, max) => [0, max > 0 ? max * 1.15 : 1] },
       },
       axes: [
-        Object.assign({ values: (u, at) => at.map(clock) }, axis),
-        Object.assign({ size: 56, values: (u, at) => at.map((v) => (v == null ? '' : number(v))) }, axis),
+        Object.assign({}, axis, { size: 32, values: (u, at) => at.map(clock) }),
+        Object.assign({}, axis, { size: 56, grid: decades, ticks: decades, values: (u, at) => at.map((v) => (v == null ? '' : number(v))) }),
       ],
       series: [{ label: 'time', value: (u, v) => (v == null ? '-' : clock(v)) }].concat(curves),
       cursor: { sync: { key: 'run' }, drag: { x: false, y: false } },
-      hooks: { drawClear: [stages] },
+      hooks: { drawClear: [shade], draw: [names] },
     }, [run.seconds].concat(curves.map((c) => c.curve.map(positive))), figure);
   }
 
