@@ -38,7 +38,7 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 test: ## Set up what is missing, and run all tests on real servers
 	.ci/install test
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	influxd=$$(.ci/influxd $(INFLUXDB)) && chromium=$$(command -v chromium) && \
+	influxd=$$(.ci/influxd $(INFLUXDB)) && chromium=$$(command -v chromium || command -v google-chrome) && \
 	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" ASSAY_TEST_CHROMIUM="$$chromium" \
 	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 

@@ -47,7 +47,11 @@ it starts when it is not up, and stops again then. The database behind a
 target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
 or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
 the local stack has one, the run is shown there while it goes on (assay help
-influx).`,
+influx).
+
+The run folder has the certificate as certificate.json, certificate.html (with
+charts), certificate.md and junit.xml. Where GITHUB_STEP_SUMMARY names a file, as
+on GitHub Actions, the Markdown is appended to it.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
