@@ -97,7 +97,7 @@ const painted = `Array.from(document.querySelectorAll('#charts canvas'), (canvas
 
 func TestPageOpensInABrowser(t *testing.T) {
 	ctx := browser(t)
-	for name, sampled := range map[string]bool{"pass": true, "fail": true, "invalid": false, "lost": true} {
+	for name, count := range map[string]int{"pass": 4, "fail": 4, "invalid": 3, "lost": 4} { // invalid saw no database
 		t.Run(name, func(t *testing.T) {
 			var verdict, claim string
 			var pixels []int
@@ -108,11 +108,11 @@ func TestPageOpensInABrowser(t *testing.T) {
 			if c := example(name); verdict != c.Verdict || claim != c.Claim {
 				t.Errorf("it says %s: %s", verdict, claim)
 			}
-			if len(pixels) != 4 {
-				t.Fatalf("%d charts", len(pixels))
+			if len(pixels) != count {
+				t.Errorf("%d charts, want %d", len(pixels), count)
 			}
 			for i, n := range pixels {
-				if drawn, want := n > 100, i < 3 || sampled; drawn != want {
+				if n < 100 {
 					t.Errorf("chart %d has %d pixels of its curve", i, n)
 				}
 			}

@@ -42,7 +42,7 @@
     errors: () => [
       line('failed', run.failed, '#d81b60', steps()), line('timed out', run.timed_out, '#e8862a', steps()), line('dropped', run.dropped, '#8e5bd0', steps()),
     ],
-    waits: () => stacked(run.waits || []),
+    waits: () => stacked(run.waits),
   };
 
   // Calls a function with each stage, its left edge and its width on the canvas.
