@@ -49,7 +49,11 @@ target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
 or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
 the local stack has one, the run is shown there while it goes on (assay help
 influx). Where ASSAY_SIGNING_KEY names a key, or holds its PEM, certificates are
-signed with it (assay help keygen).`,
+signed with it (assay help keygen).
+
+The run folder has the certificate as certificate.json, certificate.html (with
+charts), certificate.md and junit.xml. Where GITHUB_STEP_SUMMARY names a file, as
+on GitHub Actions, the Markdown is appended to it.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -239,6 +243,9 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options, key *signature
 		j, err := judge(c.OutOrStdout(), o.Dir, key, f.json)
 		if err != nil {
 			return err
+		}
+		if err := summarise(o.Dir); err != nil { // it changes nothing of the verdict
+			fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
 		}
 		if o.View != nil {
 			if err := showVerdict(ctx, o.View, j); err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/issue"
@@ -91,10 +92,7 @@ func judge(w io.Writer, dir string, key *signature.PrivateKey, asJSON bool) (jud
 	if err != nil {
 		return judged{}, err
 	}
-	if err := i.Write(); err != nil {
-		return judged{}, err
-	}
-	return j, show(w, i, asJSON)
+	return j, publish(w, i, r, asJSON)
 }
 
 // judgeBy likewise makes another certificate, by other thresholds; the run's
@@ -126,23 +124,25 @@ func judgeBy(w io.Writer, dir, thresholds string, key *signature.PrivateKey, asJ
 	if err := record.WriteFile(filepath.Join(to, issue.ThresholdsFile), text); err != nil {
 		return judged{}, err
 	}
-	if err := i.Write(); err != nil {
-		return judged{}, err
-	}
-	return j, show(w, i, asJSON)
+	return j, publish(w, i, r, asJSON)
 }
 
-// show prints what was issued, and where it is.
-func show(w io.Writer, i issue.Issue, asJSON bool) error {
+// publish writes what was issued, with what people and CI read of it, and prints
+// it.
+func publish(w io.Writer, i issue.Issue, r record.Run, asJSON bool) error {
+	if err := i.Write(); err != nil {
+		return err
+	}
+	if err := writeReports(filepath.Dir(i.Path()), r, i.Certificate); err != nil {
+		return err
+	}
 	if asJSON {
 		_, err := w.Write(i.Data)
 		return err
 	}
 	f, ok := w.(*os.File)
-	if err := certificate.Summary(w, i.Certificate, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""); err != nil {
-		return err
-	}
-	text := "\n  " + i.Path() + "\n"
+	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	text := string(report.Terminal(i.Certificate, color)) + "\n  " + i.Path() + "\n"
 	if path := i.BundlePath(); path != "" {
 		text += "  " + path + "\n"
 	}

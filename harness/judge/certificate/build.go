@@ -9,9 +9,9 @@ import (
 	"assay/harness/observe/record"
 )
 
-// limitation is the verdict of a rule that lets a run be judged and limits
+// Limitation is the verdict of a rule that lets a run be judged and limits
 // what may be claimed.
-const limitation = "LIMITATION"
+const Limitation = "LIMITATION"
 
 // Build puts a certificate together. It is not signed, and says nothing of
 // other thresholds than the run's: who issues it sets Signed, Issuer and Rejudged.
@@ -86,7 +86,7 @@ func buildRules(rules []verdict.Rule) []Rule {
 			c.Observed = roundBeside(r.Observed, *c.Limit)
 		}
 		if r.Outcome == verdict.Pass && r.Limitation != "" {
-			c.Verdict = limitation
+			c.Verdict = Limitation
 		}
 		all = append(all, c)
 	}

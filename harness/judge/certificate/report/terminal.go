@@ -1,12 +1,13 @@
-package certificate
+package report
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"assay/harness/judge/certificate"
 )
 
 // Most rows of each part of a summary, so that it fits a terminal; what is
@@ -21,9 +22,9 @@ const (
 // indent is where the text beside a heading stands.
 const indent = "             "
 
-// Summary writes what people want to know first, at most 100 columns wide and
+// Terminal is what people want to know first, at most 100 columns wide and
 // readable without colour.
-func Summary(w io.Writer, c Certificate, color bool) error {
+func Terminal(c certificate.Certificate, color bool) []byte {
 	p := &page{color: color}
 	p.head(c)
 	p.slos(c.SLOs)
@@ -32,14 +33,10 @@ func Summary(w io.Writer, c Certificate, color bool) error {
 	p.waits(c.Waits)
 	p.ledger(c.Ledger)
 	p.notes("Limitations", c.Limitations)
-	_, err := io.WriteString(w, p.String())
-	if err != nil {
-		return fmt.Errorf("write summary: %w", err)
-	}
-	return nil
+	return []byte(p.String())
 }
 
-func (p *page) head(c Certificate) {
+func (p *page) head(c certificate.Certificate) {
 	p.blank()
 	word := spaced(c.Verdict)
 	what := fmt.Sprintf("%s  %s %s for %d s, %s scope", c.Profile, short(&c.Rate.Target), c.Rate.Unit, c.Window.Seconds, c.Scope)
@@ -48,26 +45,44 @@ func (p *page) head(c Certificate) {
 	p.wrap("  ", "  ", c.Claim)
 	p.blank()
 	p.line("  Target     ", clip(c.Environment.Target, columns-len(indent)))
+	p.wrap("  Signature  ", indent, signed(c))
 	p.blank()
 }
 
-func (p *page) slos(slos []SLO) {
+func (p *page) slos(slos []certificate.SLO) {
 	rows := slices.Clone(slos)
 	if len(rows) > mostSLOs { // the broken ones must not be those left out
-		slices.SortStableFunc(rows, func(a, b SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
+		slices.SortStableFunc(rows, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 		rows = rows[:mostSLOs]
 	}
-	wide := len("SLO")
+	w := sloWidths(rows)
+	p.line("  ", pad("SLO", w.name), padLeft("observed", w.observed), padLeft(w.heading, w.interval),
+		padLeft("violations/samples", w.count), "  verdict")
 	for _, s := range rows {
-		wide = max(wide, width(s.Metric)+2+width(s.Expression))
-	}
-	wide = min(wide, 42)
-	p.line("  ", pad("SLO", wide), padLeft("observed", 13), padLeft("violations/samples", 28), "  verdict")
-	for _, s := range rows {
-		p.line("  ", pad(clip(s.Metric+"  "+s.Expression, wide), wide), padLeft(measured(s.Observed, s.Unit), 13),
-			padLeft(count(s), 28), "  ", p.paint(s.Verdict, s.Verdict))
+		p.line("  ", pad(clip(s.Metric+"  "+s.Expression, w.name), w.name), padLeft(clip(measured(s.Observed, s.Unit), w.observed), w.observed),
+			padLeft(clip(interval(s), w.interval), w.interval), padLeft(clip(count(s), w.count), w.count), "  ", p.paint(s.Verdict, s.Verdict))
 	}
 	p.more(len(slos) - len(rows))
+}
+
+// widths are those of the columns of SLOs.
+type widths struct {
+	name, observed, interval, count int
+	heading                         string // of the interval
+}
+
+// sloWidths makes room for intervals where there are any.
+func sloWidths(rows []certificate.SLO) widths {
+	w := widths{name: len("SLO"), observed: 13, count: 28}
+	most := 42
+	if hasIntervals(rows) {
+		w.observed, w.interval, w.count, w.heading, most = 11, 18, 22, "interval", 32
+	}
+	for _, s := range rows {
+		w.name = max(w.name, width(s.Metric)+2+width(s.Expression))
+	}
+	w.name = min(w.name, most)
+	return w
 }
 
 func passed(verdict string) int {
@@ -77,24 +92,7 @@ func passed(verdict string) int {
 	return 0
 }
 
-// count is how often an SLO was violated, and how often it may be.
-func count(s SLO) string {
-	text := "no data"
-	switch {
-	case s.Samples != nil && s.Violations != nil:
-		text = fmt.Sprintf("%d/%d", *s.Violations, *s.Samples)
-	case s.Samples != nil && s.AtLeast != nil && s.AtMost != nil:
-		text = fmt.Sprintf("%d..%d/%d", *s.AtLeast, *s.AtMost, *s.Samples)
-	default:
-		return text
-	}
-	if s.Allowed != nil && *s.Allowed > 0 {
-		text += fmt.Sprintf(" (%d may)", *s.Allowed)
-	}
-	return text
-}
-
-func (p *page) latency(c Certificate) {
+func (p *page) latency(c certificate.Certificate) {
 	p.blank()
 	o := c.Outcomes
 	p.wrap("  Outcomes   ", indent, fmt.Sprintf("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s/s achieved",
@@ -119,19 +117,19 @@ func (p *page) latency(c Certificate) {
 func heads(cells ...string) string {
 	text := ""
 	for _, c := range cells {
-		text += padLeft(c, 10)
+		text += padLeft(clip(c, 10), 10)
 	}
 	return text
 }
 
 // rules shows those that are broken, with what to do.
-func (p *page) rules(rules []Rule) {
-	var broken []Rule
+func (p *page) rules(rules []certificate.Rule) {
+	var broken []certificate.Rule
 	limits := 0
 	for _, r := range rules {
 		switch r.Verdict {
 		case "PASS":
-		case limitation:
+		case certificate.Limitation:
 			limits++
 		default:
 			broken = append(broken, r)
@@ -148,12 +146,12 @@ func (p *page) rules(rules []Rule) {
 	}
 	p.line(fmt.Sprintf("  Rules      %d of %d are broken", len(broken), len(rules)))
 	for _, r := range broken[:min(len(broken), mostRules)] {
-		p.wrap("    "+r.ID+": ", "      ", r.Detail+". "+r.Advice)
+		p.wrap("    "+clip(r.ID, 40)+": ", "      ", r.Detail+". "+r.Advice)
 	}
 	p.more(len(broken) - mostRules)
 }
 
-func (p *page) waits(waits []Wait) {
+func (p *page) waits(waits []certificate.Wait) {
 	switch {
 	case waits == nil:
 		p.line("  Waits      no data")
@@ -172,20 +170,16 @@ func (p *page) waits(waits []Wait) {
 			name += " (inferred)"
 		}
 		share := w.Share * 100
-		p.line("  ", pad(clip(name, 50), 50), padLeft(short(&w.AAS), 10), padLeft(short(&share)+" %", 9),
-			padLeft(short(w.MsPerTransaction), 12), padLeft(short(w.BaselineMsPerTransaction), 12))
+		p.line("  ", pad(clip(name, 50), 50), padLeft(clip(short(&w.AAS), 10), 10), padLeft(clip(short(&share)+" %", 9), 9),
+			padLeft(clip(short(w.MsPerTransaction), 12), 12), padLeft(clip(short(w.BaselineMsPerTransaction), 12), 12))
 	}
 	p.more(len(waits) - mostWaits)
 }
 
-func (p *page) ledger(l *Ledger) {
+func (p *page) ledger(l *certificate.Ledger) {
 	if l == nil {
 		p.line("  Ledger     not compared")
 		return
 	}
-	p.wrap("  Ledger     ", indent, fmt.Sprintf(
-		"acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p99 %s, max %s",
-		l.Acknowledged, l.Persisted, l.Missing, l.Duplicated, l.Unacknowledged,
-		measured(l.PersistLagMs.P99, "ms"), measured(l.PersistLagMs.Max, "ms"),
-	))
+	p.wrap("  Ledger     ", indent, ledgerText(*l))
 }

@@ -1,8 +1,8 @@
-package certificate
+package report
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,10 +44,11 @@ func (p *page) notes(heading string, texts []string) {
 }
 
 // wrap writes words within the columns. A word that is too long for a line
-// stands alone.
+// goes on in the next.
 func (p *page) wrap(first, rest, text string) {
 	line, empty := clean(first), true
-	for _, word := range strings.Fields(clean(text)) {
+	room := max(1, columns-max(width(line), width(rest)))
+	for _, word := range pieces(clean(text), room) {
 		if !empty && width(line)+1+width(word) > columns {
 			p.line(line)
 			line, empty = rest, true
@@ -58,6 +59,16 @@ func (p *page) wrap(first, rest, text string) {
 		line, empty = line+word, false
 	}
 	p.line(line)
+}
+
+// pieces are the words of a text, none longer than most.
+func pieces(text string, most int) (all []string) {
+	for _, word := range strings.Fields(text) {
+		for runes := range slices.Chunk([]rune(word), most) {
+			all = append(all, string(runes))
+		}
+	}
+	return all
 }
 
 // paint colours a text by the verdict it belongs to.
@@ -101,37 +112,4 @@ func clean(s string) string {
 		}
 		return '?'
 	}, s)
-}
-
-// short is a number for people: integers in full up to seven digits, others
-// with four significant digits; "-" where there is no data.
-func short(v *float64) string {
-	switch {
-	case v == nil:
-		return "-"
-	case *v >= 1000 || *v <= -1000 || *v == float64(int64(*v)):
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
-}
-
-func whole(n *int64) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.FormatInt(*n, 10)
-}
-
-// measured is a number with its unit; shares are shown as percentages.
-func measured(v *float64, unit string) string {
-	switch {
-	case v == nil:
-		return "-"
-	case unit == "share":
-		share := *v * 100
-		return short(&share) + " %"
-	case unit == "count" || unit == "":
-		return short(v)
-	}
-	return short(v) + " " + unit
 }
