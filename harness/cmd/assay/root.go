@@ -34,7 +34,7 @@ interrupted.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newCertify(), newJudge(), newDoctor(), newInit(), newFrames(), newInflux(), newStack(), newTarget(), newK6())
+	root.AddCommand(newCertify(), newJudge(), newSearch(), newDoctor(), newInit(), newFrames(), newInflux(), newStack(), newTarget(), newK6())
 	return root
 }
 

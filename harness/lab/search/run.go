@@ -37,26 +37,30 @@ func Run(ctx context.Context, a Asked, l Loop) (Document, error) {
 		}
 		p, err := l.Trial(ctx, rate)
 		if err != nil {
-			return d, errors.Join(err, l.cutShort(ctx, &d))
+			return d, l.cutShort(ctx, &d, err)
 		}
 		d.Probes = append(d.Probes, p)
 		if ctx.Err() != nil {
 			d.Probes[len(d.Probes)-1].Result = 0
-			return d, errors.Join(context.Cause(ctx), l.cutShort(ctx, &d))
+			return d, l.cutShort(ctx, &d, context.Cause(ctx))
 		}
 		s.Add(rate, p.Result)
 	}
 }
 
-// cutShort keeps what a search has that does not come to its end.
-func (l Loop) cutShort(ctx context.Context, d *Document) error {
+// cutShort keeps what a search has that does not come to its end, and gives the
+// reason.
+func (l Loop) cutShort(ctx context.Context, d *Document, why error) error {
 	d.State = Failed
 	if ctx.Err() != nil {
 		d.State = Interrupted
 	}
 	d.Sentence = d.sentence()
 	if len(d.Probes) == 0 {
-		return nil
+		return why
 	}
-	return l.Keep(*d)
+	if err := l.Keep(*d); err != nil {
+		return errors.Join(why, err)
+	}
+	return why
 }

@@ -130,7 +130,7 @@ func TestResults(t *testing.T) {
 			}
 			golden(t, name+".json", data)
 			var text bytes.Buffer
-			if err := Summary(&text, d); err != nil {
+			if err := Summary(&text, d, "runs/search/search.json"); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+".txt", text.Bytes())

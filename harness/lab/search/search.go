@@ -93,6 +93,7 @@ type bracket struct {
 	grey    []float64 // undecided loads between low and the smaller of both
 	open    float64   // smallest load that is not decided yet; 0: none
 	void    bool      // a load cannot be judged
+	starved int       // loads at which trials showed that the generator does not make them
 }
 
 func (s *Search) bracket() bracket {
@@ -113,6 +114,9 @@ func (s *Search) bracket() bracket {
 		case Unmade:
 			if l.Rate > b.low {
 				b.ceiling = min(b.ceiling, l.Rate)
+			}
+			if l.None == 0 {
+				b.starved++
 			}
 		case Unjudged:
 			b.void = true
@@ -141,8 +145,9 @@ func (b bracket) topEnd(of End) End {
 	return of
 }
 
-// greyLoads in a row end a search for a bound: where trials are too short to
-// tell, the loads further on are no better.
+// greyLoads are how many loads that trials could not decide end a search for a
+// bound: where trials are too short to tell, or the generator's machine is too
+// busy, the loads further on are no better.
 const greyLoads = 2
 
 // next decides what is tried: a load that is not decided yet, then a lower
@@ -172,7 +177,7 @@ func (s *Search) down(b bracket) (float64, End) {
 	if len(b.grey) > 0 {
 		least = min(least, b.grey[0])
 	}
-	if least <= s.span.Floor || len(b.grey) >= greyLoads {
+	if least <= s.span.Floor || len(b.grey) >= greyLoads || b.starved >= greyLoads {
 		return 0, b.topEnd(Missed)
 	}
 	return max(s.span.Floor, least/2), Running

@@ -72,6 +72,9 @@ func TestHowSearchesEnd(t *testing.T) {
 		"a generator that makes nothing": {
 			of: over(0, Refused, nil), end: Generator, tried: "100x1 50x1 25x1 12.5x1 6.25x1 3.125x1 1.5625x1 1x1",
 		},
+		"a generator that never makes it": {
+			of: over(0, Starved, nil), end: Generator, tried: "100x3 50x3",
+		},
 		"trials that never tell": {
 			of: over(0, Unclear, nil), end: Undetermined, tried: "100x3 50x3",
 		},

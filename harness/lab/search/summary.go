@@ -72,9 +72,9 @@ func (d *Decisive) Text() string {
 	return fmt.Sprintf("%s, %.4g%s observed", d.Name, v, unit)
 }
 
-// Summary tells the result on a terminal. Its last line is the command that
-// would certify the rate, where one was found.
-func Summary(w io.Writer, d Document) error {
+// Summary tells the result on a terminal, and where it is kept. Its last line is
+// the command that would certify the rate, where one was found.
+func Summary(w io.Writer, d Document, path string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
 	if d.Decisive != nil {
@@ -87,7 +87,7 @@ func Summary(w io.Writer, d Document) error {
 		b.WriteString("\n")
 		d.table(&b)
 	}
-	fmt.Fprintf(&b, "\nA search certifies nothing: its rates were chosen by how they came out.")
+	fmt.Fprintf(&b, "\n  %s\n\nA search certifies nothing: its rates were chosen by how they came out.", path)
 	if d.Confirm == "" {
 		b.WriteString("\n")
 	} else {
