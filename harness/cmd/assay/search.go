@@ -105,10 +105,10 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err := record.Vacant(dir); err != nil {
 		return &usageError{err.Error(), "name another folder with --out"}
 	}
-	t := &trials{flags: f, command: c, file: file, profile: profile, asked: asked, dir: dir}
+	t := &trials{flags: f, command: c, file: file, profile: profile, asked: asked, dir: dir, notes: map[string]bool{}}
 	g, err := f.prepare(c, func(executable string) error {
 		t.executable = executable
-		o, err := t.options(asked.Range.From)
+		o, err := t.options(asked.Range.Floor)
 		if err != nil {
 			return err
 		}
@@ -227,6 +227,9 @@ func (f *searchFlags) confirm(c *cobra.Command, p spec.Profile, rate float64) st
 
 // search searches and tells the result.
 func (t *trials) search(ctx context.Context) error {
+	if err := t.check(ctx, t.asked.Range.Floor); err != nil {
+		return err // no load could be tried
+	}
 	t.say("%s from %.12g/s, trials of %s, at most %d a load, until the bounds are %s apart",
 		t.asked.Profile, t.asked.Range.From, time.Duration(t.asked.Seconds*float64(time.Second)), t.asked.Goal.Trials, t.flags.width)
 	d, err := search.Run(ctx, t.asked, search.Loop{Trial: t.trial, Keep: t.keep, Confirm: func(rate float64) string {

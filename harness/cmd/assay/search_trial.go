@@ -27,6 +27,7 @@ type trials struct {
 	dir     string
 	made    int // so far
 	told    int // of them
+	notes   map[string]bool
 }
 
 // options are those of the next trial's run.
@@ -54,7 +55,11 @@ func (t *trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 	t.furnish(ctx, &o)
 	t.made++
 	bar := newProgress(t.command.ErrOrStderr(), fmt.Sprintf("%s at %.12g/s, trial %d", o.Profile.Name, rate, t.made), t.flags.quiet)
-	o.Progress = bar.tell
+	o.Progress = func(e run.Event) {
+		if e.Kind != run.Note || t.first(e.Text) {
+			bar.tell(e)
+		}
+	}
 	p := search.Probe{Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: time.Now().UTC().Truncate(time.Second)}
 	begun := time.Now()
 	err = run.Run(ctx, o)
@@ -80,20 +85,32 @@ func (t *trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 	return p, nil
 }
 
+// first reports whether a note is new: trials are much alike.
+func (t *trials) first(note string) bool {
+	known := t.notes[note]
+	t.notes[note] = true
+	return !known
+}
+
 // refused tells whether it is the load that keeps a run from starting: then the
 // least one of the search would start. That is the generator's limit; all else
 // ends the search.
 func (t *trials) refused(ctx context.Context, p search.Probe, err error) (search.Probe, error) {
-	wouldStart := func(rate float64) bool {
-		o, err := t.options(rate) // in a folder of its own: the one of the run may be there
-		t.furnish(ctx, &o)
-		return err == nil && run.Check(ctx, o) == nil
-	}
-	if wouldStart(p.Rate) || !wouldStart(t.asked.Range.Floor) {
+	if t.check(ctx, p.Rate) == nil || t.check(ctx, t.asked.Range.Floor) != nil {
 		return search.Probe{}, err
 	}
 	p.Folder, p.Result, p.Claim = "", search.Refused, err.Error()
 	return p, nil
+}
+
+// check finds what would keep a trial of a load from starting.
+func (t *trials) check(ctx context.Context, rate float64) error {
+	o, err := t.options(rate)
+	if err != nil {
+		return err
+	}
+	t.furnish(ctx, &o)
+	return run.Check(ctx, o)
 }
 
 // resultOf is what a verdict says of the load.
@@ -188,7 +205,10 @@ func (t *trials) left(d search.Document) string {
 			sum, of = sum+p.Seconds, of+1
 		}
 	}
-	text := fmt.Sprintf("; about %d trials are left", n)
+	text := "; about 1 trial is left"
+	if n != 1 {
+		text = fmt.Sprintf("; about %d trials are left", n)
+	}
 	if of > 0 {
 		text += fmt.Sprintf(", %s", time.Duration(sum/float64(of)*float64(n)*float64(time.Second)).Round(time.Second))
 	}

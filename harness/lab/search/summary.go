@@ -113,7 +113,11 @@ func (d Document) notes() (all []string) {
 	switch d.end {
 	case Generator:
 		last(Starved, Refused)
-		all = append(all, "hint: more workers (--workers), more CPUs, or nothing else beside the generator")
+		hint := "hint: more workers (--workers), more CPUs, or nothing else beside the generator"
+		if d.Lower == nil {
+			hint += "; or begin lower: --from"
+		}
+		all = append(all, hint)
 	case Invalid:
 		last(Void)
 	case Undetermined:
