@@ -241,6 +241,9 @@ func (t *trials) search(ctx context.Context) error {
 		}
 	}
 	if err != nil {
+		if len(d.Probes) > 0 && ctx.Err() == nil {
+			t.say("what there is so far: %s", filepath.Join(t.dir, searchFile))
+		}
 		return err
 	}
 	if code := searchExit[d.End()]; code != 0 {

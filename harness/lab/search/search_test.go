@@ -101,6 +101,20 @@ func TestHowSearchesEnd(t *testing.T) {
 				return below(150)(rate, n)
 			}, end: Found, tried: "100x4 200x4 140x4 170x4 154x4 147x4", low: 147, high: 154,
 		},
+		"trials that may not be judged, more often for the generator": {
+			of: over(200, Refused, func(rate float64, n int) Result {
+				if rate < 150 {
+					return Good
+				}
+				return []Result{Void, Starved, Starved}[n%3]
+			}), end: Generator, tried: "100x2 200x1 140x2 170x3 154x3 147x2", low: 147,
+		},
+		"trials that may not be judged, more often for another reason": {
+			of: func(rate float64, n int) Result { return []Result{Starved, Void, Void}[n%3] }, end: Invalid, tried: "100x3",
+		},
+		"trials that do not tell at two loads in a row": {
+			of: over(150, Unclear, below(1000)), end: Undetermined, tried: "100x2 200x3 400x3 140x2 170x3 154x3 147x2", low: 147,
+		},
 		"trials that may not be judged": {
 			of: over(200, Void, below(1000)), end: Invalid, tried: "100x2 200x3", low: 100,
 		},
@@ -134,6 +148,38 @@ func TestHowSearchesEnd(t *testing.T) {
 				t.Errorf("%s between %g and %g after %s", endWords[s.End()], low, high, tried)
 			}
 		})
+	}
+}
+
+// Results may come in any order, as of another search: what contradicts others
+// moves no bound, and no doubt within a bracket that is narrow enough.
+func TestResultsOfAnotherSearch(t *testing.T) {
+	type results struct {
+		rate float64
+		r    Result
+		n    int
+	}
+	for name, c := range map[string]struct {
+		all  []results
+		next float64
+		end  End
+	}{
+		"no generator's limit below a load that it made": {[]results{{50, Starved, 3}, {100, Good, 2}}, 200, Running},
+		"undecided within a narrow bracket":              {[]results{{100, Good, 2}, {102, Unclear, 3}, {104, Bad, 2}}, 0, Found},
+		"a lower bound over the upper one":               {[]results{{100, Good, 2}, {104, Bad, 2}, {300, Good, 2}}, 0, Found},
+	} {
+		s, err := New(goal, Range{From: 100, Floor: 1, Max: 500})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range c.all {
+			for range a.n {
+				s.Add(a.rate, a.r)
+			}
+		}
+		if next, _ := s.Next(); next != c.next || s.End() != c.end {
+			t.Errorf("%s: next is %g, %s", name, next, endWords[s.End()])
+		}
 	}
 }
 
