@@ -2,13 +2,16 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/stats"
 	"assay/harness/lab/search"
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -37,12 +40,33 @@ func (f *searchFlags) asked(c *cobra.Command, p spec.Profile) (search.Asked, err
 		return a, fmt.Errorf("--max: %w", err)
 	}
 	a.Seconds = judgedLength(trial).Seconds()
+	if err := tells(trial, a); err != nil {
+		return a, err
+	}
 	// The least must still schedule a transaction.
 	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
 	if _, err := search.New(a.Goal, a.Range); err != nil {
 		return a, &usageError{"this cannot be searched for: " + err.Error(), seeHelp(c)}
 	}
 	return a, nil
+}
+
+// tells refuses trials that could never hold a percentile of the transaction: with
+// fewer samples than its test needs the first load would miss it or stay
+// undecided, and every lower one too.
+func tells(trial spec.Profile, a search.Asked) error {
+	made := a.Range.From * a.Seconds // all stages at their highest rate: no fewer than there are
+	for _, s := range trial.SLOs {
+		least := math.Round(stats.Test{Q: 1 - s.Quantile}.Least())
+		if s.Aggregate == spec.Percentile && s.Metric == metric.TransactionDuration && made < least {
+			return &usageError{
+				fmt.Sprintf("trials of %gs at %.12g/s cannot tell: %s %s takes at least %.0f transactions, and they make %.0f",
+					a.Seconds, a.Range.From, s.MetricText(), s.Expression, least, made),
+				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or begin higher with --from", math.Ceil(least/a.Range.From)),
+			}
+		}
+	}
+	return nil
 }
 
 // percentOf reads a share that is written like 5%.

@@ -146,21 +146,21 @@ func resultOf(v verdict.Verdict) search.Result {
 // decisive is the first SLO, or else the first rule, that made the verdict what
 // it is. A PASS has none.
 func decisive(v verdict.Verdict) *search.Decisive {
-	outcome := v.Outcome
-	if outcome == verdict.LostWrite {
-		outcome = verdict.Fail
-	}
-	if outcome == verdict.Pass {
+	switch v.Outcome {
+	case verdict.Pass:
 		return nil
+	case verdict.LostWrite: // whatever the profile asks of its ledger
+		missing, limit := float64(v.Ledger.Missing), 0.0
+		return &search.Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
 	}
 	for _, s := range v.SLOs {
-		if s.Outcome == outcome {
+		if s.Outcome == v.Outcome {
 			limit := s.Limit
 			return &search.Decisive{Kind: "slo", Name: s.Metric + " " + s.Expression, Observed: s.Observed, Limit: &limit, Unit: s.Unit}
 		}
 	}
 	for _, r := range v.Rules {
-		if r.Outcome == outcome {
+		if r.Outcome == v.Outcome {
 			return &search.Decisive{Kind: "rule", Name: r.ID, Observed: r.Observed, Limit: r.Limit, Unit: r.Unit, Detail: r.Detail}
 		}
 	}
