@@ -184,7 +184,7 @@ func (r *run) finish(ctx context.Context) error {
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), limitations...),
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack"
 	"assay/harness/run"
 	"assay/harness/spec"
 )
@@ -84,11 +82,17 @@ on GitHub Actions, the Markdown is appended to it.`,
 
 // addShared adds the options that say what is run against what.
 func (f *certifyFlags) addShared(c *cobra.Command) {
+	f.addWhere(c)
+	fs := c.Flags()
+	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+}
+
+// addWhere adds those of them that every load needs, whatever its rate.
+func (f *certifyFlags) addWhere(c *cobra.Command) {
 	c.PreRun = func(*cobra.Command, []string) { f.environment() }
 	fs := c.Flags()
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
-	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
-	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
 	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
@@ -113,64 +117,21 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	env := os.Getenv("ASSAY_DB")
-	dsn, err := databaseDSN(f.db, env)
-	if err != nil {
-		return err
-	}
-	influxURL, influxToken := influxAccess()
-	if _, err := influxServer(influxURL, influxToken); err != nil {
-		return err // before anything is started
-	}
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if f.target == "" {
-		// Before minutes are spent on a stack that this machine cannot carry.
+	g, err := f.prepare(c, func(executable string) error {
 		for _, o := range f.options(c, file, profiles, executable) {
 			if err := run.CheckMachine(o); err != nil {
 				return err
 			}
 		}
-		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
-		leave, err := stack.Occupy(stack.DefaultDir)
-		if err != nil {
-			return err
-		}
-		defer leave() // last: what this command started is stopped by then
-		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
-		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
-		if err != nil {
-			return err
-		}
-		if started != (stack.Parts{}) && !f.keepStack {
-			defer func() {
-				if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir, started); err != nil {
-					log.Error("stack not stopped", "error", err)
-				}
-			}()
-		}
-		f.target = state.TargetURL()
-		if influxURL == "" {
-			influxURL, influxToken = state.InfluxURL(), state.InfluxToken()
-		}
-		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
-		if f.db == "" { // what ASSAY_DB names is not what this service writes to
-			dsn = state.CollectorDSN()
-			if env != "" {
-				p.tell(run.Event{Kind: run.Note, Text: "the local stack has its own database: ASSAY_DB is not used without --target"})
-			}
-		}
-	}
-	view, err := influxServer(influxURL, influxToken)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	runs := f.options(c, file, profiles, executable)
+	defer g.leave()
+	runs := f.options(c, file, profiles, g.executable)
 	for i := range runs {
-		runs[i].DSN, runs[i].View, runs[i].Log, runs[i].Hurry = dsn, view, log, hurried(ctx)
+		g.furnish(ctx, &runs[i])
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err

@@ -20,8 +20,8 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 	if changed && len(names) > 1 {
 		return nil, &usageError{"--rate and --hold change one profile, and several are named", "certify them one by one"}
 	}
-	if f.workers < 1 || f.workers > 64 {
-		return nil, &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	if err := f.checkWorkers(); err != nil {
+		return nil, err
 	}
 	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
 		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
@@ -54,6 +54,13 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 		profiles = append(profiles, p)
 	}
 	return profiles, nil
+}
+
+func (f *certifyFlags) checkWorkers() error {
+	if f.workers < 1 || f.workers > 64 {
+		return &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	}
+	return nil
 }
 
 func judgedLength(p spec.Profile) time.Duration {

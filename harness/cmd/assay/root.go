@@ -36,7 +36,7 @@ interrupted.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
-		newCertify(), newJudge(), newVerify(), newKeygen(), newCompare(), newDoctor(), newInit(),
+		newCertify(), newJudge(), newVerify(), newKeygen(), newCompare(), newSearch(), newDoctor(), newInit(),
 		newFrames(), newInflux(), newStack(), newTarget(), newK6(),
 	)
 	return root
