@@ -75,28 +75,26 @@ func (s Series) Matches(selector []Label) bool {
 
 // Key is the series as text, name{key:value,...}, equal exactly where name and
 // labels are equal.
-func (s Series) Key() string {
+func (s Series) Key() string { return string(s.AppendKey(nil)) }
+
+// AppendKey appends the key.
+func (s Series) AppendKey(b []byte) []byte {
 	// A name from elsewhere may hold a brace, which would read as labels; the
 	// colons of Prometheus's names may stay.
-	if len(s.Labels) == 0 && !strings.ContainsAny(s.Name, nameEscapes) {
-		return s.Name
-	}
-	var b strings.Builder
-	writeEscaped(&b, s.Name, nameEscapes)
+	b = appendEscaped(b, s.Name, nameEscapes)
 	if len(s.Labels) == 0 {
-		return b.String()
+		return b
 	}
-	b.WriteByte('{')
+	b = append(b, '{')
 	for i, l := range s.Labels {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		writeEscaped(&b, l.Key, labelEscapes)
-		b.WriteByte(':')
-		writeEscaped(&b, l.Value, labelEscapes)
+		b = appendEscaped(b, l.Key, labelEscapes)
+		b = append(b, ':')
+		b = appendEscaped(b, l.Value, labelEscapes)
 	}
-	b.WriteByte('}')
-	return b.String()
+	return append(b, '}')
 }
 
 const (
@@ -104,11 +102,12 @@ const (
 	labelEscapes = `\,:{}`
 )
 
-func writeEscaped(b *strings.Builder, text, escapes string) {
+func appendEscaped(b []byte, text, escapes string) []byte {
 	for i := 0; i < len(text); i++ {
 		if strings.IndexByte(escapes, text[i]) >= 0 {
-			b.WriteByte('\\')
+			b = append(b, '\\')
 		}
-		b.WriteByte(text[i])
+		b = append(b, text[i])
 	}
+	return b
 }

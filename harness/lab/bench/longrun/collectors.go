@@ -63,8 +63,12 @@ const (
 
 // waits are the events that sessions are seen in.
 var waits = [][2]string{
-	{"cpu", "cpu"}, {"io/file/sql/binlog", "binlog"}, {"io/file/innodb/innodb_log_file", "commit"},
-	{"io/table/sql/handler", "table i/o"}, {"synch/mutex/innodb/trx_sys_mutex", "mutex"}, {"lock/table/sql/handler", "row lock"},
+	{"cpu", "cpu"},
+	{"io/file/sql/binlog", "binlog"},
+	{"io/file/innodb/innodb_log_file", "commit"},
+	{"io/table/sql/handler", "table i/o"},
+	{"synch/mutex/innodb/trx_sys_mutex", "mutex"},
+	{"lock/table/sql/handler", "row lock"},
 }
 
 func (c *collectors) ofDatabase(tps float64) (points []metric.Point) {
