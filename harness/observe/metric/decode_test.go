@@ -78,11 +78,14 @@ func unusual() (all [][]byte) {
 		{Key: "double", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: 0.1}}},
 		{Key: "bytes", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BytesValue{BytesValue: []byte("b")}}},
 		{Key: "list", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: &commonpb.ArrayValue{Values: []*commonpb.AnyValue{text("c")}}}}},
-		{Key: "none"}, {Value: text("no key")}, {Key: "text", Value: text("again")},
+		{Key: "none"},
+		{Value: text("no key")},
+		{Key: "text", Value: text("again")},
 	}
 	gauge := &metricspb.Metric{Name: "g", Unit: "1", Description: "d", Data: &metricspb.Metric_Gauge{Gauge: &metricspb.Gauge{DataPoints: []*metricspb.NumberDataPoint{
 		{Attributes: attributes, TimeUnixNano: 5e9, Value: &metricspb.NumberDataPoint_AsDouble{AsDouble: 0.5}},
-		{TimeUnixNano: 1, Value: &metricspb.NumberDataPoint_AsInt{AsInt: -7}}, {TimeUnixNano: math.MaxUint64},
+		{TimeUnixNano: 1, Value: &metricspb.NumberDataPoint_AsInt{AsInt: -7}},
+		{TimeUnixNano: math.MaxUint64},
 	}}}}
 	sum := func(t metricspb.AggregationTemporality, v int64) *metricspb.Metric {
 		return &metricspb.Metric{Name: "s", Data: &metricspb.Metric_Sum{Sum: &metricspb.Sum{AggregationTemporality: t, DataPoints: []*metricspb.NumberDataPoint{
@@ -128,7 +131,8 @@ func unusual() (all [][]byte) {
 	exponential := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), point)
 	exponential = protowire.AppendVarint(protowire.AppendTag(exponential, 2, protowire.VarintType), uint64(delta))
 	hist := protowire.AppendBytes(protowire.AppendTag(nil, exponentialField, protowire.BytesType), exponential)
-	return append(all,
+	return append(
+		all,
 		request(nil, twice), request(nil, replaced), request(nil, hist), request(nil, nil),
 		request(nil, write(sum(cumulative, 1))), request(nil, write(&metricspb.Metric{Data: &metricspb.Metric_Summary{Summary: &metricspb.Summary{}}})),
 	)
