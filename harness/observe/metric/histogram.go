@@ -129,25 +129,25 @@ func (h *Hist) meet(offset, buckets, coarse int, lowest, highest float64) {
 }
 
 // cover makes the counts reach from one bucket to another, and further where
-// they do.
+// they do. What lies behind them, up to their capacity, is always zero.
 func (h *Hist) cover(first, last int) {
 	if len(h.counts) == 0 {
 		h.offset = first
 	}
-	if below := h.offset - first; below > 0 {
-		grown := make([]uint64, below+len(h.counts), below+max(len(h.counts), last-h.offset+1))
-		copy(grown[below:], h.counts)
-		h.counts, h.offset = grown, first
-	}
-	switch n := last - h.offset + 1; {
-	case n <= len(h.counts):
-	case n <= cap(h.counts): // never written, or cleared
-		h.counts = h.counts[:n]
-	default:
+	below, used := max(0, h.offset-first), len(h.counts)
+	n := below + max(used, last-h.offset+1)
+	if n > cap(h.counts) {
 		grown := make([]uint64, n, n+n/4)
-		copy(grown, h.counts)
+		copy(grown[below:], h.counts)
 		h.counts = grown
+	} else {
+		h.counts = h.counts[:n]
+		if below > 0 {
+			copy(h.counts[below:], h.counts[:used])
+			clear(h.counts[:below])
+		}
 	}
+	h.offset -= below
 }
 
 // coarsen halves the resolution until the scale is reached.

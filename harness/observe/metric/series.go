@@ -81,7 +81,7 @@ func (s Series) Key() string { return string(s.AppendKey(nil)) }
 func (s Series) AppendKey(b []byte) []byte {
 	// A name from elsewhere may hold a brace, which would read as labels; the
 	// colons of Prometheus's names may stay.
-	b = appendEscaped(b, s.Name, nameEscapes)
+	b = appendEscaped(b, s.Name, &nameEscapes)
 	if len(s.Labels) == 0 {
 		return b
 	}
@@ -90,24 +90,32 @@ func (s Series) AppendKey(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendEscaped(b, l.Key, labelEscapes)
+		b = appendEscaped(b, l.Key, &labelEscapes)
 		b = append(b, ':')
-		b = appendEscaped(b, l.Value, labelEscapes)
+		b = appendEscaped(b, l.Value, &labelEscapes)
 	}
 	return append(b, '}')
 }
 
-const (
-	nameEscapes  = `\{`
-	labelEscapes = `\,:{}`
-)
+// escapes are the bytes that a text would be misread with.
+type escapes [256]bool
 
-func appendEscaped(b []byte, text, escapes string) []byte {
-	for i := 0; i < len(text); i++ {
-		if strings.IndexByte(escapes, text[i]) >= 0 {
-			b = append(b, '\\')
-		}
-		b = append(b, text[i])
+var nameEscapes, labelEscapes = escapesOf(`\{`), escapesOf(`\,:{}`)
+
+func escapesOf(text string) (e escapes) {
+	for i := range len(text) {
+		e[text[i]] = true
 	}
-	return b
+	return e
+}
+
+func appendEscaped(b []byte, text string, escapes *escapes) []byte {
+	from := 0
+	for i := range len(text) {
+		if escapes[text[i]] {
+			b = append(append(b, text[from:i]...), '\\')
+			from = i
+		}
+	}
+	return append(b, text[from:]...)
 }

@@ -30,6 +30,14 @@ const others = time.Minute
 // Seconds is how long the whole run is.
 func (s Shape) Seconds() int64 { return int64((s.Hold + others) / time.Second) }
 
+// scope is what so long a run may claim.
+func (s Shape) scope() string {
+	if s.Hold < 10*time.Minute {
+		return "smoke"
+	}
+	return "certificate"
+}
+
 func (s Shape) profile() spec.Profile {
 	percentiles := func(name string, bounds map[float64]float64, selector ...metric.Label) (all []spec.SLO) {
 		for _, p := range []float64{95, 99, 99.9} {
@@ -71,7 +79,7 @@ func (s Shape) Write(dir string) (err error) {
 		Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
 		Thresholds: record.Digest{Path: "thresholds.json", SHA256: "sha256:11"},
 		Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "sha256:22"}},
-		Scope:      "certificate",
+		Scope:      s.scope(),
 		Tool:       record.Tool{Version: "v0.0.0", Revision: "longrun", Go: "go1.26", K6: "v1.8.1"},
 	}
 	w, err := record.Create(dir, run)
