@@ -65,7 +65,7 @@ func TestJudgingCostsByTheSecondAndNotByTheRequest(t *testing.T) {
 	if grown := (eight.kept - four.kept) / (four.kept - two.kept); grown > 2.5 {
 		t.Errorf("four more minutes keep %.2f times what two more do", grown)
 	}
-	// A second of 2 workers has 330 values and 33 histograms.
+	// A second of 2 workers has 240 values and 33 histograms.
 	if bytes := (eight.kept - two.kept) / (6 * 60); bytes > 50_000 {
 		t.Errorf("each second keeps %.0f bytes", bytes)
 	}

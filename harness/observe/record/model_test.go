@@ -75,7 +75,7 @@ var (
 // counters and gauges hold.
 func someFrames(t *rapid.T, value *rapid.Generator[float64]) (all []metric.Frame) {
 	sequences := map[string]uint64{}
-	for range rapid.IntRange(0, 40).Draw(t, "frames") {
+	for range rapid.IntRange(0, 20).Draw(t, "frames") {
 		if len(all) > 0 && rapid.IntRange(0, 5).Draw(t, "resend") == 0 {
 			all = append(all, rapid.SampledFrom(all).Draw(t, "again"))
 			continue
