@@ -39,7 +39,7 @@ func TestLedgerInParts(t *testing.T) {
 	if want.Missing != 10 || want.Duplicated != 10 || want.Unacknowledged != 10 {
 		t.Fatalf("compared at once: %+v", want)
 	}
-	for _, most := range []int64{1, 10, 333, maxIdentities} {
+	for _, most := range []int64{20, 333, maxIdentities} {
 		got, err := openLedger(filepath.Join(dir, EvidenceDir, ledgerDir), LedgerFact{State: StateOK}, most)
 		if err != nil {
 			t.Fatal(err)
