@@ -1,6 +1,9 @@
 package metric
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Packed is a histogram as few bytes, for keeping many: about one byte a bucket
 // instead of eight. It is never written anywhere; the zero value is empty.
@@ -19,34 +22,10 @@ type Packed struct {
 	counts []byte
 }
 
-// Pack packs the histogram, into the memory of one that is needed no more or
-// of an empty one.
-func (h *Hist) Pack(into Packed) Packed {
-	p := Packed{
-		Sum: h.sum, min: h.min, max: h.max, zero: h.zero, total: h.total,
-		offset: int32(h.offset), length: int32(len(h.counts)), coarse: int32(h.coarse),
-	}
-	size, zeros := 0, 0
-	for _, n := range h.counts { // first to know the size: a slice that grew would be up to a quarter air
-		if n == 0 {
-			if zeros++; zeros == 1 {
-				size++
-			}
-			continue
-		}
-		if zeros > 0 {
-			size += varintLen(uint64(zeros - 1))
-			zeros = 0
-		}
-		size += varintLen(n)
-	}
-	if zeros > 0 {
-		size += varintLen(uint64(zeros - 1))
-	}
-	counts := into.counts[:0]
-	if cap(counts) < size {
-		counts = make([]byte, 0, size)
-	}
+// Pack packs the histogram.
+func (h *Hist) Pack() Packed {
+	var room [4096]byte // more than most take: what is kept is as long as it must be
+	counts := room[:0]
 	for i := 0; i < len(h.counts); {
 		if n := h.counts[i]; n > 0 {
 			counts = binary.AppendUvarint(counts, n)
@@ -59,16 +38,11 @@ func (h *Hist) Pack(into Packed) Packed {
 		}
 		counts = binary.AppendUvarint(append(counts, 0), uint64(i-first-1))
 	}
-	p.counts = counts
-	return p
-}
-
-func varintLen(v uint64) int {
-	n := 1
-	for ; v >= 0x80; v >>= 7 {
-		n++
+	return Packed{
+		Sum: h.sum, min: h.min, max: h.max, zero: h.zero, total: h.total,
+		offset: int32(h.offset), length: int32(len(h.counts)), coarse: int32(h.coarse),
+		counts: bytes.Clone(counts),
 	}
-	return n
 }
 
 // Count is the number of observations.

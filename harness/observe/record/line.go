@@ -96,7 +96,7 @@ func (l *line) find(second int64) (int, bool) {
 // close packs an open second and empties it.
 func (l *line) close(o *open) {
 	i, _ := l.find(o.second)
-	l.cells[i].hist = o.hist.Pack(l.cells[i].hist)
+	l.cells[i].hist = o.hist.Pack()
 	o.hist.Reset()
 }
 

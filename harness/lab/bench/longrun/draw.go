@@ -98,8 +98,8 @@ func poisson(random *rand.Rand, mean float64) (n int64) {
 		return max(0, int64(math.Round(mean+math.Sqrt(mean)*random.NormFloat64())))
 	}
 	// Knuth: as many factors as keep the product above e^-mean.
-	least, product := math.Exp(-mean), random.Float64()
-	for ; product > least; n++ {
+	end, product := math.Exp(-mean), random.Float64()
+	for ; product > end; n++ {
 		product *= random.Float64()
 	}
 	return n
