@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -19,6 +21,8 @@ const (
 	judgeWithin = 2 * time.Second
 	judgeMemory = 200 << 20
 )
+
+const recordArg = "write-record"
 
 // judging is what one `assay judge` took.
 type judging struct {
@@ -42,8 +46,8 @@ func (b *bench) judgeCost(ctx context.Context) error {
 	var dirs []string
 	for i, s := range shapes {
 		dir := b.path(fmt.Sprintf("judge-%d", i))
-		if err := s.shape.Write(dir); err != nil {
-			return err
+		if err := startRecord(ctx, dir, s.shape); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		dirs = append(dirs, dir)
 	}
@@ -71,6 +75,35 @@ func (b *bench) judgeCost(ctx context.Context) error {
 		fmt.Printf("  %s (%.2f of the seconds, %.2f of the workers, %.2f of the requests)\n", s.name,
 			seconds, float64(s.shape.Workers)/float64(event.Workers), seconds*s.shape.Rate/event.Rate)
 		fmt.Printf("    CPU %s\n    peak %s\n", spread(cpu), spread(memory))
+	}
+	return nil
+}
+
+// writeRecord makes the record that startRecord asks for.
+func writeRecord() error {
+	if len(os.Args) != 4 {
+		return fmt.Errorf("%s takes a folder and a shape", recordArg)
+	}
+	var s longrun.Shape
+	if err := json.Unmarshal([]byte(os.Args[3]), &s); err != nil {
+		return fmt.Errorf("read shape: %w", err)
+	}
+	return s.Write(os.Args[2])
+}
+
+// startRecord makes a record in a process of its own: Linux counts as a
+// process's peak also that of the one that started it.
+func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	shape, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if said, err := exec.CommandContext(ctx, self, recordArg, dir, string(shape)).CombinedOutput(); err != nil {
+		return fmt.Errorf("write record: %w: %s", err, strings.TrimSpace(string(said)))
 	}
 	return nil
 }

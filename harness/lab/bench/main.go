@@ -31,6 +31,8 @@ func main() {
 			do = serveTrivial
 		case loadArg:
 			do = loadDatabase
+		case recordArg:
+			do = writeRecord
 		}
 	}
 	if err := do(); err != nil {
