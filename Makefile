@@ -6,6 +6,7 @@ BIN       := bin/assay
 CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
+COSIGN    := $(CACHE)/cosign
 # A build that knows its own source: the certificate names the revision.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
 # Static, for every target: what runs here runs in an image of nothing else, and
@@ -38,8 +39,8 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 test: ## Set up what is missing, and run all tests on real servers
 	.ci/install test
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	influxd=$$(.ci/influxd $(INFLUXDB)) && \
-	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
+	influxd=$$(.ci/influxd $(INFLUXDB)) && cosign=$$(.ci/cosign $(COSIGN)) && \
+	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" ASSAY_TEST_COSIGN="$$cosign" \
 	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint

@@ -16,6 +16,7 @@ import (
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/collect/service"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
@@ -77,6 +78,7 @@ type run struct {
 	server    *server
 	fleet     *local.Fleet
 	collect   *collection
+	service   *service.Collector
 	database  *mysql.Collector // nil: the run has none
 	view      *influx.View     // nil: the run has none
 	t0        time.Time        // with its monotonic reading

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/stack"
 	"assay/harness/run"
@@ -47,7 +48,8 @@ it starts when it is not up, and stops again then. The database behind a
 target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
 or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
 the local stack has one, the run is shown there while it goes on (assay help
-influx).`,
+influx). Where ASSAY_SIGNING_KEY names a key, or holds its PEM, certificates are
+signed with it (assay help keygen).`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -92,6 +94,10 @@ func (f *certifyFlags) addShared(c *cobra.Command) {
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	ctx := c.Context()
+	key, err := signingKey() // before minutes of load are spent
+	if err != nil {
+		return err
+	}
 	file, err := readThresholds(f.thresholds)
 	if err != nil {
 		return err
@@ -165,7 +171,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err
 	}
-	return f.each(c, runs)
+	return f.each(c, runs, key)
 }
 
 // environment takes from the environment what no option says: a container's
@@ -214,7 +220,7 @@ func (f *certifyFlags) checkBefore(ctx context.Context, runs []run.Options) erro
 }
 
 // each runs and judges one after the other.
-func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
+func (f *certifyFlags) each(c *cobra.Command, runs []run.Options, key *signature.PrivateKey) error {
 	ctx := c.Context()
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
@@ -230,7 +236,7 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
 				return err
 			}
 		}
-		j, err := judge(c.OutOrStdout(), o.Dir, f.json)
+		j, err := judge(c.OutOrStdout(), o.Dir, key, f.json)
 		if err != nil {
 			return err
 		}

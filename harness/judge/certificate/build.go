@@ -13,7 +13,8 @@ import (
 // what may be claimed.
 const limitation = "LIMITATION"
 
-// Build puts a certificate together. It is not signed.
+// Build puts a certificate together. It is not signed, and says nothing of
+// other thresholds than the run's: who issues it sets Signed, Issuer and Rejudged.
 func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
@@ -39,6 +40,7 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
 			Database: r.Environment.Database,
 			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
+			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service,
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
@@ -66,6 +68,7 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
 			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper),
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed,
+			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed),
 			Verdict: s.Outcome.String(),
 		})
 	}
@@ -95,11 +98,15 @@ func buildLatency(all []verdict.Latency) map[string]Latency {
 	for _, l := range all {
 		out[l.Name] = Latency{
 			Unit: "ms", Count: l.Count,
-			P50: round(l.P50), P90: round(l.P90), P95: round(l.P95), P99: round(l.P99), P999: round(l.P999),
-			Max: round(l.Max), Mean: round(l.Mean),
+			Percentiles: buildPercentiles(l.Percentiles), Max: round(l.Max), Mean: round(l.Mean),
+			Lower: buildPercentiles(l.Lower), Upper: buildPercentiles(l.Upper),
 		}
 	}
 	return out
+}
+
+func buildPercentiles(p verdict.Percentiles) Percentiles {
+	return Percentiles{P50: round(p.P50), P90: round(p.P90), P95: round(p.P95), P99: round(p.P99), P999: round(p.P999)}
 }
 
 func buildWaits(waits []diagnose.Wait) []Wait {

@@ -33,12 +33,19 @@ type Certificate struct {
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope"`
 	Signed      bool               `json:"signed"`
+	Issuer      *string            `json:"issuer"`   // ID of the key that signed it; null: nobody did
+	Rejudged    *Rejudged          `json:"rejudged"` // null: judged by the run's own thresholds
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations"`
 	Evidence    Evidence           `json:"evidence"`
 	Attempts    *int               `json:"attempts"`
 	Issued      time.Time          `json:"issued"`
 	Expires     time.Time          `json:"expires"`
+}
+
+// Rejudged says by what other thresholds than its own a run was judged.
+type Rejudged struct {
+	Thresholds record.Digest `json:"thresholds"` // its SLOs and rules; the rest is the run's
 }
 
 // Rate is what was asked and done in the judged windows, a second.
@@ -73,7 +80,13 @@ type SLO struct {
 	AtLeast    *int64   `json:"violations_at_least,omitempty"` // bounds where violations have no exact count
 	AtMost     *int64   `json:"violations_at_most,omitempty"`
 	Allowed    *int64   `json:"violations_allowed"` // null: the share decides
-	Verdict    string   `json:"verdict"`
+
+	// Of conditions that a test decides; null for the others.
+	DesignEffect *float64 `json:"design_effect"`
+	Effective    *float64 `json:"effective_samples"`
+	Needed       *float64 `json:"effective_samples_needed"`
+
+	Verdict string `json:"verdict"`
 }
 
 // Rule is one validity rule. Its verdict is PASS, LIMITATION (the claim holds
@@ -90,15 +103,23 @@ type Rule struct {
 
 // Latency describes a distribution.
 type Latency struct {
-	Unit  string   `json:"unit"`
-	Count int64    `json:"count"`
-	P50   *float64 `json:"p50"`
-	P90   *float64 `json:"p90"`
-	P95   *float64 `json:"p95"`
-	P99   *float64 `json:"p99"`
-	P999  *float64 `json:"p999"`
-	Max   *float64 `json:"max"`
-	Mean  *float64 `json:"mean"`
+	Unit  string `json:"unit"`
+	Count int64  `json:"count"`
+	Percentiles
+	Max   *float64    `json:"max"`
+	Mean  *float64    `json:"mean"`
+	Lower Percentiles `json:"lower"` // of the interval of each percentile
+	Upper Percentiles `json:"upper"`
+}
+
+// Percentiles of a distribution, or one side of their intervals; null is "no
+// data", or a side that the samples do not bound.
+type Percentiles struct {
+	P50  *float64 `json:"p50"`
+	P90  *float64 `json:"p90"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	P999 *float64 `json:"p999"`
 }
 
 // Outcomes are those of the transactions scheduled in the judged windows.
@@ -175,6 +196,11 @@ type Environment struct {
 	Thresholds record.Digest    `json:"thresholds"`
 	Scripts    []record.Digest  `json:"scripts"`
 	Seed       uint64           `json:"seed,string"` // text: it may be over 2^53
+
+	// Fingerprint is that of Database and Service: where it is another today,
+	// the certificate has ended (RULEBOOK section 4). Null: neither is known.
+	Fingerprint *string         `json:"fingerprint"`
+	Service     *record.Service `json:"service"` // builds that the service tells of; null: none
 }
 
 // Evidence ties the certificate to the record.

@@ -210,7 +210,7 @@ func TestSummaryOfAnythingFitsTheTerminal(t *testing.T) {
 			s := c.SLOs[i%5]
 			s.Metric, s.Observed, s.Verdict = text.Draw(rt, "metric"), number.Draw(rt, "observed"), "INCONCLUSIVE"
 			c.SLOs = append(c.SLOs, s)
-			c.Latency[text.Draw(rt, "endpoint")] = Latency{P50: number.Draw(rt, "p50"), Max: number.Draw(rt, "max")}
+			c.Latency[text.Draw(rt, "endpoint")] = Latency{Percentiles: Percentiles{P50: number.Draw(rt, "p50")}, Max: number.Draw(rt, "max")}
 			c.Waits = append(c.Waits, Wait{Event: text.Draw(rt, "event"), AAS: 1, Inferred: true})
 		}
 		var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -19,7 +20,7 @@ func claim(e *evidence, v Verdict) string {
 	where := conditions(e)
 	switch v.Outcome {
 	case Pass:
-		return fmt.Sprintf("%s sustained %s within all %d SLOs (%s).", name, load, len(v.SLOs), where)
+		return fmt.Sprintf("%s sustained %s within all %d SLOs%s (%s).", name, load, len(v.SLOs), confidence(v.SLOs), where)
 	case LostWrite:
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
@@ -27,9 +28,9 @@ func claim(e *evidence, v Verdict) string {
 		if e.aborted != nil {
 			return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, e.abortText(), where)
 		}
-		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v.SLOs), where)
+		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v), where)
 	case Inconclusive:
-		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v.SLOs), where)
+		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v), where)
 	default:
 		return fmt.Sprintf("%s may not be judged: %s (%s).", name, invalidity(v.Rules), where)
 	}
@@ -54,8 +55,16 @@ func conditions(e *evidence) string {
 // broken names the first SLO that failed and by how much, and counts the rest.
 // Where transactions were left undone that comes first: it breaks the latency
 // SLOs too, whose names would mislead.
-func broken(e *evidence, slos []SLO) string {
+func broken(e *evidence, v Verdict) string {
+	slos := v.SLOs
 	first, more := pick(slos, Fail)
+	if first.Metric == "" { // a rule that the system broke
+		for _, r := range v.Rules {
+			if r.Outcome == Fail {
+				return r.Detail
+			}
+		}
+	}
 	if last := slos[len(slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
 		var how []string
 		for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
@@ -87,16 +96,50 @@ func broken(e *evidence, slos []SLO) string {
 	return text + andMore(more, "SLO")
 }
 
-func undecided(slos []SLO) string {
-	first, more := pick(slos, Inconclusive)
+// undecided names the first SLO that the run cannot tell, and why.
+func undecided(v Verdict) string {
+	first, more := pick(v.SLOs, Inconclusive)
+	if first.Metric == "" {
+		for _, r := range v.Rules {
+			if r.Outcome == Inconclusive {
+				return r.Detail
+			}
+		}
+	}
 	text := fmt.Sprintf("%s %s", first.Metric, first.Expression)
-	if first.AtLeast != nil {
-		text += fmt.Sprintf(" has between %d and %d violations, %d may be", *first.AtLeast, *first.AtMost, *first.Allowed)
+	switch {
+	case first.Effective != nil && *first.Effective < *first.Needed:
+		text += " has " + first.effective()
+	case first.AtLeast != nil:
+		text += fmt.Sprintf(" has between %d and %d violations of %d samples", *first.AtLeast, *first.AtMost, *first.Samples)
+		if first.Allowed != nil {
+			text += fmt.Sprintf(", %d may be", *first.Allowed)
+		}
+	case first.Samples == nil:
+		text += " has no data"
+	default:
+		text += fmt.Sprintf(" is not decided by %d violations of %d samples", *first.Violations, *first.Samples)
+		if first.Allowed != nil {
+			text += fmt.Sprintf(", %d may be", *first.Allowed)
+		}
+		if first.DesignEffect != nil && *first.DesignEffect > 1 {
+			text += fmt.Sprintf(", with a design effect of %s", number(*first.DesignEffect))
+		}
 	}
 	if more > 0 {
 		text += fmt.Sprintf("; %d more undecided", more)
 	}
 	return text
+}
+
+// confidence is said where anything was decided by a test.
+func confidence(slos []SLO) string {
+	for _, s := range slos {
+		if s.Effective != nil {
+			return fmt.Sprintf(", at %s confidence", percent(stats.Confidence))
+		}
+	}
+	return ""
 }
 
 func pick(slos []SLO, o Outcome) (first SLO, more int) {

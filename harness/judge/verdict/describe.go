@@ -53,7 +53,7 @@ func (e *evidence) outcomes() Outcomes {
 // latency describes the transaction and every endpoint, by the label name of
 // its requests: other labels, such as the status, are merged.
 func (e *evidence) latency() []Latency {
-	all := []Latency{describe(TransactionName, e.hist(metric.TransactionDuration, nil))}
+	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
 	seen := map[string]bool{}
 	for _, s := range e.Timeline.Series(requestDuration) {
 		name := s.Label("name") // empty also selects the series without one
@@ -61,8 +61,8 @@ func (e *evidence) latency() []Latency {
 			continue
 		}
 		seen[name] = true
-		if h := e.hist(requestDuration, label("name", name)); h.Count() > 0 {
-			all = append(all, describe(endpointName(name), h))
+		if d := e.distribution(requestDuration, label("name", name)); d.all.Count() > 0 {
+			all = append(all, describe(endpointName(name), d))
 		}
 	}
 	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
@@ -76,22 +76,27 @@ func endpointName(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
-func describe(name string, h *metric.Hist) Latency {
-	quantile := func(q float64) *float64 {
-		v, ok := h.Quantile(q)
-		if !ok {
-			return nil
+func describe(name string, d distribution) Latency {
+	l := Latency{Name: name, Count: int64(d.all.Count())}
+	for _, p := range []struct {
+		q                float64
+		is, lower, upper **float64
+	}{
+		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50},
+		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90},
+		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95},
+		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99},
+		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999},
+	} {
+		if v, ok := d.all.Quantile(p.q); ok {
+			*p.is = &v
+			*p.lower, *p.upper = d.interval(p.q)
 		}
-		return &v
 	}
-	l := Latency{
-		Name: name, Count: int64(h.Count()),
-		P50: quantile(0.5), P90: quantile(0.9), P95: quantile(0.95), P99: quantile(0.99), P999: quantile(0.999),
-	}
-	if highest, ok := h.Max(); ok {
+	if highest, ok := d.all.Max(); ok {
 		l.Max = &highest
 	}
-	if mean, ok := h.Mean(); ok {
+	if mean, ok := d.all.Mean(); ok {
 		l.Mean = &mean
 	}
 	return l

@@ -25,6 +25,9 @@ type evidence struct {
 	ended     map[string]tally // by outcome
 	lag       *metric.Hist     // generator lag, one observation a slot
 
+	batches       []batch // of the judged windows
+	distributions map[string]distribution
+
 	aborted *record.Abort // what cut the judged windows short; nil: nothing did
 
 	streams map[string]record.Source
@@ -57,7 +60,7 @@ func gather(r record.Run) *evidence {
 	if r.Timeline == nil {
 		r.Timeline = record.NewTimeline()
 	}
-	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
+	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}, distributions: map[string]distribution{}}
 	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
 		e.aborted = a
 	}
@@ -65,6 +68,7 @@ func gather(r record.Run) *evidence {
 	for _, span := range e.spans {
 		e.seconds += max(0, span.Seconds())
 	}
+	e.batches = cut(e.spans)
 	for _, s := range r.Timeline.Sources() {
 		e.streams[s.Name] = s
 	}
@@ -74,7 +78,7 @@ func gather(r record.Run) *evidence {
 	for _, outcome := range metric.Outcomes {
 		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).beside(any)
 	}
-	e.lag = e.hist(metric.GeneratorLag, nil)
+	e.lag = e.distribution(metric.GeneratorLag, nil).all
 	return e
 }
 
@@ -133,19 +137,21 @@ func (e *evidence) tally(name string, selector []metric.Label) tally {
 	return tally{n: int64(math.Round(v)), found: found}
 }
 
-// hist merges a histogram over the judged windows.
-func (e *evidence) hist(name string, selector []metric.Label) *metric.Hist {
-	h := &metric.Hist{}
-	for _, span := range e.spans {
-		h.Merge(e.Timeline.Hist(name, selector, span))
-	}
-	return h
-}
-
 // notCompleted counts transactions that ended in another way; each breaks
 // every latency SLO of the transaction.
 func (e *evidence) notCompleted() int64 {
 	return e.ended[metric.Failed].n + e.ended[metric.TimedOut].n + e.ended[metric.Dropped].n
+}
+
+// notCompletedBy is notCompleted by batch.
+func (e *evidence) notCompletedBy() []float64 {
+	all := make([]float64, len(e.batches))
+	for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
+		for i, n := range e.counts(metric.Transactions, label("outcome", outcome)) {
+			all[i] += n
+		}
+	}
+	return all
 }
 
 // workers names the streams that the plan's workers send.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // limitations are what a reader of the claim must know beside it.
@@ -32,9 +33,17 @@ func limitations(e *evidence, rules []Rule) []string {
 		all = append(all, "ledger: "+l.Reason)
 	}
 	all = append(all,
-		"durability when a process or host is killed was not tested",
-		"violations are counted in this run; what another run would count is not estimated")
+		"durability when a process or host is killed was not tested")
+	if e.counted() {
+		all = append(all, "maxima and the ledger are counted in this run, and say nothing of another")
+	}
 	return append(all, e.Facts.Limitations...)
+}
+
+// counted tells whether the profile asks what no sample can show of more than
+// itself.
+func (e *evidence) counted() bool {
+	return slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
 }
 
 // complaints are what workers logged first of a run in which transactions

@@ -14,8 +14,7 @@ type Rule struct {
 
 // rules is RULEBOOK section 1. The claim of an INVALID run names the first that
 // is broken, so causes come before what follows from them: is the run whole and
-// its record, was the load made as planned. To come: seeded, steady, samples,
-// per-class, start-skew.
+// its record, was the load made as planned, does it show what is asked.
 var rules = []struct {
 	id    string
 	check func(*evidence) Rule
@@ -23,6 +22,8 @@ var rules = []struct {
 	{"complete", complete},
 	{"frames", frames},
 	{"open-loop", openLoop},
+	{"seeded", seeded},
+	{"start-skew", startSkew},
 	{"window", windowLength},
 	{"warm-up", warmUp},
 	{"accounted", accounted},
@@ -30,6 +31,9 @@ var rules = []struct {
 	{"generator-lag", generatorLag},
 	{"generator-cpu", generatorCPU},
 	{"clock", clock},
+	{"steady", steady},
+	{"samples", samples},
+	{"per-class", perClass},
 	{"co-location", coLocation},
 	{"collector", collector},
 	{"data", data},

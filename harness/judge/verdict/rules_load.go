@@ -188,7 +188,7 @@ func allSeconds(maps1, maps2 map[int64]float64) []int64 {
 // schedule: one that failed or was dropped and has no sample would not count
 // as a violation.
 func uncounted(e *evidence) (off float64, detail string) {
-	if n := int64(e.hist(metric.TransactionDuration, nil).Count()); n != e.scheduled.n {
+	if n := int64(e.distribution(metric.TransactionDuration, nil).all.Count()); n != e.scheduled.n {
 		return math.Abs(float64(n - e.scheduled.n)),
 			fmt.Sprintf("%d transactions of the judged windows have a latency, %d were scheduled", n, e.scheduled.n)
 	}
@@ -196,7 +196,7 @@ func uncounted(e *evidence) (off float64, detail string) {
 		if s.Metric != metric.TransactionDuration || s.Aggregate == spec.Rate {
 			continue
 		}
-		if n, _ := counters(e, s); n.found && n.n != e.scheduled.n {
+		if n := e.tally(metric.Judged, label("slo", s.ID())); n.found && n.n != e.scheduled.n {
 			return math.Abs(float64(n.n - e.scheduled.n)),
 				fmt.Sprintf("%s counts %d transactions, %d were scheduled", s.ID(), n.n, e.scheduled.n)
 		}

@@ -155,7 +155,7 @@ func collector(e *evidence) Rule {
 // sampler was not there to measure.
 func (e *evidence) longestGap() time.Duration {
 	longest := 0.0
-	if ms, ok := e.hist(metric.DBSampleInterval, nil).Max(); ok {
+	if ms, ok := e.distribution(metric.DBSampleInterval, nil).all.Max(); ok {
 		longest = ms
 	}
 	for _, span := range e.spans {

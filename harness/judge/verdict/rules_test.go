@@ -184,7 +184,12 @@ func TestWhatTheRulesAllow(t *testing.T) {
 			for i, f := range c.Frames {
 				if f.Closing {
 					c.Frames[i].Sequence = 47
-					c.Frames[i].Points = []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), 46)}
+					c.Frames[i].Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.WorkerSamples })
+					for j, p := range c.Frames[i].Points {
+						if p.Series.Name == metric.WorkerFrames {
+							c.Frames[i].Points[j].Value = 46
+						}
+					}
 				}
 			}
 		}, ""},

@@ -22,7 +22,7 @@ func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
 	}
 	value := float64(count)
 	out.Observed, out.Samples, out.Violations = &value, &samples, &count
-	out.Outcome = ledgerOutcome(e, compare(value, s.Operator, s.Bound))
+	out.Outcome = ledgerOutcome(e, value == s.Bound)
 	return out
 }
 

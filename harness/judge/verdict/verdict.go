@@ -28,14 +28,20 @@ type SLO struct {
 	Unit       string // of Observed and Limit: "ms", "share" or "count"
 	Limit      float64
 	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %: the counts decide, not this
-	Lower      *float64 // interval of Observed; nil in this form
+	Lower      *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
 	Upper      *float64
 	Samples    *int64
 	Violations *int64 // exact; nil where only the interval below is known
 	AtLeast    *int64 // violations that are certain, where no exact counter exists
 	AtMost     *int64 // violations that are possible
-	Allowed    *int64 // most violations that still pass, for percentiles and maxima
-	Outcome    Outcome
+	Allowed    *int64 // most violations with which the percentile of these samples, or the maximum, keeps the bound
+
+	// Of conditions that the binomial test decides; nil for the others.
+	DesignEffect *float64
+	Effective    *float64 // samples that count: Samples / DesignEffect
+	Needed       *float64 // least of them for PASS
+
+	Outcome Outcome
 }
 
 // Rate is what was asked and what was done in the judged windows.
@@ -61,10 +67,15 @@ type Outcomes struct{ Completed, Failed, TimedOut, Dropped *int64 }
 
 // Latency describes a distribution in milliseconds.
 type Latency struct {
-	Name                                string // TransactionName, or the endpoint's name
-	Count                               int64
-	P50, P90, P95, P99, P999, Max, Mean *float64
+	Name  string // TransactionName, or the endpoint's name
+	Count int64
+	Percentiles
+	Lower, Upper Percentiles // of the interval of each, each side at stats.Alpha
+	Max, Mean    *float64
 }
+
+// Percentiles of a distribution; nil is "no data", or no bound.
+type Percentiles struct{ P50, P90, P95, P99, P999 *float64 }
 
 // TransactionName is the name of the transaction's latency; endpoints come
 // after it.

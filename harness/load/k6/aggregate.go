@@ -24,6 +24,7 @@ const (
 // happen in another.
 type aggregate struct {
 	run      string
+	seed     uint64
 	lagLimit time.Duration
 
 	mu        sync.Mutex
@@ -32,12 +33,13 @@ type aggregate struct {
 	own       ownSeries
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
-	failing   map[string]bool // VUs of which a request failed in the current iteration
-	led       map[string]int  // redirects in a row, likewise
-	unled     bool            // the script says itself how many to follow
-	entries   []ledger.Entry  // acknowledged since the last take
-	txnSLOs   []int           // SLOs of transaction_duration
-	txnTotals []*int64        // totals that a transaction counts towards
+	failing   map[string]bool       // VUs of which a request failed in the current iteration
+	led       map[string]int        // redirects in a row, likewise
+	unled     bool                  // the script says itself how many to follow
+	entries   []ledger.Entry        // acknowledged since the last take
+	first     *arrivals.Transaction // of the earliest slot that has ended
+	txnSLOs   []int                 // SLOs of transaction_duration
+	txnTotals []*int64              // totals that a transaction counts towards
 }
 
 // ownSeries are the series that transactions go to.
@@ -55,7 +57,7 @@ type bucket struct {
 
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
-		run: s.Run, lagLimit: s.LagLimit, cat: newCatalogue(s.SLOs, s.VUs),
+		run: s.Run, seed: s.Seed, lagLimit: s.LagLimit, cat: newCatalogue(s.SLOs, s.VUs),
 		seconds: map[int64]*bucket{}, failing: map[string]bool{}, led: map[string]int{},
 	}
 	counter := func(name string, labels ...string) int {
@@ -141,6 +143,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		if outcome == arrivals.Completed {
 			outcome = arrivals.Failed
 		}
+	}
+	if a.first == nil || t.Due < a.first.Due {
+		a.first = t
 	}
 	b := a.bucket(a.t0.Unix() + int64(t.Due/time.Second))
 	latency := milliseconds(t.Latency)

@@ -3,6 +3,7 @@ package k6
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -69,7 +70,13 @@ func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Po
 func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	points := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(frames))}
+	points := []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(frames)),
+		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.FormatUint(a.seed, 10)), 1),
+	}
+	if t := a.first; t != nil {
+		points = append(points, metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), milliseconds(t.Lag+t.Queueing)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.cat.totals)) {
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), float64(*a.cat.totals[name])))
 	}

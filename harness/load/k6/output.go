@@ -26,6 +26,7 @@ const OutputName = "assay"
 type Session struct {
 	Run      string        `json:"run"`
 	Scenario string        `json:"scenario"`
+	Seed     uint64        `json:"seed"` // of arrivals and data
 	SLOs     []spec.SLO    `json:"slos"`
 	LagLimit time.Duration `json:"lag_limit_ns"`
 	VUs      int           `json:"vus"`

@@ -126,7 +126,7 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if workers < 1 {
 		return Plan{}, fmt.Errorf("plan %s: %d workers: there must be at least one", p.Name, workers)
 	}
-	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, LagLimit: lagLimit(p.SLOs)}
+	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, LagLimit: LagLimit(p.SLOs)}
 	if len(p.Load.Stages) > 0 {
 		pl.addStages(p.Load)
 	} else {
@@ -238,9 +238,10 @@ func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	return best
 }
 
-// lagLimit takes the bounds of times alone: a script's own trend may measure
+// LagLimit is the share of the tightest latency bound that the generator may
+// add. It takes the bounds of times alone: a script's own trend may measure
 // bytes.
-func lagLimit(slos []spec.SLO) time.Duration {
+func LagLimit(slos []spec.SLO) time.Duration {
 	tightest := math.Inf(1)
 	for _, s := range slos {
 		if s.Latency() {

@@ -33,8 +33,10 @@ const (
 	WorkerRunQueue   = "worker_runqueue_seconds"
 	WorkerMemory     = "worker_memory_bytes"
 	// In a worker's closing frame: what it aggregated and sent, over all seconds.
-	WorkerSamples = "worker_samples" // counter by label metric
-	WorkerFrames  = "worker_frames"  // counter: frames sent before the closing one
+	WorkerSamples    = "worker_samples"     // counter by label metric
+	WorkerFrames     = "worker_frames"      // counter: frames sent before the closing one
+	WorkerSeed       = "worker_seed"        // counter, 1, by label seed: what its schedule and data were drawn from
+	WorkerStartDelay = "worker_start_delay" // gauge, ms: how late it took its first slot
 
 	// The database. Average active sessions of a class over a window are
 	// sum(DBSession) / sum(DBSample). The label event is the wait's name without
@@ -74,6 +76,7 @@ var OfWorkers = []string{
 	TransactionDuration, Transactions, TransactionsScheduled, Violations, Judged,
 	GeneratorLag, GeneratorLate, GeneratorDropped, ArrivalQueueing,
 	WorkerCPU, WorkerCPUs, WorkerRunQueue, WorkerMemory, WorkerSamples, WorkerFrames,
+	WorkerSeed, WorkerStartDelay,
 }
 
 // Values of the label outcome.

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -91,31 +89,16 @@ func unchanged(dir string) ([]byte, error) {
 }
 
 func compareFiles(evidence string, manifest []byte) error {
-	var was Manifest
-	if err := json.Unmarshal(manifest, &was); err != nil {
-		return fmt.Errorf("%s: %w", manifestFile, err)
-	}
-	is, err := manifestOf(evidence, was.Run)
-	if err != nil {
+	all, err := differences(evidence, manifest)
+	if err != nil || len(all) == 0 {
 		return err
 	}
-	now := map[string]ManifestFile{}
-	for _, f := range is.Files {
-		now[f.Path] = f
+	switch d := all[0]; d.How {
+	case changedFile:
+		return fmt.Errorf("%s: %w", d.Path, ErrChanged)
+	default:
+		return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 	}
-	for _, f := range was.Files {
-		switch found, ok := now[f.Path]; {
-		case !ok:
-			return fmt.Errorf("%s is missing: %w", f.Path, ErrChanged)
-		case found != f:
-			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
-		}
-		delete(now, f.Path)
-	}
-	for _, path := range slices.Sorted(maps.Keys(now)) {
-		return fmt.Errorf("%s was added: %w", path, ErrChanged)
-	}
-	return nil
 }
 
 func openZip(path string) (io.Reader, func(), error) {

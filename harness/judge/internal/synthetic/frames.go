@@ -95,7 +95,11 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all 
 		}
 		all = append(all, metric.Frame{Source: source, Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: points})
 	}
-	closing := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(len(all)))}
+	closing := []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(len(all))),
+		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", fmt.Sprint(pl.Seed)), 1),
+		metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), 0.1),
+	}
 	for _, name := range slices.Sorted(maps.Keys(totals)) {
 		closing = append(closing, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), totals[name]))
 	}

@@ -22,6 +22,9 @@ type Shape struct {
 // Event is what a certificate of a large event rests on.
 var Event = Shape{Workers: 8, Hold: 10 * time.Minute, Rate: 30_000}
 
+// seed is what the plan draws from, and what the latencies are drawn from.
+const seed = 1
+
 var t0 = time.Date(2026, time.November, 27, 8, 0, 0, 0, time.UTC)
 
 // others is how long all stages but the hold are.
@@ -70,7 +73,7 @@ func (s Shape) profile() spec.Profile {
 // Write makes the record in a folder that is not there yet.
 func (s Shape) Write(dir string) (err error) {
 	p := s.profile()
-	load, err := plan.New(p, s.Workers, 1)
+	load, err := plan.New(p, s.Workers, seed)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -74,7 +75,7 @@ func workerName(i int) string { return fmt.Sprintf("worker/%d", i) }
 func newWorker(i int, p spec.Profile) *worker {
 	return &worker{
 		stream: stream{source: workerName(i)}, slos: p.SLOs,
-		random: rand.New(rand.NewPCG(1, uint64(i))), totals: map[string]float64{},
+		random: rand.New(rand.NewPCG(seed, uint64(i))), totals: map[string]float64{},
 	}
 }
 
@@ -197,7 +198,10 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 
 // close is the last frame, with the totals.
 func (w *worker) close(second int64) []metric.Frame {
-	var points []metric.Point
+	points := []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.Itoa(seed)), 1),
+		metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), 0.1),
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.totals)) {
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), w.totals[name]))
 	}

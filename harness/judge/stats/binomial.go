@@ -1,0 +1,36 @@
+package stats
+
+import "gonum.org/v1/gonum/mathext"
+
+// Alpha is the level at which one side of the binomial test decides (RULEBOOK
+// section 2). With the design effect taken from the same data the error is
+// larger than that: Confidence is what calibration found.
+const Alpha = 0.01
+
+// AtMost is the probability of k violations or fewer among n independent
+// samples each of which violates with probability q:
+//
+//	P(X <= k) = I_(1-q)(n - k, k + 1)
+//
+// with I the regularized incomplete beta function (Abramowitz and Stegun
+// 26.5.24). n and k need not be whole: effective samples are not.
+func AtMost(n, k, q float64) float64 {
+	switch {
+	case k >= n:
+		return 1
+	case k < 0:
+		return 0
+	}
+	return mathext.RegIncBeta(n-k, k+1, 1-q)
+}
+
+// AtLeast is the probability of k violations or more, I_q(k, n - k + 1).
+func AtLeast(n, k, q float64) float64 {
+	switch {
+	case k <= 0:
+		return 1
+	case k > n:
+		return 0
+	}
+	return mathext.RegIncBeta(k, n-k+1, q)
+}

@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Batches is into how many groups of whole seconds a judged window is cut
+// (RULEBOOK section 2).
+const Batches = 20
+
+// Batch is one group of seconds: how many samples it has, and how many of them
+// have what is counted (violations, failures, a value over a threshold). Windows
+// at different rates are strata: they differ by design, not by chance.
+type Batch struct {
+	N, K    float64
+	Stratum int // window that the batch is cut from
+}
+
+// Sum adds batches up.
+func Sum(all []Batch) (total Batch) {
+	for _, b := range all {
+		total.N += b.N
+		total.K += b.K
+	}
+	return total
+}
+
+// Effect is the design effect of counting K in autocorrelated samples: by how
+// much the variance of the share K/N over batches exceeds that of independent
+// samples,
+//
+//	deff = max(1, m s2 / (v (1 - v))) Few(b)
+//
+// with v = sum K / sum N, m = sum N / b, and s2 the variance of the ratio
+// estimator over the b batches within their strata w,
+//
+//	s2 = sum (K_i - v_w N_i)^2 / (m^2 (b - strata))
+//
+// (Cochran, Sampling Techniques, sections 5.6 and 6.4; batch means as in Law and
+// Kelton). Fewer than Batches batches know s2 less well: Few is the squared
+// ratio of Student's quantiles, at Alpha, of b - 1 and Batches - 1 degrees of
+// freedom.
+//
+// It is false where v is 0 or 1, which makes the formula 0/0, or no stratum has
+// two batches with samples.
+func Effect(all []Batch) (deff float64, ok bool) {
+	total, strata := Sum(all), map[int]*Batch{}
+	b := 0
+	for _, x := range all {
+		if x.N <= 0 {
+			continue
+		}
+		b++
+		s := strata[x.Stratum]
+		if s == nil {
+			s = &Batch{}
+			strata[x.Stratum] = s
+		}
+		s.N += x.N
+		s.K += x.K
+	}
+	degrees := b - len(strata)
+	if degrees < 1 || total.K <= 0 || total.K >= total.N {
+		return 0, false
+	}
+	v, m, s2 := total.K/total.N, total.N/float64(b), 0.0
+	for _, x := range all {
+		if s := strata[x.Stratum]; s != nil {
+			d := x.K - s.K/s.N*x.N
+			s2 += d * d
+		}
+	}
+	s2 /= m * m * float64(degrees)
+	return max(1, m*s2/(v*(1-v))) * Few(degrees+1), true
+}
+
+// Few is what a design effect from b batches is multiplied by, and the design
+// effect of a series that shows none: 1 from Batches on, more for fewer.
+// Nothing is known from less than two.
+func Few(b int) float64 {
+	switch {
+	case b >= Batches:
+		return 1
+	case b < 2:
+		return math.Inf(1)
+	}
+	r := student(1-Alpha, float64(b-1)) / student(1-Alpha, Batches-1)
+	return r * r
+}
+
+// student is the p-quantile of Student's distribution.
+func student(p, degrees float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(p)
+}
+
+// finite keeps 0/0 from going on.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

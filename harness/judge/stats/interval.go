@@ -1,0 +1,64 @@
+package stats
+
+import "math"
+
+// Ranks gives the shares of the order statistics between which the p-quantile
+// of the source lies, each side at Alpha, for n effective samples: X_(r) is
+// over the quantile unless r or more samples are below it, P(Bin(n, p) >= r)
+// (David and Nagaraja, Order Statistics, section 7.1). A side that the samples
+// cannot bound is false.
+func Ranks(n, p float64) (lower, upper float64, hasLower, hasUpper bool) {
+	if n <= 0 {
+		return 0, 0, false, false
+	}
+	// r - 1 below: the quantile is under X_(r) with at most Alpha.
+	below := bisect(0, n, func(r float64) bool { return AtMost(n, r, p) > Alpha })
+	above := bisect(0, n, func(r float64) bool { return AtLeast(n, r, p) <= Alpha })
+	return below / n, above / n, AtMost(n, 0, p) <= Alpha, AtLeast(n, n, p) <= Alpha
+}
+
+// Share gives the interval of a share of which k of n effective samples were
+// seen, each side at Alpha (Clopper and Pearson 1934).
+func Share(n, k float64) (lower, upper float64) {
+	lower, upper = 0, 1
+	if k > 0 {
+		lower = bisect(0, 1, func(q float64) bool { return AtLeast(n, k, q) > Alpha })
+	}
+	if k < n {
+		upper = bisect(0, 1, func(q float64) bool { return AtMost(n, k, q) <= Alpha })
+	}
+	return lower, upper
+}
+
+// bisect is where a condition that is false first and true from some point on
+// turns, to the resolution of float64.
+func bisect(low, high float64, turned func(float64) bool) float64 {
+	for range 60 {
+		if middle := (low + high) / 2; turned(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// Mean is the mean of ratios K/N over batches with its interval, each side at
+// Alpha, by Student's distribution over the batches (the method of batch means,
+// Law and Kelton, section 9.5). Batches without samples do not count; it is
+// false where fewer than two have some.
+func Mean(all []Batch) (mean, lower, upper float64, ok bool) {
+	var ratios []float64
+	for _, b := range all {
+		if b.N > 0 {
+			ratios = append(ratios, b.K/b.N)
+		}
+	}
+	if len(ratios) < 2 {
+		return 0, 0, 0, false
+	}
+	mean, deviation := moments(ratios)
+	n := float64(len(ratios))
+	half := student(1-Alpha, n-1) * deviation / math.Sqrt(n)
+	return mean, mean - half, mean + half, true
+}

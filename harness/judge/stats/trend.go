@@ -1,0 +1,63 @@
+package stats
+
+import "math"
+
+// trendLevel is the confidence of a trend's interval (RULEBOOK section 1,
+// steady).
+const trendLevel = 0.99
+
+// Trend is by how much a series changed from its first batch to the end of its
+// last, by least squares, with its 99 % interval.
+type Trend struct{ Change, Lower, Upper float64 }
+
+// TrendOf fits a line to equally spaced values. Neighbouring batches resemble
+// each other; with r the lag-1 autocorrelation of the residuals (taken as 0
+// where negative) n values count as
+//
+//	n_e = n (1 - r) / (1 + r)
+//
+// in the standard error and the degrees of freedom of the slope (Santer et al.,
+// J. Geophys. Res. 105, 2000, eq. 6). It is false for fewer than 5 values, or
+// where so few count that no interval is left.
+func TrendOf(values []float64) (Trend, bool) {
+	n := float64(len(values))
+	if n < 5 {
+		return Trend{}, false
+	}
+	mean, _ := moments(values)
+	middle, sxx, sxy := (n-1)/2, 0.0, 0.0
+	for i, v := range values {
+		x := float64(i) - middle
+		sxx += x * x
+		sxy += x * (v - mean)
+	}
+	slope := sxy / sxx
+	sse, lagged, before := 0.0, 0.0, 0.0
+	for i, v := range values {
+		rest := v - mean - slope*(float64(i)-middle)
+		sse += rest * rest
+		lagged += rest * before
+		before = rest
+	}
+	effective := n
+	if r := lagged / sse; sse > 0 && r > 0 {
+		effective = n * (1 - r) / (1 + r)
+	}
+	if effective <= 2.5 {
+		return Trend{}, false
+	}
+	half := student(1-(1-trendLevel)/2, effective-2) * math.Sqrt(sse/(effective-2)/sxx)
+	return Trend{Change: slope * n, Lower: (slope - half) * n, Upper: (slope + half) * n}, finite(half)
+}
+
+// moments are the mean and the standard deviation (n - 1) of values.
+func moments(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(len(values)-1))
+}
