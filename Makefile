@@ -63,7 +63,7 @@ soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 1
 	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak$$' ./harness/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
-bench: build ## Measure generator and collector, as ratios of interleaved runs (about 35 minutes, two cores)
+bench: build ## Measure judging, collector and generator, as ratios of interleaved runs (about 35 minutes, two cores)
 	.ci/install test
 	$(GO) build -o bin/bench ./harness/lab/bench
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \

@@ -96,7 +96,7 @@ func checkTotals(e *evidence, s record.Source) (problems []string) {
 // of a histogram; else the sum of a counter that counts samples (transactions,
 // NAME.total); else that of the rate NAME, by its NAME.total.
 func held(e *evidence, source, name string) float64 {
-	if n := e.Timeline.HistOf(source, name, nil, record.All).Count(); n > 0 {
+	if n := e.Timeline.CountOf(source, name); n > 0 {
 		return float64(n)
 	}
 	if n, found := e.Timeline.SumOf(source, name, nil, record.All); found {

@@ -9,11 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
-	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 )
 
@@ -49,7 +47,7 @@ func Open(dir string) (Run, error) {
 	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
 		return Run{}, err
 	}
-	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger)
+	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger, maxIdentities)
 	if err != nil {
 		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
 	}
@@ -101,41 +99,6 @@ func compareFiles(evidence string, manifest []byte) error {
 	default:
 		return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 	}
-}
-
-// openLedger reads both sides and compares them; nil where the persisted side
-// was not read back.
-func openLedger(dir string, fact LedgerFact) (*ledger.Comparison, error) {
-	if fact.State != StateOK {
-		return nil, nil //nolint:nilnil // no ledger is a state, not an error
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
-	}
-	var acks, rows []ledger.Entry
-	for _, f := range files {
-		entries, err := readEntries(filepath.Join(dir, f.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("read ledger: %s: %w", f.Name(), err)
-		}
-		if strings.HasPrefix(f.Name(), acknowledged) {
-			acks = append(acks, entries...)
-		} else {
-			rows = append(rows, entries...)
-		}
-	}
-	c := ledger.Compare(acks, rows)
-	return &c, nil
-}
-
-func readEntries(path string) ([]ledger.Entry, error) {
-	in, closeIn, err := openZip(path)
-	if err != nil {
-		return nil, err
-	}
-	defer closeIn()
-	return ledger.ParseText(in)
 }
 
 func openZip(path string) (io.Reader, func(), error) {
