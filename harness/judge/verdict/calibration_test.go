@@ -246,7 +246,7 @@ func calibrate(s source, l load) calibrated {
 // Smokes of a minute, among them the payment's and the ingestion's, and 200 and
 // 1,000 transactions a second for ten minutes. For the queues only the number of
 // transactions counts.
-var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {200, 600, 1000}, {1000, 600, 200}}
+var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {200, 600, 1000}, {1000, 600, 300}}
 
 // calibrationTable is docs/calibration.md, written with -update.
 const calibrationTable = "../../../docs/calibration.md"

@@ -136,8 +136,10 @@ func (e *evidence) backlog(span record.Span) (behind float64, grew bool) {
 func (e *evidence) openAt(span record.Span) []float64 {
 	open := make([]float64, span.Seconds())
 	reach := int64(math.Ceil((e.plan.Timeout + time.Second).Seconds()))
+	h := &metric.Hist{}
 	for second := span.From - reach; second < span.To; second++ {
-		h := e.Timeline.Hist(metric.TransactionDuration, nil, record.Span{From: second, To: second + 1})
+		h.Reset()
+		e.Timeline.MergeHist(h, metric.TransactionDuration, nil, record.Span{From: second, To: second + 1})
 		longest, _ := h.Max()
 		for end := max(second, span.From); end < span.To && float64(end-second)*1000 < longest; end++ {
 			for _, part := range []float64{0.125, 0.375, 0.625, 0.875} {
