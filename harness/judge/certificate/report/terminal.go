@@ -39,7 +39,7 @@ func Terminal(c certificate.Certificate, color bool) []byte {
 func (p *page) head(c certificate.Certificate) {
 	p.blank()
 	word := spaced(c.Verdict)
-	what := fmt.Sprintf("%s  %s %s for %d s, %s scope", c.Profile, short(&c.Rate.Target), c.Rate.Unit, c.Window.Seconds, c.Scope)
+	what := c.Profile + "  " + asked(c)
 	p.line("  ", p.paint(c.Verdict, word), "  ", clip(what, columns-4-width(word)))
 	p.blank()
 	p.wrap("  ", "  ", c.Claim)
