@@ -16,7 +16,7 @@ func TestPaymentsOnBothServers(t *testing.T) {
 		t.Run(flavour, func(t *testing.T) {
 			s := serve(t, flavour)
 			setup, rows := s.instruments(t), s.rows(t)
-			o := s.payments(t, paymentLoad(60, 15*time.Second))
+			o := decidable(s.payments(t, paymentLoad(60, 15*time.Second)))
 			r := certify(t, o)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Pass {
