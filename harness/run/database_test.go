@@ -14,7 +14,7 @@ import (
 func TestPaymentsOnBothServers(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			s := serve(t, flavour)
+			s := serve(t, flavour, slowGateways)
 			setup, rows := s.instruments(t), s.rows(t)
 			o := decidable(s.payments(t, paymentLoad(60, 15*time.Second)))
 			r := certify(t, o)
