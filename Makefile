@@ -6,6 +6,7 @@ BIN       := bin/assay
 CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
+COSIGN    := $(CACHE)/cosign
 # A build that knows its own source: the certificate names the revision.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
 # Static, for every target: what runs here runs in an image of nothing else, and
@@ -38,8 +39,10 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 test: ## Set up what is missing, and run all tests on real servers
 	.ci/install test
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	influxd=$$(.ci/influxd $(INFLUXDB)) && \
+	influxd=$$(.ci/influxd $(INFLUXDB)) && cosign=$$(.ci/cosign $(COSIGN)) && \
+	chromium=$$(command -v chromium || command -v google-chrome) && \
 	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
+	ASSAY_TEST_COSIGN="$$cosign" ASSAY_TEST_CHROMIUM="$$chromium" \
 	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint
@@ -60,7 +63,7 @@ soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 1
 	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak$$' ./harness/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
-bench: build ## Measure generator and collector, as ratios of interleaved runs (about 35 minutes, two cores)
+bench: build ## Measure judging, collector and generator, as ratios of interleaved runs (about 35 minutes, two cores)
 	.ci/install test
 	$(GO) build -o bin/bench ./harness/lab/bench
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \

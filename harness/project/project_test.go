@@ -18,7 +18,7 @@ func TestFilesMakeAProject(t *testing.T) {
 	}
 	for _, path := range []string{
 		"thresholds.json", SchemaFile, "scenarios/checkout.js", "scenarios/payment.js", "scenarios/lib/ledger.js", "dashboards/certification.json",
-		"docker-compose.yml", "Dockerfile", ".dockerignore", "docker/setup.sh", ".github/workflows/certify.yml", ".gitignore", "README.md",
+		"docker-compose.yml", "Dockerfile", ".dockerignore", "docker/setup.sh", ".github/workflows/certify.yml", ".gitlab/certify.yml", ".gitignore", "README.md",
 	} {
 		if len(files[path]) == 0 {
 			t.Errorf("no %s", path)

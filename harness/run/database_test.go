@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"maps"
+	"runtime"
 	"testing"
 	"time"
 
@@ -50,6 +51,9 @@ func TestPaymentsOnBothServers(t *testing.T) {
 				if c.State != "ok" {
 					t.Errorf("collector %s: %s: %s", c.Source, c.State, c.Reason)
 				}
+			}
+			if of := r.Environment.Service; of == nil || of.Builds[0].Metric != "assay_build_info" || of.Builds[0].Labels["goversion"] != runtime.Version() {
+				t.Errorf("the service's build is %+v", of)
 			}
 			t.Logf("%s; %d instruments switched on; limitations: %q", v.Claim, len(r.Environment.Database.Instruments), v.Limitations)
 		})

@@ -30,8 +30,10 @@ type Options struct {
 	Tool       record.Tool
 	View       *influx.Server // where the run is shown while it goes on; nil: nowhere
 	Attempt    int            // which run of this profile with the same tool this is; 0: not known
-	Log        *slog.Logger
-	Progress   func(Event) // called from one goroutine at a time; must not block long
+	// Limitations that are known before the run, and that its record has to say.
+	Limitations []string
+	Log         *slog.Logger
+	Progress    func(Event) // called from one goroutine at a time; must not block long
 
 	// Hurry is done when a run that is ending is to wait for nothing any more:
 	// workers are killed. What was changed is restored all the same. nil: never.

@@ -16,6 +16,7 @@ import (
 	"assay/harness/load/plan"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/collect/service"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
@@ -77,6 +78,7 @@ type run struct {
 	server    *server
 	fleet     *local.Fleet
 	collect   *collection
+	service   *service.Collector
 	database  *mysql.Collector // nil: the run has none
 	view      *influx.View     // nil: the run has none
 	t0        time.Time        // with its monotonic reading
@@ -182,7 +184,7 @@ func (r *run) finish(ctx context.Context) error {
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: append(r.found.Limitations(), limitations...),
+		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
 	for _, e := range r.fleet.Exits() {

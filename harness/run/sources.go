@@ -24,7 +24,8 @@ func (r *run) startCollectors(ctx context.Context) {
 	if err := c.begin(ctx, running, host.New(r.fleet.PIDs()), r.receiver.Take); err != nil {
 		r.note(err.Error())
 	}
-	if err := c.begin(ctx, running, service.New(strings.TrimSuffix(r.Target, "/")+"/metrics", targetHost(r.Target)), r.receiver.Take); err != nil {
+	r.service = service.New(strings.TrimSuffix(r.Target, "/")+"/metrics", targetHost(r.Target))
+	if err := c.begin(ctx, running, r.service, r.receiver.Take); err != nil {
 		r.note("no service metrics: " + err.Error())
 	}
 	if r.DSN == "" {
@@ -48,7 +49,7 @@ func targetHost(target string) string {
 
 // environment describes where the run takes place.
 func (r *run) environment(ctx context.Context) record.Environment {
-	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(ctx, r.Target, r.DSN)}
+	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(ctx, r.Target, r.DSN), Service: r.service.Describe()}
 	if r.database != nil {
 		if d, err := r.database.Describe(ctx); err == nil {
 			e.Database = &d

@@ -16,13 +16,7 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 	if err := p.overrideError(c.faults); err != nil {
 		return Profile{}, err
 	}
-	l := p.Load
-	before := l.Target
-	for _, s := range l.Stages {
-		if s.Judge {
-			before = max(before, s.Rate)
-		}
-	}
+	l, before := p.Load, p.Target()
 	if before <= 0 {
 		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "there is no rate to scale", ""}})
 	}
@@ -82,4 +76,15 @@ func (p Profile) place(path ...string) string {
 		}
 	}
 	return place
+}
+
+// Target is the highest judged rate, which WithRate replaces.
+func (p Profile) Target() float64 {
+	target := p.Load.Target
+	for _, s := range p.Load.Stages {
+		if s.Judge {
+			target = max(target, s.Rate)
+		}
+	}
+	return target
 }

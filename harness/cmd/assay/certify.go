@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack"
 	"assay/harness/run"
 	"assay/harness/spec"
 )
@@ -47,7 +46,12 @@ it starts when it is not up, and stops again then. The database behind a
 target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
 or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
 the local stack has one, the run is shown there while it goes on (assay help
-influx).`,
+influx). Where ASSAY_SIGNING_KEY names a key, or holds its PEM, certificates are
+signed with it (assay help keygen).
+
+The run folder has the certificate as certificate.json, certificate.html (with
+charts), certificate.md and junit.xml. Where GITHUB_STEP_SUMMARY names a file, as
+on GitHub Actions, the Markdown is appended to it.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -78,11 +82,17 @@ influx).`,
 
 // addShared adds the options that say what is run against what.
 func (f *certifyFlags) addShared(c *cobra.Command) {
+	f.addWhere(c)
+	fs := c.Flags()
+	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+}
+
+// addWhere adds those of them that every load needs, whatever its rate.
+func (f *certifyFlags) addWhere(c *cobra.Command) {
 	c.PreRun = func(*cobra.Command, []string) { f.environment() }
 	fs := c.Flags()
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
-	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
-	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
 	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
@@ -92,6 +102,10 @@ func (f *certifyFlags) addShared(c *cobra.Command) {
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	ctx := c.Context()
+	key, err := signingKey() // before minutes of load are spent
+	if err != nil {
+		return err
+	}
 	file, err := readThresholds(f.thresholds)
 	if err != nil {
 		return err
@@ -103,69 +117,26 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	env := os.Getenv("ASSAY_DB")
-	dsn, err := databaseDSN(f.db, env)
-	if err != nil {
-		return err
-	}
-	influxURL, influxToken := influxAccess()
-	if _, err := influxServer(influxURL, influxToken); err != nil {
-		return err // before anything is started
-	}
-	executable, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if f.target == "" {
-		// Before minutes are spent on a stack that this machine cannot carry.
+	g, err := f.prepare(c, func(executable string) error {
 		for _, o := range f.options(c, file, profiles, executable) {
 			if err := run.CheckMachine(o); err != nil {
 				return err
 			}
 		}
-		p := newProgress(c.ErrOrStderr(), "stack", f.quiet)
-		leave, err := stack.Occupy(stack.DefaultDir)
-		if err != nil {
-			return err
-		}
-		defer leave() // last: what this command started is stopped by then
-		p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
-		state, started, err := stack.Up(ctx, stack.Options{Executable: executable}, log)
-		if err != nil {
-			return err
-		}
-		if started != (stack.Parts{}) && !f.keepStack {
-			defer func() {
-				if err := stack.Down(context.WithoutCancel(ctx), stack.DefaultDir, started); err != nil {
-					log.Error("stack not stopped", "error", err)
-				}
-			}()
-		}
-		f.target = state.TargetURL()
-		if influxURL == "" {
-			influxURL, influxToken = state.InfluxURL(), state.InfluxToken()
-		}
-		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
-		if f.db == "" { // what ASSAY_DB names is not what this service writes to
-			dsn = state.CollectorDSN()
-			if env != "" {
-				p.tell(run.Event{Kind: run.Note, Text: "the local stack has its own database: ASSAY_DB is not used without --target"})
-			}
-		}
-	}
-	view, err := influxServer(influxURL, influxToken)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	runs := f.options(c, file, profiles, executable)
+	defer g.leave()
+	runs := f.options(c, file, profiles, g.executable)
 	for i := range runs {
-		runs[i].DSN, runs[i].View, runs[i].Log, runs[i].Hurry = dsn, view, log, hurried(ctx)
+		g.furnish(ctx, &runs[i])
 	}
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err
 	}
-	return f.each(c, runs)
+	return f.each(c, runs, key)
 }
 
 // environment takes from the environment what no option says: a container's
@@ -214,7 +185,7 @@ func (f *certifyFlags) checkBefore(ctx context.Context, runs []run.Options) erro
 }
 
 // each runs and judges one after the other.
-func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
+func (f *certifyFlags) each(c *cobra.Command, runs []run.Options, key *signature.PrivateKey) error {
 	ctx := c.Context()
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
@@ -230,9 +201,12 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options) error {
 				return err
 			}
 		}
-		j, err := judge(c.OutOrStdout(), o.Dir, f.json)
+		j, err := judge(c.OutOrStdout(), o.Dir, key, f.json)
 		if err != nil {
 			return err
+		}
+		if err := summarise(o.Dir); err != nil { // it changes nothing of the verdict
+			fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
 		}
 		if o.View != nil {
 			if err := showVerdict(ctx, o.View, j); err != nil {

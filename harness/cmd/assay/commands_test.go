@@ -33,6 +33,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"get":             get,
 	"edit":            edit,
 	"shorten":         shorten,
+	"flip":            flip,
 	"sum":             sum,
 	"fault":           fault,
 	"elsewhere":       elsewhere,
@@ -48,6 +49,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"shown":           shown,
 	"told":            told,
 	"leave":           leave,
+	"records":         records,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.

@@ -39,6 +39,16 @@ func shorten(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
 }
 
+// flip FILE: one bit in its middle is another. Twice gives the file back.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip FILE")
+	}
+	data := []byte(ts.ReadFile(args[0]))
+	data[len(data)/2] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
 // sum FILE FIELD TOTAL KEY=VALUE...: the file is JSON lines, and the field's sum
 // over those in which all keys have these values is the total. The field 1
 // counts the lines. Labels are keys like fields.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -28,6 +29,7 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 			http.Error(w, "no stock", http.StatusInternalServerError)
 		},
 		"resets":  resets,
+		"slow":    func(http.ResponseWriter, *http.Request) { time.Sleep(500 * time.Millisecond) },
 		"hangs":   hangs,
 		"garbage": garbage,
 		"loops":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/stack"
 	"assay/harness/lab/stack/process"
 	"assay/harness/load/k6"
@@ -25,6 +26,7 @@ const (
 )
 
 func main() {
+	signingKeyValue() // out of the environment, before anything is started or handed over
 	// Invoked under the name k6, or as `assay k6`, this is k6: its arguments are
 	// its own.
 	if filepath.Base(os.Args[0]) == "k6" {
@@ -84,6 +86,7 @@ func hintOf(err error) string {
 	var running *run.Error
 	var usage *usageError
 	var shown *influx.Error
+	var signed *signature.Error
 	switch {
 	case errors.As(err, &asked):
 		return asked.Hint
@@ -93,6 +96,8 @@ func hintOf(err error) string {
 		return usage.hint
 	case errors.As(err, &shown):
 		return shown.Hint
+	case errors.As(err, &signed):
+		return signed.Hint
 	case errors.Is(err, process.ErrPortTaken):
 		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
 	case errors.Is(err, stack.ErrOccupied):

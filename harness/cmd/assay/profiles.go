@@ -20,8 +20,8 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 	if changed && len(names) > 1 {
 		return nil, &usageError{"--rate and --hold change one profile, and several are named", "certify them one by one"}
 	}
-	if f.workers < 1 || f.workers > 64 {
-		return nil, &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	if err := f.checkWorkers(); err != nil {
+		return nil, err
 	}
 	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
 		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
@@ -47,7 +47,7 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 		}
 		if f.scope == "certificate" && judgedLength(p) < certificateHold {
 			return nil, &usageError{
-				fmt.Sprintf("profile %s judges %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
+				fmt.Sprintf("profile %s holds its target for %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
 				"lengthen it with --hold 10m, or leave --scope out",
 			}
 		}
@@ -56,10 +56,19 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 	return profiles, nil
 }
 
+func (f *certifyFlags) checkWorkers() error {
+	if f.workers < 1 || f.workers > 64 {
+		return &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	}
+	return nil
+}
+
+// judgedLength is for how long the profile's judged windows hold its target:
+// time at a lower rate certifies no more than that.
 func judgedLength(p spec.Profile) time.Duration {
 	total := p.Load.Hold
 	for _, s := range p.Load.Stages {
-		if s.Judge {
+		if s.Judge && s.Rate == p.Target() {
 			total += s.For
 		}
 	}

@@ -26,7 +26,8 @@ Results go to stdout, progress and errors to stderr. Exit codes: 0 PASS,
 interrupted.`,
 		Example: `  assay stack up                  # a database and a service to try it on
   assay certify payment           # load, record, verdict: PASS or why not
-  assay judge runs/latest         # the same verdict again, from the record`,
+  assay judge runs/latest         # the same verdict again, from the record
+  assay verify runs/latest        # is the certificate what it was?`,
 		SilenceUsage: true, SilenceErrors: true,
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -34,7 +35,10 @@ interrupted.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newCertify(), newJudge(), newDoctor(), newInit(), newFrames(), newInflux(), newStack(), newTarget(), newK6())
+	root.AddCommand(
+		newCertify(), newJudge(), newVerify(), newKeygen(), newCompare(), newSearch(), newDoctor(), newInit(),
+		newFrames(), newInflux(), newStack(), newTarget(), newK6(),
+	)
 	return root
 }
 

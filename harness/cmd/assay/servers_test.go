@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,7 +132,8 @@ func (d *database) leave(n int) error {
 }
 
 // service is a script's system under test. It answers GET / and POST /cart/buy
-// by think, and POST /orders once the order is committed.
+// by think, POST /orders once the order is committed, and GET /queue when it is
+// its turn.
 type service struct {
 	*httptest.Server
 	secure *httptest.Server // the same by TLS, with a certificate of an authority that nobody knows
@@ -149,6 +151,7 @@ func startService(db *database) *service {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", think)
 	mux.HandleFunc("POST /orders", s.order)
+	mux.HandleFunc("GET /queue", new(queue).serve)
 	mux.HandleFunc("POST /cart/buy", think) // the README's
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
@@ -178,6 +181,36 @@ func (s *service) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusCreated)
+}
+
+// Of the queue: one request after the other, so that its capacity is 200 a second
+// exactly, however late its sleeps end. It takes none that would wait too long,
+// and is soon empty again after an overload.
+const (
+	queueService = 5 * time.Millisecond
+	queueLongest = time.Second
+)
+
+type queue struct {
+	mu   sync.Mutex
+	free time.Time // when the last request that was taken is done
+}
+
+func (q *queue) serve(w http.ResponseWriter, _ *http.Request) {
+	q.mu.Lock()
+	now := time.Now()
+	if q.free.Before(now) {
+		q.free = now
+	}
+	if q.free.Sub(now) > queueLongest {
+		q.mu.Unlock()
+		http.Error(w, "the queue is full", http.StatusServiceUnavailable)
+		return
+	}
+	q.free = q.free.Add(queueService)
+	turn := q.free
+	q.mu.Unlock()
+	time.Sleep(time.Until(turn))
 }
 
 // authority is the certificate that the service's own is trusted with.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"gopkg.in/yaml.v3"
 )
 
 // blocks are the fenced code blocks of a language in a Markdown text; those of a
@@ -52,32 +51,4 @@ func follow(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has no step", strings.Join(args, ", "))
 	}
 	ts.Check(ts.Exec("bash", "-e", "-o", "pipefail", "-c", strings.Join(steps, "\n")))
-}
-
-// job WORKFLOW STEP...: runs these steps of a GitHub Actions workflow's only job.
-func job(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: job WORKFLOW STEP...")
-	}
-	var workflow struct {
-		Jobs map[string]struct {
-			Steps []struct{ Name, Run string }
-		}
-	}
-	ts.Check(yaml.Unmarshal([]byte(ts.ReadFile(args[0])), &workflow))
-	var script strings.Builder
-	for _, name := range args[1:] {
-		before := script.Len()
-		for _, j := range workflow.Jobs {
-			for _, s := range j.Steps {
-				if s.Name == name {
-					script.WriteString(s.Run + "\n")
-				}
-			}
-		}
-		if script.Len() == before {
-			ts.Fatalf("%s has no step %q", args[0], name)
-		}
-	}
-	ts.Check(ts.Exec("bash", "-ec", script.String()))
 }

@@ -9,17 +9,21 @@ import (
 	"assay/harness/observe/record"
 )
 
-// limitation is the verdict of a rule that lets a run be judged and limits
+// Limitation is the verdict of a rule that lets a run be judged and limits
 // what may be claimed.
-const limitation = "LIMITATION"
+const Limitation = "LIMITATION"
 
-// Build puts a certificate together. It is not signed.
-func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
+// Of judges a record, and puts its certificate together.
+func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
+
+// Build puts the certificate of a judged record together. It is not signed: who
+// issues it sets Signed and Issuer.
+func Build(r record.Run, v verdict.Verdict) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
 		Rate: Rate{
-			Unit: v.Rate.Unit, Target: v.Rate.Target, Achieved: round(v.Rate.Achieved),
+			Unit: v.Rate.Unit, Target: v.Rate.Target, Lowest: v.Rate.Lowest, Achieved: round(v.Rate.Achieved),
 			Scheduled: v.Rate.Scheduled, Completed: v.Rate.Completed, Dropped: v.Rate.Dropped,
 		},
 		Window:   Window(v.Window),
@@ -27,7 +31,7 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 		Rules:    buildRules(v.Rules),
 		Latency:  buildLatency(v.Latency),
 		Outcomes: Outcomes(v.Outcomes),
-		Waits:    buildWaits(waits),
+		Waits:    buildWaits(diagnose.Waits(r)),
 		Ledger:   buildLedger(v.Ledger),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
@@ -39,11 +43,15 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 			Host: r.Environment.Host, CoLocation: list(r.Environment.CoLocation), Target: r.Plan.Target,
 			Database: r.Environment.Database,
 			Tool:     r.Plan.Tool, Thresholds: r.Plan.Thresholds, Scripts: list(r.Plan.Scripts), Seed: r.Plan.Load.Seed,
+			Fingerprint: Fingerprint(r.Environment), Service: r.Environment.Service,
 		},
 		Limitations: list(v.Limitations),
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
 		Issued:      r.Facts.Issued.UTC().Truncate(time.Second),
 		Expires:     r.Facts.Issued.UTC().Truncate(time.Second).Add(Validity),
+	}
+	if r.Rejudged != nil {
+		c.Rejudged = &Rejudged{Thresholds: *r.Rejudged}
 	}
 	if n := r.Facts.Attempts; n > 0 {
 		c.Attempts = &n
@@ -84,7 +92,7 @@ func buildRules(rules []verdict.Rule) []Rule {
 			c.Observed = roundBeside(r.Observed, *c.Limit)
 		}
 		if r.Outcome == verdict.Pass && r.Limitation != "" {
-			c.Verdict = limitation
+			c.Verdict = Limitation
 		}
 		all = append(all, c)
 	}

@@ -33,6 +33,8 @@ type Certificate struct {
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope"`
 	Signed      bool               `json:"signed"`
+	Issuer      *string            `json:"issuer"`   // ID of the key that signed it; null: nobody did
+	Rejudged    *Rejudged          `json:"rejudged"` // null: judged by the run's own thresholds
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations"`
 	Evidence    Evidence           `json:"evidence"`
@@ -41,10 +43,16 @@ type Certificate struct {
 	Expires     time.Time          `json:"expires"`
 }
 
+// Rejudged says by what other thresholds than its own a run was judged.
+type Rejudged struct {
+	Thresholds record.Digest `json:"thresholds"` // its SLOs and rules; the rest is the run's
+}
+
 // Rate is what was asked and done in the judged windows, a second.
 type Rate struct {
 	Unit      string   `json:"unit"`
 	Target    float64  `json:"target"`
+	Lowest    float64  `json:"lowest"` // judged rate; the target where the plan holds one
 	Achieved  *float64 `json:"achieved"`
 	Scheduled *int64   `json:"scheduled"`
 	Completed *int64   `json:"completed"`
@@ -189,6 +197,11 @@ type Environment struct {
 	Thresholds record.Digest    `json:"thresholds"`
 	Scripts    []record.Digest  `json:"scripts"`
 	Seed       uint64           `json:"seed,string"` // text: it may be over 2^53
+
+	// Fingerprint is that of Database and Service: where it is another today,
+	// the certificate has ended (RULEBOOK section 4). Null: neither is known.
+	Fingerprint *string         `json:"fingerprint"`
+	Service     *record.Service `json:"service"` // builds that the service tells of; null: none
 }
 
 // Evidence ties the certificate to the record.

@@ -7,9 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
@@ -98,19 +101,18 @@ func bursty() source {
 	}
 }
 
-// drift is by how much the drifting source slows down over the window.
-const drift = 0.5
-
-// drifting is exponential latency whose mean grows from 1 to 1 + drift.
-func drifting(seconds float64) source {
+// drifting is exponential latency whose mean follows a shape over the window,
+// given as a function of the share of the window that has passed.
+func drifting(name string, shape func(x float64) float64) source {
+	const steps = 1000
 	return source{
-		name: "drifting",
+		name: name,
 		quantile: func(q, _ float64) float64 {
 			low, high := 0.0, 1000.0
 			for range 100 {
 				m, share := (low+high)/2, 0.0
-				for i := range 100 {
-					share += math.Exp(-m/(1+drift*(float64(i)+0.5)/100)) / 100
+				for i := range steps {
+					share += math.Exp(-m/shape((float64(i)+0.5)/steps)) / steps
 				}
 				if share > q {
 					low = m
@@ -120,12 +122,19 @@ func drifting(seconds float64) source {
 			}
 			return high
 		},
-		run: func(rng *rand.Rand, rate, _ float64, visit func(at, latency float64)) {
+		run: func(rng *rand.Rand, rate, seconds float64, visit func(at, latency float64)) {
 			for at := rng.ExpFloat64() / rate; at < seconds; at += rng.ExpFloat64() / rate {
-				visit(at, rng.ExpFloat64()*(1+drift*at/seconds))
+				visit(at, rng.ExpFloat64()*shape(at/seconds))
 			}
 		},
 	}
+}
+
+// Shapes of sources that are not stationary.
+var drifts = []source{
+	drifting("slower by half, steadily", func(x float64) float64 { return 1 + 0.5*x }),
+	drifting("slower by half, at once in the middle", func(x float64) float64 { return 1 + 0.5*math.Floor(2*x) }),
+	drifting("slower and slower from the middle on, to twice", func(x float64) float64 { return 1 + max(0, 2*x-1) }),
 }
 
 // stalling stands still once, for as long as makes the share q of all
@@ -154,13 +163,13 @@ type load struct {
 	runs          int
 }
 
-var shares = []float64{0.1, 0.05, 0.01, 0.001} // q of p90, p95, p99, p99.9
+var shares = []float64{0.05, 0.01, 0.001} // q of p95, p99, p99.9
 
 // tally of the runs of one source under one load, by share: how many of them
 // PASS with the percentile exactly at its limit, and with half of the
 // violations; and with the plain binomial test.
 type calibrated struct {
-	atLimit, half, plain [4]int
+	atLimit, half, plain [3]int
 	drifted              int
 }
 
@@ -202,7 +211,7 @@ func simulate(s source, l load, seed uint64, c *calibrated) {
 			c.plain[i]++
 		}
 	}
-	if relative("median", medians).drifts() || relative("mean", means).drifts() {
+	if slices.ContainsFunc(append(relative("median", medians), relative("mean", means)...), trend.drifts) {
 		c.drifted++
 	}
 }
@@ -240,37 +249,111 @@ func calibrate(s source, l load) calibrated {
 	return all
 }
 
-// The loads of the profiles: payment and ingestion as smokes, payment's and 200
-// and 1,000 transactions a second for ten minutes.
-var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {100, 600, 1000}, {200, 600, 1000}, {1000, 600, 300}}
+// Smokes of a minute, among them the payment's and the ingestion's, and 200 and
+// 1,000 transactions a second for ten minutes. For the queues only the number of
+// transactions counts.
+var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {200, 600, 1000}, {1000, 600, 300}}
+
+// calibrationTable is docs/calibration.md, written with -update.
+const calibrationTable = "../../../docs/calibration.md"
 
 // TestCalibration simulates systems whose percentile stands exactly at its
-// limit, and holds the confidence of a PASS to what they show; docs/calibration.md
-// is its table.
+// limit, and holds what a PASS claims to what they show.
 func TestCalibration(t *testing.T) {
-	var table strings.Builder
-	percent := func(n, of int) string { return fmt.Sprintf("%.1f", 100*float64(n)/float64(of)) }
+	var queues, others strings.Builder
 	for _, s := range []source{queue(0.5), queue(0.8), queue(0.9), bursty()} {
 		for _, l := range loads {
 			c := calibrate(s, l)
-			fmt.Fprintf(&table, "| %s | %.0f | %.0f |", s.name, l.rate*l.seconds, l.seconds)
-			for i, q := range shares {
-				fmt.Fprintf(&table, " %s | %s | %s |", percent(c.plain[i], l.runs), percent(c.atLimit[i], l.runs), percent(c.half[i], l.runs))
-				if share := float64(c.atLimit[i]) / float64(l.runs); share > 1-stats.Confidence {
-					t.Errorf("%s, %.0f transactions in %.0f s: %s %% of the runs PASS with p%g at its limit", s.name, l.rate*l.seconds, l.seconds, percent(c.atLimit[i], l.runs), 100*(1-q))
-				}
+			fmt.Fprintf(&queues, "| %s | %.0f | %.0f |", s.name, l.rate*l.seconds, l.seconds)
+			for i := range shares {
+				fmt.Fprintf(&queues, " %s / %s / %s |", l.percent(c.plain[i]), l.percent(c.atLimit[i]), l.percent(c.half[i]))
 			}
-			fmt.Fprintf(&table, " %s |\n", percent(c.drifted, l.runs))
+			fmt.Fprintf(&queues, " %s |\n", l.percent(c.drifted))
+			c.check(t, s, l)
 		}
 	}
-	t.Log("\n" + table.String())
-	for _, l := range loads {
-		c := calibrate(drifting(l.seconds), l)
-		t.Logf("drifting %v: %d of %d caught, pass %v", l, c.drifted, l.runs, c.atLimit)
-		for i, q := range shares {
-			c := calibrate(stalling(q), l)
-			t.Logf("stall %g %v: pass %d", q, l, c.atLimit[i])
+	for _, s := range drifts {
+		for _, l := range loads[:3] { // it grows easier with more
+			l.runs = 300
+			c := calibrate(s, l)
+			fmt.Fprintf(&others, "| %s | %.0f | %.0f |", s.name, l.rate*l.seconds, l.seconds)
+			for i := range shares {
+				fmt.Fprintf(&others, " %s |", l.percent(c.atLimit[i]))
+			}
+			fmt.Fprintf(&others, " %s |\n", l.percent(c.drifted))
+			if caught := float64(c.drifted) / float64(l.runs); caught < 0.9 {
+				t.Errorf("%s, %.0f transactions in %.0f s: the rule steady catches %g of the runs", s.name, l.rate*l.seconds, l.seconds, caught)
+			}
 		}
 	}
-	_ = os.Stdout
+	for i, q := range shares {
+		l := load{200, 600, 200}
+		s := stalling(q)
+		c := calibrate(s, l)
+		fmt.Fprintf(&others, "| %s | %.0f | %.0f |%s %s |%s %s |\n", s.name, l.rate*l.seconds, l.seconds,
+			strings.Repeat(" |", i), l.percent(c.atLimit[i]), strings.Repeat(" |", len(shares)-1-i), l.percent(c.drifted))
+		if c.atLimit[i] > 0 {
+			t.Errorf("%s: %d of %d runs PASS", s.name, c.atLimit[i], l.runs)
+		}
+	}
+	tables := map[string]string{"queues": queues.String(), "others": others.String()}
+	page, err := os.ReadFile(calibrationTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fill(t, string(page), tables)
+	if *update {
+		if err := os.WriteFile(calibrationTable, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !*update && want != string(page) {
+		t.Errorf("%s does not show what was simulated (-update writes it anew):\n%s", calibrationTable, cmp.Diff(string(page), want))
+	}
+}
+
+func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/float64(l.runs)) }
+
+// decided is how often a run with half of the allowed violations must PASS, for
+// p95 and utilisations up to 0.8.
+const decided = 0.7
+
+// check holds one row to what is claimed: few PASS at the limit, many do with
+// half of the violations where ten minutes at 200 a second or more were run,
+// and the rule steady leaves stationary systems alone.
+func (c calibrated) check(t *testing.T, s source, l load) {
+	t.Helper()
+	of := fmt.Sprintf("%s, %.0f transactions in %.0f s", s.name, l.rate*l.seconds, l.seconds)
+	for i, q := range shares {
+		if share := float64(c.atLimit[i]) / float64(l.runs); share > 1-stats.Confidence {
+			t.Errorf("%s: %g of the runs PASS with p%g at its limit", of, share, 100*(1-q))
+		}
+		if c.plain[i] < c.atLimit[i] {
+			t.Errorf("%s: the plain binomial is stricter than ours", of)
+		}
+	}
+	if busy := s.name == queue(0.9).name; !busy && l.rate*l.seconds >= 120_000 {
+		if share := float64(c.half[slices.Index(shares, 0.05)]) / float64(l.runs); share < decided {
+			t.Errorf("%s: %g of the runs PASS with half of the violations that p95 allows", of, share)
+		}
+	}
+	if share := float64(c.drifted) / float64(l.runs); share > 1-stats.Confidence {
+		t.Errorf("%s: the rule steady is broken in %g of the runs", of, share)
+	}
+}
+
+// fill puts each table between its marks.
+func fill(t *testing.T, page string, tables map[string]string) string {
+	t.Helper()
+	for name, rows := range tables {
+		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+		head, rest, found := strings.Cut(page, begin)
+		_, tail, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatalf("%s has no place for %s", calibrationTable, name)
+		}
+		lines := strings.SplitAfter(rest, "\n")
+		page = head + begin + lines[0] + lines[1] + rows + end + tail // the table's two head lines stay
+	}
+	return page
 }

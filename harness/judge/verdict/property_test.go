@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
 
 // anySystem draws how often a system is slow, fails, times out and drops, and
@@ -130,6 +131,38 @@ func TestTighteningNeverTurnsFailIntoPass(t *testing.T) {
 	})
 }
 
+// Nor does asking more of a run in any other way: a lower bound of a rate or a
+// maximum, a higher percentile, a further SLO.
+func TestAskingMoreNeverTurnsFailIntoPass(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := anyCase(rt).Record()
+		before := Judge(r)
+		slos := slices.Clone(r.Plan.Profile.SLOs)
+		for i, s := range slos {
+			switch {
+			case s.Aggregate == spec.Rate:
+				slos[i].Bound = s.Bound * rapid.Float64Range(0.01, 1).Draw(rt, "rate")
+			case s.Aggregate == spec.Max:
+				slos[i].Bound = s.Bound * rapid.Float64Range(0.01, 1).Draw(rt, "max")
+			case s.Aggregate == spec.Percentile:
+				slos[i] = synthetic.Percentile(s.Metric, rapid.SampledFrom([]float64{95, 97, 99, 99.9}).Draw(rt, "percentile"),
+					s.Bound*rapid.Float64Range(0.01, 1).Draw(rt, "bound"), s.Selector...)
+			}
+		}
+		slos = append(slos, synthetic.Percentile(requestDuration, 90, rapid.Float64Range(1, 1000).Draw(rt, "further")))
+		r.Plan.Profile.SLOs = slos
+		after := Judge(r)
+		if after.Outcome == Pass && before.Outcome != Pass && before.Outcome != Inconclusive {
+			rt.Errorf("%s became %s: %s", before.Outcome, after.Outcome, before.Claim)
+		}
+		for i, s := range before.SLOs[:len(before.SLOs)-1] {
+			if s.Outcome == Fail && after.SLOs[i].Outcome == Pass {
+				rt.Errorf("%s %s is FAIL, %s PASS", s.Metric, s.Expression, after.SLOs[i].Expression)
+			}
+		}
+	})
+}
+
 // The interval that stands in for a counter holds what the counter would say.
 func TestIntervalsHoldTheCount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -193,7 +226,7 @@ func TestSums(t *testing.T) {
 		if v.Outcome != worst {
 			rt.Errorf("%v, but its worst part is %v", v.Outcome, worst)
 		}
-		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 30 s within all %d SLOs, at 95 %% confidence (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
+		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 30 s within all %d SLOs (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
 			rt.Errorf("%v claims: %s", v.Outcome, v.Claim)
 		}
 	})

@@ -62,8 +62,12 @@ func perClass(e *evidence) Rule {
 			continue
 		}
 		for _, of := range e.classes(s) {
+			judged := judgeClass(e, of)
+			if judged.Samples == nil && judged.Outcome == Invalid {
+				continue // it has no data
+			}
 			checked++
-			switch judged := judgeClass(e, of); judged.Outcome {
+			switch judged.Outcome {
 			case Fail:
 				broken = append(broken, of.MetricText()+" "+of.Expression)
 			case Inconclusive:
@@ -114,7 +118,7 @@ func judgeClass(e *evidence, s spec.SLO) SLO {
 	d := e.distribution(s.Metric, s.Selector)
 	least, most := violations(e, s, d)
 	if stats.Sum(most).N > 0 {
-		out.test(left(s), least, most, d)
+		out.test(allowedShare(s), least, most, d)
 	}
 	return out
 }

@@ -31,6 +31,8 @@ func main() {
 			do = serveTrivial
 		case loadArg:
 			do = loadDatabase
+		case recordArg:
+			do = writeRecord
 		}
 	}
 	if err := do(); err != nil {
@@ -44,7 +46,7 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "collector,closed,open,memory", "parts to measure; collector-parts too")
+	only := flag.String("only", "judge,collector,closed,open,memory", "parts to measure; collector-parts too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -63,19 +65,21 @@ func measure() (err error) {
 	}()
 	parts := strings.Split(*only, ",")
 	for _, part := range []struct {
-		name string
-		run  func(context.Context) error
+		name   string
+		run    func(context.Context) error
+		pinned bool
 	}{
-		{"collector", b.collectorCost},
-		{"collector-parts", b.collectorParts},
-		{"closed", b.closedLoop},
-		{"open", b.openModel},
-		{"memory", b.memory},
+		{"judge", b.judgeCost, false},
+		{"collector", b.collectorCost, false},
+		{"collector-parts", b.collectorParts, false},
+		{"closed", b.closedLoop, true},
+		{"open", b.openModel, true},
+		{"memory", b.memory, true},
 	} {
 		if !slices.Contains(parts, part.name) {
 			continue
 		}
-		if !strings.HasPrefix(part.name, "collector") {
+		if part.pinned {
 			if err := b.pinned(ctx); err != nil {
 				return err
 			}

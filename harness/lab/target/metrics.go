@@ -2,6 +2,8 @@ package target
 
 import (
 	"net/http"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -68,9 +70,30 @@ func newMetrics() *metrics {
 			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
 		}),
 	}
-	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.gateway,
+	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.gateway, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// buildInfo is 1, and says in its labels what this service was built from.
+func buildInfo() prometheus.Gauge {
+	labels := prometheus.Labels{"version": "devel", "revision": "", "modified": "", "goversion": runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		labels["version"] = info.Main.Version
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				labels["revision"] = s.Value
+			case "vcs.modified":
+				labels["modified"] = s.Value
+			}
+		}
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "assay_build_info", Help: "1; what the service was built from stands in the labels.", ConstLabels: labels,
+	})
+	g.Set(1)
+	return g
 }
 
 func (m *metrics) watchPool(d *database) {

@@ -84,6 +84,28 @@ func (p Plan) Arrivals() (n int64) {
 	return n
 }
 
+// LowestJudged is the lowest rate of a judged stage, arrivals a second; Target
+// is the highest.
+func (p Plan) LowestJudged() float64 {
+	low := p.Target
+	for _, s := range p.Stages {
+		if p.judges(s) {
+			low = min(low, s.From, s.To)
+		}
+	}
+	return low
+}
+
+// AtTarget is for how long judged stages hold the target.
+func (p Plan) AtTarget() (d time.Duration) {
+	for _, s := range p.Stages {
+		if p.judges(s) && s.From == p.Target && s.To == p.Target {
+			d += s.Duration
+		}
+	}
+	return d
+}
+
 // JudgedArrivals is the number of transactions scheduled in judged windows.
 func (p Plan) JudgedArrivals() (n int64) {
 	for _, s := range p.Stages {
@@ -126,7 +148,7 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if workers < 1 {
 		return Plan{}, fmt.Errorf("plan %s: %d workers: there must be at least one", p.Name, workers)
 	}
-	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, LagLimit: lagLimit(p.SLOs)}
+	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, LagLimit: LagLimit(p.SLOs)}
 	if len(p.Load.Stages) > 0 {
 		pl.addStages(p.Load)
 	} else {
@@ -238,9 +260,10 @@ func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	return best
 }
 
-// lagLimit takes the bounds of times alone: a script's own trend may measure
+// LagLimit is the share of the tightest latency bound that the generator may
+// add. It takes the bounds of times alone: a script's own trend may measure
 // bytes.
-func lagLimit(slos []spec.SLO) time.Duration {
+func LagLimit(slos []spec.SLO) time.Duration {
 	tightest := math.Inf(1)
 	for _, s := range slos {
 		if s.Latency() {

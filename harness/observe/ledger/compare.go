@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"maps"
 	"math"
 	"slices"
 )
@@ -39,38 +40,89 @@ type Comparison struct {
 
 // Compare matches the two sides.
 func Compare(acknowledged, persisted []Entry) Comparison {
-	type sides struct {
-		acks, rows        int64
-		firstAck, lastRow int64
-	}
-	all := make(map[Hash]sides, max(len(acknowledged), len(persisted)))
+	m := NewMatcher()
 	for _, e := range acknowledged {
-		s, seen := all[e.Hash]
-		if !seen || e.Millis < s.firstAck {
-			s.firstAck = e.Millis
-		}
-		s.acks++
-		all[e.Hash] = s
+		m.Acknowledged(e)
 	}
 	for _, e := range persisted {
-		s := all[e.Hash]
-		s.rows++
-		s.lastRow = max(s.lastRow, e.Millis)
-		all[e.Hash] = s
+		m.Persisted(e)
 	}
-	c := Comparison{Acknowledged: int64(len(acknowledged)), Persisted: int64(len(persisted))}
-	for _, s := range all {
-		c.Missing += max(0, s.acks-s.rows)
-		if s.acks == 0 {
-			c.Unacknowledged++
+	return m.Comparison()
+}
+
+// Matcher compares two sides that come entry by entry, in any order. It holds
+// an identity, not its entries, in memory, and of a ledger that is too large
+// for that one part after the other.
+type Matcher struct {
+	open map[Hash]sides
+	lags map[int64]int64 // how often, by milliseconds
+	c    Comparison
+}
+
+// sides is what came of one identity.
+type sides struct {
+	acks, rows        int32
+	firstAck, lastRow int64
+}
+
+// NewMatcher makes one that has seen nothing.
+func NewMatcher() *Matcher { return &Matcher{open: map[Hash]sides{}, lags: map[int64]int64{}} }
+
+// Acknowledged takes an entry of that side.
+func (m *Matcher) Acknowledged(e Entry) {
+	m.c.Acknowledged++
+	s := m.open[e.Hash]
+	if s.acks == 0 || e.Millis < s.firstAck {
+		s.firstAck = e.Millis
+	}
+	s.acks++
+	m.open[e.Hash] = s
+}
+
+// Persisted takes an entry of the other side.
+func (m *Matcher) Persisted(e Entry) {
+	m.c.Persisted++
+	s := m.open[e.Hash]
+	s.rows++
+	s.lastRow = max(s.lastRow, e.Millis)
+	m.open[e.Hash] = s
+}
+
+// Settle decides about the identities that came so far, none of which may come
+// again, and forgets them.
+func (m *Matcher) Settle() {
+	for _, s := range m.open {
+		acks, rows := int64(s.acks), int64(s.rows)
+		m.c.Missing += max(0, acks-rows)
+		if acks == 0 {
+			m.c.Unacknowledged++
 		}
-		c.Duplicated += max(0, s.rows-max(1, s.acks))
-		if s.acks > 0 && s.rows > 0 {
-			c.Lags = append(c.Lags, float64(max(0, s.lastRow-s.firstAck)))
+		m.c.Duplicated += max(0, rows-max(1, acks))
+		if acks > 0 && rows > 0 {
+			m.lags[max(0, s.lastRow-s.firstAck)]++
 		}
 	}
-	slices.Sort(c.Lags)
-	return c
+	clear(m.open)
+}
+
+// Comparison settles what is open and is what all came to. It is the last
+// thing asked.
+func (m *Matcher) Comparison() Comparison {
+	m.Settle()
+	m.open = nil
+	n := int64(0)
+	for _, times := range m.lags {
+		n += times
+	}
+	if n > 0 {
+		m.c.Lags = make([]float64, 0, n)
+	}
+	for _, millis := range slices.Sorted(maps.Keys(m.lags)) {
+		for range m.lags[millis] {
+			m.c.Lags = append(m.c.Lags, float64(millis))
+		}
+	}
+	return m.c
 }
 
 // Lag is the persist lag of rank ceil(q n) in milliseconds; false where no

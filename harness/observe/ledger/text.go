@@ -2,11 +2,11 @@ package ledger
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 )
 
 // AppendText appends entries as lines of the hash in hex and the unix time in
@@ -22,24 +22,33 @@ func AppendText(b []byte, entries []Entry) []byte {
 }
 
 // ParseText reads what AppendText wrote.
-func ParseText(r io.Reader) ([]Entry, error) {
-	var entries []Entry
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		id, at, found := strings.Cut(lines.Text(), " ")
-		var e Entry
-		raw, err := hex.DecodeString(id)
-		if err != nil || !found || len(raw) != len(e.Hash) {
-			return nil, fmt.Errorf("parse ledger: line %d: not a hash and a time", n)
-		}
-		copy(e.Hash[:], raw)
-		if e.Millis, err = strconv.ParseInt(at, 10, 64); err != nil {
-			return nil, fmt.Errorf("parse ledger: line %d: time: %w", n, err)
-		}
-		entries = append(entries, e)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("parse ledger: %w", err)
+func ParseText(r io.Reader) (entries []Entry, err error) {
+	if err := EachEntry(r, func(e Entry) { entries = append(entries, e) }); err != nil {
+		return nil, err
 	}
 	return entries, nil
+}
+
+// EachEntry visits what AppendText wrote.
+func EachEntry(r io.Reader, visit func(Entry)) error {
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		id, at, found := bytes.Cut(lines.Bytes(), []byte{' '})
+		var e Entry
+		if !found || len(id) != hex.EncodedLen(len(e.Hash)) {
+			return fmt.Errorf("parse ledger: line %d: not a hash and a time", n)
+		}
+		if _, err := hex.Decode(e.Hash[:], id); err != nil {
+			return fmt.Errorf("parse ledger: line %d: not a hash and a time", n)
+		}
+		var err error
+		if e.Millis, err = strconv.ParseInt(string(at), 10, 64); err != nil {
+			return fmt.Errorf("parse ledger: line %d: time: %w", n, err)
+		}
+		visit(e)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("parse ledger: %w", err)
+	}
+	return nil
 }

@@ -52,14 +52,12 @@ func (h *Hist) checkBounds() error {
 
 // used are the indices of the first and the last count that is not 0.
 func (h *Hist) used() (first, last int, ok bool) {
-	first = -1
-	for i, n := range h.counts {
-		if n > 0 {
-			if first < 0 {
-				first = i
-			}
-			last = i
-		}
+	last = len(h.counts) - 1
+	for first <= last && h.counts[first] == 0 {
+		first++
 	}
-	return first, last, first >= 0
+	for last > first && h.counts[last] == 0 {
+		last--
+	}
+	return first, last, first <= last
 }

@@ -80,29 +80,10 @@ func middle(i, scale int) float64 {
 }
 
 func (h *Hist) add(index int, n uint64) {
-	if len(h.counts) == 0 {
-		h.offset = index
-		h.counts = append(h.counts, n)
-		return
+	if at := index - h.offset; at < 0 || at >= len(h.counts) {
+		h.cover(index, index)
 	}
-	switch at := index - h.offset; {
-	case at < 0:
-		grown := make([]uint64, len(h.counts)-at)
-		copy(grown[-at:], h.counts)
-		h.counts, h.offset = grown, index
-		h.counts[0] += n
-	case at >= len(h.counts):
-		if at < cap(h.counts) {
-			h.counts = h.counts[:at+1]
-		} else {
-			grown := make([]uint64, at+1, at+1+at/4)
-			copy(grown, h.counts)
-			h.counts = grown
-		}
-		h.counts[at] += n
-	default:
-		h.counts[at] += n
-	}
+	h.counts[index-h.offset] += n
 }
 
 // Merge adds the observations of other, which stays as it is. The result has
@@ -111,24 +92,62 @@ func (h *Hist) Merge(other *Hist) {
 	if other == nil || other.total == 0 {
 		return
 	}
-	if h.total == 0 {
-		h.counts, h.coarse = h.counts[:0], other.coarse
-		h.min, h.max = other.min, other.max
+	h.meet(other.offset, len(other.counts), other.coarse, other.min, other.max)
+	shift := h.coarse - other.coarse
+	if shift == 0 && len(other.counts) > 0 {
+		into := h.counts[other.offset-h.offset:][:len(other.counts)]
+		for i, n := range other.counts {
+			into[i] += n
+		}
 	} else {
-		h.min, h.max = min(h.min, other.min), max(h.max, other.max)
-	}
-	if h.Scale() > other.Scale() {
-		h.coarsen(other.Scale())
-	}
-	shift := other.Scale() - h.Scale()
-	for i, n := range other.counts {
-		if n > 0 {
-			h.add((other.offset+i)>>shift, n)
+		for i, n := range other.counts {
+			h.counts[(other.offset+i)>>shift-h.offset] += n
 		}
 	}
 	h.zero += other.zero
 	h.total += other.total
 	h.sum += other.sum
+}
+
+// meet makes room for the buckets of another histogram that is not empty, which
+// has some from offset on, at the coarser of both resolutions, and takes its
+// bounds.
+func (h *Hist) meet(offset, buckets, coarse int, lowest, highest float64) {
+	if h.total == 0 {
+		h.counts, h.coarse = h.counts[:0], coarse
+		h.min, h.max = lowest, highest
+	} else {
+		h.min, h.max = min(h.min, lowest), max(h.max, highest)
+	}
+	if h.coarse < coarse {
+		h.coarsen(Scale - coarse)
+	}
+	if buckets > 0 {
+		shift := h.coarse - coarse
+		h.cover(offset>>shift, (offset+buckets-1)>>shift)
+	}
+}
+
+// cover makes the counts reach from one bucket to another, and further where
+// they do. What lies behind them, up to their capacity, is always zero.
+func (h *Hist) cover(first, last int) {
+	if len(h.counts) == 0 {
+		h.offset = first
+	}
+	below, used := max(0, h.offset-first), len(h.counts)
+	n := below + max(used, last-h.offset+1)
+	if n > cap(h.counts) {
+		grown := make([]uint64, n, n+n/4)
+		copy(grown[below:], h.counts)
+		h.counts = grown
+	} else {
+		h.counts = h.counts[:n]
+		if below > 0 {
+			copy(h.counts[below:], h.counts[:used])
+			clear(h.counts[:below])
+		}
+	}
+	h.offset -= below
 }
 
 // coarsen halves the resolution until the scale is reached.

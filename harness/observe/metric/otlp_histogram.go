@@ -3,8 +3,6 @@ package metric
 import (
 	"fmt"
 	"math"
-
-	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
 
 const (
@@ -15,42 +13,37 @@ const (
 	maxScale = 20
 )
 
-func decodeHist(p *metricspb.ExponentialHistogramDataPoint) (*Hist, error) {
-	for _, n := range p.GetNegative().GetBucketCounts() {
-		if n > 0 {
-			return nil, fmt.Errorf("histogram holds negative observations")
-		}
+// histNotes are what a histogram on the wire says beside its numbers.
+type histNotes struct {
+	scale                  int
+	zeroThreshold          float64
+	negative               bool // it holds negative observations
+	hasSum, hasMin, hasMax bool
+}
+
+// accept makes a histogram as it came one of ours, or tells why it cannot.
+func (h *Hist) accept(n histNotes) error {
+	switch {
+	case n.negative:
+		return fmt.Errorf("histogram holds negative observations")
+	case h.zero > 0 && n.zeroThreshold > 0:
+		return fmt.Errorf("histogram counts values up to %g as zero", n.zeroThreshold)
+	case len(h.counts) > maxBuckets:
+		return fmt.Errorf("histogram has %d buckets, more than %d", len(h.counts), maxBuckets)
+	case n.scale < minScale || n.scale > maxScale:
+		return fmt.Errorf("histogram has scale %d, not %d to %d", n.scale, minScale, maxScale)
 	}
-	if p.GetZeroCount() > 0 && p.GetZeroThreshold() > 0 {
-		return nil, fmt.Errorf("histogram counts values up to %g as zero", p.GetZeroThreshold())
-	}
-	counts := p.GetPositive().GetBucketCounts()
-	if len(counts) > maxBuckets {
-		return nil, fmt.Errorf("histogram has %d buckets, more than %d", len(counts), maxBuckets)
-	}
-	scale := int(p.GetScale())
-	if scale < minScale || scale > maxScale {
-		return nil, fmt.Errorf("histogram has scale %d, not %d to %d", scale, minScale, maxScale)
-	}
-	h := &Hist{
-		coarse: Scale - scale,
-		zero:   p.GetZeroCount(), total: p.GetCount(), sum: p.GetSum(),
-		min: p.GetMin(), max: p.GetMax(),
-		offset: int(p.GetPositive().GetOffset()), counts: counts,
-	}
+	h.coarse = Scale - n.scale
 	if err := h.fit(); err != nil {
-		return nil, err
+		return err
 	}
-	if p.Max == nil || p.Min == nil {
+	if !n.hasMax || !n.hasMin {
 		h.boundsFromBuckets()
 	}
-	if p.Sum == nil {
+	if !n.hasSum {
 		h.sumFromBuckets()
 	}
-	if err := h.check(); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return h.check()
 }
 
 // fit cuts a foreign histogram to the buckets that it uses, which must be those

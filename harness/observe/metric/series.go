@@ -75,40 +75,47 @@ func (s Series) Matches(selector []Label) bool {
 
 // Key is the series as text, name{key:value,...}, equal exactly where name and
 // labels are equal.
-func (s Series) Key() string {
+func (s Series) Key() string { return string(s.AppendKey(nil)) }
+
+// AppendKey appends the key.
+func (s Series) AppendKey(b []byte) []byte {
 	// A name from elsewhere may hold a brace, which would read as labels; the
 	// colons of Prometheus's names may stay.
-	if len(s.Labels) == 0 && !strings.ContainsAny(s.Name, nameEscapes) {
-		return s.Name
-	}
-	var b strings.Builder
-	writeEscaped(&b, s.Name, nameEscapes)
+	b = appendEscaped(b, s.Name, &nameEscapes)
 	if len(s.Labels) == 0 {
-		return b.String()
+		return b
 	}
-	b.WriteByte('{')
+	b = append(b, '{')
 	for i, l := range s.Labels {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		writeEscaped(&b, l.Key, labelEscapes)
-		b.WriteByte(':')
-		writeEscaped(&b, l.Value, labelEscapes)
+		b = appendEscaped(b, l.Key, &labelEscapes)
+		b = append(b, ':')
+		b = appendEscaped(b, l.Value, &labelEscapes)
 	}
-	b.WriteByte('}')
-	return b.String()
+	return append(b, '}')
 }
 
-const (
-	nameEscapes  = `\{`
-	labelEscapes = `\,:{}`
-)
+// escapes are the bytes that a text would be misread with.
+type escapes [256]bool
 
-func writeEscaped(b *strings.Builder, text, escapes string) {
-	for i := 0; i < len(text); i++ {
-		if strings.IndexByte(escapes, text[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(text[i])
+var nameEscapes, labelEscapes = escapesOf(`\{`), escapesOf(`\,:{}`)
+
+func escapesOf(text string) (e escapes) {
+	for i := range len(text) {
+		e[text[i]] = true
 	}
+	return e
+}
+
+func appendEscaped(b []byte, text string, escapes *escapes) []byte {
+	from := 0
+	for i := range len(text) {
+		if escapes[text[i]] {
+			b = append(append(b, text[from:i]...), '\\')
+			from = i
+		}
+	}
+	return append(b, text[from:]...)
 }

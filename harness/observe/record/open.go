@@ -7,15 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
-	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 )
 
@@ -51,7 +47,7 @@ func Open(dir string) (Run, error) {
 	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
 		return Run{}, err
 	}
-	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger)
+	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger, maxIdentities)
 	if err != nil {
 		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
 	}
@@ -93,66 +89,16 @@ func unchanged(dir string) ([]byte, error) {
 }
 
 func compareFiles(evidence string, manifest []byte) error {
-	var was Manifest
-	if err := json.Unmarshal(manifest, &was); err != nil {
-		return fmt.Errorf("%s: %w", manifestFile, err)
-	}
-	is, err := manifestOf(evidence, was.Run)
-	if err != nil {
+	all, err := differences(evidence, manifest)
+	if err != nil || len(all) == 0 {
 		return err
 	}
-	now := map[string]ManifestFile{}
-	for _, f := range is.Files {
-		now[f.Path] = f
+	switch d := all[0]; d.How {
+	case changedFile:
+		return fmt.Errorf("%s: %w", d.Path, ErrChanged)
+	default:
+		return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 	}
-	for _, f := range was.Files {
-		switch found, ok := now[f.Path]; {
-		case !ok:
-			return fmt.Errorf("%s is missing: %w", f.Path, ErrChanged)
-		case found != f:
-			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
-		}
-		delete(now, f.Path)
-	}
-	for _, path := range slices.Sorted(maps.Keys(now)) {
-		return fmt.Errorf("%s was added: %w", path, ErrChanged)
-	}
-	return nil
-}
-
-// openLedger reads both sides and compares them; nil where the persisted side
-// was not read back.
-func openLedger(dir string, fact LedgerFact) (*ledger.Comparison, error) {
-	if fact.State != StateOK {
-		return nil, nil //nolint:nilnil // no ledger is a state, not an error
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
-	}
-	var acks, rows []ledger.Entry
-	for _, f := range files {
-		entries, err := readEntries(filepath.Join(dir, f.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("read ledger: %s: %w", f.Name(), err)
-		}
-		if strings.HasPrefix(f.Name(), acknowledged) {
-			acks = append(acks, entries...)
-		} else {
-			rows = append(rows, entries...)
-		}
-	}
-	c := ledger.Compare(acks, rows)
-	return &c, nil
-}
-
-func readEntries(path string) ([]ledger.Entry, error) {
-	in, closeIn, err := openZip(path)
-	if err != nil {
-		return nil, err
-	}
-	defer closeIn()
-	return ledger.ParseText(in)
 }
 
 func openZip(path string) (io.Reader, func(), error) {

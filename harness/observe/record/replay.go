@@ -16,7 +16,7 @@ import (
 const maxFrame = 64 << 20
 
 // EachFrame visits the frames of a sealed run folder in the order in which they
-// came.
+// came. A frame's points are the visitor's until it returns.
 func EachFrame(dir string, visit func(metric.Frame) error) error {
 	if _, err := readManifest(dir); err != nil {
 		return err
@@ -25,7 +25,7 @@ func EachFrame(dir string, visit func(metric.Frame) error) error {
 }
 
 // Replay visits the frames appended so far, in their order, before the record
-// is sealed. No frame can be appended after it.
+// is sealed, as EachFrame does. No frame can be appended after it.
 func (w *Writer) Replay(visit func(metric.Frame) error) error {
 	if err := w.frames.close(); err != nil {
 		return err
@@ -41,6 +41,7 @@ func eachFrame(path string, visit func(metric.Frame) error) error {
 	defer closeIn()
 	buffered := bufio.NewReader(in)
 	var data bytes.Buffer
+	var decoder metric.Decoder
 	for n := 1; ; n++ {
 		size, err := binary.ReadUvarint(buffered)
 		if errors.Is(err, io.EOF) {
@@ -55,7 +56,7 @@ func eachFrame(path string, visit func(metric.Frame) error) error {
 		}
 		var frames []metric.Frame
 		if err == nil {
-			frames, err = metric.Decode(data.Bytes())
+			frames, err = decoder.Decode(data.Bytes())
 		}
 		if err != nil {
 			return fmt.Errorf("read frames: %s: frame %d: %w", path, n, err)

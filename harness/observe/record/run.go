@@ -16,6 +16,7 @@ type Run struct {
 	Timeline    *Timeline
 	Ledger      *ledger.Comparison // nil: the profile has no ledger, or nothing could be read back
 	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
+	Rejudged    *Digest            // thresholds that stand in for the run's own; nil: none do
 }
 
 // Plan is evidence/plan.json: what was asked.
@@ -53,7 +54,8 @@ type Environment struct {
 	Schema     string    `json:"schema"` // "assay/environment/v1"
 	Host       Host      `json:"host"`   // the generator's
 	Database   *Database `json:"database,omitempty"`
-	CoLocation []string  `json:"co_location"` // what shares the generator's host: "service", "database"
+	Service    *Service  `json:"service,omitempty"` // nil: it tells of no build
+	CoLocation []string  `json:"co_location"`       // what shares the generator's host: "service", "database"
 }
 
 // Host describes one machine.
@@ -72,6 +74,18 @@ type Database struct {
 	Version     string            `json:"version"`
 	Variables   map[string]string `json:"variables"`
 	Instruments []string          `json:"instruments,omitempty"` // switched on for the run and restored after it
+}
+
+// Service describes the system under test by its own account.
+type Service struct {
+	Builds []Build `json:"builds"` // sorted by metric
+}
+
+// Build is a gauge like app_build_info: what it was built from stands in its
+// labels.
+type Build struct {
+	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels"` // "version", "revision", ...
 }
 
 // Facts is evidence/facts.json: what happened, written when the record is sealed.

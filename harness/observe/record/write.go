@@ -205,6 +205,9 @@ func manifestOf(evidence, run string) (Manifest, error) {
 		if err != nil || rel == manifestFile {
 			return err
 		}
+		if !d.Type().IsRegular() { // a pipe would be waited for
+			return fmt.Errorf("%s is not a file", rel)
+		}
 		size, sum, err := digestFile(path)
 		m.Files = append(m.Files, ManifestFile{Path: filepath.ToSlash(rel), Size: size, SHA256: sum})
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 )
 
 // ErrAbsent says that there is no endpoint, or that it has none of our metrics:
@@ -31,6 +32,7 @@ type Collector struct {
 	client   *http.Client
 	last     *reading // of the last scrape that succeeded; nil: none yet
 	failing  bool
+	builds   []record.Build // that Start found
 }
 
 var _ collect.Collector = (*Collector)(nil)
@@ -79,7 +81,12 @@ func (c *Collector) Start(ctx context.Context) error {
 	if c.refused != nil {
 		return c.refused
 	}
-	r, err := c.scrape(ctx)
+	body, err := c.fetch(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	c.builds = buildsIn(body)
+	r, err := parse(body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
@@ -87,6 +94,16 @@ func (c *Collector) Start(ctx context.Context) error {
 		return fmt.Errorf("%w: %s has none of go_sql_* and %s", ErrAbsent, c.shown, queryDuration)
 	}
 	return nil
+}
+
+// Describe tells what the service was built from, by the account that it gave
+// at Start; nil where it gave none. It tells also where Start failed for want of
+// other metrics.
+func (c *Collector) Describe() *record.Service {
+	if len(c.builds) == 0 {
+		return nil
+	}
+	return &record.Service{Builds: c.builds}
 }
 
 // Run scrapes every second until ctx is done. A scrape that fails leaves its

@@ -5,5 +5,6 @@
 // Input: the URL of the endpoint. Output: one frame a second with the metrics
 // that start with service_ in metric's catalogue. It reads the names that Go
 // services have from client_golang's collector of database/sql, and the
-// histogram or summary db_query_duration_seconds.
+// histogram or summary db_query_duration_seconds. Once, at its start, it reads
+// what the service was built from: the labels of *_build_info.
 package service

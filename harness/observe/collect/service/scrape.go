@@ -85,34 +85,42 @@ type reading struct {
 
 func (r reading) empty() bool { return r.found == [7]bool{} }
 
-// scrape reads the endpoint.
+// scrape reads our metrics from the endpoint.
 func (c *Collector) scrape(ctx context.Context) (reading, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, nil)
+	body, err := c.fetch(ctx)
 	if err != nil {
-		return reading{}, fmt.Errorf("scrape service: %w", err)
-	}
-	req.Header.Set("Accept", "text/plain;version=0.0.4")
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return reading{}, fmt.Errorf("scrape service: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return reading{}, fmt.Errorf("scrape service: %s answers %s", c.shown, resp.Status)
-	}
-	// Our lines alone: parsing a whole exposition costs the generator's host
-	// more than it is worth.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
-		return reading{}, fmt.Errorf("scrape service: %w", err)
-	}
-	if len(body) > maxBody {
-		return reading{}, fmt.Errorf("scrape service: %s sends more than %d bytes", c.shown, maxBody)
+		return reading{}, err
 	}
 	return parse(body)
 }
 
-// parse reads an exposition in the text format.
+// fetch reads the endpoint.
+func (c *Collector) fetch(ctx context.Context) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, nil)
+	if err != nil {
+		return nil, fmt.Errorf("scrape service: %w", err)
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("scrape service: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("scrape service: %s answers %s", c.shown, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("scrape service: %w", err)
+	}
+	if len(body) > maxBody {
+		return nil, fmt.Errorf("scrape service: %s sends more than %d bytes", c.shown, maxBody)
+	}
+	return body, nil
+}
+
+// parse reads an exposition in the text format: our lines alone, as parsing all
+// of it costs the generator's host more than it is worth.
 func parse(body []byte) (reading, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(ours(body)))

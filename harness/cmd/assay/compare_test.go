@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"assay/harness/judge/compare/comparetest"
+)
+
+// records DIR ORDER FACTOR: DIR/A and DIR/B hold the records of runs made in an
+// order like ABBA, of which those of B are slower by the factor.
+func records(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: records DIR ORDER FACTOR")
+	}
+	factor, err := strconv.ParseFloat(args[2], 64)
+	ts.Check(err)
+	ts.Check(comparetest.Write(ts.MkAbs(args[0]), args[1], factor))
+}
+
+func TestTolerance(t *testing.T) {
+	for text, want := range map[string]float64{"3%": 0.03, " 0.5 % ": 0.005, "100%": 1} {
+		if got, err := parseTolerance(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "%", "3", "0.03", "0%", "-3%", "NaN%", "Inf%", "101%", "three%", "3%%"} {
+		if got, err := parseTolerance(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}

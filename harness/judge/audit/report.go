@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// State is how a check came out.
+type State string
+
+// The states of checks.
+const (
+	OK         State = "ok"
+	Failed     State = "failed"
+	NotChecked State = "not checked"
+)
+
+// Names of the checks, in the order in which they are made.
+const (
+	Schema      = "schema"
+	Signature   = "signature"
+	Predicate   = "predicate"
+	Subject     = "subject"
+	RunCheck    = "run"
+	Evidence    = "evidence"
+	Thresholds  = "thresholds" // of a re-judged certificate alone
+	Verdict     = "verdict"
+	Expiry      = "expiry"
+	Fingerprint = "fingerprint"
+	Database    = "database"
+)
+
+// Check is one of them. A check may fail several times, once for each file.
+type Check struct {
+	Name   string `json:"check"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+}
+
+// Report is what an audit found.
+type Report struct {
+	Certificate string     `json:"certificate"` // path
+	Run         string     `json:"run"`
+	Profile     string     `json:"profile"`
+	Verdict     string     `json:"verdict"` // as the certificate states it
+	Claim       string     `json:"claim"`
+	Authentic   bool       `json:"authentic"` // signed with the key that was named, and no check has failed
+	Broken      []string   `json:"broken"`    // checks that have failed
+	Expires     *time.Time `json:"expires"`
+	Checks      []Check    `json:"checks"`
+}
+
+func (r *Report) add(name string, state State, format string, args ...any) {
+	detail := fmt.Sprintf(format, args...)
+	r.Checks = append(r.Checks, Check{name, state, detail})
+	if state == Failed && !slices.Contains(r.Broken, name) {
+		r.Broken = append(r.Broken, name)
+	}
+}
+
+// state is that of a check: failed where it has failed once.
+func (r *Report) state(name string) State {
+	found := NotChecked
+	for _, c := range r.Checks {
+		if c.Name == name {
+			if found = c.State; found == Failed {
+				return Failed
+			}
+		}
+	}
+	return found
+}
+
+// ExitCode is 2 for a certificate that is broken, else the verdict's.
+func (r *Report) ExitCode() int {
+	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
+	if len(r.Broken) > 0 || !known {
+		return 2
+	}
+	return code
+}
+
+// Standing is in a word, and a sentence, what the certificate is worth.
+func (r *Report) Standing() (word, sentence string) {
+	switch {
+	case len(r.Broken) > 0:
+		return "BROKEN", "do not rely on it: " + strings.Join(r.Broken, ", ") + " failed"
+	case r.Authentic:
+		return "AUTHENTIC", "the key's owner has issued it, and nothing has changed since"
+	case r.state(Signature) == NotChecked && r.state(Predicate) == OK:
+		return "UNVERIFIED", "it agrees with its evidence and carries a signature that was not checked: name the issuer's public key with --key"
+	default:
+		return "UNSIGNED", "it agrees with its evidence; who issued it cannot be told"
+	}
+}
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n  %s\n\n", clean(r.Certificate))
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "  %-11s  %-11s  %s\n", c.State, c.Name, clean(c.Detail))
+	}
+	word, sentence := r.Standing()
+	fmt.Fprintf(&b, "\n  %s: %s.\n", word, sentence)
+	if len(r.Broken) == 0 {
+		fmt.Fprintf(&b, "  Verdict %s: %s\n", clean(r.Verdict), clean(r.Claim))
+	}
+	b.WriteString("\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// clean takes out what would steer a terminal: all of it may be forged.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

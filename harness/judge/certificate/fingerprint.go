@@ -1,0 +1,78 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"assay/harness/observe/record"
+)
+
+// identity is what a certificate holds for: change one of these, and it says
+// nothing of the system any more. Instruments that a run switches on, hosts and
+// addresses are left out: they are the same system elsewhere, or watched.
+type identity struct {
+	Database *databaseIdentity `json:"database"`
+	Service  *record.Service   `json:"service"`
+}
+
+type databaseIdentity struct {
+	Flavour   string            `json:"flavour"`
+	Version   string            `json:"version"`
+	Variables map[string]string `json:"variables"`
+}
+
+// Fingerprint is "sha256:" and the digest of the environment's identity, as
+// JSON without blanks, its fields in the order above, maps by key; nil where
+// nothing is known.
+func Fingerprint(e record.Environment) *string {
+	i := identity{Service: e.Service}
+	if d := e.Database; d != nil {
+		i.Database = &databaseIdentity{d.Flavour, d.Version, d.Variables}
+	}
+	if i == (identity{}) {
+		return nil
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(i); err != nil {
+		panic(err) // strings and maps of strings can be written
+	}
+	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	return &digest
+}
+
+// DatabaseChanges names what of a database's identity is another now.
+func DatabaseChanges(was, is record.Database) (all []string) {
+	change := func(what, was, is string) {
+		if was != is {
+			all = append(all, fmt.Sprintf("%s was %s, is %s", what, shown(was), shown(is)))
+		}
+	}
+	change("the flavour", was.Flavour, is.Flavour)
+	change("the version", was.Version, is.Version)
+	names := slices.Collect(maps.Keys(was.Variables))
+	for name := range is.Variables {
+		if _, ok := was.Variables[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		change(name, was.Variables[name], is.Variables[name])
+	}
+	return all
+}
+
+func shown(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}

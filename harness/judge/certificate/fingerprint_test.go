@@ -1,0 +1,63 @@
+package certificate
+
+import (
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/observe/record"
+)
+
+func surroundings() record.Environment {
+	return record.Environment{
+		Database: &record.Database{Flavour: "mysql", Version: "8.4.0", Variables: map[string]string{"a": "1", "b": "2"}, Instruments: []string{"i"}},
+		Service:  &record.Service{Builds: []record.Build{{Metric: "app_build_info", Labels: map[string]string{"version": "1.2"}}}},
+	}
+}
+
+// The fingerprint changes with what the certificate holds for, and with nothing
+// else. Its value is part of the contract: sha256 of
+// {"database":{"flavour":"mysql","version":"8.4.0","variables":{"a":"1","b":"2"}},"service":{"builds":[{"metric":"app_build_info","labels":{"version":"1.2"}}]}}
+func TestFingerprint(t *testing.T) {
+	was := *Fingerprint(surroundings())
+	if want := "sha256:beda194f19bc780afabd47de5ab74a376241e62e52cd1648e008a5df1b510d17"; was != want {
+		t.Errorf("fingerprint %s, want %s", was, want)
+	}
+	for name, change := range map[string]func(e *record.Environment){
+		"flavour":  func(e *record.Environment) { e.Database.Flavour = "mariadb" },
+		"version":  func(e *record.Environment) { e.Database.Version = "8.4.1" },
+		"setting":  func(e *record.Environment) { e.Database.Variables["a"] = "0" },
+		"more":     func(e *record.Environment) { e.Database.Variables["c"] = "0" },
+		"less":     func(e *record.Environment) { delete(e.Database.Variables, "b") },
+		"build":    func(e *record.Environment) { e.Service.Builds[0].Labels["version"] = "1.3" },
+		"database": func(e *record.Environment) { e.Database = nil },
+		"service":  func(e *record.Environment) { e.Service = nil },
+	} {
+		e := surroundings()
+		change(&e)
+		if *Fingerprint(e) == was {
+			t.Errorf("another %s has the same fingerprint", name)
+		}
+	}
+	e := surroundings()
+	e.Host.Name, e.CoLocation, e.Database.Instruments = "elsewhere", []string{"service"}, nil
+	if *Fingerprint(e) != was {
+		t.Error("what is no part of the system changes its fingerprint")
+	}
+	if Fingerprint(record.Environment{}) != nil {
+		t.Error("nothing has a fingerprint")
+	}
+}
+
+// Changes are named exactly where two databases differ.
+func TestDatabaseChanges(t *testing.T) {
+	settings := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c"}), rapid.SampledFrom([]string{"1", "2"}))
+	rapid.Check(t, func(rt *rapid.T) {
+		was := record.Database{Version: "1", Variables: settings.Draw(rt, "was")}
+		is := record.Database{Version: "1", Variables: settings.Draw(rt, "is")}
+		if got := DatabaseChanges(was, is); (len(got) == 0) != maps.Equal(was.Variables, is.Variables) {
+			rt.Errorf("%v and %v: %q", was, is, got)
+		}
+	})
+}

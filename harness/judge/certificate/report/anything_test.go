@@ -1,0 +1,52 @@
+package report
+
+import (
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/observe/record"
+)
+
+// anything draws a certificate with any text where text comes from outside, any
+// number or none where numbers may be missing, and any number of rows.
+func anything(rt *rapid.T) certificate.Certificate {
+	text := rapid.OneOf(rapid.StringN(0, 300, -1), rapid.SampledFrom(hostile))
+	number := rapid.Ptr(rapid.Float64(), true)
+	whole := rapid.Ptr(rapid.Int64(), true)
+	outcome := rapid.SampledFrom([]string{"PASS", "FAIL", "INVALID", "INCONCLUSIVE"})
+	c := example("fail")
+	c.Verdict, c.Signed = outcome.Draw(rt, "verdict"), rapid.Bool().Draw(rt, "signed")
+	c.Profile, c.Claim, c.Run = text.Draw(rt, "profile"), text.Draw(rt, "claim"), text.Draw(rt, "run")
+	c.Environment.Target, c.Environment.Host.Name = text.Draw(rt, "target"), text.Draw(rt, "host")
+	c.Environment.Database = &record.Database{Flavour: text.Draw(rt, "flavour"), Variables: map[string]string{text.Draw(rt, "variable"): text.Draw(rt, "value")}}
+	for range rapid.IntRange(0, 30).Draw(rt, "rows") {
+		c.SLOs = append(c.SLOs, certificate.SLO{
+			Metric: text.Draw(rt, "metric"), Expression: text.Draw(rt, "expression"), Unit: text.Draw(rt, "unit"),
+			Observed: number.Draw(rt, "observed"), Lower: number.Draw(rt, "lower"), Upper: number.Draw(rt, "upper"),
+			Samples: whole.Draw(rt, "samples"), Violations: whole.Draw(rt, "violations"), Allowed: whole.Draw(rt, "allowed"),
+			Verdict: outcome.Draw(rt, "of the SLO"),
+		})
+		c.Rules = append(c.Rules, certificate.Rule{
+			ID: text.Draw(rt, "id"), Observed: number.Draw(rt, "observed"), Unit: text.Draw(rt, "unit"),
+			Verdict: rapid.OneOf(outcome, rapid.Just(certificate.Limitation)).Draw(rt, "of the rule"),
+			Detail:  text.Draw(rt, "detail"), Advice: text.Draw(rt, "advice"),
+		})
+		c.Latency[text.Draw(rt, "endpoint")] = certificate.Latency{Percentiles: certificate.Percentiles{P50: number.Draw(rt, "p50")}, Max: number.Draw(rt, "max")}
+		c.Waits = append(c.Waits, certificate.Wait{Event: text.Draw(rt, "event"), Class: text.Draw(rt, "class"), AAS: 1, Inferred: true})
+		c.Limitations = append(c.Limitations, text.Draw(rt, "limitation"))
+	}
+	return c
+}
+
+// hostile are texts that would become something else than text where they are
+// not escaped.
+var hostile = []string{
+	`<script>window.pwned = 1</script>`,
+	`"><img src=x onerror="window.pwned = 1">`,
+	`</script><script>window.pwned = 1</script>`,
+	`]]></failure><skipped/>`,
+	"| a | b |\n|---|---|\n| c | d |",
+	"[a](javascript:alert(1)) ![b](http://127.0.0.1:1/x.png) `c` **d** <!-- e",
+	"http://example.com www.example.com @somebody #1 :tada:",
+	"\x00\x1b[31mred\x1b[0m\r\n\x7f\u2028\ufffe\xff",
+}

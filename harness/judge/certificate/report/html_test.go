@@ -1,0 +1,83 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/internal/synthetic"
+)
+
+func charts(name string) Charts { return NewCharts(synthetic.Cases()[name]) }
+
+func pageOf(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := HTML(example(name), charts(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// withoutParts takes out the style and the script, which are files of their own,
+// and their digests; that these are right a browser tells.
+func withoutParts(page []byte) []byte {
+	page = regexp.MustCompile(`(?s)(<style>|<script>).*?(</style>|</script>)`).ReplaceAll(page, []byte("$1...$2"))
+	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
+}
+
+func TestHTMLGolden(t *testing.T) {
+	for name := range synthetic.Cases() {
+		golden(t, name+".html", withoutParts(pageOf(t, name)))
+	}
+}
+
+// attributes through which a page could load or run something, or send somebody
+// elsewhere.
+var attributes = []string{"src", "href", "srcset", "action", "formaction", "data", "style", "poster", "background", "ping"}
+
+// Whatever stands in a certificate, the page has only our own elements, and
+// none that needs anything but the page.
+func TestHTMLOfAnythingIsOurs(t *testing.T) {
+	root, err := html.Parse(bytes.NewReader(pageOf(t, "fail")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordinary := elements(root)
+	curves := charts("fail")
+	rapid.Check(t, func(rt *rapid.T) {
+		data, err := HTML(anything(rt), curves)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		root, err := html.Parse(bytes.NewReader(data))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		scripts := 0
+		for n := range root.Descendants() {
+			if n.Type != html.ElementNode {
+				continue
+			}
+			if n.Data == "script" {
+				scripts++
+			}
+			if !slices.Contains(ordinary, n.Data) {
+				rt.Errorf("there is a %s", n.Data)
+			}
+			for _, a := range n.Attr {
+				if slices.Contains(attributes, a.Key) || strings.HasPrefix(a.Key, "on") {
+					rt.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+				}
+			}
+		}
+		if scripts != 2 {
+			rt.Errorf("%d scripts", scripts)
+		}
+	})
+}

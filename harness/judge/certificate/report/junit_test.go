@@ -1,0 +1,154 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/synthetic"
+)
+
+func junit(t testing.TB, c certificate.Certificate) []byte {
+	t.Helper()
+	data, err := JUnit(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestJUnitGolden(t *testing.T) {
+	for name, r := range synthetic.Cases() {
+		golden(t, name+".junit.xml", junit(t, certify(r)))
+	}
+}
+
+// validate asks a real validator about files, by both schemas.
+func validate(files ...string) error {
+	for _, schema := range []string{"jenkins-junit-10.xsd", "ant-junit.xsd"} {
+		args := append([]string{"--noout", "--nonet", "--schema", filepath.Join("testdata", "xsd", schema)}, files...)
+		if out, err := exec.Command("xmllint", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w (make test installs xmllint where it is missing)\n%s", schema, err, out)
+		}
+	}
+	return nil
+}
+
+func TestJUnitIsValid(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	keep := func(data []byte) {
+		files = append(files, filepath.Join(dir, fmt.Sprintf("%d.xml", len(files))))
+		if err := os.WriteFile(files[len(files)-1], data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range synthetic.Cases() {
+		keep(junit(t, certify(r)))
+	}
+	keep(junit(t, certificate.Certificate{})) // as bare as can be
+	certificates := rapid.Custom(anything)
+	for seed := range 60 {
+		keep(junit(t, certificates.Example(seed)))
+	}
+	if err := validate(files...); err != nil {
+		t.Error(err)
+	}
+	// The validator sees what is wrong.
+	broken := strings.Replace(string(junit(t, example("fail"))), "<failure", "<flaw", 1)
+	broken = strings.Replace(broken, "</failure", "</flaw", 1)
+	keep([]byte(broken))
+	if err := validate(files[len(files)-1]); err == nil {
+		t.Error("a report with an element of our own is valid")
+	}
+}
+
+// What CI counts is what the certificate says.
+func TestJUnitCountsVerdicts(t *testing.T) {
+	for name, want := range map[string]string{
+		"pass":    "slo 0/0, validity 0/0, ledger 0/0",
+		"fail":    "slo 4/0, validity 0/0, ledger 0/0",
+		"lost":    "slo 0/0, validity 0/0, ledger 2/0",
+		"invalid": "slo 0/0, validity 0/6, ledger 0/3",
+	} {
+		if got := broken(t, junit(t, example(name))); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	c := example("pass")
+	c.Verdict = "INVALID" // by something that neither an SLO nor a rule shows
+	if got, want := broken(t, junit(t, c)), "slo 0/1, validity 0/0, ledger 0/0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// broken is failures/errors of each suite, checked against its cases.
+func broken(t testing.TB, data []byte) string {
+	t.Helper()
+	var all junitSuites
+	if err := xml.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), "<skipped") {
+		t.Error("a case is skipped")
+	}
+	var out []string
+	for _, s := range all.Suites {
+		failures, errors := 0, 0
+		for _, c := range s.Cases {
+			if c.Failure != nil {
+				failures++
+			}
+			if c.Error != nil {
+				errors++
+			}
+		}
+		if len(s.Cases) != s.Tests || failures != s.Failures || errors != s.Errors {
+			t.Errorf("%s counts %d/%d/%d, and has %d/%d/%d", s.Name, s.Tests, s.Failures, s.Errors, len(s.Cases), failures, errors)
+		}
+		out = append(out, fmt.Sprintf("%s %d/%d", s.Name, s.Failures, s.Errors))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Whatever stands in a certificate, its report can be read, has a case for each
+// SLO and rule, and is green only where all of them are.
+func TestJUnitOfAnythingCanBeRead(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := anything(rt)
+		data, err := JUnit(c)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var all junitSuites
+		if err := xml.Unmarshal(data, &all); err != nil {
+			rt.Fatal(err)
+		}
+		cases, broken, want := 0, 0, 0
+		for _, s := range all.Suites {
+			cases += s.Tests
+			broken += s.Failures + s.Errors
+		}
+		for _, s := range c.SLOs {
+			want += 1 - passed(s.Verdict)
+		}
+		for _, r := range c.Rules {
+			if r.Verdict != certificate.Limitation {
+				want += 1 - passed(r.Verdict)
+			}
+		}
+		if want == 0 && c.Verdict != "PASS" {
+			cases, want = cases-1, 1
+		}
+		if broken != want || cases != len(c.SLOs)+len(c.Rules) {
+			rt.Errorf("%d cases, %d broken; want %d, %d", cases, broken, len(c.SLOs)+len(c.Rules), want)
+		}
+	})
+}

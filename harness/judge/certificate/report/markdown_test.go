@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	gmhtml "github.com/yuin/goldmark/renderer/html"
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/synthetic"
+)
+
+func TestMarkdownGolden(t *testing.T) {
+	for name, r := range synthetic.Cases() {
+		golden(t, name+".md", Markdown(certify(r)))
+	}
+	golden(t, "signed.md", Markdown(signedExample()))
+}
+
+// rendered is Markdown as GitHub's flavour renders it, but with raw HTML let
+// through: nothing of ours may be any.
+func rendered(t testing.TB, markdown []byte) *html.Node {
+	t.Helper()
+	var out bytes.Buffer
+	if err := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe())).Convert(markdown, &out); err != nil {
+		t.Fatal(err)
+	}
+	root, err := html.Parse(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// rows are the texts of a rendered text's table cells, by table.
+func rows(root *html.Node) (tables [][][]string) {
+	for n := range root.Descendants() {
+		switch n.Data {
+		case "table":
+			tables = append(tables, nil)
+		case "tr":
+			var row []string
+			for c := range n.ChildNodes() {
+				if c.Data == "td" || c.Data == "th" {
+					row = append(row, textOf(c))
+				}
+			}
+			tables[len(tables)-1] = append(tables[len(tables)-1], row)
+		}
+	}
+	return tables
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func elements(root *html.Node) (all []string) {
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && !slices.Contains(all, n.Data) {
+			all = append(all, n.Data)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A reader of the rendered text finds what decides.
+func TestMarkdownRenders(t *testing.T) {
+	c := example("invalid")
+	c.SLOs[0].Metric, c.SLOs[0].Lower, c.SLOs[0].Upper = "http_req_duration{name:GET /a|b_c_d}", pointer(100.0), pointer(130.0)
+	root := rendered(t, Markdown(c))
+	tables := rows(root)
+	want := [][]string{
+		{"SLO", "verdict", "observed", "interval", "violations/samples"},
+		{"http_req_duration{name:GET /a|b_c_d} p(95)<250", "PASS", "115.8 ms", "100 to 130", "5/440 (22 may)"},
+	}
+	if diff := cmp.Diff(want, tables[0][:2]); diff != "" {
+		t.Errorf("the first rows of SLOs (-want +got):\n%s", diff)
+	}
+	text := textOf(root)
+	for _, want := range []string{
+		"INVALID: synthetic, 20 tps for 30 s, smoke scope",
+		"Not signed",
+		"frames (INVALID): worker/1 was killed (signal: killed); worker/1 did not close its stream. Look into the workers' logs",
+		"window: 30 s judged, as a smoke: too short to certify",
+		c.Claim, c.Evidence.ManifestSHA256,
+		"durability when a process or host is killed was not tested",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	if len(tables) != 2 { // no waits, no ledger
+		t.Errorf("%d tables", len(tables))
+	}
+	tables = rows(rendered(t, Markdown(example("lost"))))
+	for i, want := range [][]string{
+		{"transaction", "600", "69.98", "110.9", "115.8", "300", "300", "300", "74.42"},
+		{"commit", "io/file/innodb/innodb_log_file", "0.5", "83.33 %", "25", "40", "150"},
+		{"750", "747", "3", "0", "0", "98 ms", "99 ms"},
+	} {
+		if diff := cmp.Diff(want, tables[i+1][1]); diff != "" {
+			t.Errorf("table %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+}
+
+// Whatever stands in a certificate stays text: it makes no element that an
+// ordinary certificate has not, nor a cell more.
+func TestMarkdownOfAnythingStaysText(t *testing.T) {
+	ordinary := append(elements(rendered(t, Markdown(example("fail")))), elements(rendered(t, Markdown(example("invalid"))))...)
+	rapid.Check(t, func(rt *rapid.T) {
+		c := anything(rt)
+		root := rendered(t, Markdown(c))
+		for _, e := range elements(root) {
+			if !slices.Contains(ordinary, e) {
+				rt.Errorf("there is a %s", e)
+			}
+		}
+		tables := rows(root)
+		for _, table := range tables {
+			for _, row := range table {
+				if len(row) != len(table[0]) {
+					rt.Errorf("a row has %d cells: %q", len(row), row)
+				}
+			}
+		}
+		if got, want := len(tables[0])-1, min(len(c.SLOs), mostRows); got != want {
+			rt.Errorf("%d SLOs, want %d", got, want)
+		}
+		if s := c.SLOs[0]; len(c.SLOs) <= mostRows && tables[0][1][0] != shorten(oneLine(s.Metric+" "+s.Expression), mostCell) {
+			rt.Errorf("the first SLO reads %q", tables[0][1][0])
+		}
+	})
+}
+
+// The text reads as it was, character by character.
+func FuzzEscape(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = oneLine(s)
+		if s == "" {
+			return
+		}
+		for _, markdown := range []string{"- " + escape(s) + "\n", escape(s) + "\n", "| a |\n|---|\n| " + escape(s) + " |\n"} {
+			root := rendered(t, []byte(markdown))
+			got := strings.TrimPrefix(textOf(root), "a\n")
+			if _, last, found := strings.Cut(got, "\n\n"); strings.HasPrefix(markdown, "|") && found {
+				got = strings.TrimSpace(last)
+			}
+			if got != s {
+				t.Errorf("%q is rendered as %q", s, got)
+			}
+		}
+	})
+}
+
+// However much there is to say, GitHub takes it.
+func TestMarkdownIsBounded(t *testing.T) {
+	const limit = 1 << 20
+	c := example("fail")
+	long := strings.Repeat("|<&\U0001f600", 5_000)
+	c.Profile, c.Claim, c.Run, c.Environment.Target, c.Evidence.ManifestSHA256 = long, long, long, long, long
+	for range 500 {
+		c.SLOs = append(c.SLOs, certificate.SLO{Metric: long, Expression: long, Unit: long, Observed: pointer(1.0), Verdict: long})
+		c.Rules = append(c.Rules, certificate.Rule{ID: long, Detail: long, Advice: long, Verdict: "INVALID"}, certificate.Rule{ID: long, Detail: long, Verdict: certificate.Limitation})
+		c.Waits = append(c.Waits, certificate.Wait{Class: long, Event: long})
+		c.Limitations = append(c.Limitations, long)
+		c.Latency[long[:len(c.Limitations)]] = certificate.Latency{}
+	}
+	if n := len(Markdown(c)); n >= limit {
+		t.Errorf("%d bytes", n)
+	}
+}

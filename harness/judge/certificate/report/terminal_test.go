@@ -1,0 +1,76 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/synthetic"
+)
+
+func TestTerminalGolden(t *testing.T) {
+	for name, r := range synthetic.Cases() {
+		text := Terminal(certify(r), false)
+		golden(t, name+".txt", text)
+		checkPage(t, string(text))
+	}
+	golden(t, "signed.txt", Terminal(signedExample(), false))
+}
+
+// signedExample is the certificate that passes, signed.
+func signedExample() certificate.Certificate {
+	c := example("pass")
+	issuer := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	c.Signed, c.Issuer = true, &issuer
+	return c
+}
+
+// checkPage holds a summary to the terminal that it is for.
+func checkPage(t *testing.T, text string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > 50 {
+		t.Errorf("summary has %d lines", len(lines))
+	}
+	for _, line := range lines {
+		if width(line) > columns {
+			t.Errorf("line is %d wide: %s", width(line), line)
+		}
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("line ends in blanks: %q", line)
+		}
+	}
+}
+
+func TestColourChangesNothingElse(t *testing.T) {
+	for name, r := range synthetic.Cases() {
+		c := certify(r)
+		text := string(Terminal(c, true))
+		if !strings.Contains(text, "\x1b[") {
+			t.Errorf("%s has no colour", name)
+		}
+		for _, code := range []string{"\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"} {
+			text = strings.ReplaceAll(text, code, "")
+		}
+		if diff := cmp.Diff(string(Terminal(c, false)), text); diff != "" {
+			t.Errorf("%s: colour changes the text:\n%s", name, diff)
+		}
+	}
+}
+
+// Names come from scripts and databases, and reports run long.
+func TestTerminalOfAnythingFits(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		for _, line := range strings.Split(string(Terminal(anything(rt), false)), "\n") {
+			if width(line) > columns {
+				rt.Errorf("line is %d wide: %q", width(line), line)
+			}
+			if strings.ContainsAny(line, "\x1b\r\x00") {
+				rt.Errorf("line steers the terminal: %q", line)
+			}
+		}
+	})
+}

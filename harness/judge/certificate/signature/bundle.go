@@ -1,0 +1,140 @@
+package signature
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	bundlepb "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	commonpb "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	dssepb "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// MediaType is that of a Sigstore bundle v0.3.
+const MediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// Bundle is a signed statement as certificate.sigstore.json holds it. Nothing
+// of it can be trusted before Verify.
+type Bundle struct {
+	Statement Statement
+	KeyID     string // of the key that signed it, by its own account
+	envelope  dsse.Envelope
+}
+
+// Sign makes certificate.sigstore.json of a certificate.json about the evidence
+// whose manifest has this SHA-256, in hex.
+func Sign(key PrivateKey, certificate []byte, manifestSHA256 string) ([]byte, error) {
+	payload, err := Statement{ManifestSHA256: manifestSHA256, Predicate: Predicate(certificate)}.marshal()
+	if err != nil {
+		return nil, err
+	}
+	signer, err := dsse.NewEnvelopeSigner(key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	envelope, err := signer.SignPayload(context.Background(), PayloadType, payload)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	data, err := marshal(envelope, key.Public().ID())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Open(data); err != nil { // what cannot be read must not be written
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return data, nil
+}
+
+// marshal writes a bundle: the same bytes for the same envelope.
+func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
+	payload, err := e.DecodeB64Payload()
+	if err != nil {
+		return nil, fmt.Errorf("write bundle: %w", err)
+	}
+	signatures := make([]*dssepb.Signature, len(e.Signatures))
+	for i, s := range e.Signatures {
+		sig, err := base64.StdEncoding.DecodeString(s.Sig)
+		if err != nil {
+			return nil, fmt.Errorf("write bundle: %w", err)
+		}
+		signatures[i] = &dssepb.Signature{Sig: sig, Keyid: s.KeyID}
+	}
+	data, err := protojson.Marshal(&bundlepb.Bundle{
+		MediaType: MediaType,
+		VerificationMaterial: &bundlepb.VerificationMaterial{
+			Content: &bundlepb.VerificationMaterial_PublicKey{PublicKey: &commonpb.PublicKeyIdentifier{Hint: keyID}},
+		},
+		Content: &bundlepb.Bundle_DsseEnvelope{DsseEnvelope: &dssepb.Envelope{
+			Payload: payload, PayloadType: e.PayloadType, Signatures: signatures,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write bundle: %w", err)
+	}
+	// protojson varies its blanks on purpose.
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return nil, fmt.Errorf("write bundle: %w", err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// Open reads a bundle, and refuses what is not one of ours, byte for byte: what
+// the signature does not cover (blanks, the padding of base64, fields that
+// nobody reads) shall not hide a change either.
+func Open(data []byte) (Bundle, error) {
+	var b bundlepb.Bundle
+	if err := protojson.Unmarshal(data, &b); err != nil {
+		return Bundle{}, problem("it is not a sigstore bundle")
+	}
+	in := b.GetDsseEnvelope()
+	key := b.GetVerificationMaterial().GetPublicKey()
+	switch {
+	case b.GetMediaType() != MediaType:
+		return Bundle{}, problem("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
+	case in == nil:
+		return Bundle{}, problem("it has no DSSE envelope")
+	case key == nil:
+		return Bundle{}, problem("it was not signed with a key")
+	case in.GetPayloadType() != PayloadType:
+		return Bundle{}, problem("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
+	case len(in.GetSignatures()) == 1 && in.GetSignatures()[0].GetKeyid() != "":
+		return Bundle{}, problem("its signature names a key, which no signature covers")
+	case len(in.GetSignatures()) != 1:
+		return Bundle{}, problem("it has %d signatures, not one", len(in.GetSignatures()))
+	}
+	s, err := parseStatement(in.GetPayload())
+	if err != nil {
+		return Bundle{}, err
+	}
+	signed := in.GetSignatures()[0]
+	out := Bundle{Statement: s, KeyID: key.GetHint(), envelope: dsse.Envelope{
+		PayloadType: in.GetPayloadType(), Payload: base64.StdEncoding.EncodeToString(in.GetPayload()),
+		Signatures: []dsse.Signature{{KeyID: signed.GetKeyid(), Sig: base64.StdEncoding.EncodeToString(signed.GetSig())}},
+	}}
+	if again, err := marshal(&out.envelope, out.KeyID); err != nil || !bytes.Equal(again, data) {
+		return Bundle{}, problem("it is not as assay writes it: there is more in it, or it is written in another way")
+	}
+	return out, nil
+}
+
+// Verify tells whether the key has signed the bundle.
+func (b Bundle) Verify(key PublicKey) error {
+	if b.KeyID != key.ID() {
+		return problem("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
+	}
+	verifier, err := dsse.NewEnvelopeVerifier(key)
+	if err != nil {
+		return fmt.Errorf("verify bundle: %w", err)
+	}
+	if _, err := verifier.Verify(context.Background(), &b.envelope); err != nil {
+		return problem("the signature does not hold: what was signed has been changed, or not this %s key has signed it", key.Kind())
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package certificate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+const schemaFile = "certificate.schema.json"
+
+// Validate tells where a certificate.json leaves the schema.
+func Validate(data []byte) error {
+	schema, err := compiled()
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("certificate is not JSON: %w", err)
+	}
+	var wrong *jsonschema.ValidationError
+	if err := schema.Validate(doc); errors.As(err, &wrong) {
+		for len(wrong.Causes) > 0 { // the first of those that say where
+			wrong = wrong.Causes[0]
+		}
+		return fmt.Errorf("/%s: %s", strings.Join(wrong.InstanceLocation, "/"),
+			wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+	} else if err != nil {
+		return fmt.Errorf("validate certificate: %w", err)
+	}
+	return nil
+}
+
+var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		return nil, fmt.Errorf("read certificate schema: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource(schemaFile, doc); err != nil {
+		return nil, fmt.Errorf("read certificate schema: %w", err)
+	}
+	return c.Compile(schemaFile)
+})

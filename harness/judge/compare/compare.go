@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"time"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/stats/effect"
+)
+
+// SchemaName stands in every comparison that is written as JSON.
+const SchemaName = "assay/compare/v1"
+
+// Run is one run that is compared.
+type Run struct {
+	Folder      string
+	Certificate certificate.Certificate
+}
+
+// Group is one side as it was found.
+type Group struct {
+	Name    string // of its folder
+	Runs    []Run
+	LeftOut []LeftOut // what could not be read as a run
+}
+
+// LeftOut is a run that is not compared.
+type LeftOut struct {
+	Folder string `json:"folder"`
+	Reason string `json:"reason"`
+	// sound is a run that could be compared, if its partner could.
+	sound bool
+}
+
+// Options is what the caller decided before seeing a result.
+type Options struct {
+	Tolerance float64  // share above 0, like 0.03
+	Unpaired  bool     // even where runs could be paired
+	Force     bool     // compare what asked for different things too
+	Metrics   []string // groups or names of metrics to decide on; none: all
+}
+
+// Comparison is what came out. A nil number is "no data".
+type Comparison struct {
+	Schema      string   `json:"schema"`
+	Profile     string   `json:"profile"` // the first run's
+	A           Side     `json:"a"`
+	B           Side     `json:"b"`
+	Tolerance   float64  `json:"tolerance"`
+	Confidence  float64  `json:"confidence"`
+	Pairing     Pairing  `json:"pairing"`
+	Metrics     []Metric `json:"metrics"`
+	Tested      int      `json:"tested"` // metrics that p is adjusted for
+	Needed      int      `json:"needed"` // least pairs, or runs of each side, for "changed" with so many metrics
+	Limitations []string `json:"limitations"`
+}
+
+// Side is one group as it was compared.
+type Side struct {
+	Name    string    `json:"name"`
+	Runs    []RunFact `json:"runs"`
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// RunFact names a run.
+type RunFact struct {
+	Folder         string    `json:"folder"`
+	Run            string    `json:"run"`
+	Verdict        string    `json:"verdict"`
+	Start          time.Time `json:"start"` // of its judged window
+	ManifestSHA256 string    `json:"manifest_sha256"`
+}
+
+// Pairing is which run was compared with which.
+type Pairing struct {
+	Paired bool     `json:"paired"`
+	Detail string   `json:"detail"`
+	Pairs  [][2]int `json:"pairs"` // indices of runs of A and of B; none where not paired
+}
+
+// Refusal is why two groups are not compared.
+type Refusal struct{ Problem, Hint string }
+
+func (r *Refusal) Error() string { return r.Problem }
+
+// Compare compares B with A.
+func Compare(a, b Group, o Options) (Comparison, error) {
+	if err := checkIdentity(a, b); err != nil {
+		return Comparison{}, err
+	}
+	m := match(a, b, o.Unpaired)
+	if err := m.checkLeft(a, b); err != nil {
+		return Comparison{}, err
+	}
+	if what := differentLoad(m.a, m.b); what != "" && !o.Force {
+		return Comparison{}, &Refusal{"A and B were asked for different things: " + what, "compare like with like, or add --force"}
+	}
+	metrics, err := selected(measure(m), o.Metrics)
+	if err != nil {
+		return Comparison{}, err
+	}
+	c := Comparison{
+		Schema: SchemaName, Profile: m.a[0].Certificate.Profile,
+		A:         Side{a.Name, facts(m.a), m.leftA},
+		B:         Side{b.Name, facts(m.b), m.leftB},
+		Tolerance: o.Tolerance, Confidence: effect.Confidence,
+		Pairing: m.pairing,
+	}
+	c.Metrics, c.Tested = decide(metrics, m.pairing.Paired, o.Tolerance)
+	c.Needed = effect.LeastRuns(c.Tested)
+	if m.pairing.Paired {
+		c.Needed = effect.LeastPairs(c.Tested)
+	}
+	c.Limitations = c.limitations(m)
+	return c, nil
+}
+
+func facts(runs []Run) []RunFact {
+	all := make([]RunFact, 0, len(runs))
+	for _, r := range runs {
+		c := r.Certificate
+		all = append(all, RunFact{r.Folder, c.Run, c.Verdict, c.Window.Start, c.Evidence.ManifestSHA256})
+	}
+	return all
+}

@@ -1,0 +1,66 @@
+// Package comparetest makes groups of runs that never took place, for the tests
+// of comparisons.
+package comparetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/compare"
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
+)
+
+// between is the time from the start of one run to that of the next.
+const between = 2 * time.Minute
+
+// Groups makes runs in an order like "ABBA", one after the other. Latencies of
+// B are those of A times the factor; those of each run a little off, by up to
+// 1 %, as runs are.
+func Groups(order string, factor float64) (a, b compare.Group) {
+	a.Name, b.Name = "runs/a", "runs/b"
+	for i, scale := range scales(order, factor) {
+		group := &a
+		if order[i] == 'B' {
+			group = &b
+		}
+		c := certify(scale)
+		c.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
+		c.Window.Start, c.Window.End = c.Window.Start.Add(time.Duration(i)*between), c.Window.End.Add(time.Duration(i)*between)
+		c.Evidence.ManifestSHA256 = fmt.Sprintf("%064x", i)
+		group.Runs = append(group.Runs, compare.Run{Folder: fmt.Sprintf("%s/%02d", group.Name, i), Certificate: c})
+	}
+	return a, b
+}
+
+// scales are how much slower each run is than the same system at its best.
+func scales(order string, factor float64) (all []float64) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	for _, letter := range order {
+		scale := 0.99 + 0.02*chance.Float64()
+		if letter == 'B' {
+			scale *= factor
+		}
+		all = append(all, scale)
+	}
+	return all
+}
+
+// certify is of a run that may be judged, and holds its SLOs: verdicts are not
+// what these tests are about.
+func certify(scale float64) certificate.Certificate {
+	r := synthetic.New(synthetic.Profile(), 1, system(scale)).Record()
+	c := certificate.Of(r)
+	c.Verdict = verdict.Pass.String()
+	for i := range c.Rules {
+		c.Rules[i].Verdict = verdict.Pass.String()
+	}
+	return c
+}
+
+func system(scale float64) synthetic.System {
+	return func(n int64) (float64, string) { return scale * (20 + float64(n*37%100)), metric.Completed }
+}

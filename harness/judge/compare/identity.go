@@ -1,0 +1,64 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+)
+
+// identity is what makes a run this run: its evidence.
+func identity(r Run) string { return r.Certificate.Evidence.ManifestSHA256 }
+
+// checkIdentity refuses to count a run twice. The same runs on both sides are
+// a comparison with itself, which may be asked for.
+func checkIdentity(a, b Group) error {
+	for _, g := range []Group{a, b} {
+		seen := map[string]string{}
+		for _, r := range g.Runs {
+			if twin, ok := seen[identity(r)]; ok {
+				return &Refusal{fmt.Sprintf("%s and %s are the same run", twin, r.Folder), "remove one of them: a run counts once"}
+			}
+			seen[identity(r)] = r.Folder
+		}
+	}
+	if sameRuns(a.Runs, b.Runs) {
+		return nil
+	}
+	for _, r := range b.Runs {
+		if slices.ContainsFunc(a.Runs, func(other Run) bool { return identity(other) == identity(r) }) {
+			return &Refusal{fmt.Sprintf("%s stands in A and in B", r.Folder), "give each group its own runs"}
+		}
+	}
+	return nil
+}
+
+func sameRuns(a, b []Run) bool {
+	ids := func(runs []Run) (all []string) {
+		for _, r := range runs {
+			all = append(all, identity(r))
+		}
+		slices.Sort(all)
+		return all
+	}
+	return slices.Equal(ids(a), ids(b))
+}
+
+// checkLeft refuses a side of which nothing is left, and says why.
+func (m matched) checkLeft(a, b Group) error {
+	problem, left := "", slices.Concat(m.leftA, m.leftB)
+	switch {
+	case len(m.a) == 0 && len(m.b) == 0 && m.pairing.Paired:
+		problem = "no pair of runs can be compared"
+	case len(m.a) == 0:
+		problem, left = fmt.Sprintf("A (%s) has no run that can be compared", a.Name), m.leftA
+	case len(m.b) == 0:
+		problem, left = fmt.Sprintf("B (%s) has no run that can be compared", b.Name), m.leftB
+	default:
+		return nil
+	}
+	for _, l := range left {
+		if !l.sound {
+			return &Refusal{problem + ": " + l.Folder + ": " + l.Reason, "make the run again: what may not be judged cannot be compared"}
+		}
+	}
+	return &Refusal{problem, "name a run folder, or a folder of run folders"}
+}

@@ -1,0 +1,107 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"assay/harness/judge/stats/effect"
+)
+
+// limitations are what a reader of the ratios must know beside them.
+func (c Comparison) limitations(m matched) []string {
+	all := []string{}
+	if what := differentLoad(m.a, m.b); what != "" {
+		all = append(all, "A and B were asked for different things, and are compared because --force was given: "+what)
+	}
+	if sameRuns(m.a, m.b) {
+		all = append(all, "A and B are the same runs: this compares them with themselves")
+	} else {
+		all = append(all, c.design(m)...)
+	}
+	for _, text := range differentSettings(m.a, m.b) {
+		all = append(all, "not the same throughout: "+text)
+	}
+	if text := differentSeeds(m); text != "" {
+		all = append(all, text)
+	}
+	for _, row := range c.Metrics {
+		if countZeros(row.ValuesA) == len(row.ValuesA) && row.B != nil && *row.B > 0 {
+			all = append(all, fmt.Sprintf("%s: 0 in every run of A, and a median of %g %s in B, which no ratio shows", row.Name, *row.B, row.Unit))
+		}
+		if countZeros(row.ValuesB) == len(row.ValuesB) && row.A != nil && *row.A > 0 {
+			all = append(all, fmt.Sprintf("%s: 0 in every run of B, and a median of %g %s in A, which no ratio shows", row.Name, *row.A, row.Unit))
+		}
+	}
+	if text := c.tooFew(); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// design is what the way in which the runs were made leaves open.
+func (c Comparison) design(m matched) (all []string) {
+	if !m.pairing.Paired {
+		all = append(all, "without pairs, whatever else changed between the runs of A and those of B counts as B's effect: make them in turn, ABBA")
+	} else if order := strings.Fields(m.order); len(order) > 1 && strings.Count(m.order, order[0]) == len(order) {
+		all = append(all, fmt.Sprintf("every pair was made in the order %s: what drifts from run to run counts as B's effect, and would not in ABBA", order[0]))
+	}
+	if text := overlapping(m); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// overlapping names two runs that were made at the same time.
+func overlapping(m matched) string {
+	all := append(append([]Run{}, m.a...), m.b...)
+	for i, x := range all {
+		for _, y := range all[:i] {
+			wx, wy := x.Certificate.Window, y.Certificate.Window
+			if wx.Start.Before(wy.End) && wy.Start.Before(wx.End) {
+				return fmt.Sprintf("%s and %s went on at the same time, and may have disturbed each other", y.Folder, x.Folder)
+			}
+		}
+	}
+	return ""
+}
+
+// differentSeeds tells where arrivals and data were not the same. Of pairs each
+// may have a seed of its own.
+func differentSeeds(m matched) string {
+	seed := func(r Run) uint64 { return r.Certificate.Environment.Seed }
+	if m.pairing.Paired {
+		n := 0
+		for i := range m.a {
+			if seed(m.a[i]) != seed(m.b[i]) {
+				n++
+			}
+		}
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("seeds differ within %d of %s, so that arrivals and data do: give both runs of a pair one --seed", n, count(len(m.a), "pair"))
+	}
+	seeds := map[uint64]bool{}
+	for _, r := range append(append([]Run{}, m.a...), m.b...) {
+		seeds[seed(r)] = true
+	}
+	if len(seeds) == 1 {
+		return ""
+	}
+	return "seeds differ between the runs, so that arrivals and data do: give all one --seed"
+}
+
+// tooFew says how many runs a decision takes.
+func (c Comparison) tooFew() string {
+	what, have, least := "runs of each", min(len(c.A.Runs), len(c.B.Runs)), effect.LeastRuns(1)
+	if c.Pairing.Paired {
+		what, have, least = "pairs", len(c.Pairing.Pairs), effect.LeastPairs(1)
+	}
+	switch {
+	case c.Tested == 0 || have >= c.Needed:
+		return ""
+	case have < least:
+		return fmt.Sprintf("nothing can be decided with so few runs: it takes %d %s, and %d for \"changed\" with %s tested together", least, what, c.Needed, count(c.Tested, "metric"))
+	}
+	return fmt.Sprintf("\"changed\" takes %d %s with %s tested together: make more, or fix beforehand what is decided with --metrics", c.Needed, what, count(c.Tested, "metric"))
+}

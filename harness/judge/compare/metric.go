@@ -1,0 +1,186 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay/harness/judge/stats/effect"
+)
+
+// Metric is one row: what it was in A and in B, and what may be said of it.
+type Metric struct {
+	Name      string          `json:"metric"`
+	Group     string          `json:"group"`
+	Unit      string          `json:"unit"` // of A, B and the values
+	A         *float64        `json:"a"`    // median over the runs
+	B         *float64        `json:"b"`
+	ValuesA   []*float64      `json:"values_a"` // of each run, in the order of the side's runs
+	ValuesB   []*float64      `json:"values_b"`
+	Ratio     *float64        `json:"ratio"` // of B to A: the median over pairs, not that of the medians
+	Lower     *float64        `json:"lower"`
+	Upper     *float64        `json:"upper"`
+	P         *float64        `json:"p"`
+	Adjusted  *float64        `json:"p_adjusted"`
+	Decision  effect.Decision `json:"decision"`
+	Direction string          `json:"direction"` // of a change: "better", "worse"; "none" of all else
+	Reason    string          `json:"reason"`    // why it is undetermined
+	better    better
+}
+
+// Directions of a change.
+const (
+	Better      = "better"
+	Worse       = "worse"
+	NoDirection = "none"
+)
+
+// measure reads all metrics of the matched runs; those that no run has are none.
+func measure(m matched) (all []Metric) {
+	for _, s := range sources(append(slices.Clone(m.a), m.b...)) {
+		row := Metric{Name: s.name, Group: s.group, Unit: s.unit, better: s.better}
+		for _, r := range m.a {
+			row.ValuesA = append(row.ValuesA, s.of(r.Certificate))
+		}
+		for _, r := range m.b {
+			row.ValuesB = append(row.ValuesB, s.of(r.Certificate))
+		}
+		row.A, row.B = median(row.ValuesA), median(row.ValuesB)
+		if row.A != nil || row.B != nil {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// selected keeps the metrics that a caller wants decided, by name or group.
+func selected(all []Metric, words []string) ([]Metric, error) {
+	if len(words) == 0 {
+		return all, nil
+	}
+	for _, w := range words {
+		if !slices.ContainsFunc(all, func(m Metric) bool { return m.Name == w || m.Group == w }) {
+			return nil, &Refusal{
+				fmt.Sprintf("no run has a metric or group %q", w),
+				"groups are " + strings.Join(Groups, ", ") + "; metrics are named as the table names them",
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(m Metric) bool {
+		return !slices.Contains(words, m.Name) && !slices.Contains(words, m.Group)
+	}), nil
+}
+
+// decide compares all metrics, and counts those that p is adjusted for: all that
+// have a ratio.
+func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested int) {
+	effects, ps, few := make([]effect.Effect, len(all)), make([]*float64, len(all)), make([]string, len(all))
+	for i := range all {
+		m := &all[i]
+		var ok bool
+		if effects[i], few[i], ok = m.effect(paired); ok {
+			ps[i] = effects[i].P
+			tested++
+		}
+	}
+	for i, p := range effect.Holm(ps) {
+		all[i].conclude(effects[i], p, few[i], tolerance, tested)
+	}
+	return all, tested
+}
+
+// effect is that of the runs that have data, and how few they are. It is false
+// where there is no ratio.
+func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
+	if zeros := countZeros(m.ValuesA) + countZeros(m.ValuesB); zeros > 0 {
+		m.Reason = fmt.Sprintf("it is 0 in %s, and 0 has no ratio", runs(zeros))
+		if zeros == len(m.ValuesA)+len(m.ValuesB) {
+			m.Reason = "it is 0 in every run"
+		}
+		return e, few, false
+	}
+	if paired {
+		var pairs []effect.Pair
+		for i, a := range m.ValuesA {
+			if b := m.ValuesB[i]; a != nil && b != nil {
+				pairs = append(pairs, effect.Pair{A: *a, B: *b})
+			}
+		}
+		few = fmt.Sprintf("%s: an interval takes at least %d", count(len(pairs), "pair"), effect.LeastPairs(1))
+		e, ok = effect.Paired(pairs)
+	} else {
+		a, b := present(m.ValuesA), present(m.ValuesB)
+		few = fmt.Sprintf("%s of A and %d of B: an interval takes at least %d of each", runs(len(a)), len(b), effect.LeastRuns(1))
+		e, ok = effect.Unpaired(a, b)
+	}
+	if !ok {
+		m.Reason = "no data to compare"
+	}
+	return e, few, ok
+}
+
+// conclude writes down what an effect comes to; a ratio of 0 is none.
+func (m *Metric) conclude(e effect.Effect, adjusted *float64, few string, tolerance float64, tested int) {
+	m.Decision, m.Direction = effect.Decide(e, adjusted, tolerance), NoDirection
+	if e.Ratio != 0 {
+		m.Ratio = digits(e.Ratio)
+	}
+	if e.Interval != nil {
+		m.Lower, m.Upper = digits(e.Interval.Lower), digits(e.Interval.Upper)
+		m.P, m.Adjusted = digits(*e.P), digits(*adjusted)
+	}
+	lower, upper := effect.Band(tolerance)
+	switch {
+	case m.Decision == effect.Changed && m.better != neither:
+		m.Direction = Worse
+		if (e.Ratio > 1) == (m.better == more) {
+			m.Direction = Better
+		}
+	case m.Decision != effect.Undetermined || m.Reason != "":
+	case e.Interval == nil:
+		m.Reason = few
+	case e.Interval.Lower > upper || e.Interval.Upper < lower:
+		m.Reason = fmt.Sprintf("the interval lies outside the tolerance, but the test is not significant once adjusted for %s", count(tested, "metric"))
+	default:
+		m.Reason = "the interval is not on one side of the tolerance"
+	}
+}
+
+func countZeros(values []*float64) (n int) {
+	for _, v := range values {
+		if v != nil && *v == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func present(values []*float64) (all []float64) {
+	for _, v := range values {
+		if v != nil {
+			all = append(all, *v)
+		}
+	}
+	return all
+}
+
+func median(values []*float64) *float64 {
+	all := present(values)
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	n := len(all)
+	return digits((all[(n-1)/2] + all[n/2]) / 2)
+}
+
+// digits shortens a number to six significant ones, as certificates do.
+func digits(v float64) *float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil || math.IsInf(short, 0) {
+		return &v
+	}
+	return &short
+}

@@ -1,0 +1,133 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/verdict"
+)
+
+// Groups of metrics, in the order in which they are shown.
+const (
+	Rate        = "rate"
+	Errors      = "errors"
+	Transaction = "transaction"
+	Endpoint    = "endpoint"
+	Database    = "database"
+	Generator   = "generator"
+	Ledger      = "ledger"
+)
+
+// Groups lists them.
+var Groups = []string{Rate, Errors, Transaction, Endpoint, Database, Generator, Ledger}
+
+// better is which way a metric should go.
+type better int
+
+const (
+	neither better = iota
+	more
+	less
+)
+
+// source is a metric and how it is read off a certificate: nil is "no data".
+type source struct {
+	group, name, unit string
+	better            better
+	of                func(certificate.Certificate) *float64
+}
+
+// sources are all metrics that any of the runs has.
+func sources(all []Run) []source {
+	list := []source{
+		{Rate, "achieved rate", "1/s", more, func(c certificate.Certificate) *float64 { return c.Rate.Achieved }},
+		{Errors, "error share", "share", less, errorShare},
+	}
+	list = append(list, latency(Transaction, verdict.TransactionName, "p50", "p95", "p99", "p99.9", "mean")...)
+	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
+		return slices.Collect(maps.Keys(c.Latency))
+	}) {
+		if name != verdict.TransactionName {
+			list = append(list, latency(Endpoint, name, "p50", "p95", "p99")...)
+		}
+	}
+	classes := names(all, func(c certificate.Certificate) (classes []string) {
+		for _, w := range c.Waits {
+			classes = append(classes, w.Class)
+		}
+		return classes
+	})
+	if len(classes) > 0 {
+		list = append(list, source{Database, "database", "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, "") }})
+	}
+	for _, class := range classes {
+		list = append(list, source{Database, "database " + class, "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, class) }})
+	}
+	return append(
+		list,
+		source{Generator, "generator CPU", "share", neither, func(c certificate.Certificate) *float64 { return c.Generator.CPUShare }},
+		source{Ledger, "persist lag p99", "ms", less, lag(func(l certificate.PersistLag) *float64 { return l.P99 })},
+		source{Ledger, "persist lag max", "ms", less, lag(func(l certificate.PersistLag) *float64 { return l.Max })},
+	)
+}
+
+// names are those that any run has, once each and sorted.
+func names(all []Run, of func(certificate.Certificate) []string) []string {
+	seen := map[string]bool{}
+	for _, r := range all {
+		for _, name := range of(r.Certificate) {
+			seen[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// latency is some aggregates of one distribution.
+func latency(group, name string, aggregates ...string) (list []source) {
+	for _, aggregate := range aggregates {
+		list = append(list, source{group, name + " " + aggregate, "ms", less, func(c certificate.Certificate) *float64 {
+			l := c.Latency[name] // without data where the run has none
+			return map[string]*float64{"p50": l.P50, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "mean": l.Mean}[aggregate]
+		}})
+	}
+	return list
+}
+
+// errorShare is the share of scheduled transactions that were not completed.
+func errorShare(c certificate.Certificate) *float64 {
+	scheduled, completed := c.Rate.Scheduled, c.Rate.Completed
+	if scheduled == nil || completed == nil || *scheduled == 0 {
+		return nil
+	}
+	share := float64(*scheduled-*completed) / float64(*scheduled)
+	return &share
+}
+
+// waited is a transaction's time in a class of waits, or in all of them. A
+// class that the samples did not see is 0; without samples there is no data.
+func waited(c certificate.Certificate, class string) *float64 {
+	if c.Waits == nil {
+		return nil
+	}
+	total := 0.0
+	for _, w := range c.Waits {
+		if class != "" && w.Class != class {
+			continue
+		}
+		if w.MsPerTransaction == nil {
+			return nil
+		}
+		total += *w.MsPerTransaction
+	}
+	return &total
+}
+
+func lag(of func(certificate.PersistLag) *float64) func(certificate.Certificate) *float64 {
+	return func(c certificate.Certificate) *float64 {
+		if c.Ledger == nil {
+			return nil
+		}
+		return of(c.Ledger.PersistLagMs)
+	}
+}

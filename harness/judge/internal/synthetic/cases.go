@@ -1,0 +1,48 @@
+package synthetic
+
+import (
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Cases are the runs that golden files are made of, by the verdict that each
+// comes to and why: "pass", "fail", "lost" (an acknowledged write), "invalid".
+func Cases() map[string]record.Run {
+	slow := func(n int64) (float64, string) {
+		switch ms, _ := Healthy(n); {
+		case n%40 == 0:
+			return 10_000, metric.TimedOut
+		case n%100 == 5:
+			return ms, metric.Failed
+		case n%10 == 3:
+			return ms + 400, metric.Completed
+		default:
+			return ms, metric.Completed
+		}
+	}
+	fail := New(Profile(), 2, slow)
+
+	lost := New(Profile(), 1, Healthy)
+	l := lost.Run.Ledger
+	l.Missing, l.Persisted, l.Lags = 3, l.Persisted-3, l.Lags[3:]
+
+	invalid := New(Profile(), 2, Healthy)
+	invalid.Run.Facts.Workers[1] = record.Worker{Source: "worker/1", Exit: "signal: killed"}
+	invalid.Run.Plan.Tool.Dirty = true
+	invalid.Run.Facts.Collectors[0] = record.Collect{Source: "database", State: "failed", Reason: "access denied"}
+	invalid.Run.Facts.Ledger, invalid.Run.Ledger = record.LedgerFact{State: "failed", Reason: "table not found"}, (*ledger.Comparison)(nil)
+	whole := invalid.Frames
+	invalid.Frames = nil
+	for _, f := range whole { // worker/1 ends in the middle of the hold
+		if f.Source == "worker/0" || f.Source == "worker/1" && f.Sequence <= 30 {
+			invalid.Frames = append(invalid.Frames, f)
+		}
+	}
+	return map[string]record.Run{
+		"pass":    New(Profile(), 2, Healthy).Record(),
+		"fail":    fail.Record(),
+		"lost":    lost.Record(),
+		"invalid": invalid.Record(),
+	}
+}

@@ -1,0 +1,141 @@
+package issue
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/internal/synthetic"
+)
+
+func newKey(t *testing.T, kind signature.Kind) *signature.PrivateKey {
+	t.Helper()
+	text, _, err := signature.Generate(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signature.ParsePrivate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &key
+}
+
+func judged(claim string) certificate.Certificate {
+	r := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
+	r.Manifest = "sha256:" + strings.Repeat("ab", 32)
+	c := certificate.Of(r)
+	c.Claim = claim
+	return c
+}
+
+func write(t *testing.T, dir string, c certificate.Certificate, key *signature.PrivateKey) {
+	t.Helper()
+	i, err := New(dir, c, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Write(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Without a key a certificate is not signed and says so.
+func TestUnsigned(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, judged("a"), nil)
+	if !bytes.Contains(read(t, dir, CertificateFile), []byte(`"signed": false`)) || read(t, dir, BundleFile) != nil {
+		t.Error("it is signed without a key")
+	}
+}
+
+// Judged again with or without the key, a signed certificate keeps its bytes,
+// and its signature too, though ECDSA never gives the same twice.
+func TestJudgedAgain(t *testing.T) {
+	for _, kind := range signature.Kinds {
+		dir, key := t.TempDir(), newKey(t, kind)
+		write(t, dir, judged("a"), key)
+		c, b := read(t, dir, CertificateFile), read(t, dir, BundleFile)
+		if !bytes.Contains(c, []byte(`"signed": true`)) || b == nil {
+			t.Fatal("it is not signed")
+		}
+		for _, again := range []*signature.PrivateKey{nil, key, nil} {
+			if err := os.Remove(filepath.Join(dir, CertificateFile)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, judged("a"), again)
+			if !bytes.Equal(read(t, dir, CertificateFile), c) || !bytes.Equal(read(t, dir, BundleFile), b) {
+				t.Errorf("%s: judged again it is another", kind)
+			}
+		}
+	}
+}
+
+// What a signature does not cover is refused without the key, and nothing
+// changes; with a key it is signed anew.
+func TestAnotherCertificate(t *testing.T) {
+	for name, spoil := range map[string]func(b []byte) []byte{
+		"another claim": func(b []byte) []byte { return b },
+		"a torn bundle": func(b []byte) []byte { return b[:len(b)/2] },
+		"no bundle":     func([]byte) []byte { return []byte{} },
+	} {
+		dir, key := t.TempDir(), newKey(t, signature.Ed25519)
+		write(t, dir, judged("a"), key)
+		if err := os.WriteFile(filepath.Join(dir, BundleFile), spoil(read(t, dir, BundleFile)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, b := read(t, dir, CertificateFile), read(t, dir, BundleFile)
+		_, err := New(dir, judged("b"), nil)
+		var told *signature.Error
+		if !errors.As(err, &told) || !strings.Contains(told.Problem, "the signature of another certificate") || !strings.Contains(told.Hint, "ASSAY_SIGNING_KEY") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !bytes.Equal(read(t, dir, CertificateFile), c) || !bytes.Equal(read(t, dir, BundleFile), b) {
+			t.Errorf("%s: something has changed", name)
+		}
+		for _, signer := range []*signature.PrivateKey{key, newKey(t, signature.ECDSAP256)} {
+			write(t, dir, judged("b"), signer)
+			b, err := signature.Open(read(t, dir, BundleFile))
+			if err != nil || b.Verify(signer.Public()) != nil || !bytes.Equal(b.Statement.Predicate, signature.Predicate(read(t, dir, CertificateFile))) {
+				t.Errorf("%s: not signed anew: %v", name, err)
+			}
+		}
+	}
+}
+
+// Evidence that was changed after it was signed is not signed by whoever judges
+// it next.
+func TestOtherEvidenceIsNotSignedAnew(t *testing.T) {
+	dir, key := t.TempDir(), newKey(t, signature.Ed25519)
+	c := judged("as it was")
+	write(t, dir, c, key)
+	before := read(t, dir, BundleFile)
+	c.Evidence.ManifestSHA256 = strings.Repeat("cd", 32)
+	for _, k := range []*signature.PrivateKey{key, nil, newKey(t, signature.ECDSAP256)} {
+		var refused *signature.Error
+		if _, err := New(dir, c, k); !errors.As(err, &refused) || !strings.Contains(refused.Problem, "signature of other evidence") {
+			t.Errorf("%v", err)
+		}
+	}
+	if !bytes.Equal(before, read(t, dir, BundleFile)) {
+		t.Error("the signature has changed")
+	}
+	if err := os.Remove(filepath.Join(dir, BundleFile)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, c, key)
+}

@@ -1,0 +1,56 @@
+package rejudge
+
+import (
+	"fmt"
+	"slices"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// Open reads a sealed run folder, to be judged by the file's profile of the
+// same name as the run's.
+func Open(dir string, thresholds spec.File) (record.Run, error) {
+	r, err := record.Open(dir)
+	if err != nil {
+		return record.Run{}, err
+	}
+	p, err := thresholds.Profile(r.Plan.Profile.Name)
+	if err != nil {
+		return record.Run{}, err
+	}
+	as, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
+	if recount {
+		if as.Timeline, err = uncounted(dir); err != nil {
+			return record.Run{}, err
+		}
+	}
+	return as, nil
+}
+
+// Apply gives a record the SLOs and rules of another profile. recount tells
+// that the workers counted late slots against another limit than these SLOs
+// have: their counter says nothing then, and must not be in the timeline, so
+// that the histogram of all lags is read instead.
+func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, recount bool) {
+	as = r
+	as.Rejudged = &file
+	as.Plan.Profile.SLOs, as.Plan.Profile.Rules = p.SLOs, p.Rules
+	as.Plan.Load.LagLimit = plan.LagLimit(p.SLOs)
+	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations),
+		fmt.Sprintf("re-judged with %s: the load, the scenario and the timeout are the run's", file.Path))
+	return as, as.Plan.Load.LagLimit != r.Plan.Load.LagLimit
+}
+
+// uncounted is the timeline without the workers' counter of late slots.
+func uncounted(dir string) (*record.Timeline, error) {
+	t := record.NewTimeline()
+	err := record.EachFrame(dir, func(f metric.Frame) error {
+		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorLate })
+		t.Add(f)
+		return nil
+	})
+	return t, err
+}

@@ -1,0 +1,157 @@
+package rejudge_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/rejudge"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// sealed is a run whose workers saw every slot wait for 1 ms, well within the
+// limit of 12.5 ms that they counted late slots against.
+func sealed(t *testing.T) (dir string) {
+	t.Helper()
+	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
+	for _, f := range c.Frames {
+		for _, p := range f.Points {
+			if p.Series.Name == metric.GeneratorLag {
+				n := p.Hist.Count()
+				*p.Hist = metric.Hist{}
+				p.Hist.Record(1, n)
+			}
+		}
+	}
+	for i := range c.Frames {
+		if strings.HasPrefix(c.Frames[i].Source, "worker/") && !c.Frames[i].Closing {
+			c.Frames[i].Points = append(c.Frames[i].Points, metric.CounterPoint(metric.NewSeries(metric.GeneratorLate, ""), 0))
+		}
+	}
+	dir = filepath.Join(t.TempDir(), "run")
+	if err := c.Seal(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func file(slos ...spec.SLO) spec.File {
+	p := synthetic.Profile()
+	p.SLOs, p.Load, p.Timeout, p.Scenario = slos, spec.Load{Unit: "rps", Target: 1}, time.Second, "other.js"
+	return spec.File{Path: "other.json", Profiles: map[string]spec.Profile{p.Name: p}}
+}
+
+func latency(bound float64) spec.SLO {
+	return synthetic.Percentile(metric.TransactionDuration, 95, bound)
+}
+
+func judge(t *testing.T, dir string, slos ...spec.SLO) (record.Run, verdict.Verdict) {
+	t.Helper()
+	r, err := rejudge.Open(dir, file(slos...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, verdict.Judge(r)
+}
+
+func rule(v verdict.Verdict, id string) verdict.Outcome {
+	i := slices.IndexFunc(v.Rules, func(r verdict.Rule) bool { return r.ID == id })
+	return v.Rules[i].Outcome
+}
+
+// The thresholds are the file's, all else is the run's, and the reader is told.
+func TestTheRestIsTheRuns(t *testing.T) {
+	dir := sealed(t)
+	was, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, v := judge(t, dir, latency(400))
+	if is.Plan.Profile.Timeout != was.Plan.Profile.Timeout || is.Plan.Profile.Scenario != was.Plan.Profile.Scenario ||
+		is.Plan.Profile.Load.Target != was.Plan.Profile.Load.Target || is.Manifest != was.Manifest || is.Plan.Profile.Ledger == nil {
+		t.Errorf("%+v", is.Plan.Profile)
+	}
+	if len(is.Plan.Profile.SLOs) != 1 || len(v.SLOs) != 2 { // and the throughput
+		t.Errorf("SLOs %+v", v.SLOs)
+	}
+	if want := "re-judged with other.json: the load, the scenario and the timeout are the run's"; !slices.Contains(v.Limitations, want) {
+		t.Errorf("limitations %q", v.Limitations)
+	}
+	if len(was.Facts.Limitations) != len(is.Facts.Limitations)-1 {
+		t.Errorf("the record has changed: %q", was.Facts.Limitations)
+	}
+}
+
+// What the run could not count exactly is counted by the histogram, and decided
+// where that is enough.
+func TestBoundsThatNobodyCounted(t *testing.T) {
+	dir := sealed(t)
+	for bound, want := range map[float64]verdict.Outcome{50: verdict.Fail, 100: verdict.Fail} {
+		_, v := judge(t, dir, latency(bound))
+		if s := v.SLOs[0]; s.Outcome != want || s.Samples == nil {
+			t.Errorf("p(95)<%g is %s: %+v", bound, s.Outcome, s)
+		}
+	}
+}
+
+// A bound of 10 ms allows the generator 0.5 ms: slots that waited for 1 ms,
+// which no worker counted as late, are.
+func TestLagIsMeasuredAgainstTheNewBound(t *testing.T) {
+	dir := sealed(t)
+	if r, v := judge(t, dir, latency(250)); r.Plan.Load.LagLimit != 12500*time.Microsecond || rule(v, "generator-lag") != verdict.Pass {
+		t.Errorf("by the run's bound the rule is %s, the limit %s", rule(v, "generator-lag"), r.Plan.Load.LagLimit)
+	}
+	if r, v := judge(t, dir, latency(10)); r.Plan.Load.LagLimit != 500*time.Microsecond || rule(v, "generator-lag") != verdict.Invalid {
+		t.Errorf("by a bound of 10 ms the rule is %s, the limit %s", rule(v, "generator-lag"), r.Plan.Load.LagLimit)
+	}
+}
+
+// By its own thresholds a run comes out as it did.
+func TestItsOwnThresholds(t *testing.T) {
+	dir := sealed(t)
+	was, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, v := judge(t, dir, was.Plan.Profile.SLOs...)
+	before := verdict.Judge(was)
+	if v.Outcome != before.Outcome || v.Claim != strings.Replace(before.Claim, ").", "; re-judged with other.json).", 1) {
+		t.Errorf("%s instead of %s: %s", v.Outcome, before.Outcome, v.Claim)
+	}
+}
+
+// A tighter bound never turns a FAIL of its SLO into PASS.
+func TestTighteningNeverHelps(t *testing.T) {
+	dir := sealed(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		loose := rapid.Float64Range(1, 1000).Draw(rt, "loose")
+		tight := loose * rapid.Float64Range(0.1, 1).Draw(rt, "tighter")
+		_, a := judge(t, dir, latency(loose))
+		_, b := judge(t, dir, latency(tight))
+		if a.SLOs[0].Outcome == verdict.Fail && b.SLOs[0].Outcome != verdict.Fail {
+			rt.Errorf("p(95)<%g is FAIL, p(95)<%g is %s", loose, tight, b.SLOs[0].Outcome)
+		}
+		if a.SLOs[0].Outcome != verdict.Pass && b.SLOs[0].Outcome == verdict.Pass {
+			rt.Errorf("p(95)<%g is %s, p(95)<%g is PASS", loose, a.SLOs[0].Outcome, tight)
+		}
+	})
+}
+
+func TestAProfileThatIsNotThere(t *testing.T) {
+	dir := sealed(t)
+	f := spec.File{Path: "other.json", Profiles: map[string]spec.Profile{"payment": {Name: "payment"}}}
+	_, err := rejudge.Open(dir, f)
+	var told *spec.Error
+	if !errors.As(err, &told) || !strings.Contains(told.Error(), `unknown profile "synthetic"`) || told.Hint != "profiles: payment" {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,34 @@
+package effect
+
+// Decision is what may be said of one metric.
+type Decision string
+
+// The decisions. Undetermined is no sign of equality.
+const (
+	Changed      Decision = "changed"
+	Equivalent   Decision = "equivalent"
+	Undetermined Decision = "undetermined"
+)
+
+// Decide compares an effect with a tolerance, a share like 0.03. The band is
+// [1/(1+tolerance), 1+tolerance], which is the same seen from B. Changed: the
+// interval lies wholly outside, and the test, adjusted for all metrics, is
+// significant. Equivalent: it lies wholly inside; that needs no adjustment, as
+// nothing is refused. Without an interval or a test nothing is decided.
+func Decide(e Effect, adjusted *float64, tolerance float64) Decision {
+	i := e.Interval
+	if i == nil || adjusted == nil {
+		return Undetermined
+	}
+	lowest, highest := Band(tolerance)
+	switch {
+	case i.Lower >= lowest && i.Upper <= highest:
+		return Equivalent
+	case (i.Lower > highest || i.Upper < lowest) && *adjusted <= Alpha:
+		return Changed
+	}
+	return Undetermined
+}
+
+// Band is the ratios that count as no change.
+func Band(tolerance float64) (lower, upper float64) { return 1 / (1 + tolerance), 1 + tolerance }

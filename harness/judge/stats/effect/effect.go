@@ -1,0 +1,98 @@
+package effect
+
+import (
+	"math"
+	"slices"
+)
+
+// Confidence is that of every interval, and Alpha the share of comparisons of
+// equal systems in which some metric may be called changed.
+const (
+	Confidence = 0.95
+	Alpha      = 1 - Confidence
+)
+
+// Effect is B in terms of A. It is the inverse where A and B change places.
+type Effect struct {
+	Ratio float64
+	// Interval of Ratio, and the two-sided P of "B is as A"; nil where there
+	// are too few runs for an interval of that confidence.
+	Interval *Interval
+	P        *float64 // (0,1]
+}
+
+// Interval holds its ends.
+type Interval struct{ Lower, Upper float64 }
+
+// Pair is one metric of two runs that were made side by side.
+type Pair struct{ A, B float64 }
+
+// Paired is the effect over pairs: exp(median of ln(B/A)), its bootstrap
+// interval, and Wilcoxon's signed-rank test of the logarithms. It is false
+// where there is no pair, or a value that has no ratio: 0, below, or not finite.
+func Paired(pairs []Pair) (Effect, bool) {
+	logs := make([]float64, 0, len(pairs))
+	for _, p := range pairs {
+		if !hasLog(p.A) || !hasLog(p.B) {
+			return Effect{}, false
+		}
+		// Of two logarithms, and not of the quotient: then the inverse is exact.
+		logs = append(logs, math.Log(p.B)-math.Log(p.A))
+	}
+	if len(logs) == 0 {
+		return Effect{}, false
+	}
+	slices.Sort(logs)
+	e := Effect{Ratio: math.Exp(median(logs))}
+	if len(logs) >= LeastPairs(1) {
+		lower, upper := bootstrapMedian(logs)
+		e.Interval = &Interval{math.Exp(lower), math.Exp(upper)}
+		p := signedRank(logs)
+		e.P = &p
+	}
+	return e, true
+}
+
+// Unpaired is the effect between two groups of runs: exp(the Hodges-Lehmann
+// shift of the logarithms), which is the median of all differences of a B to an
+// A; its interval, and the Mann-Whitney test. It is false as Paired is.
+func Unpaired(a, b []float64) (Effect, bool) {
+	logA, okA := logsOf(a)
+	logB, okB := logsOf(b)
+	if !okA || !okB {
+		return Effect{}, false
+	}
+	shifts := make([]float64, 0, len(a)*len(b))
+	for _, x := range logA {
+		for _, y := range logB {
+			shifts = append(shifts, y-x)
+		}
+	}
+	slices.Sort(shifts)
+	e := Effect{Ratio: math.Exp(median(shifts))}
+	if cut, ok := shiftCut(len(a), len(b)); ok {
+		e.Interval = &Interval{math.Exp(shifts[cut]), math.Exp(shifts[len(shifts)-1-cut])}
+		p := rankSum(logA, logB)
+		e.P = &p
+	}
+	return e, true
+}
+
+func logsOf(values []float64) ([]float64, bool) {
+	logs := make([]float64, len(values))
+	for i, v := range values {
+		if !hasLog(v) {
+			return nil, false
+		}
+		logs[i] = math.Log(v)
+	}
+	return logs, len(values) > 0
+}
+
+func hasLog(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+
+// median of sorted values; there is at least one.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

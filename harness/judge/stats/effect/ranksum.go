@@ -1,0 +1,121 @@
+package effect
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// mostExact is the largest number of runs whose rank sums are counted out. The
+// normal approximation of more errs to the safe side: small p come out larger.
+const mostExact = 60
+
+// rankSum is the two-sided p-value of the Mann-Whitney test (Wilcoxon's rank
+// sum) that b is distributed as a (Mann and Whitney, Annals of Mathematical
+// Statistics 18, 1947). R is the sum of the ranks of b among all N = n + m
+// values; under the hypothesis every choice of m of the ranks is as likely:
+//
+//	P(R = r) = the choices whose sum is r / C(N, m)
+//
+// which is exact, with ties too. Above mostExact runs R is normal, with mean
+// m (N + 1) / 2 and variance n m / 12 (N + 1 - sum(t^3 - t) / (N (N - 1))) for
+// ties of t values each, and half a rank is taken off as continuity correction.
+func rankSum(a, b []float64) float64 {
+	ranks := doubledRanks(append(slices.Clone(a), b...))
+	observed := 0
+	for _, rank := range ranks[len(a):] {
+		observed += rank
+	}
+	if len(ranks) <= mostExact {
+		return twoSided(chosen(ranks, len(b)), observed)
+	}
+	n, m := float64(len(a)), float64(len(b))
+	total, tied := n+m, 0.0
+	counts := map[int]float64{}
+	for _, rank := range ranks {
+		counts[rank]++
+	}
+	for _, t := range counts {
+		tied += t*t*t - t
+	}
+	deviation := math.Sqrt(n * m / 12 * (total + 1 - tied/(total*(total-1))))
+	off := math.Max(0, math.Abs(float64(observed)/2-m*(total+1)/2)-0.5)
+	if off == 0 {
+		return 1 // and all values may be equal, without a deviation
+	}
+	return 2 * distuv.UnitNormal.CDF(-off/deviation)
+}
+
+// chosen is the distribution of the sum of k ranks chosen at random.
+func chosen(ranks []int, k int) []float64 {
+	highest := 0
+	for _, rank := range ranks {
+		highest += rank
+	}
+	// ways[c][s]: how many choices of c ranks have the sum s. Below 2^60 or so
+	// in all: a float64 holds that to 16 digits.
+	ways := make([][]float64, k+1)
+	for c := range ways {
+		ways[c] = make([]float64, highest+1)
+	}
+	ways[0][0] = 1
+	reached := 0
+	for _, rank := range ranks {
+		reached += rank
+		for c := k; c > 0; c-- {
+			for sum := rank; sum <= reached; sum++ {
+				ways[c][sum] += ways[c-1][sum-rank]
+			}
+		}
+	}
+	total := 0.0
+	for _, v := range ways[k] {
+		total += v
+	}
+	for sum := range ways[k] {
+		ways[k][sum] /= total
+	}
+	return ways[k]
+}
+
+// shiftCut is how many of the sorted differences between n and m values lie
+// outside the interval of the shift on each side (Moses; Hollander and Wolfe,
+// Nonparametric Statistical Methods, section 4.3). It is what the test does not
+// refuse: the largest c with
+//
+//	P(U <= c - 1) <= Alpha/2,   U = R - m (m + 1) / 2
+//
+// without ties, which only make the interval wider than it must be. It is false
+// where not even the interval from the smallest to the largest has that
+// confidence.
+func shiftCut(n, m int) (int, bool) {
+	c := 0
+	if n+m <= mostExact {
+		ranks := make([]int, n+m)
+		for i := range ranks {
+			ranks[i] = i + 1
+		}
+		p, least := chosen(ranks, m), m*(m+1)/2
+		for sum := p[least]; sum <= Alpha/2; sum += p[least+c] {
+			c++
+		}
+	} else {
+		x, y := float64(n), float64(m)
+		z := distuv.UnitNormal.Quantile(1 - Alpha/2)
+		c = int(x*y/2 - z*math.Sqrt(x*y*(x+y+1)/12))
+	}
+	return c - 1, c > 0
+}
+
+// LeastRuns is how many runs each of two groups of one size needs at least
+// where so many metrics are tested without pairs: all of B above all of A give
+// p = 2/C(2n, n).
+func LeastRuns(metrics int) int {
+	n := 1
+	for choices := 2.0; 2/choices*float64(max(metrics, 1)) > Alpha; n++ {
+		x := float64(n)
+		choices *= (2*x + 1) * (2*x + 2) / ((x + 1) * (x + 1))
+	}
+	return n
+}

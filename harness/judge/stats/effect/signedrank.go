@@ -1,0 +1,47 @@
+package effect
+
+import "math"
+
+// signedRank is the two-sided p-value of Wilcoxon's signed-rank test that
+// differences lie around 0 (Wilcoxon, Individual comparisons by ranking
+// methods, Biometrics 1, 1945). W is the sum of the ranks of |d| over the
+// differences above 0; under the hypothesis each sign is a fair coin, so
+//
+//	P(W = w) = 2^-n times the subsets of ranks whose sum is w
+//
+// which is exact for any n, and with ties too, since it takes the ranks as they
+// are. Zeros say nothing of the direction and are left out, as Wilcoxon did.
+func signedRank(differences []float64) float64 {
+	var sizes []float64
+	var above []bool
+	for _, d := range differences {
+		if d != 0 {
+			sizes, above = append(sizes, math.Abs(d)), append(above, d > 0)
+		}
+	}
+	p, w, highest := []float64{1}, 0, 0
+	for i, rank := range doubledRanks(sizes) {
+		if above[i] {
+			w += rank
+		}
+		next := make([]float64, highest+rank+1)
+		for sum, v := range p {
+			next[sum] += v / 2
+			next[sum+rank] += v / 2
+		}
+		p, highest = next, highest+rank
+	}
+	return twoSided(p, w)
+}
+
+// LeastPairs is how many pairs a change needs at least where so many metrics are
+// tested. All n pairs on one side, the clearest that there can be, give
+// p = 2/2^n, which Holm multiplies by the number of metrics: 6 pairs for one
+// metric, and one more each time the metrics double.
+func LeastPairs(metrics int) int {
+	n := 1
+	for p := 1.0; p*float64(max(metrics, 1)) > Alpha; p /= 2 {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,257 @@
+package verdict
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+)
+
+// A hold that must be steady: 60 s with 1,200
+// transactions, after the 110 of the phases before.
+const before, inHold = 110, 1200
+
+func longHold(system synthetic.System) *synthetic.Case {
+	p := synthetic.Profile()
+	p.Load.Hold = 60 * time.Second
+	return synthetic.New(p, 1, system)
+}
+
+// moving is a latency around 60 ms that changes by the share over the hold.
+func moving(change float64) synthetic.System {
+	rng := rand.New(rand.NewPCG(7, 8))
+	noise := make([]float64, before+inHold+200)
+	for i := range noise {
+		noise[i] = 40 + rng.ExpFloat64()*20
+	}
+	return func(n int64) (float64, string) {
+		x := min(max(float64(n-before)/inHold, 0), 1)
+		return noise[n%int64(len(noise))] * (1 + change*(x-0.5)), metric.Completed
+	}
+}
+
+func TestSteady(t *testing.T) {
+	// Each transaction waits for all that the system has left undone: it does
+	// 19 of 20 a second.
+	behind := func(n int64) (float64, string) {
+		return 50 + max(0, float64(n-before))*50*0.05, metric.Completed
+	}
+	step := func(n int64) (float64, string) {
+		ms, outcome := moving(0)(n)
+		return ms * (1 + float64((n-before)/(inHold/2))*0.5), outcome
+	}
+	rise := func(n int64) (float64, string) {
+		ms, outcome := moving(0)(n)
+		return ms * (1 + max(0, float64(n-before)/inHold-0.5)), outcome
+	}
+	settling := func(n int64) (float64, string) {
+		return 50 + max(0, 3000-float64(n-before)*20), metric.Completed
+	}
+	for name, tt := range map[string]struct {
+		c      *synthetic.Case
+		want   Outcome
+		detail string
+	}{
+		"still":               {longHold(moving(0)), Pass, "latency drifted by at most +"},
+		"a little slower":     {longHold(moving(0.08)), Pass, "latency may have drifted by +"},
+		"a step":              {longHold(step), Invalid, "latency drifted by +"},
+		"a late rise":         {longHold(rise), Invalid, "latency drifted by +"},
+		"slower":              {longHold(moving(0.5)), Invalid, "latency drifted by +"},
+		"faster":              {longHold(moving(-0.5)), Invalid, "latency drifted by -"},
+		"slower, but short":   {synthetic.New(synthetic.Profile(), 1, moving(0.8)), Pass, "windows under 40 s are too short"},
+		"falls behind":        {longHold(behind), Fail, "completions fell behind the schedule: 4.7"},
+		"falls behind, short": {synthetic.New(synthetic.Profile(), 1, behind), Fail, "completions fell behind the schedule"},
+		"a slow start, short": {synthetic.New(synthetic.Profile(), 1, settling), Pass, "windows under 40 s are too short"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Judge(tt.c.Record())
+			r := ruleOf(t, v, "steady")
+			if r.Outcome != tt.want || !strings.Contains(r.Detail, tt.detail) {
+				t.Errorf("%v: %s", r.Outcome, r.Detail)
+			}
+			if tt.want == Fail && v.Outcome != Fail {
+				t.Errorf("the run is %v: %s", v.Outcome, v.Claim)
+			}
+		})
+	}
+	t.Run("a generator that falls behind", func(t *testing.T) {
+		c := longHold(behind)
+		edit(c, "worker/0", metric.WorkerCPU, times(10))
+		v := Judge(c.Record())
+		if r := ruleOf(t, v, "steady"); r.Outcome != Invalid || v.Outcome != Invalid {
+			t.Errorf("%v; steady is %v: %s", v.Outcome, r.Outcome, r.Advice)
+		}
+	})
+}
+
+// What was open at each second's end, counted one by one, is what the
+// histograms tell of it.
+func TestOpenTransactions(t *testing.T) {
+	const latency = 1750.0
+	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return latency, metric.Completed })
+	e := gather(c.Record())
+	for i, open := range e.openAt(e.spans[0]) {
+		if open < 32 || open > 38 { // due within the last 1.75 s at 20/s
+
+			t.Errorf("second %d: %g open, of 35", i, open)
+		}
+	}
+}
+
+func TestSeededAndStart(t *testing.T) {
+	change := func(name string, to func(p *metric.Point)) func(*synthetic.Case) {
+		return func(c *synthetic.Case) {
+			for _, f := range c.Frames {
+				for i := range f.Points {
+					if f.Closing && f.Source == "worker/1" && f.Points[i].Series.Name == name {
+						to(&f.Points[i])
+					}
+				}
+			}
+		}
+	}
+	forget := func(p *metric.Point) { p.Series.Name = "other" }
+	for name, tt := range map[string]struct {
+		rule   string
+		change func(*synthetic.Case)
+		detail string
+	}{
+		"another seed": {"seeded", change(metric.WorkerSeed, func(p *metric.Point) {
+			p.Series = metric.NewSeries(metric.WorkerSeed, "", "seed", "2")
+		}), "the plan's seed is 1: worker/1 reports seed 2"},
+		"no seed":        {"seeded", change(metric.WorkerSeed, forget), "the plan's seed is 1: worker/1 reports seed none"},
+		"a late worker":  {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1200.1 }), "the workers' first arrivals were at most 1200 ms apart, beside their schedules"},
+		"no first slot":  {"start-skew", change(metric.WorkerStartDelay, forget), "worker/1 did not report its first arrival"},
+		"too late a bit": {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1000.2 }), "the workers' first arrivals were at most 1000 ms apart, beside their schedules"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := healthy()
+			tt.change(c)
+			v := Judge(c.Record())
+			if r := ruleOf(t, v, tt.rule); r.Outcome != Invalid || r.Detail != tt.detail || v.Outcome != Invalid {
+				t.Errorf("%v; %s is %v: %s", v.Outcome, tt.rule, r.Outcome, r.Detail)
+			}
+		})
+	}
+}
+
+func TestSamples(t *testing.T) {
+	c := healthy()
+	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.TransactionDuration, 99, 1000))
+	v := Judge(c.Record())
+	const has = "transaction_duration p(99)<1000 has 562 effective samples of the 2000 needed (600 samples, design effect 1.068)"
+	if r := ruleOf(t, v, "samples"); v.Outcome != Inconclusive || r.Outcome != Inconclusive || r.Detail != has {
+		t.Errorf("%v; %v: %s", v.Outcome, r.Outcome, r.Detail)
+	}
+	if !strings.Contains(v.Claim, "cannot tell whether synthetic sustains 20 transactions a second for 30 s: "+has) {
+		t.Errorf("claim: %s", v.Claim)
+	}
+	// A condition that surely fails needs no more samples.
+	c.Run.Plan.Profile.SLOs[len(c.Run.Plan.Profile.SLOs)-1] = synthetic.Percentile(metric.TransactionDuration, 99, 30)
+	v = Judge(c.Record())
+	if r := ruleOf(t, v, "samples"); v.Outcome != Fail || r.Outcome != Pass {
+		t.Errorf("%v; %v: %s", v.Outcome, r.Outcome, r.Detail)
+	}
+}
+
+// addEndpoint gives every frame of the workers requests of another endpoint.
+func addEndpoint(c *synthetic.Case, name string, perSecond, slow int) {
+	for i, f := range c.Frames {
+		if f.Closing || !strings.HasPrefix(f.Source, workerPrefix) {
+			continue
+		}
+		h := &metric.Hist{}
+		h.Record(20, uint64(perSecond-slow))
+		h.Record(900, uint64(slow))
+		c.Frames[i].Points = append(f.Points, metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", name), h))
+	}
+}
+
+// A frequent and fast endpoint must not hide one that breaks the SLO.
+func TestPerClass(t *testing.T) {
+	pooled := synthetic.Percentile(requestDuration, 95, 500)
+	for name, tt := range map[string]struct {
+		perSecond, slow int
+		want            Outcome
+		detail, limits  string
+	}{
+		"both hold": {40, 0, Pass, "3 conditions on single endpoints are not broken", ""},
+		"hidden":    {20, 5, Fail, "broken for the endpoint by itself: http_req_duration{name:rare} p(95)<500", ""},
+		"too rare":  {1, 0, Pass, "3 conditions on single endpoints are not broken", "not decided for the endpoint by itself: http_req_duration{name:rare} p(95)<500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, pooled)
+			addEndpoint(c, "rare", tt.perSecond, tt.slow)
+			if name == "hidden" { // so many others that the pool holds
+				addEndpoint(c, "pay", 400, 0)
+			}
+			c.Frames = recount(c)
+			v := Judge(c.Record())
+			r := ruleOf(t, v, "per-class")
+			if r.Outcome != tt.want || r.Detail != tt.detail || r.Limitation != tt.limits {
+				t.Errorf("%v: %s; %s", r.Outcome, r.Detail, r.Limitation)
+			}
+			if s := sloOf(t, v, "http_req_duration:p(95)<500"); s.Outcome != Pass {
+				t.Errorf("the pool is %v", s.Outcome)
+			}
+			if tt.want == Fail && (v.Outcome != Fail || !strings.Contains(v.Claim, r.Detail)) {
+				t.Errorf("%v: %s", v.Outcome, v.Claim)
+			}
+		})
+	}
+}
+
+// recount makes the closing frames agree with what was added.
+func recount(c *synthetic.Case) []metric.Frame {
+	for i, f := range c.Frames {
+		if f.Closing && strings.HasPrefix(f.Source, workerPrefix) {
+			retotal(c, f)
+			c.Frames[i] = f
+		}
+	}
+	return c.Frames
+}
+
+// Batches hold every judged second once, and none of another window.
+func TestCut(t *testing.T) {
+	for _, seconds := range [][]int64{{600}, {60}, {40}, {30}, {7}, {3}, {1}, {20, 15, 30}, {1, 600}, {41, 2, 2}} {
+		c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+		c.Run.Plan.Load.Judged = nil
+		at := time.Duration(0)
+		for _, s := range seconds {
+			d := time.Duration(s) * time.Second
+			c.Run.Plan.Load.Judged = append(c.Run.Plan.Load.Judged, plan.Window{Start: at, End: at + d})
+			at += d + 5*time.Second
+		}
+		e := gather(c.Record())
+		seen := map[int64]int{}
+		for _, b := range e.batches {
+			if b.Seconds() < min(leastBatch, seconds[b.window]) || b.From < e.spans[b.window].From || b.To > e.spans[b.window].To {
+				t.Errorf("%v: batch %v of window %d", seconds, b.Span, b.window)
+			}
+			for s := b.From; s < b.To; s++ {
+				seen[s]++
+			}
+		}
+		total := int64(0)
+		for _, s := range seconds {
+			total += s
+		}
+		if int64(len(seen)) != total || len(e.batches) > 20+len(seconds) {
+			t.Errorf("%v: %d seconds in %d batches", seconds, len(seen), len(e.batches))
+		}
+		for s, n := range seen {
+			if n != 1 {
+				t.Errorf("%v: second %d stands in %d batches", seconds, s, n)
+			}
+		}
+		if total >= 40 && len(seconds) == 1 && len(e.batches) != 20 {
+			t.Errorf("%v: %d batches", seconds, len(e.batches))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"assay/harness/lab/bench/longrun"
+)
+
+// What judging a large event may take (CONTRIBUTING, measuring): people read
+// it beside what was measured.
+const (
+	judgeWithin = 2 * time.Second
+	judgeMemory = 200 << 20
+)
+
+const recordArg = "write-record"
+
+// judging is what one `assay judge` took.
+type judging struct {
+	wall, cpu float64 // s
+	memory    float64 // B, at its peak
+}
+
+// judgeCost measures what judging the record of a large event takes, and of
+// what it depends: on seconds and series, not on requests.
+func (b *bench) judgeCost(ctx context.Context) error {
+	event := longrun.Event
+	shapes := []struct {
+		name  string
+		shape longrun.Shape
+	}{
+		{fmt.Sprintf("%g rps for %s from %d workers", event.Rate, event.Hold, event.Workers), event},
+		{"half the seconds", longrun.Shape{Workers: event.Workers, Hold: event.Hold / 2, Rate: event.Rate}},
+		{"half the workers", longrun.Shape{Workers: event.Workers / 2, Hold: event.Hold, Rate: event.Rate}},
+		{"a tenth of the requests", longrun.Shape{Workers: event.Workers, Hold: event.Hold, Rate: event.Rate / 10}},
+	}
+	var dirs []string
+	for i, s := range shapes {
+		dir := b.path(fmt.Sprintf("judge-%d", i))
+		if err := startRecord(ctx, dir, s.shape); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		dirs = append(dirs, dir)
+	}
+	took := make([][]judging, len(shapes))
+	for range b.rounds {
+		for i, dir := range dirs {
+			j, err := b.judgeOnce(ctx, dir)
+			if err != nil {
+				return fmt.Errorf("%s: %w", shapes[i].name, err)
+			}
+			took[i] = append(took[i], j)
+		}
+	}
+	fmt.Printf("assay judge of %s (wanted: under %s and %d MB):\n", shapes[0].name, judgeWithin, judgeMemory>>20)
+	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(j judging) float64 { return j.wall })))
+	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(j judging) float64 { return j.cpu })))
+	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(j judging) float64 { return j.memory / (1 << 20) })))
+	fmt.Println("as ratios to that:")
+	for i, s := range shapes[1:] {
+		var cpu, memory []float64
+		for round, j := range took[i+1] {
+			cpu, memory = append(cpu, j.cpu/took[0][round].cpu), append(memory, j.memory/took[0][round].memory)
+		}
+		seconds := float64(s.shape.Seconds()) / float64(event.Seconds())
+		fmt.Printf("  %s (%.2f of the seconds, %.2f of the workers, %.2f of the requests)\n", s.name,
+			seconds, float64(s.shape.Workers)/float64(event.Workers), seconds*s.shape.Rate/event.Rate)
+		fmt.Printf("    CPU %s\n    peak %s\n", spread(cpu), spread(memory))
+	}
+	return nil
+}
+
+// writeRecord makes the record that startRecord asks for.
+func writeRecord() error {
+	if len(os.Args) != 4 {
+		return fmt.Errorf("%s takes a folder and a shape", recordArg)
+	}
+	var s longrun.Shape
+	if err := json.Unmarshal([]byte(os.Args[3]), &s); err != nil {
+		return fmt.Errorf("read shape: %w", err)
+	}
+	return s.Write(os.Args[2])
+}
+
+// startRecord makes a record in a process of its own: Linux counts as a
+// process's peak also that of the one that started it.
+func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	shape, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if said, err := exec.CommandContext(ctx, self, recordArg, dir, string(shape)).CombinedOutput(); err != nil {
+		return fmt.Errorf("write record: %w: %s", err, strings.TrimSpace(string(said)))
+	}
+	return nil
+}
+
+// judgeOnce judges a record in a process of its own.
+func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
+	c := exec.CommandContext(ctx, b.assay, "judge", dir)
+	var said strings.Builder
+	c.Stderr = &said
+	began := time.Now()
+	err := c.Run()
+	wall := time.Since(began)
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && slices.Contains(verdicts, exit.ExitCode())) {
+		return judging{}, fmt.Errorf("assay judge: %w: %s", err, strings.TrimSpace(said.String()))
+	}
+	used, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return judging{}, errors.New("the system does not tell what a process used")
+	}
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	return judging{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil
+}
+
+// verdicts are the exit codes of a run that was judged, but did not pass.
+var verdicts = []int{1, 3, 4}
+
+func of(all []judging, value func(judging) float64) (values []float64) {
+	for _, j := range all {
+		values = append(values, value(j))
+	}
+	return values
+}

@@ -1,0 +1,145 @@
+package longrun
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"assay/harness/observe/metric"
+)
+
+// stream numbers the frames of one source.
+type stream struct {
+	source string
+	sent   uint64
+}
+
+func (s *stream) frame(second int64, points []metric.Point) metric.Frame {
+	s.sent++
+	return metric.Frame{Source: s.source, Sequence: s.sent, Second: second, Points: points}
+}
+
+func (s *stream) close(second int64, totals ...metric.Point) []metric.Frame {
+	sent := float64(s.sent)
+	f := s.frame(second, append(totals, metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), sent)))
+	f.Closing = true
+	return []metric.Frame{f}
+}
+
+// collectors make the frames of everything but the workers.
+type collectors struct {
+	database, host, service stream
+	workers                 int
+	random                  *rand.Rand
+}
+
+func newCollectors(workers int) *collectors {
+	return &collectors{
+		database: stream{source: "database"}, host: stream{source: "host"}, service: stream{source: "service"},
+		workers: workers, random: rand.New(rand.NewPCG(2, 0)),
+	}
+}
+
+func (c *collectors) second(second int64, tps float64) []metric.Frame {
+	return []metric.Frame{
+		c.database.frame(second, c.ofDatabase(tps)),
+		c.host.frame(second, c.ofHost()),
+		c.service.frame(second, c.ofService(tps)),
+	}
+}
+
+func (c *collectors) close(second int64) (all []metric.Frame) {
+	for _, s := range []*stream{&c.database, &c.host, &c.service} {
+		all = append(all, s.close(second)...)
+	}
+	return all
+}
+
+const (
+	statusCounters = 28 // status variables of MySQL that the collector reads
+	statusGauges   = 6
+	statements     = 12 // digests that the flow sends
+	samplesASecond = 10
+)
+
+// waits are the events that sessions are seen in.
+var waits = [][2]string{
+	{"cpu", "cpu"},
+	{"io/file/sql/binlog", "binlog"},
+	{"io/file/innodb/innodb_log_file", "commit"},
+	{"io/table/sql/handler", "table i/o"},
+	{"synch/mutex/innodb/trx_sys_mutex", "mutex"},
+	{"lock/table/sql/handler", "row lock"},
+}
+
+func (c *collectors) ofDatabase(tps float64) (points []metric.Point) {
+	count := func(v float64, name, unit string, labels ...string) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, labels...), v))
+	}
+	for i := range statusCounters {
+		count(tps*float64(i%5)+float64(c.random.IntN(100)), metric.DBCounter, "", "name", fmt.Sprintf("Status_counter_%d", i))
+	}
+	for i := range statusGauges {
+		points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, "", "name", fmt.Sprintf("Status_gauge_%d", i)), float64(c.random.IntN(1000))))
+	}
+	count(samplesASecond, metric.DBSample, "")
+	interval, took := &metric.Hist{}, &metric.Hist{}
+	for range samplesASecond {
+		interval.Record(95+10*c.random.Float64(), 1)
+		took.Record(1+c.random.ExpFloat64(), 1)
+	}
+	points = append(points,
+		metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), interval),
+		metric.HistPoint(metric.NewSeries(metric.DBSampleTime, "ms"), took))
+	for i := range statements {
+		digest := fmt.Sprintf("%016x", i+1)
+		text := fmt.Sprintf("INSERT INTO `table_%d` ( `id` , `run_id` , `amount` , `state` ) VALUES (...)", i)
+		count(tps/4+float64(c.random.IntN(10)), metric.DBStatements, "", "digest", digest, "statement", text)
+		count(tps/40*c.random.Float64(), metric.DBStatementTime, "ms", "digest", digest, "statement", text)
+		for _, w := range waits {
+			// A statement is seen in some events a second, not in all.
+			if n := c.random.IntN(6) - 3; n > 0 {
+				count(float64(n), metric.DBSession, "", "event", w[0], "class", w[1], "digest", digest)
+			}
+		}
+	}
+	return points
+}
+
+func (c *collectors) ofHost() (points []metric.Point) {
+	count := func(v float64, name, unit string, labels ...string) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, labels...), v))
+	}
+	gauge := func(v float64, name, unit string, labels ...string) {
+		points = append(points, metric.GaugePoint(metric.NewSeries(name, unit, labels...), v))
+	}
+	for _, mode := range []string{"user", "system", "idle", "iowait", "irq", "nice", "softirq", "steal"} {
+		count(2*c.random.Float64(), metric.HostCPU, "s", "mode", mode)
+	}
+	gauge(16, metric.HostCPUs, "")
+	gauge(4e10, metric.HostMemoryAvailable, "By")
+	count(float64(c.random.IntN(1e6)), metric.HostDiskWritten, "By", "device", "vda")
+	count(float64(c.random.IntN(1e6)), metric.HostDiskRead, "By", "device", "vda")
+	count(100*c.random.Float64(), metric.HostDiskBusy, "ms", "device", "vda")
+	for _, i := range []string{"loopback", "external"} {
+		count(float64(c.random.IntN(1e8)), metric.HostNetReceived, "By", "interface", i)
+		count(float64(c.random.IntN(1e8)), metric.HostNetSent, "By", "interface", i)
+	}
+	for i := range c.workers {
+		count(0.6, metric.ProcessCPU, "s", "process", workerName(i))
+		gauge(3e8, metric.ProcessMemory, "By", "process", workerName(i))
+	}
+	return points
+}
+
+func (c *collectors) ofService(tps float64) []metric.Point {
+	s := func(name, unit string) metric.Series { return metric.NewSeries(name, unit) }
+	return []metric.Point{
+		metric.GaugePoint(s(metric.ServicePoolInUse, ""), float64(c.random.IntN(64))),
+		metric.GaugePoint(s(metric.ServicePoolOpen, ""), 64),
+		metric.GaugePoint(s(metric.ServicePoolMax, ""), 64),
+		metric.CounterPoint(s(metric.ServicePoolWaits, ""), float64(c.random.IntN(100))),
+		metric.CounterPoint(s(metric.ServicePoolWaitTime, "ms"), 50*c.random.Float64()),
+		metric.CounterPoint(s(metric.ServiceQueries, ""), 4*tps),
+		metric.CounterPoint(s(metric.ServiceQueryTime, "ms"), 12*tps*(1+c.random.Float64()/10)),
+	}
+}

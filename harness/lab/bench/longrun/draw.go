@@ -1,0 +1,106 @@
+package longrun
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"assay/harness/observe/metric"
+)
+
+// lognormal is a part of a spread: values whose logarithm is normal.
+type lognormal struct {
+	share  float64 // of all values (0,1]
+	median float64 // ms
+	sigma  float64 // of the logarithm
+}
+
+// spread is a distribution in the buckets of a histogram, in steps that are
+// those of its resolution; what remains of the shares is zeros.
+type spread struct {
+	values []float64
+	share  []float64 // of all values, by value
+	below  []float64 // sum of the shares up to this one, included
+}
+
+// least is the smallest share of a bucket that is kept: of 18 million values
+// less than one would fall there.
+const least = 1e-8
+
+func newSpread(parts ...lognormal) *spread {
+	s := &spread{}
+	const perOctave = 1 << metric.Scale
+	zeros := 1.0
+	for _, p := range parts {
+		zeros -= p.share
+	}
+	if zeros > least {
+		s.values, s.share = append(s.values, 0), append(s.share, zeros)
+	}
+	for i := -20 * perOctave; i < 20*perOctave; i++ { // from a nanosecond to a quarter of an hour
+		v, share := math.Exp2((float64(i)+0.5)/perOctave), 0.0
+		for _, p := range parts {
+			z := (math.Log(v) - math.Log(p.median)) / p.sigma
+			share += p.share * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) / p.sigma * math.Ln2 / perOctave
+		}
+		if share > least {
+			s.values, s.share = append(s.values, v), append(s.share, share)
+		}
+	}
+	sum := 0.0
+	for _, share := range s.share {
+		sum += share
+		s.below = append(s.below, sum)
+	}
+	return s
+}
+
+// draw records n values, and tells for each bound how many reach it.
+func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...float64) (reach []int64) {
+	reach = make([]int64, len(bounds))
+	if n == 0 {
+		return reach
+	}
+	took := func(i int, times int64) {
+		into.Record(s.values[i], uint64(times))
+		for b, bound := range bounds {
+			if s.values[i] >= bound {
+				reach[b] += times
+			}
+		}
+	}
+	whole := s.below[len(s.below)-1]
+	one := func() int {
+		i, _ := slices.BinarySearch(s.below, random.Float64()*whole)
+		return min(i, len(s.values)-1)
+	}
+	left := n
+	if n > int64(len(s.values))/4 {
+		// Nearly all at once, bucket by bucket; what is too few or too many is
+		// made up for one by one.
+		few := float64(n) - 3*math.Sqrt(float64(n))
+		for i, share := range s.share {
+			if times := min(poisson(random, max(0, few)*share/whole), left); times > 0 {
+				took(i, times)
+				left -= times
+			}
+		}
+	}
+	for ; left > 0; left-- {
+		took(one(), 1)
+	}
+	return reach
+}
+
+// poisson draws a count of this mean; a large one by the normal distribution.
+func poisson(random *rand.Rand, mean float64) (n int64) {
+	if mean > 20 {
+		return max(0, int64(math.Round(mean+math.Sqrt(mean)*random.NormFloat64())))
+	}
+	// Knuth: as many factors as keep the product above e^-mean.
+	end, product := math.Exp(-mean), random.Float64()
+	for ; product > end; n++ {
+		product *= random.Float64()
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package longrun
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// Shape is how large the run is.
+type Shape struct {
+	Workers int
+	Hold    time.Duration // the judged window; a minute of other stages comes before and after it
+	Rate    float64       // requests a second of the whole fleet
+}
+
+// Event is what a certificate of a large event rests on.
+var Event = Shape{Workers: 8, Hold: 10 * time.Minute, Rate: 30_000}
+
+// seed is what the plan draws from, and what the latencies are drawn from.
+const seed = 1
+
+var t0 = time.Date(2026, time.November, 27, 8, 0, 0, 0, time.UTC)
+
+// others is how long all stages but the hold are.
+const others = time.Minute
+
+// Seconds is how long the whole run is.
+func (s Shape) Seconds() int64 { return int64((s.Hold + others) / time.Second) }
+
+// scope is what so long a run may claim.
+func (s Shape) scope() string {
+	if s.Hold < 10*time.Minute {
+		return "smoke"
+	}
+	return "certificate"
+}
+
+func (s Shape) profile() spec.Profile {
+	percentiles := func(name string, bounds map[float64]float64, selector ...metric.Label) (all []spec.SLO) {
+		for _, p := range []float64{95, 99, 99.9} {
+			all = append(all, spec.SLO{
+				Metric: name, Selector: selector, Expression: fmt.Sprintf("p(%g)<%g", p, bounds[p]),
+				Aggregate: spec.Percentile, Quantile: p / 100, Operator: "<", Bound: bounds[p],
+			})
+		}
+		return all
+	}
+	bounds := map[float64]float64{95: 250, 99: 1000, 99.9: 4000}
+	p := spec.Profile{
+		Name: "event", Scenario: "scenarios/event.js", Timeout: 10 * time.Second,
+		Load: spec.Load{
+			Unit: "rps", Target: s.Rate, Warmup: 10 * time.Second,
+			Baseline: spec.Baseline{Rate: s.Rate / 4, For: 30 * time.Second},
+			Ramp:     15 * time.Second, Hold: s.Hold, Cooldown: others - 55*time.Second,
+		},
+		SLOs: percentiles(metric.TransactionDuration, bounds),
+	}
+	for _, e := range endpoints[:2] {
+		p.SLOs = append(p.SLOs, percentiles(requestDuration, bounds, metric.Label{Key: "name", Value: e.name})...)
+	}
+	p.SLOs = append(p.SLOs, spec.SLO{
+		Metric: requestFailed, Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01,
+	})
+	return p
+}
+
+// Write makes the record in a folder that is not there yet.
+func (s Shape) Write(dir string) (err error) {
+	p := s.profile()
+	load, err := plan.New(p, s.Workers, seed)
+	if err != nil {
+		return err
+	}
+	run := record.Plan{
+		Schema: "assay/plan/v1", Run: "20261127T080000Z-event-0000", Profile: p, Load: load,
+		Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
+		Thresholds: record.Digest{Path: "thresholds.json", SHA256: "sha256:11"},
+		Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "sha256:22"}},
+		Scope:      s.scope(),
+		Tool:       record.Tool{Version: "v0.0.0", Revision: "longrun", Go: "go1.26", K6: "v1.8.1"},
+	}
+	w, err := record.Create(dir, run)
+	if err != nil {
+		return err
+	}
+	if err := s.writeFrames(w, p, load); err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	facts := record.Facts{
+		Schema: "assay/facts/v1", T0: t0, Ended: t0.Add(load.Duration() + 2*time.Second), ClockStepMs: new(float64),
+		Ledger: record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"},
+		Issued: t0.Add(load.Duration() + time.Minute), Attempts: 1,
+	}
+	for i := range s.Workers {
+		facts.Workers = append(facts.Workers, record.Worker{Source: workerName(i), Exit: "0"})
+	}
+	for _, c := range []string{"database", "service", "host"} {
+		facts.Collectors = append(facts.Collectors, record.Collect{Source: c, State: record.StateOK})
+	}
+	environment := record.Environment{
+		Schema:   "assay/environment/v1",
+		Host:     record.Host{Name: "generator", OS: "linux", CPU: "none", CPUs: 16, Memory: 1 << 36},
+		Database: &record.Database{Flavour: "mysql", Version: "8.4.0", Variables: map[string]string{"sync_binlog": "1"}},
+	}
+	return errors.Join(w.Environment(environment), w.Seal(facts))
+}
+
+// writeFrames writes them second by second, as they would come.
+func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) error {
+	var workers []*worker
+	for i := range s.Workers {
+		workers = append(workers, newWorker(i, p))
+	}
+	beside := newCollectors(s.Workers)
+	last := t0.Unix()
+	for i, scheduled := range arrivals(load) {
+		second := t0.Unix() + int64(i)
+		last = second + 1
+		var frames []metric.Frame
+		for n, worker := range workers {
+			share := scheduled / int64(s.Workers)
+			if int64(n) < scheduled%int64(s.Workers) {
+				share++
+			}
+			frames = append(frames, worker.second(second, share)...)
+		}
+		frames = append(frames, beside.second(second, float64(scheduled))...)
+		if err := write(w, frames); err != nil {
+			return err
+		}
+	}
+	var frames []metric.Frame
+	for _, worker := range workers {
+		frames = append(frames, worker.close(last)...)
+	}
+	return write(w, append(frames, beside.close(last)...))
+}
+
+func write(w *record.Writer, frames []metric.Frame) error {
+	for _, f := range frames {
+		if err := w.Frame(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrivals is how many transactions each second of the plan schedules.
+func arrivals(pl plan.Plan) []int64 {
+	var perSecond []int64
+	for _, s := range pl.Stages {
+		given, seconds := int64(0), int(s.Duration/time.Second)
+		for i := range seconds {
+			x := float64(i+1) / float64(seconds)
+			up := int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / ((s.From + s.To) / 2))
+			if i == seconds-1 {
+				up = s.Arrivals
+			}
+			perSecond = append(perSecond, up-given)
+			given = up
+		}
+	}
+	return slices.Clip(perSecond)
+}

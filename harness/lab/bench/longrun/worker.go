@@ -1,0 +1,209 @@
+package longrun
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+const (
+	requestDuration = "http_req_duration"
+	requestFailed   = "http_req_failed"
+	scenario        = "event"
+
+	// lateShare of a second's transactions end after its frame was made.
+	lateShare = 0.02
+	// failShare of the requests fail.
+	failShare = 0.0005
+)
+
+// endpoint is one name of requests.
+type endpoint struct {
+	name     string
+	share    float64 // of the requests
+	duration *spread
+}
+
+func answers(median float64) *spread {
+	return newSpread(lognormal{0.985, median, 0.5}, lognormal{0.015, 6 * median, 0.6})
+}
+
+var endpoints = []endpoint{
+	{"authorise", 0.4, answers(12)},
+	{"capture", 0.3, answers(30)},
+	{"status", 0.2, answers(4)},
+	{"events", 0.1, answers(8)},
+}
+
+// parts are the further trends of a request.
+var parts = []struct {
+	name   string
+	spread *spread
+}{
+	{"http_req_waiting", nil}, // as the duration
+	{"http_req_blocked", newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
+	{"http_req_connecting", newSpread(lognormal{0.001, 0.3, 0.6})},
+	{"http_req_tls_handshaking", newSpread()},
+	{"http_req_sending", newSpread(lognormal{1, 0.02, 0.5})},
+	{"http_req_receiving", newSpread(lognormal{1, 0.06, 0.7})},
+}
+
+var (
+	transactions = newSpread(
+		lognormal{0.394, 12, 0.5}, lognormal{0.2955, 30, 0.5}, lognormal{0.197, 4, 0.5}, lognormal{0.0985, 8, 0.5},
+		lognormal{0.015, 100, 0.7},
+	)
+	lag      = newSpread(lognormal{1, 0.03, 0.8})
+	queueing = newSpread(lognormal{0.05, 0.3, 1})
+)
+
+// worker makes the frames of one.
+type worker struct {
+	stream
+	slos   []spec.SLO
+	random *rand.Rand
+	totals map[string]float64 // samples, by metric
+}
+
+func workerName(i int) string { return fmt.Sprintf("worker/%d", i) }
+
+func newWorker(i int, p spec.Profile) *worker {
+	return &worker{
+		stream: stream{source: workerName(i)}, slos: p.SLOs,
+		random: rand.New(rand.NewPCG(seed, uint64(i))), totals: map[string]float64{},
+	}
+}
+
+// second is what a worker sends after a second in which n transactions were
+// scheduled: those that ended, those that end late, and its own use.
+func (w *worker) second(second, n int64) []metric.Frame {
+	late := min(n, poisson(w.random, lateShare*float64(n)))
+	ended := w.transactions(n, n-late)
+	return []metric.Frame{
+		w.frame(second, append(ended, w.requests(n)...)),
+		w.frame(second, w.transactions(0, late)),
+		w.frame(second, []metric.Point{
+			metric.CounterPoint(metric.NewSeries(metric.WorkerCPU, "s"), 0.5+0.1*w.random.Float64()),
+			metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 2),
+			metric.CounterPoint(metric.NewSeries(metric.WorkerRunQueue, "s"), 0.01*w.random.Float64()),
+			metric.GaugePoint(metric.NewSeries(metric.WorkerMemory, "By"), 3e8),
+		}),
+	}
+}
+
+// transactions of which n ended.
+func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
+	hist := func(name string, s *spread, bounds ...float64) []int64 {
+		h := &metric.Hist{}
+		reach := s.draw(w.random, n, h, bounds...)
+		points = append(points, metric.HistPoint(metric.NewSeries(name, "ms", "scenario", scenario), h))
+		w.totals[name] += float64(n)
+		return reach
+	}
+	count := func(name string, v int64, labels ...string) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(name, "", labels...), float64(v)))
+	}
+	slos, bounds := w.decidedBy(metric.TransactionDuration, "")
+	failed := min(n, poisson(w.random, failShare*float64(n)))
+	reach := hist(metric.TransactionDuration, transactions, bounds...)
+	hist(metric.GeneratorLag, lag)
+	hist(metric.ArrivalQueueing, queueing)
+	for i, s := range slos {
+		count(metric.Judged, n, "slo", s.ID())
+		count(metric.Violations, min(n, reach[i]+failed), "slo", s.ID())
+	}
+	if scheduled > 0 {
+		count(metric.TransactionsScheduled, scheduled, "scenario", scenario)
+	}
+	count(metric.Transactions, n-failed, "outcome", metric.Completed, "scenario", scenario)
+	count(metric.Transactions, failed, "outcome", metric.Failed, "scenario", scenario)
+	w.totals[metric.Transactions] += float64(n)
+	return points
+}
+
+// decidedBy lists the SLOs of a metric and name, with their bounds.
+func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []float64) {
+	for _, s := range w.slos {
+		if s.Metric == name && (len(s.Selector) == 0 || s.Selector[0].Value == endpoint) {
+			slos, bounds = append(slos, s), append(bounds, s.Bound)
+		}
+	}
+	return slos, bounds
+}
+
+// requests are what k6 measures of n requests, one a transaction.
+func (w *worker) requests(n int64) (points []metric.Point) {
+	counter := func(name, unit string, v float64, labels ...string) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, append(labels, "scenario", scenario)...), v))
+	}
+	hist := func(name string, s *spread, n int64, bounds []float64, labels ...string) []int64 {
+		h := &metric.Hist{}
+		reach := s.draw(w.random, n, h, bounds...)
+		points = append(points, metric.HistPoint(metric.NewSeries(name, "ms", append(labels, "scenario", scenario)...), h))
+		w.totals[name] += float64(n)
+		return reach
+	}
+	left, failures := n, int64(0)
+	for i, e := range endpoints {
+		some := min(left, int64(e.share*float64(n)))
+		if i == len(endpoints)-1 {
+			some = left
+		}
+		left -= some
+		failed := min(some, poisson(w.random, failShare*float64(some)))
+		failures += failed
+		slos, bounds := w.decidedBy(requestDuration, e.name)
+		reach := hist(requestDuration, e.duration, some, bounds, "name", e.name)
+		for i, s := range slos {
+			points = append(points,
+				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(some)),
+				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(min(some, reach[i]+failed))))
+		}
+		for _, p := range parts {
+			s := p.spread
+			if s == nil {
+				s = e.duration
+			}
+			hist(p.name, s, some, nil, "name", e.name)
+		}
+		counter("http_reqs", "", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
+		counter("http_reqs", "", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
+		counter(requestFailed+metric.RateTotal, "", float64(some), "name", e.name)
+		counter(requestFailed+metric.RateOccurred, "", float64(failed), "name", e.name)
+		counter("checks"+metric.RateTotal, "", float64(some), "name", e.name, "check", "answered")
+		counter("checks"+metric.RateOccurred, "", float64(some-failed), "name", e.name, "check", "answered")
+		w.totals[requestFailed+metric.RateTotal] += float64(some)
+		w.totals["checks"+metric.RateTotal] += float64(some)
+	}
+	for _, s := range w.slos {
+		if s.Metric == requestFailed {
+			points = append(points,
+				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(n)),
+				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(failures)))
+		}
+	}
+	hist("iteration_duration", transactions, n, nil)
+	counter("iterations", "", float64(n))
+	counter("data_sent", "By", float64(400*n))
+	counter("data_received", "By", float64(900*n))
+	points = append(points,
+		metric.GaugePoint(metric.NewSeries("vus", ""), 500), metric.GaugePoint(metric.NewSeries("vus_max", ""), 500))
+	return points
+}
+
+// close is the last frame, with the totals.
+func (w *worker) close(second int64) []metric.Frame {
+	points := []metric.Point{
+		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.Itoa(seed)), 1),
+		metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), 0.1),
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.totals)) {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), w.totals[name]))
+	}
+	return w.stream.close(second, points...)
+}

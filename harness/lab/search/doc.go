@@ -1,0 +1,13 @@
+// Package search looks for the highest rate at which a system holds its SLOs:
+// it brackets it by doubling (or halving), then bisects the bracket, and judges
+// each load by repeated trials, with the semantics of MLRsearch (FD.io;
+// draft-ietf-bmwg-mlrsearch): see Load.
+//
+// Search is the pure part: Next names the load to try, Add takes what a trial
+// came to, and both follow from the results alone. Run is the loop that makes
+// the trials and keeps Document, the content of search.json.
+//
+// Input: a Goal, a Range of loads, and a Trial for each load asked for. Output:
+// a Document. A search never certifies: its loads were chosen by their outcomes,
+// and a rate that passed because it was tried often enough has shown nothing.
+package search

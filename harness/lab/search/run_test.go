@@ -1,0 +1,264 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var asked = Asked{
+	ID: "search-20261120T231500Z-payment-1f3a", Profile: "payment", Unit: "tps", Target: "http://127.0.0.1:18080",
+	Seconds: 60, Workers: 1, Seed: 7, Goal: goal, Range: Range{From: 100, Floor: 1, Max: 500},
+}
+
+// probes answers as a run of the real thing would.
+func probes(of func(rate float64, n int) Result) func(context.Context, float64) (Probe, error) {
+	all, at := 0, map[float64]int{}
+	return func(_ context.Context, rate float64) (Probe, error) {
+		p := Probe{
+			Rate: rate, Run: fmt.Sprintf("run-%02d", all+1), Seed: 7 + uint64(all), Seconds: 75,
+			Started: time.Date(2026, 11, 20, 23, 15, 0, 0, time.UTC).Add(time.Duration(all) * 75 * time.Second),
+			Result:  of(rate, at[rate]),
+		}
+		p.Folder = p.Run
+		switch p.Result {
+		case Good:
+			p.Verdict, p.Claim = "PASS", "payment sustained it."
+		case Bad:
+			observed, limit := 347.6, 250.0
+			p.Verdict, p.Claim = "FAIL", "payment did not sustain it."
+			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
+		case Unclear:
+			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell."
+		case Starved:
+			p.Verdict, p.Claim = "INVALID", "payment may not be judged: worker/0 needed 97 % of its CPUs."
+			p.Decisive = &Decisive{Kind: "rule", Name: "generator-cpu", Detail: "worker/0 needed 97 % of its CPUs"}
+		case Void:
+			p.Verdict, p.Claim = "INVALID", "payment may not be judged: no data."
+		case Refused:
+			p.Folder, p.Claim = "", "the machine has too little memory"
+		}
+		all++
+		at[rate]++
+		return p, nil
+	}
+}
+
+func confirm(rate float64) string {
+	return "assay certify payment --rate " + number(rate) + " --hold 10m"
+}
+
+// checked is a Keep that holds each document to the schema.
+func checked(t *testing.T, kept *[]Document) func(Document) error {
+	schema := compile(t)
+	return func(d Document) error {
+		data, err := d.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(doc); err != nil {
+			t.Errorf("%v\n%s", err, data)
+		}
+		*kept = append(*kept, d)
+		return nil
+	}
+}
+
+func compile(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("search.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("search.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// What a search ends with, as a file and on a terminal.
+func TestResults(t *testing.T) {
+	for name, of := range map[string]func(float64, int) Result{
+		"found": below(150), "at-max": below(1000), "missed": below(0.5), "generator": over(300, Starved, below(1000)),
+		"refused":   over(0, Refused, nil),
+		"undecided": over(180, Bad, over(150, Unclear, below(150))), "invalid": over(200, Void, below(1000)),
+		"contradicting": over(400, Bad, func(rate float64, n int) Result {
+			if rate == 100 {
+				return Unclear
+			}
+			return Good
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var kept []Document
+			d, err := Run(t.Context(), asked, Loop{Trial: probes(of), Keep: checked(t, &kept), Confirm: confirm})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(kept) != len(d.Probes) || kept[len(kept)-1].State != endWords[d.End()] {
+				t.Errorf("kept %d times after %d trials", len(kept), len(d.Probes))
+			}
+			for i, k := range kept[:len(kept)-1] {
+				if len(k.Probes) != i+1 || k.State != "running" {
+					t.Errorf("after %d trials it was %s with %d", i+1, k.State, len(k.Probes))
+				}
+			}
+			data, err := d.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".json", data)
+			var text bytes.Buffer
+			if err := Summary(&text, d, "runs/search/search.json"); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".txt", text.Bytes())
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is now:\n%s", path, got)
+	}
+}
+
+// A search that is cut short keeps what it has, and the trial that was under way
+// decides nothing.
+func TestCutShort(t *testing.T) {
+	broken := errors.New("the database is gone")
+	for name, c := range map[string]struct {
+		trial       int // that does not come to its end, from 1
+		interrupted bool
+		sealed      bool // its run has a record all the same
+		state       string
+		probes      int
+	}{
+		"interrupted before the first load": {1, true, false, Interrupted, 0},
+		"interrupted under the first load":  {1, true, true, Interrupted, 1},
+		"interrupted before a later load":   {4, true, false, Interrupted, 3},
+		"interrupted under a later load":    {4, true, true, Interrupted, 4},
+		"failed before the first load":      {1, false, false, Failed, 0},
+		"failed later":                      {4, false, false, Failed, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			trial, n := probes(below(150)), 0
+			var kept []Document
+			d, err := Run(ctx, asked, Loop{Keep: checked(t, &kept), Confirm: confirm, Trial: func(ctx context.Context, rate float64) (Probe, error) {
+				if n++; n < c.trial {
+					return trial(ctx, rate)
+				}
+				if c.interrupted {
+					cancel()
+				}
+				switch {
+				case c.sealed:
+					return trial(ctx, rate)
+				case c.interrupted:
+					return Probe{}, context.Cause(ctx)
+				}
+				return Probe{}, broken
+			}})
+			if want := map[bool]error{true: context.Canceled, false: broken}[c.interrupted]; !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+			if d.State != c.state || d.End() != Running || len(d.Probes) != c.probes {
+				t.Errorf("%s, %s, with %d trials", d.State, endWords[d.End()], len(d.Probes))
+			}
+			if c.probes == 0 {
+				if len(kept) > 0 {
+					t.Errorf("kept %d times without a trial", len(kept))
+				}
+				return
+			}
+			last := kept[len(kept)-1]
+			if last.State != c.state || len(last.Probes) != c.probes {
+				t.Errorf("kept last: %s with %d trials", last.State, len(last.Probes))
+			}
+			counted := 0
+			for _, l := range last.Loads {
+				counted += l.Good + l.Bad
+			}
+			if counted != c.trial-1 {
+				t.Errorf("%d trials count, %d came to their end", counted, c.trial-1)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeKeptEndsTheSearch(t *testing.T) {
+	full := errors.New("no space left on device")
+	d, err := Run(t.Context(), asked, Loop{Trial: probes(below(150)), Confirm: confirm, Keep: func(Document) error { return full }})
+	if !errors.Is(err, full) || len(d.Probes) != 1 {
+		t.Errorf("%v after %d trials", err, len(d.Probes))
+	}
+}
+
+// No field is written that the schema does not know, and none is missing.
+func TestSchemaIsStrict(t *testing.T) {
+	var kept []Document
+	d, err := Run(t.Context(), asked, Loop{Trial: probes(below(150)), Keep: checked(t, &kept), Confirm: confirm})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := d.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := compile(t)
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields["certifies"] = true
+	if schema.Validate(fields) == nil {
+		t.Error("a search that certifies is accepted")
+	}
+	fields["certifies"], fields["verdict"] = false, "PASS"
+	if schema.Validate(fields) == nil {
+		t.Error("a search with a verdict is accepted")
+	}
+	delete(fields, "verdict")
+	for name := range fields {
+		v := fields[name]
+		delete(fields, name)
+		if schema.Validate(fields) == nil && name != "confirm" {
+			t.Errorf("a search without %s is accepted", name)
+		}
+		fields[name] = v
+	}
+}

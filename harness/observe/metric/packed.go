@@ -1,0 +1,76 @@
+package metric
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Packed is a histogram as few bytes, for keeping many: about one byte a bucket
+// instead of eight. It is never written anywhere; the zero value is empty.
+type Packed struct {
+	// Sum is the sum of the observations. Whoever merges from several senders
+	// may set it, since the sum of floating-point numbers depends on their order.
+	Sum float64
+
+	min, max float64
+	zero     uint64
+	total    uint64
+	offset   int32
+	length   int32 // buckets
+	coarse   int32
+	// counts are varints; a 0 is followed by how many more there are.
+	counts []byte
+}
+
+// Pack packs the histogram.
+func (h *Hist) Pack() Packed {
+	var room [4096]byte // more than most take: what is kept is as long as it must be
+	counts := room[:0]
+	for i := 0; i < len(h.counts); {
+		if n := h.counts[i]; n > 0 {
+			counts = binary.AppendUvarint(counts, n)
+			i++
+			continue
+		}
+		first := i
+		for i < len(h.counts) && h.counts[i] == 0 {
+			i++
+		}
+		counts = binary.AppendUvarint(append(counts, 0), uint64(i-first-1))
+	}
+	return Packed{
+		Sum: h.sum, min: h.min, max: h.max, zero: h.zero, total: h.total,
+		offset: int32(h.offset), length: int32(len(h.counts)), coarse: int32(h.coarse),
+		counts: bytes.Clone(counts),
+	}
+}
+
+// Count is the number of observations.
+func (p *Packed) Count() uint64 { return p.total }
+
+// MergePacked is Merge of a histogram that was packed.
+func (h *Hist) MergePacked(p *Packed) {
+	if p.total == 0 {
+		return
+	}
+	h.meet(int(p.offset), int(p.length), int(p.coarse), p.min, p.max)
+	h.zero += p.zero
+	h.total += p.total
+	h.sum += p.Sum
+	shift := h.coarse - int(p.coarse)
+	i, b := int(p.offset), p.counts
+	for len(b) > 0 {
+		n, size := uint64(b[0]), 1
+		if n >= 0x80 {
+			n, size = binary.Uvarint(b)
+		}
+		b = b[size:]
+		if n == 0 {
+			more, size := binary.Uvarint(b)
+			i, b = i+1+int(more), b[size:]
+			continue
+		}
+		h.counts[i>>shift-h.offset] += n
+		i++
+	}
+}

@@ -1,0 +1,179 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// field is one field of a protobuf message: value holds a number of whatever
+// width, bytes a text or a message.
+type field struct {
+	number protowire.Number
+	kind   protowire.Type
+	value  uint64
+	bytes  []byte
+}
+
+// is tells whether the field has this number and type. One of another type is
+// to be passed over, as one of an unknown number is.
+func (f field) is(number protowire.Number, kind protowire.Type) bool {
+	return f.number == number && f.kind == kind
+}
+
+func (f field) float() float64 { return math.Float64frombits(f.value) }
+
+// next cuts the first field off a message.
+func next(b []byte) (f field, rest []byte, err error) {
+	number, kind, n := protowire.ConsumeTag(b)
+	if n < 0 {
+		return field{}, nil, protowire.ParseError(n)
+	}
+	f, b = field{number: number, kind: kind}, b[n:]
+	switch kind {
+	case protowire.VarintType:
+		f.value, n = protowire.ConsumeVarint(b)
+	case protowire.Fixed64Type:
+		f.value, n = protowire.ConsumeFixed64(b)
+	case protowire.BytesType:
+		f.bytes, n = protowire.ConsumeBytes(b)
+	default:
+		n = protowire.ConsumeFieldValue(number, kind, b)
+	}
+	if n < 0 {
+		return field{}, nil, protowire.ParseError(n)
+	}
+	return f, b[n:], nil
+}
+
+var errNotText = errors.New("a text is not valid UTF-8")
+
+// text is the field as a string of its own.
+func (f field) text() (string, error) {
+	if !utf8.Valid(f.bytes) {
+		return "", errNotText
+	}
+	return string(f.bytes), nil
+}
+
+// attribute is a KeyValue: a key, and a value of one of several types, of which
+// the last one counts.
+type attribute struct {
+	key    string
+	kind   protowire.Number // of the value's field in AnyValue; 0: it has none
+	text   string
+	number uint64
+}
+
+// Fields of AnyValue.
+const (
+	anyString, anyBool, anyInt, anyDouble = 1, 2, 3, 4
+	anyLast                               = 8 // the others: lists, bytes and references
+)
+
+func readAttribute(b []byte) (a attribute, err error) {
+	for len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return a, err
+		}
+		switch {
+		case f.is(1, protowire.BytesType):
+			a.key, err = f.text()
+		case f.is(2, protowire.BytesType):
+			err = a.readValue(f.bytes)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+func (a *attribute) readValue(b []byte) (err error) {
+	for len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return err
+		}
+		switch {
+		case f.is(anyString, protowire.BytesType):
+			if a.text, err = f.text(); err != nil {
+				return err
+			}
+		case f.is(anyBool, protowire.VarintType), f.is(anyInt, protowire.VarintType), f.is(anyDouble, protowire.Fixed64Type):
+			a.number = f.value
+		case f.number > anyDouble && f.number < anyLast && f.kind == protowire.BytesType, f.is(anyLast, protowire.VarintType):
+		default:
+			continue
+		}
+		a.kind = f.number
+	}
+	return nil
+}
+
+// label is the value as a label has it.
+func (a attribute) label() string {
+	switch a.kind {
+	case anyString:
+		return a.text
+	case anyBool:
+		return fmt.Sprint(a.number != 0)
+	case anyInt:
+		return fmt.Sprint(int64(a.number))
+	case anyDouble:
+		return fmt.Sprint(math.Float64frombits(a.number))
+	}
+	return ""
+}
+
+// readBuckets appends the counts of a message Buckets.
+func readBuckets(b []byte, offset *int, counts []uint64) ([]uint64, error) {
+	for len(b) > 0 {
+		f, rest, err := next(b)
+		if err != nil {
+			return counts, err
+		}
+		b = rest
+		switch {
+		case f.is(1, protowire.VarintType):
+			*offset = zigzag(f.value)
+		case f.is(2, protowire.VarintType):
+			counts = append(counts, f.value)
+		case f.is(2, protowire.BytesType):
+			if counts, err = readCounts(f.bytes, counts); err != nil {
+				return counts, err
+			}
+		}
+		if len(counts) > maxBuckets {
+			return counts, fmt.Errorf("histogram has more than %d buckets", maxBuckets)
+		}
+	}
+	return counts, nil
+}
+
+// readCounts appends packed varints: most of what a record consists of.
+func readCounts(b []byte, counts []uint64) ([]uint64, error) {
+	counts = slices.Grow(counts, min(len(b), maxBuckets+1))
+	for i := 0; i < len(b) && len(counts) <= maxBuckets; {
+		if b[i] < 0x80 {
+			counts = append(counts, uint64(b[i]))
+			i++
+			continue
+		}
+		v, n := protowire.ConsumeVarint(b[i:])
+		if n < 0 {
+			return counts, protowire.ParseError(n)
+		}
+		counts = append(counts, v)
+		i += n
+	}
+	return counts, nil
+}
+
+// zigzag is a sint32.
+func zigzag(v uint64) int { return int(int32(protowire.DecodeZigZag(v & math.MaxUint32))) }

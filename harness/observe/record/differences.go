@@ -1,0 +1,66 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// Difference is one evidence file that is not as it was sealed.
+type Difference struct {
+	Path string // relative to evidence/
+	How  string // "is missing", "was added", or "has changed"
+}
+
+// How a file may differ.
+const (
+	missingFile = "is missing"
+	changedFile = "has changed"
+	addedFile   = "was added"
+)
+
+// Differences compares every evidence file of a run folder with the manifest
+// that sealed them, and gives the manifest too. The manifest itself is
+// protected by its digest alone, which the certificate holds.
+func Differences(dir string) (manifest []byte, all []Difference, err error) {
+	manifest, err = readManifest(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err = differences(filepath.Join(dir, EvidenceDir), manifest)
+	if err != nil {
+		return manifest, nil, fmt.Errorf("open record %s: %w", dir, err)
+	}
+	return manifest, all, nil
+}
+
+// differences are in the order of the manifest, then by path.
+func differences(evidence string, manifest []byte) (all []Difference, err error) {
+	var was Manifest
+	if err := json.Unmarshal(manifest, &was); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	is, err := manifestOf(evidence, was.Run)
+	if err != nil {
+		return nil, err
+	}
+	now := map[string]ManifestFile{}
+	for _, f := range is.Files {
+		now[f.Path] = f
+	}
+	for _, f := range was.Files {
+		switch found, ok := now[f.Path]; {
+		case !ok:
+			all = append(all, Difference{f.Path, missingFile})
+		case found != f:
+			all = append(all, Difference{f.Path, changedFile})
+		}
+		delete(now, f.Path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		all = append(all, Difference{path, addedFile})
+	}
+	return all, nil
+}

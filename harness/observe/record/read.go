@@ -1,0 +1,170 @@
+package record
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+)
+
+// Span is a span of unix seconds, [From, To).
+type Span struct{ From, To int64 }
+
+// All holds every second. It is for sums: Counts and Gauge make a value for
+// each second of their span.
+var All = Span{From: math.MinInt64, To: math.MaxInt64}
+
+// SpanOf places a window of the plan in time.
+func SpanOf(t0 time.Time, w plan.Window) Span {
+	return Span{
+		From: t0.Unix() + int64(w.Start/time.Second),
+		To:   t0.Unix() + int64(w.End/time.Second),
+	}
+}
+
+// Seconds is the span's length.
+func (s Span) Seconds() int64 { return s.To - s.From }
+
+// Sum adds up what a counter did within the span, over all sources and all
+// series of that name that match the selector; false where there is no such
+// series with a point in the span.
+func (t *Timeline) Sum(name string, selector []metric.Label, span Span) (total float64, found bool) {
+	t.each(name, metric.Counter, selector, span, func(p *point) { total, found = total+p.value, true })
+	return total, found
+}
+
+// Hist merges a histogram within the span, over all sources and all series of
+// that name that match the selector. It is empty where there is none.
+func (t *Timeline) Hist(name string, selector []metric.Label, span Span) *metric.Hist {
+	h := &metric.Hist{}
+	t.MergeHist(h, name, selector, span)
+	return h
+}
+
+// MergeHist is Hist into a histogram that the caller has: one for each of many
+// seconds costs no memory that way.
+func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.Label, span Span) {
+	for _, l := range t.of(name) {
+		if l.kind != metric.Histogram || !l.series.Matches(selector) {
+			continue
+		}
+		l.settle(t.ranks())
+		first := sort.Search(len(l.cells), func(i int) bool { return l.cells[i].second >= span.From })
+		for i := first; i < len(l.cells) && l.cells[i].second < span.To; i++ {
+			into.MergePacked(&l.cells[i].hist)
+		}
+	}
+}
+
+// Counts is Sum second by second: one value for each second of the span, 0
+// where nothing came.
+func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []float64 {
+	out := make([]float64, max(0, span.Seconds()))
+	t.each(name, metric.Counter, selector, span, func(p *point) { out[p.second-span.From] += p.value })
+	return out
+}
+
+// Gauge is a gauge of one source, second by second; ok tells the seconds that
+// have a value.
+func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {
+	values, ok = make([]float64, max(0, span.Seconds())), make([]bool, max(0, span.Seconds()))
+	from := t.numberOf(source)
+	t.each(name, metric.Gauge, selector, span, func(p *point) {
+		if p.source == from {
+			values[p.second-span.From] += p.value
+			ok[p.second-span.From] = true
+		}
+	})
+	return values, ok
+}
+
+// SumOf is Sum for one source.
+func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span) (total float64, found bool) {
+	from := t.numberOf(source)
+	t.each(name, metric.Counter, selector, span, func(p *point) {
+		if p.source == from {
+			total, found = total+p.value, true
+		}
+	})
+	return total, found
+}
+
+// CountOf is how many observations of a histogram came from one source, over
+// the whole run and all series of that name.
+func (t *Timeline) CountOf(source, name string) (n uint64) {
+	from := t.numberOf(source)
+	for _, l := range t.of(name) {
+		if from >= 0 && int(from) < len(l.seen) {
+			n += l.seen[from]
+		}
+	}
+	return n
+}
+
+// BySecond is Sum for each second that has a point, over the whole run.
+func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]float64 {
+	out := map[int64]float64{}
+	t.each(name, metric.Counter, selector, All, func(p *point) { out[p.second] += p.value })
+	return out
+}
+
+// Series lists the series of a name, sorted by key.
+func (t *Timeline) Series(name string) (all []metric.Series) {
+	for _, l := range t.of(name) {
+		all = append(all, l.series)
+	}
+	return all
+}
+
+// Seconds lists the seconds that have a point, in order.
+func (t *Timeline) Seconds() (all []int64) {
+	for _, l := range t.lines {
+		for i := range l.points {
+			if i == 0 || l.points[i].second != l.points[i-1].second {
+				all = append(all, l.points[i].second)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Level adds up a gauge in one second over all sources and all series of that
+// name that match the selector; false where none has a value in it.
+func (t *Timeline) Level(name string, selector []metric.Label, second int64) (total float64, found bool) {
+	t.each(name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p *point) {
+		total, found = total+p.value, true
+	})
+	return total, found
+}
+
+// numberOf is the source's number, -1 of one that sent nothing.
+func (t *Timeline) numberOf(source string) int32 {
+	if s := t.sources[source]; s != nil {
+		return s.number
+	}
+	return -1
+}
+
+// each visits the values within a span in a fixed order, so that sums of
+// floating-point numbers come out the same every time. Of a gauge it visits
+// the last one of each source and second.
+func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p *point)) {
+	for _, l := range t.of(name) {
+		if l.kind != kind || !l.series.Matches(selector) {
+			continue
+		}
+		l.settle(t.ranks())
+		first := sort.Search(len(l.points), func(i int) bool { return l.points[i].second >= span.From })
+		for i := first; i < len(l.points) && l.points[i].second < span.To; i++ {
+			p := &l.points[i]
+			if kind == metric.Gauge && i+1 < len(l.points) && l.points[i+1].second == p.second && l.points[i+1].source == p.source {
+				continue
+			}
+			visit(p)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package project
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+)
+
+// decoded is a CI file of a new project, found right by the schema of the
+// service that reads it.
+func decoded(t *testing.T, file, schema string, into any) {
+	t.Helper()
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := yaml.Unmarshal(files[file], &doc); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := jsonschema.NewCompiler().Compile(path.Join("testdata/schema", schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(doc) // numbers as the validator wants them
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiled.Validate(plain); err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	if err := yaml.Unmarshal(files[file], into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runFolder is where a command of the job puts its run.
+func runFolder(t *testing.T, commands string) string {
+	t.Helper()
+	m := regexp.MustCompile(`bin/assay certify [^\n]* --out (\S+)`).FindStringSubmatch(commands)
+	if m == nil {
+		t.Fatalf("nothing certifies:\n%s", commands)
+	}
+	return m[1]
+}
+
+func TestJobOnGitHub(t *testing.T) {
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct {
+				Name, Run, Uses, If string
+				Env, With           map[string]string
+				Continue            bool `yaml:"continue-on-error"`
+			}
+		}
+	}
+	decoded(t, ".github/workflows/certify.yml", "github-workflows.json", &workflow)
+	job := workflow.Jobs["certify"]
+	folder, kept := "", ""
+	for _, s := range job.Steps {
+		if (s.Run == "") == (s.Uses == "") {
+			t.Errorf("step %q: run %q, uses %q", s.Name, s.Run, s.Uses)
+		}
+		if s.Continue || strings.Contains(s.Run, "|| true") {
+			t.Errorf("step %q: its failure would not fail the job", s.Name)
+		}
+		if strings.Contains(s.Run, "secrets.") {
+			t.Errorf("step %q: a secret on a command line", s.Name)
+		}
+		if strings.Contains(s.Run, " certify ") {
+			folder = runFolder(t, s.Run)
+			if s.Env["ASSAY_SIGNING_KEY"] != "${{ secrets.ASSAY_SIGNING_KEY }}" || s.If != "" {
+				t.Errorf("step %q: env %v, if %q", s.Name, s.Env, s.If)
+			}
+		} else if s.Env["ASSAY_SIGNING_KEY"] != "" {
+			t.Errorf("step %q has the key", s.Name)
+		}
+		if strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
+			kept = s.With["path"]
+			if s.If != "always()" {
+				t.Errorf("the run is kept if %q", s.If)
+			}
+		}
+	}
+	if folder == "" || folder != kept {
+		t.Errorf("the run is in %q, kept is %q", folder, kept)
+	}
+}
+
+// The README shows the jobs to be copied: these, and no others.
+func TestTheReadmeHasTheJobs(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{".github/workflows/certify.yml", ".gitlab/certify.yml"} {
+		if !strings.Contains(string(readme), "```yaml\n"+string(files[file])+"```\n") {
+			t.Errorf("%s is not in the README as it is", file)
+		}
+	}
+}
+
+func TestJobOnGitLab(t *testing.T) {
+	var pipeline map[string]struct {
+		Script    []string
+		Allow     any `yaml:"allow_failure"`
+		Artifacts struct {
+			When    string
+			Paths   []string
+			Reports struct{ JUnit string }
+		}
+	}
+	decoded(t, ".gitlab/certify.yml", "gitlab-ci.json", &pipeline)
+	job := pipeline["certify"]
+	folder := runFolder(t, strings.Join(job.Script, "\n"))
+	a := job.Artifacts
+	if a.When != "always" || len(a.Paths) != 1 || a.Paths[0] != folder || a.Reports.JUnit != folder+"/junit.xml" || job.Allow != nil {
+		t.Errorf("the run is in %s, artifacts are %+v, allowed to fail: %v", folder, a, job.Allow)
+	}
+}
