@@ -265,7 +265,7 @@ func classCurves(r record.Run, spans []record.Span) []classCurve {
 }
 
 func wait(class string) int {
-	if class == "CPU" || class == "cpu" {
+	if class == "CPU" {
 		return 0
 	}
 	return 1
