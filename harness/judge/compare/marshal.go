@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Marshal writes a comparison as JSON (compare.schema.json), indented, with a newline at the end.
+// Marshal writes a comparison as compare.schema.json describes it, indented, with
+// a newline at the end.
 func Marshal(c Comparison) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
