@@ -114,7 +114,7 @@ var legends = map[string][]string{
 	"Rate":                          {"target", "scheduled", "completed"},
 	"Latency of a transaction":      {"p50", "p95", "p99", "SLO transaction_duration:p(95)<250"},
 	"Latency of requests, p95":      {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<200"},
-	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.01"},
+	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},
 	"Active sessions by wait class": {"CPU", "commit", "vCPUs"},
 	"Time in the database of one transaction": {"CPU", "commit"},
 	"Commits a second":                        {"Com_commit", "Handler_commit", "Innodb_data_fsyncs"},

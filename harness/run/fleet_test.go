@@ -3,6 +3,7 @@ package run_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,8 +31,9 @@ export default function (data) {
 export function teardown() { http.get(__ENV.ASSAY_TARGET + '/teardown'); }
 `
 
-// notebook answers worker 0 after 300 ms, the others after 10 ms, and notes what
-// comes.
+// notebook answers worker 0 after 300 ms and more, the others after 10 ms, and
+// notes what comes. By how much more is chance, or the slowest would be those of
+// the machine's busy moments.
 type notebook struct {
 	mu     sync.Mutex
 	first  map[string]time.Time
@@ -48,7 +50,7 @@ func (g *notebook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	g.mu.Unlock()
 	if q.Get("worker") == "0" {
-		time.Sleep(290 * time.Millisecond)
+		time.Sleep(290*time.Millisecond + rand.N(100*time.Millisecond))
 	}
 	time.Sleep(10 * time.Millisecond)
 }
@@ -72,6 +74,7 @@ func TestSeveralWorkers(t *testing.T) {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 				tellRules(t, v)
 			}
+			startedTogether(t, v)
 			accounted(t, r)
 			sameSchedule(t, r)
 
@@ -124,6 +127,28 @@ func TestSeveralWorkers(t *testing.T) {
 				t.Errorf("merged quantiles are %.1f and %.1f ms, want about 10 and 300", low, high)
 			}
 		})
+	}
+}
+
+// startedTogether fails the test unless all workers said that they drew from the
+// plan's seed, and when they began.
+func startedTogether(t *testing.T, v verdict.Verdict) {
+	t.Helper()
+	passed := 0
+	for _, rule := range v.Rules {
+		if rule.ID != "seeded" && rule.ID != "start-skew" {
+			continue
+		}
+		t.Logf("%s: %s", rule.ID, rule.Detail)
+		if rule.Outcome == verdict.Pass {
+			passed++
+		}
+		if rule.ID == "start-skew" && (rule.Observed == nil || *rule.Observed < 0 || *rule.Observed > *rule.Limit) {
+			t.Errorf("start-skew %+v", rule)
+		}
+	}
+	if passed != 2 {
+		t.Error("the rules seeded and start-skew are not both PASS")
 	}
 }
 

@@ -125,10 +125,10 @@ func (n *notes) has(text string) bool {
 	return strings.Contains(strings.Join(n.all, "\n"), text)
 }
 
-// plainRun are the options of a run against a target that answers at once.
+// plainRun are the options of a run against a target that needs nothing else.
 func plainRun(t *testing.T, hold time.Duration) run.Options {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server := httptest.NewServer(http.HandlerFunc(think))
 	t.Cleanup(server.Close)
 	return options(t, undisturbed(loose(steady(50, hold))), getScript, server.URL)
 }

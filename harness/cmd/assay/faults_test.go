@@ -36,7 +36,9 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 		"moved": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/new" {
 				http.Redirect(w, r, "/new", http.StatusFound)
+				return
 			}
+			think(w, r)
 		},
 	}[args[0]]
 	if args[0] == "leads" {
@@ -85,7 +87,7 @@ func serveElsewhere(ts *testscript.TestScript) (url string) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(name, "0"))
 	ts.Check(err)
 	came := new(atomic.Int64)
-	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) })}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { came.Add(1); think(w, r) })}
 	go func() { _ = s.Serve(listener) }() // ends with Close
 	ts.Defer(func() { _ = s.Close() })
 	*ts.Value(elsewhereKey{}).(**atomic.Int64) = came

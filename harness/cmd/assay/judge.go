@@ -12,7 +12,6 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
@@ -88,7 +87,7 @@ func judge(w io.Writer, dir string, key *signature.PrivateKey, asJSON bool) (jud
 		return judged{}, err
 	}
 	j := judged{r, verdict.Judge(r)}
-	i, err := issue.New(dir, certificate.Build(r, j.verdict, diagnose.Waits(r)), key)
+	i, err := issue.New(dir, certificate.Build(r, j.verdict), key)
 	if err != nil {
 		return judged{}, err
 	}
@@ -111,8 +110,7 @@ func judgeBy(w io.Writer, dir, thresholds string, key *signature.PrivateKey, asJ
 		return judged{}, err
 	}
 	j := judged{r, verdict.Judge(r)}
-	c := certificate.Build(r, j.verdict, diagnose.Waits(r))
-	c.Rejudged = &certificate.Rejudged{Thresholds: record.Digest{Path: file.Path, SHA256: file.Digest}}
+	c := certificate.Build(r, j.verdict)
 	to := filepath.Join(dir, issue.RejudgedDir)
 	i, err := issue.New(to, c, key)
 	if err != nil {

@@ -47,7 +47,7 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 		}
 		if f.scope == "certificate" && judgedLength(p) < certificateHold {
 			return nil, &usageError{
-				fmt.Sprintf("profile %s judges %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
+				fmt.Sprintf("profile %s holds its target for %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
 				"lengthen it with --hold 10m, or leave --scope out",
 			}
 		}
@@ -63,10 +63,12 @@ func (f *certifyFlags) checkWorkers() error {
 	return nil
 }
 
+// judgedLength is for how long the profile's judged windows hold its target:
+// time at a lower rate certifies no more than that.
 func judgedLength(p spec.Profile) time.Duration {
 	total := p.Load.Hold
 	for _, s := range p.Load.Stages {
-		if s.Judge {
+		if s.Judge && s.Rate == p.Target() {
 			total += s.For
 		}
 	}

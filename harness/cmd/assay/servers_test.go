@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"database/sql"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +43,7 @@ const poolSize = 8
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
 	server := dbservertest.Start(t, flavour)
-	db := &database{t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: rand.Text()}
+	db := &database{t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text()}
 	var err error
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func (d *database) leave(n int) error {
 }
 
 // service is a script's system under test. It answers GET / and POST /cart/buy
-// at once, POST /orders once the order is committed, and GET /queue when it is
+// by think, POST /orders once the order is committed, and GET /queue when it is
 // its turn.
 type service struct {
 	*httptest.Server
@@ -148,10 +149,10 @@ type (
 func startService(db *database) *service {
 	s := &service{db: db}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /{$}", think)
 	mux.HandleFunc("POST /orders", s.order)
 	mux.HandleFunc("GET /queue", new(queue).serve)
-	mux.HandleFunc("POST /cart/buy", func(http.ResponseWriter, *http.Request) {}) // the README's
+	mux.HandleFunc("POST /cart/buy", think) // the README's
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			s.load.Add(1)
@@ -164,7 +165,15 @@ func startService(db *database) *service {
 	return s
 }
 
+// think takes 40 ms on average, by chance. Of answers given at once the slowest
+// would be those of the machine's busy moments: with latencies in such bursts few
+// samples decide nothing.
+func think(http.ResponseWriter, *http.Request) {
+	time.Sleep(min(time.Second, time.Duration(rand.ExpFloat64()*float64(40*time.Millisecond))))
+}
+
 func (s *service) order(w http.ResponseWriter, r *http.Request) {
+	think(w, r)
 	// Not the request's context: what was committed is acknowledged.
 	_, err := s.db.pool.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
 	if err != nil {

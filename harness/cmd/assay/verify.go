@@ -101,12 +101,27 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 		return err
 	}
 	if len(r.Broken) > 0 {
-		return &usageError{fmt.Sprintf("the certificate is broken: %s failed", strings.Join(r.Broken, ", ")), "do not rely on it: have it issued again from a record as it was sealed"}
+		return &usageError{fmt.Sprintf("the certificate is broken: %s failed", strings.Join(r.Broken, ", ")), mend(r.Broken)}
 	}
 	if code := r.ExitCode(); code != 0 {
 		return exitCode(code)
 	}
 	return nil
+}
+
+// mend is the next step for who holds a certificate that is broken in these
+// checks.
+func mend(broken []string) string {
+	switch only := broken[0]; {
+	case len(broken) > 1:
+	case only == audit.Signature:
+		return "name the issuer's own public key with --key; if it is, do not rely on the certificate"
+	case only == audit.Expiry, only == audit.Database, only == audit.Fingerprint:
+		return "certify again: what was certified is no longer what is there"
+	case only == audit.Verdict:
+		return "verify with the version of assay that judged it, or judge the run again with this one"
+	}
+	return "do not rely on it: ask the issuer for the run folder as it was sealed"
 }
 
 // presentDatabase describes the database as it is now; nothing of it changes.

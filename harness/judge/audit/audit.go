@@ -41,7 +41,7 @@ func Verify(path string, o Options) (Report, error) {
 	run, opened := checkVerdict(&r, f, o.Tool)
 	checkExpiry(&r, f, o.Now)
 	checkFingerprint(&r, f, run, opened)
-	checkDatabase(&r, c, o.Database)
+	checkDatabase(&r, f, o.Database)
 	r.Authentic = len(r.Broken) == 0 && r.state(Signature) == OK
 	return r, nil
 }
@@ -108,29 +108,38 @@ func checkEvidence(r *Report, f files) {
 	if manifest == nil {
 		return
 	}
-	sum := sha256.Sum256(manifest)
-	digest := hex.EncodeToString(sum[:])
-	switch {
-	case f.bundle != nil && f.bundle.Statement.ManifestSHA256 != digest:
-		r.add(Subject, Failed, "%s is not the one that was signed", signature.SubjectName)
-	case f.stated.Evidence.ManifestSHA256 != digest:
-		r.add(Subject, Failed, "%s is not the one that the certificate was issued on", signature.SubjectName)
-	default:
-		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
-	}
+	checkSubject(r, f, manifest)
 	var m record.Manifest
-	if json.Unmarshal(manifest, &m) == nil {
-		if m.Run == f.stated.Run {
-			r.add(RunCheck, OK, "%s", m.Run)
-		} else {
-			r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of %.100q", f.stated.Run, m.Run)
-		}
+	known := json.Unmarshal(manifest, &m) == nil
+	switch {
+	case !known || !f.legible:
+		r.add(RunCheck, NotChecked, "the certificate or the manifest cannot be read")
+	case m.Run == f.stated.Run:
+		r.add(RunCheck, OK, "%s", m.Run)
+	default:
+		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of %.100q", f.stated.Run, m.Run)
 	}
 	for _, d := range differences {
 		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
 	}
 	if err == nil && len(differences) == 0 {
 		r.add(Evidence, OK, "all %d files are as they were sealed", len(m.Files))
+	}
+}
+
+// checkSubject compares the manifest with what was signed and issued.
+func checkSubject(r *Report, f files, manifest []byte) {
+	sum := sha256.Sum256(manifest)
+	digest := hex.EncodeToString(sum[:])
+	switch {
+	case f.bundle != nil && f.bundle.Statement.ManifestSHA256 != digest:
+		r.add(Subject, Failed, "%s is not the one that was signed", signature.SubjectName)
+	case !f.legible && f.bundle == nil:
+		r.add(Subject, NotChecked, "the certificate cannot be read")
+	case f.legible && f.stated.Evidence.ManifestSHA256 != digest:
+		r.add(Subject, Failed, "%s is not the one that the certificate was issued on", signature.SubjectName)
+	default:
+		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
 	}
 }
 
@@ -146,8 +155,8 @@ func checkExpiry(r *Report, f files, now time.Time) {
 }
 
 func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
-	if !opened {
-		r.add(Fingerprint, NotChecked, "there is no evidence that could be read")
+	if !opened || !f.legible {
+		r.add(Fingerprint, NotChecked, "the evidence or the certificate cannot be read")
 		return
 	}
 	want, has := certificate.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
@@ -162,8 +171,10 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 }
 
 // checkDatabase tells whether the database is still the one of the run.
-func checkDatabase(r *Report, c certificate.Certificate, now *record.Database) {
-	switch was := c.Environment.Database; {
+func checkDatabase(r *Report, f files, now *record.Database) {
+	switch was := f.stated.Environment.Database; {
+	case !f.legible:
+		r.add(Database, NotChecked, "the certificate cannot be read")
 	case was == nil:
 		r.add(Database, NotChecked, "the run had none")
 	case now == nil:

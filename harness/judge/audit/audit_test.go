@@ -15,12 +15,10 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/rejudge"
-	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -51,7 +49,7 @@ func certify(t *testing.T, name string, key *signature.PrivateKey) (dir string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, certificate.Build(r, verdict.Judge(r), diagnose.Waits(r)), key)
+	write(t, dir, certificate.Of(r), key)
 	return dir
 }
 
@@ -331,7 +329,7 @@ func TestFalseVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	c := certificate.Of(r)
 	c.Claim = "all is well."
 	if err := os.Remove(filepath.Join(dir, issue.BundleFile)); err != nil {
 		t.Fatal(err)
@@ -367,7 +365,7 @@ func TestRejudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := certificate.Build(run, verdict.Judge(run), diagnose.Waits(run))
+	c := certificate.Of(run)
 	c.Rejudged = &certificate.Rejudged{Thresholds: record.Digest{Path: file.Path, SHA256: file.Digest}}
 	to := filepath.Join(dir, issue.RejudgedDir)
 	beside := filepath.Join(to, issue.ThresholdsFile)

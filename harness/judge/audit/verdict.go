@@ -12,10 +12,8 @@ import (
 	"strings"
 
 	"assay/harness/judge/certificate"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/rejudge"
-	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -24,7 +22,7 @@ import (
 // the same, byte for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
 	if r.state(Evidence) != OK {
-		r.add(Verdict, NotChecked, "the evidence is not what was sealed")
+		r.add(Verdict, NotChecked, "the evidence is not there, or not what was sealed")
 		return run, false
 	}
 	run, opened = open(r, f)
@@ -32,8 +30,8 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 		r.add(Verdict, NotChecked, "there is nothing to recompute it from")
 		return run, opened
 	}
-	again := certificate.Build(run, verdict.Judge(run), diagnose.Waits(run))
-	again.Signed, again.Issuer, again.Rejudged = f.stated.Signed, f.stated.Issuer, f.stated.Rejudged
+	again := certificate.Of(run)
+	again.Signed, again.Issuer = f.stated.Signed, f.stated.Issuer
 	data, err := certificate.Marshal(again)
 	switch {
 	case err != nil:

@@ -13,14 +13,17 @@ import (
 // what may be claimed.
 const Limitation = "LIMITATION"
 
-// Build puts a certificate together. It is not signed, and says nothing of
-// other thresholds than the run's: who issues it sets Signed, Issuer and Rejudged.
-func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
+// Of judges a record, and puts its certificate together.
+func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
+
+// Build puts the certificate of a judged record together. It is not signed: who
+// issues it sets Signed and Issuer.
+func Build(r record.Run, v verdict.Verdict) Certificate {
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
 		Rate: Rate{
-			Unit: v.Rate.Unit, Target: v.Rate.Target, Achieved: round(v.Rate.Achieved),
+			Unit: v.Rate.Unit, Target: v.Rate.Target, Lowest: v.Rate.Lowest, Achieved: round(v.Rate.Achieved),
 			Scheduled: v.Rate.Scheduled, Completed: v.Rate.Completed, Dropped: v.Rate.Dropped,
 		},
 		Window:   Window(v.Window),
@@ -28,7 +31,7 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 		Rules:    buildRules(v.Rules),
 		Latency:  buildLatency(v.Latency),
 		Outcomes: Outcomes(v.Outcomes),
-		Waits:    buildWaits(waits),
+		Waits:    buildWaits(diagnose.Waits(r)),
 		Ledger:   buildLedger(v.Ledger),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
@@ -46,6 +49,9 @@ func Build(r record.Run, v verdict.Verdict, waits []diagnose.Wait) Certificate {
 		Evidence:    Evidence{ManifestSHA256: strings.TrimPrefix(r.Manifest, "sha256:")},
 		Issued:      r.Facts.Issued.UTC().Truncate(time.Second),
 		Expires:     r.Facts.Issued.UTC().Truncate(time.Second).Add(Validity),
+	}
+	if r.Rejudged != nil {
+		c.Rejudged = &Rejudged{Thresholds: *r.Rejudged}
 	}
 	if n := r.Facts.Attempts; n > 0 {
 		c.Attempts = &n

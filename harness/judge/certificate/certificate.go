@@ -52,6 +52,7 @@ type Rejudged struct {
 type Rate struct {
 	Unit      string   `json:"unit"`
 	Target    float64  `json:"target"`
+	Lowest    float64  `json:"lowest"` // judged rate; the target where the plan holds one
 	Achieved  *float64 `json:"achieved"`
 	Scheduled *int64   `json:"scheduled"`
 	Completed *int64   `json:"completed"`

@@ -13,16 +13,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func certify(r record.Run) Certificate {
-	return Build(r, verdict.Judge(r), diagnose.Waits(r))
+	return Of(r)
 }
 
 func golden(t *testing.T, name string, got []byte) {

@@ -60,6 +60,12 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 		i.bundle = before // signing again would only give other bytes
 		return i, nil
 	}
+	if signed && unreadable == nil && of.Statement.ManifestSHA256 != c.Evidence.ManifestSHA256 {
+		return Issue{}, &signature.Error{
+			Problem: path + " is the signature of other evidence: the record is not the one that was signed",
+			Hint:    "go back to the run folder as it was signed; to sign what is there now, remove " + path + " first",
+		}
+	}
 	if key == nil {
 		return Issue{}, &signature.Error{
 			Problem: path + " is the signature of another certificate than this record gives now, and there is no key to sign this one",

@@ -10,9 +10,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/judge/verdict"
 )
 
 func newKey(t *testing.T, kind signature.Kind) *signature.PrivateKey {
@@ -31,7 +29,7 @@ func newKey(t *testing.T, kind signature.Kind) *signature.PrivateKey {
 func judged(claim string) certificate.Certificate {
 	r := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
 	r.Manifest = "sha256:" + strings.Repeat("ab", 32)
-	c := certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	c := certificate.Of(r)
 	c.Claim = claim
 	return c
 }
@@ -117,4 +115,27 @@ func TestAnotherCertificate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Evidence that was changed after it was signed is not signed by whoever judges
+// it next.
+func TestOtherEvidenceIsNotSignedAnew(t *testing.T) {
+	dir, key := t.TempDir(), newKey(t, signature.Ed25519)
+	c := judged("as it was")
+	write(t, dir, c, key)
+	before := read(t, dir, BundleFile)
+	c.Evidence.ManifestSHA256 = strings.Repeat("cd", 32)
+	for _, k := range []*signature.PrivateKey{key, nil, newKey(t, signature.ECDSAP256)} {
+		var refused *signature.Error
+		if _, err := New(dir, c, k); !errors.As(err, &refused) || !strings.Contains(refused.Problem, "signature of other evidence") {
+			t.Errorf("%v", err)
+		}
+	}
+	if !bytes.Equal(before, read(t, dir, BundleFile)) {
+		t.Error("the signature has changed")
+	}
+	if err := os.Remove(filepath.Join(dir, BundleFile)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, c, key)
 }

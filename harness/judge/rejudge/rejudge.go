@@ -21,7 +21,7 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	as, recount := Apply(r, p, thresholds.Path)
+	as, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
 	if recount {
 		if as.Timeline, err = uncounted(dir); err != nil {
 			return record.Run{}, err
@@ -34,12 +34,13 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 // that the workers counted late slots against another limit than these SLOs
 // have: their counter says nothing then, and must not be in the timeline, so
 // that the histogram of all lags is read instead.
-func Apply(r record.Run, p spec.Profile, file string) (as record.Run, recount bool) {
+func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, recount bool) {
 	as = r
+	as.Rejudged = &file
 	as.Plan.Profile.SLOs, as.Plan.Profile.Rules = p.SLOs, p.Rules
 	as.Plan.Load.LagLimit = plan.LagLimit(p.SLOs)
 	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations),
-		fmt.Sprintf("re-judged with %s: the load, the scenario and the timeout are the run's", file))
+		fmt.Sprintf("re-judged with %s: the load, the scenario and the timeout are the run's", file.Path))
 	return as, as.Plan.Load.LagLimit != r.Plan.Load.LagLimit
 }
 

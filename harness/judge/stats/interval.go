@@ -43,22 +43,30 @@ func bisect(low, high float64, turned func(float64) bool) float64 {
 	return high
 }
 
-// Mean is the mean of ratios K/N over batches with its interval, each side at
-// Alpha, by Student's distribution over the batches (the method of batch means,
-// Law and Kelton, section 9.5). Batches without samples do not count; it is
-// false where fewer than two have some.
-func Mean(all []Batch) (mean, lower, upper float64, ok bool) {
-	var ratios []float64
-	for _, b := range all {
-		if b.N > 0 {
-			ratios = append(ratios, b.K/b.N)
+// Ratio is the share K/N over batches with its interval, each side at Alpha, by
+// Student's distribution over the batches (the method of batch means, Law and
+// Kelton, section 9.5) of the ratio estimator,
+//
+//	s2 = b / (b - 1) sum (K_i - v N_i)^2 / (sum N)^2
+//
+// (Cochran, section 6.4). Batches without samples do not count; it is false
+// where fewer than two have some.
+func Ratio(all []Batch) (share, lower, upper float64, ok bool) {
+	total, b := Sum(all), 0.0
+	for _, x := range all {
+		if x.N > 0 {
+			b++
 		}
 	}
-	if len(ratios) < 2 {
+	if b < 2 {
 		return 0, 0, 0, false
 	}
-	mean, deviation := moments(ratios)
-	n := float64(len(ratios))
-	half := student(1-Alpha, n-1) * deviation / math.Sqrt(n)
-	return mean, mean - half, mean + half, true
+	share = total.K / total.N
+	squares := 0.0
+	for _, x := range all {
+		d := x.K - share*x.N
+		squares += d * d
+	}
+	half := student(1-Alpha, b-1) * math.Sqrt(b/(b-1)*squares) / total.N
+	return share, share - half, share + half, true
 }

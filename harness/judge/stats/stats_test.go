@@ -219,23 +219,31 @@ func TestRanksCover(t *testing.T) {
 	}
 }
 
-func TestMean(t *testing.T) {
+func TestRatio(t *testing.T) {
 	full := make([]Batch, 20)
 	for i := range full {
 		full[i] = Batch{N: 50, K: 50}
 	}
-	mean, lower, upper, ok := Mean(full)
-	if !ok || mean != 1 || lower != 1 || upper != 1 {
-		t.Errorf("all completed: %g (%g to %g)", mean, lower, upper)
+	share, lower, upper, ok := Ratio(full)
+	if !ok || share != 1 || lower != 1 || upper != 1 {
+		t.Errorf("all completed: %g (%g to %g)", share, lower, upper)
 	}
 	full[3].K = 40
-	mean, lower, upper, _ = Mean(full)
+	share, lower, upper, _ = Ratio(full)
 	// One batch 0.2 below: s = 0.2 / sqrt(20), t(0.99, 19) = 2.539.
 	half := 2.539483 * 0.2 / math.Sqrt(20) / math.Sqrt(20)
-	if !near(mean, 0.99, 1e-12) || !near(upper-mean, half, 1e-5) || !near(mean-lower, half, 1e-5) {
-		t.Errorf("%g (%g to %g), want +-%g", mean, lower, upper, half)
+	if !near(share, 0.99, 1e-12) || !near(upper-share, half, 1e-5) || !near(share-lower, half, 1e-5) {
+		t.Errorf("%g (%g to %g), want +-%g", share, lower, upper, half)
 	}
-	if _, _, _, ok := Mean(full[:1]); ok {
+	// Many seconds of a little load do not outweigh a few of much.
+	uneven := append(make([]Batch, 0, 20), full[4:]...)
+	for range 4 {
+		uneven = append(uneven, Batch{N: 10_000, K: 9_000})
+	}
+	if share, lower, upper, _ := Ratio(uneven); !near(share, 36_800.0/40_800, 1e-12) || lower > share || upper < share {
+		t.Errorf("uneven batches: %g (%g to %g)", share, lower, upper)
+	}
+	if _, _, _, ok := Ratio(full[:1]); ok {
 		t.Error("one batch has an interval")
 	}
 }

@@ -50,6 +50,28 @@ func TrendOf(values []float64) (Trend, bool) {
 	return Trend{Change: slope * n, Lower: (slope - half) * n, Upper: (slope + half) * n}, finite(half)
 }
 
+// ShiftOf is the difference of the means of the last third of a series and its
+// first, with its 99 % interval (Welch 1947, with Satterthwaite's degrees of
+// freedom). It sees a step or a bend, which scatters a line's residuals so much
+// that TrendOf cannot tell. It is false for fewer than 9 values.
+func ShiftOf(values []float64) (Trend, bool) {
+	third := len(values) / 3
+	if third < 3 {
+		return Trend{}, false
+	}
+	n := float64(third)
+	before, a := moments(values[:third])
+	after, b := moments(values[len(values)-third:])
+	va, vb := a*a/n, b*b/n
+	half := 0.0
+	if va+vb > 0 {
+		degrees := (va + vb) * (va + vb) / ((va*va + vb*vb) / (n - 1))
+		half = student(1-(1-trendLevel)/2, degrees) * math.Sqrt(va+vb)
+	}
+	change := after - before
+	return Trend{Change: change, Lower: change - half, Upper: change + half}, finite(half)
+}
+
 // moments are the mean and the standard deviation (n - 1) of values.
 func moments(values []float64) (mean, deviation float64) {
 	for _, v := range values {

@@ -82,8 +82,11 @@ func TestAborted(t *testing.T) {
 			"aborted 14 s after its start, before its judged windows to spare the target",
 		},
 		"of a certificate": {26, func(c *synthetic.Case) {
+			p := synthetic.Profile()
+			p.Load.Hold = 10 * time.Minute
+			*c = *synthetic.New(p, 2, synthetic.Healthy)
 			c.Run.Plan.Scope = "certificate"
-			c.Run.Plan.Load.Judged[0].End = c.Run.Plan.Load.Judged[0].Start + 10*time.Minute
+			aborted(c, 26)
 		}, Fail, "aborted after 10 of the 600 judged seconds"},
 		"by a starved generator": {26, func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerCPU, times(100))

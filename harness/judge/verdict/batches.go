@@ -30,7 +30,8 @@ func cut(windows []record.Span) (all []batch) {
 		if seconds == 0 {
 			continue
 		}
-		n := max(1, min((stats.Batches*seconds+total/2)/total, seconds/leastBatch))
+		// Two at least, where it can be: one says nothing of how they scatter.
+		n := max(1, min(max(2, (stats.Batches*seconds+total/2)/total), seconds/leastBatch))
 		for j := range n {
 			all = append(all, batch{record.Span{From: w.From + j*seconds/n, To: w.From + (j+1)*seconds/n}, i})
 		}
@@ -90,6 +91,21 @@ func (d distribution) over(limit float64) (least, most []stats.Batch) {
 		most = append(most, stats.Batch{N: n, K: float64(hi), Stratum: window})
 	}
 	return least, most
+}
+
+// byWindow are the batches of each window, where there are several.
+func byWindow(all []stats.Batch) [][]stats.Batch {
+	var each [][]stats.Batch
+	for i, b := range all {
+		if i == 0 || b.Stratum != all[i-1].Stratum {
+			each = append(each, nil)
+		}
+		each[len(each)-1] = append(each[len(each)-1], b)
+	}
+	if len(each) < 2 {
+		return nil
+	}
+	return each
 }
 
 func windows(all []batch) int {

@@ -13,14 +13,18 @@ import (
 // on what scope, and what stood beside the generator.
 func claim(e *evidence, v Verdict) string {
 	name := e.Plan.Profile.Name
-	load := fmt.Sprintf("%s %s for %d s", number(v.Rate.Target), rateUnit(v.Rate.Unit), e.plannedSeconds())
+	rate := number(v.Rate.Target)
+	if v.Rate.Lowest < v.Rate.Target {
+		rate = number(v.Rate.Lowest) + " to " + rate
+	}
+	load := fmt.Sprintf("%s %s for %d s", rate, rateUnit(v.Rate.Unit), e.plannedSeconds())
 	if n := len(e.plan.Judged); n > 1 {
 		load += fmt.Sprintf(" in %d windows", n)
 	}
 	where := conditions(e)
 	switch v.Outcome {
 	case Pass:
-		return fmt.Sprintf("%s sustained %s within all %d SLOs%s (%s).", name, load, len(v.SLOs), confidence(v.SLOs), where)
+		return fmt.Sprintf("%s sustained %s within all %d SLOs%s (%s).", name, load, len(v.SLOs), e.confidence(v.SLOs), where)
 	case LostWrite:
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
@@ -48,6 +52,9 @@ func conditions(e *evidence) string {
 	text := e.Plan.Scope + " scope"
 	if shared := e.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
+	}
+	if of := e.Rejudged; of != nil {
+		text += "; re-judged with " + of.Path
 	}
 	return text
 }
@@ -132,11 +139,36 @@ func undecided(v Verdict) string {
 	return text
 }
 
-// confidence is said where anything was decided by a test.
-func confidence(slos []SLO) string {
+// Calibration has looked at windows of a minute and more, and at percentiles
+// from p95 on (docs/calibration.md): elsewhere no confidence is claimed.
+const (
+	calibratedSeconds = 60
+	calibratedShare   = 0.05
+)
+
+// confidence is said where tests have decided, all of them as they were
+// calibrated.
+func (e *evidence) confidence(slos []SLO) string {
+	tested := false
 	for _, s := range slos {
-		if s.Effective != nil {
-			return fmt.Sprintf(", at %s confidence", percent(stats.Confidence))
+		tested = tested || s.Effective != nil
+	}
+	if !tested || e.uncalibrated() != "" {
+		return ""
+	}
+	return fmt.Sprintf(", at %s confidence", percent(stats.Confidence))
+}
+
+// uncalibrated tells why no confidence can be stated; "" where it can be.
+func (e *evidence) uncalibrated() string {
+	if e.seconds < calibratedSeconds {
+		return fmt.Sprintf("the confidence of a verdict on less than %d s is not known", calibratedSeconds)
+	}
+	for _, s := range e.Plan.Profile.SLOs {
+		const least = calibratedShare + 1e-9 // 1 - 0.95 is a little more
+		if s.Sampled() && s.Aggregate != spec.Max && allowedShare(s) > least {
+			return fmt.Sprintf("the confidence of a verdict on %s %s, which lets more than %s violate it, is not known",
+				s.MetricText(), s.Expression, percent(calibratedShare))
 		}
 	}
 	return ""

@@ -18,7 +18,7 @@ const (
 func (e *evidence) rate() Rate {
 	completed := e.ended[metric.Completed]
 	r := Rate{
-		Unit: e.plan.Unit, Target: e.plan.Target,
+		Unit: e.plan.Unit, Target: e.plan.Target, Lowest: e.plan.LowestJudged(),
 		Scheduled: e.scheduled.pointer(), Completed: completed.pointer(), Dropped: e.ended[metric.Dropped].pointer(),
 	}
 	if completed.found && e.seconds > 0 {

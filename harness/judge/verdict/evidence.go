@@ -134,6 +134,9 @@ func (e *evidence) sum(name string, selector []metric.Label) (total float64, fou
 // tally is sum for a counter of events.
 func (e *evidence) tally(name string, selector []metric.Label) tally {
 	v, found := e.sum(name, selector)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return tally{} // the rule frames names it
+	}
 	return tally{n: int64(math.Round(v)), found: found}
 }
 

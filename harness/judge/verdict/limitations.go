@@ -20,6 +20,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	for _, key := range slices.Sorted(maps.Keys(e.Plan.Overrides)) {
 		all = append(all, fmt.Sprintf("the command line set %s to %s", key, e.Plan.Overrides[key]))
 	}
+	all = append(all, e.loosened()...)
 	all = append(all, e.complaints()...)
 	for _, c := range e.Facts.Collectors {
 		if c.State != record.StateOK && c.Source != "database" {
@@ -34,10 +35,41 @@ func limitations(e *evidence, rules []Rule) []string {
 	}
 	all = append(all,
 		"durability when a process or host is killed was not tested")
+	if why := e.uncalibrated(); why != "" {
+		all = append(all, why)
+	}
 	if e.counted() {
 		all = append(all, "maxima and the ledger are counted in this run, and say nothing of another")
 	}
 	return append(all, e.Facts.Limitations...)
+}
+
+// loosened are the limits of rules that the profile has set wider than the
+// rulebook's.
+func (e *evidence) loosened() (all []string) {
+	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
+	add := func(rule, is, limit string) {
+		all = append(all, fmt.Sprintf("the profile lets rule %s go to %s, instead of %s", rule, is, limit))
+	}
+	for _, r := range []struct {
+		id        string
+		is, usual *float64
+	}{
+		{"generator-drops", e.limits.GeneratorDrops, usual.GeneratorDrops},
+		{"generator-lag", e.limits.GeneratorLag, usual.GeneratorLag},
+		{"generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU},
+	} {
+		if *r.is > *r.usual {
+			add(r.id, percent(*r.is), percent(*r.usual))
+		}
+	}
+	if is, limit := *e.limits.CollectorShare, *usual.CollectorShare; is < limit {
+		add("collector", percent(is)+" of the samples", percent(limit))
+	}
+	if is, limit := *e.limits.CollectorGap, *usual.CollectorGap; is > limit {
+		add("collector", fmt.Sprintf("a gap of %s", is), limit.String())
+	}
+	return all
 }
 
 // counted tells whether the profile asks what no sample can show of more than

@@ -84,20 +84,25 @@ func openLoop(e *evidence) Rule {
 	return r
 }
 
-// windowLength: a certificate holds for 600 s; what is shorter is a smoke.
+// windowLength: a certificate holds its target for 600 s; what is shorter is a
+// smoke. Time at a lower rate says nothing of the target.
 func windowLength(e *evidence) Rule {
+	held := int64(e.plan.AtTarget() / time.Second)
 	r := Rule{
-		Observed: pointer(float64(e.seconds)), Limit: pointer(float64(minWindow)), Unit: "s",
+		Observed: pointer(float64(held)), Limit: pointer(float64(minWindow)), Unit: "s",
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("%d s judged", e.seconds),
 		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
 	}
+	if held != e.plannedSeconds() {
+		r.Detail += fmt.Sprintf(", %d s of them at the target", held)
+	}
 	switch {
-	case e.seconds >= minWindow, e.aborted != nil && e.plannedSeconds() >= minWindow:
+	case held >= minWindow:
 	case e.Plan.Scope == scopeSmoke:
 		r.Limit = nil
+		r.Limitation = fmt.Sprintf("smoke scope: %s, a certificate takes %d s", r.Detail, minWindow)
 		r.Detail += ", as a smoke: too short to certify"
-		r.Limitation = fmt.Sprintf("smoke scope: %d s judged, a certificate takes %d s", e.seconds, minWindow)
 	default:
 		r.Outcome = Invalid
 		r.Detail += ", too short for a certificate"

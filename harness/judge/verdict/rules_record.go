@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +69,7 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 			problems = append(problems, s.Name+" is not in the plan")
 		}
 	}
+	problems = append(problems, e.unending()...)
 	if len(planned) == 0 {
 		problems = append(problems, "the plan has no worker")
 	}
@@ -75,6 +77,23 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 		expected = &sum
 	}
 	return expected, received, problems
+}
+
+// unending are counters that the verdict reads and that are no finite number:
+// no comparison with them means anything.
+func (e *evidence) unending() (problems []string) {
+	names := slices.Concat(metric.OfWorkers, []string{requestFailed + metric.RateTotal, requestFailed + metric.RateOccurred, metric.DBSample})
+	for _, s := range e.Plan.Profile.SLOs {
+		if s.Aggregate == spec.Rate && s.Metric != requestFailed {
+			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
+		}
+	}
+	for _, name := range names {
+		if v, _ := e.Timeline.Sum(name, nil, record.All); math.IsNaN(v) || math.IsInf(v, 0) {
+			problems = append(problems, name+" is no finite number")
+		}
+	}
+	return problems
 }
 
 // checkTotals compares a closing frame's totals, one for each metric, with

@@ -118,7 +118,7 @@ func judgeClass(e *evidence, s spec.SLO) SLO {
 	d := e.distribution(s.Metric, s.Selector)
 	least, most := violations(e, s, d)
 	if stats.Sum(most).N > 0 {
-		out.test(left(s), least, most, d)
+		out.test(allowedShare(s), least, most, d)
 	}
 	return out
 }

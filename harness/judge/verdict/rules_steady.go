@@ -33,6 +33,7 @@ func steady(e *evidence) Rule {
 		Detail:  fmt.Sprintf("windows under %d s are too short to tell a drift of latency", leastSteady),
 		Advice:  "Find what changes during the window (caches that fill, tables that grow, other load); lengthen the warm-up or the hold.",
 	}
+	judged := false
 	for _, span := range e.spans {
 		if behind, grew := e.backlog(span); grew {
 			r.Observed, r.Limit, r.Unit = &behind, pointer(maxBehind), "share of arrivals"
@@ -48,10 +49,8 @@ func steady(e *evidence) Rule {
 		if span.Seconds() < leastSteady {
 			continue
 		}
+		judged = true
 		for _, t := range e.trends(span) {
-			if !t.known {
-				continue
-			}
 			if r.Observed == nil || math.Abs(t.Change) > math.Abs(*r.Observed) {
 				r.Observed = pointer(t.Change)
 			}
@@ -62,10 +61,17 @@ func steady(e *evidence) Rule {
 			}
 		}
 	}
-	if r.Observed == nil {
+	switch {
+	case r.Observed == nil && judged:
+		r.Detail = "latency scatters so much that no drift can be told"
 		r.Limitation = r.Detail
-	} else {
-		r.Detail = fmt.Sprintf("latency drifted by at most %s over a window, by chance or not surely more than %s", signed(*r.Observed), percent(maxDrift))
+	case r.Observed == nil:
+		r.Limitation = r.Detail
+	case math.Abs(*r.Observed) > maxDrift:
+		r.Detail = fmt.Sprintf("latency may have drifted by %s over a window: not told from chance", signed(*r.Observed))
+		r.Limitation = r.Detail
+	default:
+		r.Detail = fmt.Sprintf("latency drifted by at most %s over a window", signed(*r.Observed))
 	}
 	return r
 }
@@ -79,16 +85,15 @@ func signed(share float64) string {
 
 // trend is a change over a window as a share of the window's mean.
 type trend struct {
-	of    string // "median", "mean"
-	known bool
+	of string // "median", "mean"
 	stats.Trend
 }
 
 // drifts tells whether the trend is surely more than maxDrift.
-func (t trend) drifts() bool { return t.known && (t.Lower > maxDrift || t.Upper < -maxDrift) }
+func (t trend) drifts() bool { return t.Lower > maxDrift || t.Upper < -maxDrift }
 
 // trends are those of the medians and means of the transaction's latency over
-// the window's batches.
+// the window's batches, as far as they can be told.
 func (e *evidence) trends(span record.Span) []trend {
 	var medians, means []float64
 	for _, b := range cut([]record.Span{span}) {
@@ -100,16 +105,22 @@ func (e *evidence) trends(span record.Span) []trend {
 		}
 		medians, means = append(medians, median), append(means, mean)
 	}
-	return []trend{relative("median", medians), relative("mean", means)}
+	return append(relative("median", medians), relative("mean", means)...)
 }
 
-func relative(of string, values []float64) trend {
-	t, ok := stats.TrendOf(values)
+// relative gives the change of a series as a line and as a shift, as shares of
+// its mean.
+func relative(of string, values []float64) (all []trend) {
 	mean := sum(values) / float64(len(values))
-	if !ok || mean <= 0 {
-		return trend{of: of}
+	if mean <= 0 {
+		return nil
 	}
-	return trend{of, true, stats.Trend{Change: t.Change / mean, Lower: t.Lower / mean, Upper: t.Upper / mean}}
+	for _, fit := range []func([]float64) (stats.Trend, bool){stats.TrendOf, stats.ShiftOf} {
+		if t, ok := fit(values); ok {
+			all = append(all, trend{of, stats.Trend{Change: t.Change / mean, Lower: t.Lower / mean, Upper: t.Upper / mean}})
+		}
+	}
+	return all
 }
 
 // backlog is by how much the transactions that were due and not over grew from

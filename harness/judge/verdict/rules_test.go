@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,9 @@ func TestBrokenRules(t *testing.T) {
 		"worker killed": {"frames", func(c *synthetic.Case) {
 			c.Run.Facts.Workers[0].Exit = "signal: killed"
 		}, "worker/0 was killed (signal: killed)"},
+		"a counter without end": {"frames", func(c *synthetic.Case) {
+			edit(c, "worker/1", metric.Violations, times(math.NaN()))
+		}, "slo_violations is no finite number"},
 		"unknown worker": {"frames", func(c *synthetic.Case) {
 			c.Frames = append(c.Frames, metric.Frame{Source: "worker/2", Sequence: 1})
 		}, "worker/2 is not in the plan"},

@@ -28,7 +28,7 @@ func judgeLatency(e *evidence, s spec.SLO) SLO {
 		out.Outcome = byCount(int64(stats.Sum(least).K), int64(stats.Sum(most).K), allowed)
 		return out
 	}
-	out.test(left(s), least, most, d)
+	out.test(allowedShare(s), least, most, d)
 	if out.Observed != nil {
 		out.Lower, out.Upper = d.interval(s.Quantile)
 	}
@@ -48,6 +48,8 @@ func (out *SLO) count(least, most []stats.Batch) {
 
 // test decides by what share of violations the condition allows. Where they are
 // known within bounds only, the most possible must hold and the least be broken.
+// It is decided over all judged windows; one that surely breaks it fails by
+// itself.
 func (out *SLO) test(allowed float64, least, most []stats.Batch, series distribution) {
 	test := stats.Test{Q: allowed}
 	decide := func(batches []stats.Batch) (outcome stats.Outcome, deff float64) {
@@ -64,6 +66,12 @@ func (out *SLO) test(allowed float64, least, most []stats.Batch, series distribu
 		out.Outcome = Fail
 	default:
 		out.Outcome = Inconclusive
+	}
+	// A quiet hour must not hide the minute that mattered.
+	for _, window := range byWindow(least) {
+		if alone, _ := decide(window); alone == stats.Broken {
+			out.Outcome = Fail
+		}
 	}
 	if allowed > 0 && !math.IsInf(deff, 0) {
 		out.DesignEffect, out.Effective, out.Needed = &deff, pointer(stats.Sum(most).N/deff), pointer(test.Least())
@@ -155,9 +163,23 @@ func allowance(s spec.SLO, n int64) int64 {
 	return int64(allowed)
 }
 
+// allowedShare is the share of samples that may violate a percentile or a rate.
+func allowedShare(s spec.SLO) float64 {
+	switch {
+	case s.Aggregate == spec.Percentile:
+		return left(s)
+	case s.Operator == ">" || s.Operator == ">=":
+		return 1 - s.Bound
+	}
+	return s.Bound
+}
+
 // left is the share of samples that p(P) lets violate, 1 - P/100, in billionths
-// like allowance.
+// like allowance, but never 0.
 func left(s spec.SLO) float64 {
 	const unit = 1_000_000_000
-	return (unit - math.Round(s.Quantile*unit)) / unit
+	if q := (unit - math.Round(s.Quantile*unit)) / unit; q > 0 {
+		return q
+	}
+	return 1 - s.Quantile
 }

@@ -27,11 +27,7 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 	}
 	out.count(broken, broken)
 	series := e.latencyOf(s)
-	allowed := s.Bound
-	if lowerBound {
-		allowed = 1 - s.Bound
-	}
-	out.test(allowed, broken, broken, series)
+	out.test(allowedShare(s), broken, broken, series)
 	share := total.K / total.N
 	out.Observed = &share
 	deff := effect(broken, series)
@@ -61,7 +57,8 @@ func (e *evidence) latencyOf(s spec.SLO) distribution {
 // judgeThroughput decides the implicit SLO: a system that answers the arrivals
 // it took in time but leaves others does not sustain the rate. The schedule
 // holds an exact number of arrivals, so that its chance does not decide; the
-// interval is that of the share's mean over batches.
+// interval is that of the share over batches. A window that surely falls short
+// fails by itself.
 func judgeThroughput(e *evidence) SLO {
 	out := SLO{Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Outcome: Invalid}
 	completed := e.ended[metric.Completed]
@@ -71,17 +68,23 @@ func judgeThroughput(e *evidence) SLO {
 	}
 	out.Observed, out.Samples = share, &e.scheduled.n
 	out.Violations = pointer(e.scheduled.n - completed.n)
-	out.Outcome = Inconclusive
-	_, lower, upper, ok := stats.Mean(e.beside(e.counts(metric.TransactionsScheduled, nil), e.counts(metric.Transactions, label("outcome", metric.Completed))))
-	if !ok {
-		return out
-	}
-	out.Lower, out.Upper = pointer(max(0, min(lower, *share))), pointer(min(1, max(upper, *share)))
+	batches := e.beside(e.counts(metric.TransactionsScheduled, nil), e.counts(metric.Transactions, label("outcome", metric.Completed)))
+	_, lower, upper, ok := stats.Ratio(batches)
 	switch {
-	case lower >= minThroughput:
+	case ok && lower >= minThroughput:
 		out.Outcome = Pass
-	case upper < minThroughput:
+	case ok && upper < minThroughput:
 		out.Outcome = Fail
+	default:
+		out.Outcome = Inconclusive
+	}
+	if ok {
+		out.Lower, out.Upper = pointer(max(0, lower)), pointer(min(1, upper))
+	}
+	for _, window := range byWindow(batches) {
+		if _, _, upper, ok := stats.Ratio(window); ok && upper < minThroughput {
+			out.Outcome = Fail
+		}
 	}
 	return out
 }

@@ -40,6 +40,14 @@ func TestSteady(t *testing.T) {
 	behind := func(n int64) (float64, string) {
 		return 50 + max(0, float64(n-before))*50*0.05, metric.Completed
 	}
+	step := func(n int64) (float64, string) {
+		ms, outcome := moving(0)(n)
+		return ms * (1 + float64((n-before)/(inHold/2))*0.5), outcome
+	}
+	rise := func(n int64) (float64, string) {
+		ms, outcome := moving(0)(n)
+		return ms * (1 + max(0, float64(n-before)/inHold-0.5)), outcome
+	}
 	settling := func(n int64) (float64, string) {
 		return 50 + max(0, 3000-float64(n-before)*20), metric.Completed
 	}
@@ -48,8 +56,10 @@ func TestSteady(t *testing.T) {
 		want   Outcome
 		detail string
 	}{
-		"still":               {longHold(moving(0)), Pass, "by chance or not surely more than 10 %"},
-		"a little slower":     {longHold(moving(0.08)), Pass, "by chance or not surely more than 10 %"},
+		"still":               {longHold(moving(0)), Pass, "latency drifted by at most +"},
+		"a little slower":     {longHold(moving(0.08)), Pass, "latency may have drifted by +"},
+		"a step":              {longHold(step), Invalid, "latency drifted by +"},
+		"a late rise":         {longHold(rise), Invalid, "latency drifted by +"},
 		"slower":              {longHold(moving(0.5)), Invalid, "latency drifted by +"},
 		"faster":              {longHold(moving(-0.5)), Invalid, "latency drifted by -"},
 		"slower, but short":   {synthetic.New(synthetic.Profile(), 1, moving(0.8)), Pass, "windows under 40 s are too short"},

@@ -48,6 +48,7 @@ type SLO struct {
 type Rate struct {
 	Unit      string   // "tps" or "rps"
 	Target    float64  // the highest judged rate of the plan, a second
+	Lowest    float64  // the lowest; the same where the plan holds one rate
 	Achieved  *float64 // completed a second
 	Scheduled *int64
 	Completed *int64

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"assay/harness/judge/certificate"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/bench/longrun"
 	"assay/harness/observe/record"
@@ -34,7 +33,7 @@ func useOf(t *testing.T, s longrun.Shape) (u use, outcome string) {
 		t.Fatal(err)
 	}
 	v := verdict.Judge(r)
-	c := certificate.Build(r, v, diagnose.Waits(r))
+	c := certificate.Build(r, v)
 	after := read()
 	runtime.KeepAlive(r)
 	return use{float64(after.TotalAlloc - before.TotalAlloc), float64(after.HeapAlloc) - float64(before.HeapAlloc)}, c.Verdict

@@ -111,6 +111,36 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	}
 }
 
+// The closing frame tells what the worker's schedule and data were drawn from,
+// and how late it took its first slot: the first that was due, not that ended.
+func TestClosingTellsSeedAndStart(t *testing.T) {
+	a := newAggregate(Session{Run: "r", Scenario: "payment", Seed: 1<<63 + 7})
+	seed := metric.NewSeries("worker_seed", "", "seed", "9223372036854775815").Key()
+	delay := metric.NewSeries("worker_start_delay", "ms").Key()
+	closing := func() map[string]float64 {
+		all := map[string]float64{}
+		for _, p := range a.closing(3) {
+			all[p.Series.Key()] = p.Value
+		}
+		return all
+	}
+	if got := closing(); got[seed] != 1 {
+		t.Errorf("before a slot: %v", got)
+	} else if _, ok := got[delay]; ok {
+		t.Errorf("before a slot there is a delay: %v", got)
+	}
+	a.start(time.Now().Truncate(time.Second))
+	a.add([]metrics.SampleContainer{
+		&arrivals.Transaction{Due: 300 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1", Lag: time.Second},
+		&arrivals.Transaction{Due: 100 * time.Millisecond, Latency: 4 * time.Second, VU: "2", Lag: 30 * time.Millisecond, Queueing: 12 * time.Millisecond},
+		&arrivals.Transaction{Due: 900 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1"},
+	})
+	got := closing()
+	if got[seed] != 1 || got[delay] != 42 || got[metric.NewSeries("worker_frames", "").Key()] != 3 {
+		t.Errorf("closing frame %v, want seed %s and a delay of 42 ms", got, seed)
+	}
+}
+
 // A fast failure is not a fast answer.
 func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 	k := newK6Metrics()

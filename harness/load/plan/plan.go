@@ -84,6 +84,28 @@ func (p Plan) Arrivals() (n int64) {
 	return n
 }
 
+// LowestJudged is the lowest rate of a judged stage, arrivals a second; Target
+// is the highest.
+func (p Plan) LowestJudged() float64 {
+	low := p.Target
+	for _, s := range p.Stages {
+		if p.judges(s) {
+			low = min(low, s.From, s.To)
+		}
+	}
+	return low
+}
+
+// AtTarget is for how long judged stages hold the target.
+func (p Plan) AtTarget() (d time.Duration) {
+	for _, s := range p.Stages {
+		if p.judges(s) && s.From == p.Target && s.To == p.Target {
+			d += s.Duration
+		}
+	}
+	return d
+}
+
 // JudgedArrivals is the number of transactions scheduled in judged windows.
 func (p Plan) JudgedArrivals() (n int64) {
 	for _, s := range p.Stages {

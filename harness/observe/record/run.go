@@ -16,6 +16,7 @@ type Run struct {
 	Timeline    *Timeline
 	Ledger      *ledger.Comparison // nil: the profile has no ledger, or nothing could be read back
 	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
+	Rejudged    *Digest            // thresholds that stand in for the run's own; nil: none do
 }
 
 // Plan is evidence/plan.json: what was asked.

@@ -9,16 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay/harness/judge/certificate"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func certify(r record.Run) certificate.Certificate {
-	return certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	return certificate.Of(r)
 }
 
 func example(name string) certificate.Certificate { return certify(synthetic.Cases()[name]) }

@@ -68,8 +68,22 @@ func (s section) bounded() section {
 // oneLine is a text as one line of what can be printed.
 func oneLine(s string) string { return plain.Clean(strings.Join(strings.Fields(s), " ")) }
 
+// asked is the load and the scope, and whether other thresholds than the run's
+// have judged it.
+func asked(c certificate.Certificate) string {
+	rate := plain.Number(&c.Rate.Target)
+	if c.Rate.Lowest < c.Rate.Target {
+		rate = plain.Number(&c.Rate.Lowest) + " to " + rate
+	}
+	text := fmt.Sprintf("%s %s for %d s, %s scope", rate, c.Rate.Unit, c.Window.Seconds, c.Scope)
+	if c.Rejudged != nil {
+		text += ", re-judged"
+	}
+	return text
+}
+
 func title(c certificate.Certificate) string {
-	text := fmt.Sprintf("%s, %s %s for %d s, %s scope", c.Profile, plain.Number(&c.Rate.Target), c.Rate.Unit, c.Window.Seconds, c.Scope)
+	text := c.Profile + ", " + asked(c)
 	return shorten(oneLine(text), mostCell)
 }
 

@@ -40,7 +40,7 @@ func Terminal(c certificate.Certificate, color bool) []byte {
 func (p *page) head(c certificate.Certificate) {
 	p.Blank()
 	word := spaced(c.Verdict)
-	what := fmt.Sprintf("%s  %s %s for %d s, %s scope", c.Profile, plain.Number(&c.Rate.Target), c.Rate.Unit, c.Window.Seconds, c.Scope)
+	what := c.Profile + "  " + asked(c)
 	p.Line("  ", p.paint(c.Verdict, word), "  ", plain.Clip(what, plain.Columns-4-plain.Width(word)))
 	p.Blank()
 	p.Wrap("  ", "  ", c.Claim)

@@ -104,6 +104,8 @@ func Open(data []byte) (Bundle, error) {
 		return Bundle{}, problem("it was not signed with a key")
 	case in.GetPayloadType() != PayloadType:
 		return Bundle{}, problem("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
+	case len(in.GetSignatures()) == 1 && in.GetSignatures()[0].GetKeyid() != "":
+		return Bundle{}, problem("its signature names a key, which no signature covers")
 	case len(in.GetSignatures()) != 1:
 		return Bundle{}, problem("it has %d signatures, not one", len(in.GetSignatures()))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/compare"
-	"assay/harness/judge/diagnose"
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
@@ -52,7 +51,7 @@ func scales(order string, factor float64) (all []float64) {
 // what these tests are about.
 func certify(scale float64) certificate.Certificate {
 	r := synthetic.New(synthetic.Profile(), 1, system(scale)).Record()
-	c := certificate.Build(r, verdict.Judge(r), diagnose.Waits(r))
+	c := certificate.Of(r)
 	c.Verdict = verdict.Pass.String()
 	for i := range c.Rules {
 		c.Rules[i].Verdict = verdict.Pass.String()
