@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +72,11 @@ once it was made, 2 when it could not be.`,
 }
 
 func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
-	tolerance, err := parseTolerance(f.tolerance)
+	tolerance, err := percentOf(c, "tolerance")
 	if err != nil {
+		return err
+	}
+	if err := f.checkPage(); err != nil {
 		return err
 	}
 	var groups [2]compare.Group
@@ -121,14 +121,22 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	return err
 }
 
-// parseTolerance reads a percentage, like 3%.
-func parseTolerance(text string) (share float64, err error) {
-	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
-	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if !ok || err != nil || !(percent > 0 && percent <= 100) || math.IsInf(percent, 0) {
-		return 0, &usageError{fmt.Sprintf("--tolerance is %q: a percentage above 0%% and up to 100%%", text), "like: --tolerance 3%"}
+// checkPage finds before minutes of judging that the page has no place to be.
+func (f *compareFlags) checkPage() error {
+	if f.html == "" {
+		return nil
 	}
-	return percent / 100, nil
+	dir := filepath.Dir(f.html)
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return &usageError{fmt.Sprintf("--html %s cannot be written: %s: %v", f.html, dir, errors.Unwrap(err)), "make the folder first: mkdir -p " + dir}
+	case !info.IsDir():
+		return &usageError{fmt.Sprintf("--html %s cannot be written: %s is no folder", f.html, dir), "name a file in a folder that is there"}
+	}
+	if info, err := os.Stat(f.html); err == nil && info.IsDir() {
+		return &usageError{fmt.Sprintf("--html %s is a folder", f.html), "name a file in it, like: --html " + filepath.Join(f.html, "comparison.html")}
+	}
+	return nil
 }
 
 // readGroup reads a run folder, or the run folders that a folder holds; links

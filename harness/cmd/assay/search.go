@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,11 +33,12 @@ func newSearch() *cobra.Command {
 		Short: "The highest rate within the SLOs, between two bounds; never a certificate",
 		Long: `Search tries one load after another, each by short runs of the profile (trials):
 it doubles the rate until the SLOs are missed, or halves it until they hold, and
-then bisects what is between until it is narrow. At most so many trials as
+then bisects what is between until it is narrow. Normally at most so many trials as
 --trials says decide a load: it holds where more than half of them would still
 have passed if those not made, and those that could not tell, had failed; it is
-missed where more than half failed (MLRsearch, FD.io). A trial that may not be
-judged is made again, and counts for nothing.
+missed where more than half failed (MLRsearch, FD.io). Where some could not tell
+it gets up to two more. A trial that may not be judged is made again, and counts
+for nothing.
 
 Of the profile it takes scenario, SLOs and rules; --trial is the hold of each
 trial, whose warm-up and ramp are shortened to a few seconds and whose baseline is
@@ -68,8 +70,9 @@ decide; 130 interrupted.`,
 	fs := c.Flags()
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
+	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
 	fs.DurationVar(&f.trial, "trial", time.Minute, "judged length of a trial")
-	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "trials that decide a load, at most")
+	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "trials that decide a load, normally at most")
 	fs.StringVar(&f.width, "width", "5%", "width of the bracket when it is narrow enough, of its upper bound")
 	fs.StringVar(&f.out, "out", "", "folder of the search (default: runs/search-ID)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the first trial; each has the next (default: a random one, recorded)")
@@ -91,7 +94,11 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if !c.Flags().Changed("seed") {
 		f.seed = randomSeed()
 	}
-	asked, err := f.asked(c, profile)
+	short, changed, err := f.shorten(c, profile)
+	if err != nil {
+		return err
+	}
+	asked, err := f.asked(c, short)
 	if err != nil {
 		return err
 	}
@@ -102,7 +109,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err := record.Vacant(dir); err != nil {
 		return &usageError{err.Error(), "name another folder with --out"}
 	}
-	t := &trials{flags: f, command: c, file: file, profile: profile, asked: asked, dir: dir, notes: map[string]bool{}}
+	t := &trials{flags: f, command: c, file: file, profile: profile, short: short, changed: changed, asked: asked, dir: dir, notes: map[string]bool{}}
 	g, err := f.prepare(c, func(executable string) error {
 		t.executable = executable
 		o, err := t.options(asked.Range.Floor)
@@ -124,7 +131,7 @@ func (t *trials) search(ctx context.Context) error {
 	if err := t.check(ctx, t.asked.Range.Floor); err != nil {
 		return err // no load could be tried
 	}
-	t.say("%s from %.12g/s, trials of %s, at most %d a load, until the bounds are %s apart",
+	t.say("%s from %.12g/s, trials of %s, normally at most %d a load, until the bounds are %s apart",
 		t.asked.Profile, t.asked.Range.From, time.Duration(t.asked.Seconds*float64(time.Second)), t.asked.Goal.Trials, t.flags.width)
 	d, err := search.Run(ctx, t.asked, search.Loop{Trial: t.trial, Keep: t.keep, Confirm: func(rate float64) string {
 		return t.flags.confirm(t.command, t.profile, rate)

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +23,8 @@ type trials struct {
 	command *cobra.Command
 	file    spec.File
 	profile spec.Profile
+	short   spec.Profile      // the profile as trials run it
+	changed map[string]string // of it
 	asked   search.Asked
 	dir     string
 	made    int // so far
@@ -32,10 +34,12 @@ type trials struct {
 
 // options are those of the next trial's run.
 func (t *trials) options(rate float64) (run.Options, error) {
-	p, changed, err := t.flags.trialOf(t.command, t.profile, rate)
+	p, err := t.short.WithRate(rate)
 	if err != nil {
-		return run.Options{}, err
+		return run.Options{}, fmt.Errorf("a trial at %.12g/s: %w", rate, err)
 	}
+	changed := maps.Clone(t.changed)
+	changed["rate"] = fmt.Sprintf("%.12g", rate)
 	id := runID(p.Name)
 	return run.Options{
 		ID: id, Dir: filepath.Join(t.dir, id), File: t.file, Profile: p, Overrides: changed, Workers: t.flags.workers,
@@ -81,7 +85,7 @@ func (t *trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 		}
 	}
 	p.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
-	p.Result, p.Verdict, p.Claim, p.Decisive = resultOf(v), v.Outcome.String(), v.Claim, decisive(v)
+	p.Judge(v)
 	return p, nil
 }
 
@@ -111,60 +115,6 @@ func (t *trials) check(ctx context.Context, rate float64) error {
 	}
 	t.furnish(ctx, &o)
 	return run.Check(ctx, o)
-}
-
-// resultOf is what a verdict says of the load.
-func resultOf(v verdict.Verdict) search.Result {
-	switch v.Outcome {
-	case verdict.Pass:
-		return search.Good
-	case verdict.Fail, verdict.LostWrite:
-		return search.Bad
-	case verdict.Inconclusive:
-		return search.Unclear
-	}
-	starved := false
-	for _, r := range v.Rules {
-		if r.Outcome == verdict.Invalid {
-			if !strings.HasPrefix(r.ID, "generator-") {
-				return search.Void
-			}
-			starved = true
-		}
-	}
-	for _, s := range v.SLOs {
-		if s.Outcome == verdict.Invalid {
-			return search.Void
-		}
-	}
-	if starved {
-		return search.Starved
-	}
-	return search.Void
-}
-
-// decisive is the first SLO, or else the first rule, that made the verdict what
-// it is. A PASS has none.
-func decisive(v verdict.Verdict) *search.Decisive {
-	switch v.Outcome {
-	case verdict.Pass:
-		return nil
-	case verdict.LostWrite: // whatever the profile asks of its ledger
-		missing, limit := float64(v.Ledger.Missing), 0.0
-		return &search.Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
-	}
-	for _, s := range v.SLOs {
-		if s.Outcome == v.Outcome {
-			limit := s.Limit
-			return &search.Decisive{Kind: "slo", Name: s.Metric + " " + s.Expression, Observed: s.Observed, Limit: &limit, Unit: s.Unit}
-		}
-	}
-	for _, r := range v.Rules {
-		if r.Outcome == v.Outcome {
-			return &search.Decisive{Kind: "rule", Name: r.ID, Observed: r.Observed, Limit: r.Limit, Unit: r.Unit, Detail: r.Detail}
-		}
-	}
-	return nil
 }
 
 // keep writes search.json whole, and tells how the bracket narrows.

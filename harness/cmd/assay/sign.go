@@ -26,24 +26,20 @@ func signingKey() (*signature.PrivateKey, error) {
 	if value == "" {
 		return nil, nil //nolint:nilnil // no key is a state, not an error
 	}
-	text, what := []byte(value), signingKeyEnv+" holds no key to sign with"
 	if !strings.Contains(value, "-----BEGIN") {
-		var err error
-		if text, err = readKeyFile(value); err != nil {
-			return nil, err
-		}
-		what = "the signing key " + value + " is of no use"
+		return signingKeyFile(value)
 	}
-	key, err := signature.ParsePrivate(text)
+	key, err := signature.ParsePrivate([]byte(value))
 	if err != nil {
-		return nil, unusableKey(what, err)
+		return nil, unusableKey(signingKeyEnv+" holds no key to sign with", err)
 	}
 	return &key, nil
 }
 
-// readKeyFile refuses a file that others may read: a key that everybody has
-// signs for nobody. Its group is the owner's business.
-func readKeyFile(path string) ([]byte, error) {
+// signingKeyFile refuses a key that others may read: one that everybody has signs
+// for nobody. Its group is the owner's business. What is no key at all is told
+// first: it needs no protection.
+func signingKeyFile(path string) (*signature.PrivateKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		// The value may be a key that lost its PEM frame: it is not told.
@@ -55,14 +51,18 @@ func readKeyFile(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &usageError{signingKeyEnv + " names " + path + ", which is not a file", "name the file: DIR/assay.key"}
 	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return nil, &usageError{fmt.Sprintf("the signing key %s may be read by everybody on this host (mode %04o)", path, info.Mode().Perm()), "chmod 600 " + path}
-	}
-	data, err := os.ReadFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &usageError{"the signing key cannot be read: " + err.Error(), "make it readable to this user alone: chmod 600 " + path}
 	}
-	return data, nil
+	key, err := signature.ParsePrivate(text)
+	if err != nil {
+		return nil, unusableKey("the signing key "+path+" is of no use", err)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return nil, &usageError{fmt.Sprintf("the signing key %s may be read by everybody on this host (mode %04o)", path, info.Mode().Perm()), "chmod 600 " + path}
+	}
+	return &key, nil
 }
 
 // unusableKey says what is wrong with which key.

@@ -15,6 +15,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/rejudge"
@@ -81,6 +82,12 @@ func verify(t testing.TB, path string, o Options) Report {
 	var text bytes.Buffer
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if plain.Width(line) > plain.Columns && strings.TrimSpace(line) != r.Certificate || plain.Clean(line) != line {
+			t.Errorf("line %q is %d wide", line, plain.Width(line))
+		}
 	}
 	for _, name := range r.Broken {
 		if !strings.Contains(text.String(), "failed       "+name) {

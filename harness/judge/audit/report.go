@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
+
+	"assay/harness/judge/internal/plain"
 )
 
 // State is how a check came out.
@@ -98,31 +99,27 @@ func (r *Report) Standing() (word, sentence string) {
 	}
 }
 
-// Text writes the report for people.
+// beside is where the text of a check stands.
+var beside = strings.Repeat(" ", 28)
+
+// Text writes the report for people. All that it names may be forged.
 func (r *Report) Text(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n  %s\n\n", clean(r.Certificate))
+	var p plain.Page
+	p.Blank()
+	p.Line("  ", plain.Clean(r.Certificate)) // in one piece, to be copied
+	p.Blank()
 	for _, c := range r.Checks {
-		fmt.Fprintf(&b, "  %-11s  %-11s  %s\n", c.State, c.Name, clean(c.Detail))
+		p.Wrap(fmt.Sprintf("  %-11s  %-11s  ", c.State, c.Name), beside, c.Detail)
 	}
 	word, sentence := r.Standing()
-	fmt.Fprintf(&b, "\n  %s: %s.\n", word, sentence)
+	p.Blank()
+	p.Wrap("  ", "  ", fmt.Sprintf("%s: %s.", word, sentence))
 	if len(r.Broken) == 0 {
-		fmt.Fprintf(&b, "  Verdict %s: %s\n", clean(r.Verdict), clean(r.Claim))
+		p.Wrap("  ", "  ", fmt.Sprintf("Verdict %s: %s", r.Verdict, r.Claim))
 	}
-	b.WriteString("\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	p.Blank()
+	if _, err := io.WriteString(w, p.String()); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
-}
-
-// clean takes out what would steer a terminal: all of it may be forged.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
 }

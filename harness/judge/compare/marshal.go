@@ -2,17 +2,12 @@ package compare
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of a comparison.
-//
-//go:embed compare.schema.json
-var Schema []byte
-
-// Marshal writes a comparison as JSON, indented, with a newline at the end.
+// Marshal writes a comparison as compare.schema.json describes it, indented, with
+// a newline at the end.
 func Marshal(c Comparison) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

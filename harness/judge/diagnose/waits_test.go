@@ -22,7 +22,7 @@ func TestWaits(t *testing.T) {
 			MsPerTransaction: ms(25), BaselineMsPerTransaction: ms(40),
 		},
 		{
-			Event: "cpu", Class: "cpu", Inferred: true, AAS: 0.1, Share: 1.0 / 6, Samples: 30,
+			Event: "cpu", Class: "CPU", Inferred: true, AAS: 0.1, Share: 1.0 / 6, Samples: 30,
 			MsPerTransaction: ms(5), BaselineMsPerTransaction: ms(0),
 		},
 	}

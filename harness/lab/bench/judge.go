@@ -15,8 +15,8 @@ import (
 	"assay/harness/lab/bench/longrun"
 )
 
-// What judging a large event may take (CONTRIBUTING, measuring): people read
-// it beside what was measured.
+// What judging a large event may take: people read it beside what was
+// measured.
 const (
 	judgeWithin = 2 * time.Second
 	judgeMemory = 200 << 20

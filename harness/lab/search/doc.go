@@ -5,7 +5,8 @@
 //
 // Search is the pure part: Next names the load to try, Add takes what a trial
 // came to, and both follow from the results alone. Run is the loop that makes
-// the trials and keeps Document, the content of search.json.
+// the trials and keeps Document, the content of search.json. Shorten and CanTell
+// say what a trial of a profile is, Probe.Judge what its verdict says of the load.
 //
 // Input: a Goal, a Range of loads, and a Trial for each load asked for. Output:
 // a Document. A search never certifies: its loads were chosen by their outcomes,

@@ -2,17 +2,11 @@ package search
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 )
-
-// Schema is the JSON Schema (draft 2020-12) of search.json.
-//
-//go:embed search.schema.json
-var Schema []byte
 
 // Asked is what is searched for, and how.
 type Asked struct {
@@ -51,7 +45,7 @@ type Decisive struct {
 	Detail   string   `json:"detail,omitempty"`
 }
 
-// Document is the content of search.json.
+// Document is the content of search.json; search.schema.json describes it.
 type Document struct {
 	Schema string `json:"schema"`
 	Asked

@@ -20,9 +20,6 @@ type Load struct {
 // judged is how many trials say something of the system.
 func (l Load) judged() int { return l.Good + l.Bad + l.Unclear }
 
-// Trials is how many were made.
-func (l Load) Trials() int { return l.judged() + l.Starved + l.Void }
-
 // ratios are the exceed ratios [0,1] as they stand.
 func (l Load) ratios(g Goal) (optimistic, pessimistic float64) {
 	n := max(g.Trials, l.judged())

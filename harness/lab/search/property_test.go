@@ -22,6 +22,21 @@ func anyRange(rt *rapid.T) Range {
 	return Range{From: from, Floor: from * FloorShare, Max: from * rapid.Float64Range(1, 1000).Draw(rt, "max")}
 }
 
+// shrink is what of a bracket, in logarithms, is left at most after one load.
+const shrink = 0.5 + slack
+
+// mostTrials bounds the trials of a whole search.
+func mostTrials(s *Search) int {
+	up := math.Ceil(math.Log2(s.span.Max / s.span.From))
+	down := math.Ceil(math.Log2(s.span.From / s.span.Floor))
+	// Between the bounds lie at most as many doublings as undecided loads and one.
+	doublings := (greyLoads + 1) * math.Ln2
+	width := -math.Log(1 - s.goal.Width)
+	steps := max(0, math.Ceil(math.Log(doublings/width)/-math.Log(shrink)))
+	ofLoad := s.goal.limit() + s.goal.Spare + 1
+	return int(1+up+down+2*steps) * ofLoad
+}
+
 // finish searches to the end. All the way the bracket is no inverted one and
 // never grows, every load lies in the range, and the trials stay within bounds.
 func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
@@ -29,7 +44,7 @@ func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	low, high, most := 0.0, math.Inf(1), s.MostTrials()
+	low, high, most := 0.0, math.Inf(1), mostTrials(s)
 	for n := 0; ; n++ {
 		rate, ok := s.Next()
 		if !ok {
@@ -234,7 +249,7 @@ func TestRelevantBounds(t *testing.T) {
 }
 
 // The middle lies between, is as round as it can be, and makes the bracket
-// smaller by what MostTrials counts on.
+// smaller by what mostTrials counts on.
 func TestMiddle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		low := math.Pow(10, rapid.Float64Range(-2, 6).Draw(rt, "low"))

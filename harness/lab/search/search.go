@@ -46,9 +46,6 @@ func (s *Search) End() End {
 	return end
 }
 
-// Loads are all that were tried, ascending.
-func (s *Search) Loads() []Load { return slices.Clone(s.loads) }
-
 // Load is one that was tried.
 func (s *Search) Load(rate float64) Load {
 	for _, l := range s.loads {
@@ -60,7 +57,7 @@ func (s *Search) Load(rate float64) Load {
 }
 
 // Bounds are the relevant bounds so far, and the loads that contradict them.
-func (s *Search) Bounds() (Bounds, []Load) { return relevant(s.Loads(), s.goal) }
+func (s *Search) Bounds() (Bounds, []Load) { return relevant(slices.Clone(s.loads), s.goal) }
 
 // End is how a search ends.
 type End int

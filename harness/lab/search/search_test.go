@@ -130,7 +130,8 @@ func TestHowSearchesEnd(t *testing.T) {
 			}
 			var order []string
 			for rate, ok := s.Next(); ok; rate, ok = s.Next() {
-				n := s.Load(rate).Trials() + s.Load(rate).None
+				l := s.Load(rate)
+				n := l.judged() + l.Starved + l.Void + l.None
 				if n == 0 {
 					order = append(order, "")
 				}

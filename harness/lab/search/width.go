@@ -26,27 +26,6 @@ func middle(low, high float64) float64 {
 	return mean
 }
 
-// shrink is what of a bracket, in logarithms, is left at most after one load.
-const shrink = 0.5 + slack
-
-// MostTrials bounds the trials of the whole search.
-func (s *Search) MostTrials() int {
-	up := math.Ceil(math.Log2(s.span.Max / s.span.From))
-	down := math.Ceil(math.Log2(s.span.From / s.span.Floor))
-	// Between the bounds lie at most as many doublings as undecided loads and one.
-	return int(1+up+down+2*s.steps(math.Exp2(greyLoads+1))) * s.mostOfLoad()
-}
-
-// mostOfLoad bounds the trials of one load.
-func (s *Search) mostOfLoad() int { return s.goal.limit() + s.goal.Spare + 1 }
-
-// steps bounds the loads that make a bracket narrow, whose bounds are so many
-// times each other.
-func (s *Search) steps(times float64) float64 {
-	goal := -math.Log(1 - s.goal.Width)
-	return max(0, math.Ceil(math.Log(math.Log(times)/goal)/-math.Log(shrink)))
-}
-
 // Left estimates the trials to come, if every load takes as many as the goal
 // needs at least; ok is false while there are no two bounds, so that nobody
 // knows.

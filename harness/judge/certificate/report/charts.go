@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"assay/harness/judge/internal/plain"
 	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -204,14 +205,14 @@ func stagesSection(c Charts) section {
 	marks, more := first(c.Stages)
 	s.More = more
 	for _, m := range marks {
-		name, rate := m.Name, short(&m.about.To)
+		name, rate := m.Name, plain.Number(&m.about.To)
 		if m.Judged {
 			name += " (judged)"
 		}
 		if m.about.From != m.about.To {
-			rate = short(&m.about.From) + " to " + rate
+			rate = plain.Number(&m.about.From) + " to " + rate
 		}
-		s.Rows = append(s.Rows, texts(name, fmt.Sprint(m.From), fmt.Sprint(m.To-m.From), rate, short(m.done), short(m.broken), short(m.p50), short(m.p95), short(m.p99)))
+		s.Rows = append(s.Rows, texts(name, fmt.Sprint(m.From), fmt.Sprint(m.To-m.From), rate, plain.Number(m.done), plain.Number(m.broken), plain.Number(m.p50), plain.Number(m.p95), plain.Number(m.p99)))
 	}
 	return s.bounded()
 }
@@ -264,7 +265,7 @@ func classCurves(r record.Run, spans []record.Span) []classCurve {
 }
 
 func wait(class string) int {
-	if class == "CPU" || class == "cpu" {
+	if class == "CPU" {
 		return 0
 	}
 	return 1

@@ -33,7 +33,7 @@ func TestCurvesAreTheRun(t *testing.T) {
 	if diff := cmp.Diff([]bound{{"p(95)<250", 250}, {"max<2000", 2000}}, c.Bounds); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
-	if c.Waits[0].Class != "cpu" || *c.Target[14] != 14.38 { // in the ramp from 5 to 20: 5 + 15 * 2.5/4
+	if c.Waits[0].Class != "CPU" || *c.Target[14] != 14.38 { // in the ramp from 5 to 20: 5 + 15 * 2.5/4
 		t.Errorf("first class %s, target %v", c.Waits[0].Class, *c.Target[14])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/plain"
 )
 
 // Markdown and HTML show the same sections, each escaped its own way. They are
@@ -65,14 +66,14 @@ func (s section) bounded() section {
 }
 
 // oneLine is a text as one line of what can be printed.
-func oneLine(s string) string { return clean(strings.Join(strings.Fields(s), " ")) }
+func oneLine(s string) string { return plain.Clean(strings.Join(strings.Fields(s), " ")) }
 
 // asked is the load and the scope, and whether other thresholds than the run's
 // have judged it.
 func asked(c certificate.Certificate) string {
-	rate := short(&c.Rate.Target)
+	rate := plain.Number(&c.Rate.Target)
 	if c.Rate.Lowest < c.Rate.Target {
-		rate = short(&c.Rate.Lowest) + " to " + rate
+		rate = plain.Number(&c.Rate.Lowest) + " to " + rate
 	}
 	text := fmt.Sprintf("%s %s for %d s, %s scope", rate, c.Rate.Unit, c.Window.Seconds, c.Scope)
 	if c.Rejudged != nil {
@@ -129,12 +130,18 @@ func sloSection(c certificate.Certificate) section {
 // do about each.
 func brokenSection(c certificate.Certificate) section {
 	s := section{ID: "broken", Heading: "Rules that are broken"}
-	rules, more := first(rulesThat(c, func(verdict string) bool { return verdict != "PASS" && verdict != certificate.Limitation }))
+	rules, broken := notHolding(c.Rules)
+	switch {
+	case len(rules) == 0:
+		s.Note = fmt.Sprintf("None: all %d hold.", len(c.Rules))
+	case broken == 0:
+		s.Heading = "Rules that are undecided"
+	case broken < len(rules):
+		s.Heading = "Rules that are broken or undecided"
+	}
+	rules, s.More = first(rules)
 	for _, r := range rules {
 		s.Points = append(s.Points, fmt.Sprintf("%s (%s): %s. %s", r.ID, r.Verdict, r.Detail, r.Advice))
-	}
-	if s.More = more; len(rules) == 0 {
-		s.Note = fmt.Sprintf("None: all %d hold.", len(c.Rules))
 	}
 	return s.bounded()
 }
@@ -142,7 +149,7 @@ func brokenSection(c certificate.Certificate) section {
 // limitedSection lists the rules that hold with something to know.
 func limitedSection(c certificate.Certificate) section {
 	s := section{ID: "limited", Heading: "Rules with a limitation"}
-	rules, more := first(rulesThat(c, func(verdict string) bool { return verdict == certificate.Limitation }))
+	rules, more := first(limited(c.Rules))
 	for _, r := range rules {
 		s.Points = append(s.Points, fmt.Sprintf("%s: %s. %s", r.ID, r.Detail, r.Advice))
 	}
@@ -152,8 +159,30 @@ func limitedSection(c certificate.Certificate) section {
 	return s.bounded()
 }
 
-func rulesThat(c certificate.Certificate, is func(verdict string) bool) []certificate.Rule {
-	return slices.DeleteFunc(slices.Clone(c.Rules), func(r certificate.Rule) bool { return !is(r.Verdict) })
+// notHolding are the rules that do not hold: those that are broken, of which
+// there are so many, then those that are undecided.
+func notHolding(rules []certificate.Rule) (all []certificate.Rule, broken int) {
+	var undecided []certificate.Rule
+	for _, r := range rules {
+		switch r.Verdict {
+		case "PASS", certificate.Limitation:
+		case "INCONCLUSIVE":
+			undecided = append(undecided, r)
+		default:
+			all = append(all, r)
+		}
+	}
+	return append(all, undecided...), len(all)
+}
+
+// limited are the rules that hold with a limitation.
+func limited(rules []certificate.Rule) (all []certificate.Rule) {
+	for _, r := range rules {
+		if r.Verdict == certificate.Limitation {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // rulesSection holds every rule of validity.
@@ -174,7 +203,7 @@ func latencySection(c certificate.Certificate) section {
 	s := section{
 		ID: "latency", Heading: "Latency",
 		Note: fmt.Sprintf("In ms, over the judged windows. Transactions: completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s/s achieved.",
-			whole(o.Completed), whole(o.Failed), whole(o.TimedOut), whole(o.Dropped), whole(c.Rate.Scheduled), short(c.Rate.Achieved)),
+			whole(o.Completed), whole(o.Failed), whole(o.TimedOut), whole(o.Dropped), whole(c.Rate.Scheduled), plain.Number(c.Rate.Achieved)),
 		Columns: headings("of", ">count", ">p50", ">p90", ">p95", ">p99", ">p99.9", ">max", ">mean"),
 	}
 	names := slices.SortedFunc(maps.Keys(c.Latency), func(a, b string) int {
@@ -183,7 +212,7 @@ func latencySection(c certificate.Certificate) section {
 	names, s.More = first(names)
 	for _, name := range names {
 		l := c.Latency[name]
-		s.Rows = append(s.Rows, texts(name, whole(&l.Count), short(l.P50), short(l.P90), short(l.P95), short(l.P99), short(l.P999), short(l.Max), short(l.Mean)))
+		s.Rows = append(s.Rows, texts(name, whole(&l.Count), plain.Number(l.P50), plain.Number(l.P90), plain.Number(l.P95), plain.Number(l.P99), plain.Number(l.P999), plain.Number(l.Max), plain.Number(l.Mean)))
 	}
 	return s.bounded()
 }
@@ -213,8 +242,8 @@ func waitsSection(c certificate.Certificate) section {
 		if w.Inferred {
 			class += " (inferred)"
 		}
-		s.Rows = append(s.Rows, texts(class, w.Event, short(&w.AAS), measured(&w.Share, "share"),
-			short(w.MsPerTransaction), short(w.BaselineMsPerTransaction), whole(&w.Samples)))
+		s.Rows = append(s.Rows, texts(class, w.Event, plain.Number(&w.AAS), measured(&w.Share, "share"),
+			plain.Number(w.MsPerTransaction), plain.Number(w.BaselineMsPerTransaction), whole(&w.Samples)))
 	}
 	if b := c.Bottleneck; b != nil {
 		s.Note = strings.TrimSpace(fmt.Sprintf("Bottleneck (%s): %s %s", b.Confidence, b.Sentence, s.Note))

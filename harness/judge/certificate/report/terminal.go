@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/plain"
 )
 
 // Most rows of each part of a summary, so that it fits a terminal; what is
@@ -32,21 +33,21 @@ func Terminal(c certificate.Certificate, color bool) []byte {
 	p.rules(c.Rules)
 	p.waits(c.Waits)
 	p.ledger(c.Ledger)
-	p.notes("Limitations", c.Limitations)
+	p.Notes("Limitations", c.Limitations)
 	return []byte(p.String())
 }
 
 func (p *page) head(c certificate.Certificate) {
-	p.blank()
+	p.Blank()
 	word := spaced(c.Verdict)
 	what := c.Profile + "  " + asked(c)
-	p.line("  ", p.paint(c.Verdict, word), "  ", clip(what, columns-4-width(word)))
-	p.blank()
-	p.wrap("  ", "  ", c.Claim)
-	p.blank()
-	p.line("  Target     ", clip(c.Environment.Target, columns-len(indent)))
-	p.wrap("  Signature  ", indent, signed(c))
-	p.blank()
+	p.Line("  ", p.paint(c.Verdict, word), "  ", plain.Clip(what, plain.Columns-4-plain.Width(word)))
+	p.Blank()
+	p.Wrap("  ", "  ", c.Claim)
+	p.Blank()
+	p.Line("  Target     ", plain.Clip(c.Environment.Target, plain.Columns-len(indent)))
+	p.Wrap("  Signature  ", indent, signed(c))
+	p.Blank()
 }
 
 func (p *page) slos(slos []certificate.SLO) {
@@ -55,34 +56,20 @@ func (p *page) slos(slos []certificate.SLO) {
 		slices.SortStableFunc(rows, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 		rows = rows[:mostSLOs]
 	}
-	w := sloWidths(rows)
-	p.line("  ", pad("SLO", w.name), padLeft("observed", w.observed), padLeft(w.heading, w.interval),
-		padLeft("violations/samples", w.count), "  verdict")
-	for _, s := range rows {
-		p.line("  ", pad(clip(s.Metric+"  "+s.Expression, w.name), w.name), padLeft(clip(measured(s.Observed, s.Unit), w.observed), w.observed),
-			padLeft(clip(interval(s), w.interval), w.interval), padLeft(clip(count(s), w.count), w.count), "  ", p.paint(s.Verdict, s.Verdict))
-	}
-	p.more(len(slos) - len(rows))
-}
-
-// widths are those of the columns of SLOs.
-type widths struct {
-	name, observed, interval, count int
-	heading                         string // of the interval
-}
-
-// sloWidths makes room for intervals where there are any.
-func sloWidths(rows []certificate.SLO) widths {
-	w := widths{name: len("SLO"), observed: 13, count: 28}
-	most := 42
+	table := [][]string{{"SLO", "observed", "", "violations/samples", "verdict"}}
 	if hasIntervals(rows) {
-		w.observed, w.interval, w.count, w.heading, most = 11, 18, 22, "interval", 32
+		table[0][2] = "interval"
 	}
 	for _, s := range rows {
-		w.name = max(w.name, width(s.Metric)+2+width(s.Expression))
+		table = append(table, []string{s.Metric + "  " + s.Expression, measured(s.Observed, s.Unit), interval(s), count(s), s.Verdict})
 	}
-	w.name = min(w.name, most)
-	return w
+	p.Table(table, func(row int, text string) string {
+		if row == 0 {
+			return text
+		}
+		return p.paint(text, text)
+	})
+	p.more(len(slos) - len(rows))
 }
 
 func passed(verdict string) int {
@@ -93,10 +80,10 @@ func passed(verdict string) int {
 }
 
 func (p *page) latency(c certificate.Certificate) {
-	p.blank()
+	p.Blank()
 	o := c.Outcomes
-	p.wrap("  Outcomes   ", indent, fmt.Sprintf("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s/s achieved",
-		whole(o.Completed), whole(o.Failed), whole(o.TimedOut), whole(o.Dropped), whole(c.Rate.Scheduled), short(c.Rate.Achieved)))
+	p.Wrap("  Outcomes   ", indent, fmt.Sprintf("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s/s achieved",
+		whole(o.Completed), whole(o.Failed), whole(o.TimedOut), whole(o.Dropped), whole(c.Rate.Scheduled), plain.Number(c.Rate.Achieved)))
 	const first = "transaction"
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Latency)), func(n string) bool { return n == first })
 	// The endpoints with most requests; their order stays that of the names.
@@ -105,11 +92,11 @@ func (p *page) latency(c certificate.Certificate) {
 		slices.SortStableFunc(byCount, func(a, b string) int { return cmp.Compare(c.Latency[b].Count, c.Latency[a].Count) })
 		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(byCount[:mostEndpoints], n) })
 	}
-	p.line("  ", pad("Latency, ms", 30), heads("p50", "p95", "p99", "p99.9", "max", "mean"))
+	p.Line("  ", plain.Left("Latency, ms", 30), heads("p50", "p95", "p99", "p99.9", "max", "mean"))
 	for _, name := range append([]string{first}, names...) {
 		l := c.Latency[name]
-		p.line("  ", pad(clip("  "+name, 30), 30),
-			heads(short(l.P50), short(l.P95), short(l.P99), short(l.P999), short(l.Max), short(l.Mean)))
+		p.Line("  ", plain.Left("  "+name, 30),
+			heads(plain.Number(l.P50), plain.Number(l.P95), plain.Number(l.P99), plain.Number(l.P999), plain.Number(l.Max), plain.Number(l.Mean)))
 	}
 	p.more(len(c.Latency) - 1 - len(names))
 }
@@ -117,50 +104,58 @@ func (p *page) latency(c certificate.Certificate) {
 func heads(cells ...string) string {
 	text := ""
 	for _, c := range cells {
-		text += padLeft(clip(c, 10), 10)
+		text += plain.Right(c, 10)
 	}
 	return text
 }
 
-// rules shows those that are broken, with what to do.
+// rules shows those that are broken, then those that are undecided, with what to
+// do.
 func (p *page) rules(rules []certificate.Rule) {
-	var broken []certificate.Rule
-	limits := 0
-	for _, r := range rules {
-		switch r.Verdict {
-		case "PASS":
-		case certificate.Limitation:
-			limits++
-		default:
-			broken = append(broken, r)
+	p.Blank()
+	shown, broken := notHolding(rules)
+	p.Line("  Rules      ", held(len(rules), broken, len(shown)-broken, len(limited(rules))))
+	for i, r := range shown[:min(len(shown), mostRules)] {
+		name := "    " + plain.Clip(r.ID, 40)
+		if i >= broken {
+			name += " (undecided)"
 		}
+		p.Wrap(name+": ", "      ", r.Detail+". "+r.Advice)
 	}
-	p.blank()
-	if len(broken) == 0 {
-		text := fmt.Sprintf("  Rules      all %d hold", len(rules))
-		if limits > 0 {
-			text += fmt.Sprintf(", %d of them with a limitation", limits)
+	p.more(len(shown) - mostRules)
+}
+
+// held says how many rules hold.
+func held(all, broken, undecided, limited int) string {
+	are := func(n int) string {
+		if n == 1 {
+			return fmt.Sprintf("1 of %d is ", all)
 		}
-		p.line(text)
-		return
+		return fmt.Sprintf("%d of %d are ", n, all)
 	}
-	p.line(fmt.Sprintf("  Rules      %d of %d are broken", len(broken), len(rules)))
-	for _, r := range broken[:min(len(broken), mostRules)] {
-		p.wrap("    "+clip(r.ID, 40)+": ", "      ", r.Detail+". "+r.Advice)
+	switch {
+	case broken > 0 && undecided > 0:
+		return fmt.Sprintf("%sbroken, %d undecided", are(broken), undecided)
+	case broken > 0:
+		return are(broken) + "broken"
+	case undecided > 0:
+		return are(undecided) + "undecided"
+	case limited > 0:
+		return fmt.Sprintf("all %d hold, %d of them with a limitation", all, limited)
 	}
-	p.more(len(broken) - mostRules)
+	return fmt.Sprintf("all %d hold", all)
 }
 
 func (p *page) waits(waits []certificate.Wait) {
 	switch {
 	case waits == nil:
-		p.line("  Waits      no data")
+		p.Line("  Waits      no data")
 		return
 	case len(waits) == 0:
-		p.line("  Waits      no session was seen active")
+		p.Line("  Waits      no session was seen active")
 		return
 	}
-	p.line("  ", pad("Waits", 50), padLeft("sessions", 10), padLeft("share", 9), padLeft("ms/tx", 12), padLeft("baseline", 12))
+	p.Line("  ", plain.Left("Waits", 50), plain.Right("sessions", 10), plain.Right("share", 9), plain.Right("ms/tx", 12), plain.Right("baseline", 12))
 	for _, w := range waits[:min(len(waits), mostWaits)] {
 		name := "  " + w.Class
 		if !strings.EqualFold(w.Class, w.Event) {
@@ -170,16 +165,16 @@ func (p *page) waits(waits []certificate.Wait) {
 			name += " (inferred)"
 		}
 		share := w.Share * 100
-		p.line("  ", pad(clip(name, 50), 50), padLeft(clip(short(&w.AAS), 10), 10), padLeft(clip(short(&share)+" %", 9), 9),
-			padLeft(clip(short(w.MsPerTransaction), 12), 12), padLeft(clip(short(w.BaselineMsPerTransaction), 12), 12))
+		p.Line("  ", plain.Left(name, 50), plain.Right(plain.Number(&w.AAS), 10), plain.Right(plain.Number(&share)+" %", 9),
+			plain.Right(plain.Number(w.MsPerTransaction), 12), plain.Right(plain.Number(w.BaselineMsPerTransaction), 12))
 	}
 	p.more(len(waits) - mostWaits)
 }
 
 func (p *page) ledger(l *certificate.Ledger) {
 	if l == nil {
-		p.line("  Ledger     not compared")
+		p.Line("  Ledger     not compared")
 		return
 	}
-	p.wrap("  Ledger     ", indent, ledgerText(*l))
+	p.Wrap("  Ledger     ", indent, ledgerText(*l))
 }

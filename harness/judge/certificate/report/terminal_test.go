@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/internal/synthetic"
 )
 
@@ -36,8 +37,8 @@ func checkPage(t *testing.T, text string) {
 		t.Errorf("summary has %d lines", len(lines))
 	}
 	for _, line := range lines {
-		if width(line) > columns {
-			t.Errorf("line is %d wide: %s", width(line), line)
+		if plain.Width(line) > plain.Columns {
+			t.Errorf("line is %d wide: %s", plain.Width(line), line)
 		}
 		if strings.TrimRight(line, " ") != line {
 			t.Errorf("line ends in blanks: %q", line)
@@ -65,12 +66,54 @@ func TestColourChangesNothingElse(t *testing.T) {
 func TestTerminalOfAnythingFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		for _, line := range strings.Split(string(Terminal(anything(rt), false)), "\n") {
-			if width(line) > columns {
-				rt.Errorf("line is %d wide: %q", width(line), line)
+			if plain.Width(line) > plain.Columns {
+				rt.Errorf("line is %d wide: %q", plain.Width(line), line)
 			}
 			if strings.ContainsAny(line, "\x1b\r\x00") {
 				rt.Errorf("line steers the terminal: %q", line)
 			}
 		}
 	})
+}
+
+// Undecided rules are not broken ones: the claim counts the broken alone.
+func TestBrokenAndUndecidedRules(t *testing.T) {
+	for want, verdicts := range map[string][]string{
+		"all 20 hold": {"PASS"}, "all 20 hold, 2 of them with a limitation": {certificate.Limitation, certificate.Limitation},
+		"1 of 20 is broken": {"INVALID", certificate.Limitation}, "2 of 20 are broken": {"INVALID", "INVALID"},
+		"1 of 20 is undecided": {"INCONCLUSIVE"}, "2 of 20 are undecided": {"INCONCLUSIVE", "INCONCLUSIVE"},
+		"2 of 20 are broken, 1 undecided": {"INCONCLUSIVE", "INVALID", "INVALID"},
+	} {
+		c := example("pass")
+		for i := range c.Rules {
+			c.Rules[i].Verdict = "PASS"
+		}
+		shown := ""
+		for i, v := range verdicts {
+			c.Rules[i].Verdict = v
+		}
+		for _, state := range []struct{ verdict, mark string }{{"INVALID", ""}, {"INCONCLUSIVE", " (undecided)"}} {
+			for _, r := range c.Rules {
+				if r.Verdict == state.verdict {
+					shown += "    " + r.ID + state.mark + ": "
+				}
+			}
+		}
+		text, got := string(Terminal(c, false)), ""
+		if !strings.Contains(text, "\n  Rules      "+want+"\n") {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+		_, after, _ := strings.Cut(text, "\n  Rules ")
+		for line := range strings.Lines(after) {
+			if strings.HasPrefix(line, "  Waits") {
+				break
+			}
+			if name, _, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(line, "      ") {
+				got += name + ": "
+			}
+		}
+		if got != shown {
+			t.Errorf("%s: %q, want %q", want, got, shown)
+		}
+	}
 }

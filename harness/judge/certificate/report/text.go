@@ -2,13 +2,13 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/plain"
 )
 
 // signed says whether anybody stands for the certificate: a reader of any of
@@ -17,24 +17,11 @@ func signed(c certificate.Certificate) string {
 	if c.Signed {
 		text := "Signed"
 		if c.Issuer != nil {
-			text += " with the key " + *c.Issuer
+			text += " (key " + *c.Issuer + ")"
 		}
-		return text + ": assay verify checks it"
+		return text + "; check it with assay verify"
 	}
 	return "Not signed: nothing shows who issued it, or that nothing was changed"
-}
-
-// short is a number for people: integers in full up to nine digits, others
-// with four significant digits; "-" where there is no data.
-func short(v *float64) string {
-	switch {
-	case v == nil:
-		return "-"
-	case math.Abs(*v) >= 1e9:
-	case math.Abs(*v) >= 1000 || *v == math.Trunc(*v):
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
 }
 
 func whole(n *int64) string {
@@ -50,11 +37,11 @@ func measured(v *float64, unit string) string {
 	case v == nil:
 		return "-"
 	case unit == "share":
-		return short(scaled(v, unit)) + " %"
+		return plain.Number(scaled(v, unit)) + " %"
 	case unit == "count" || unit == "":
-		return short(v)
+		return plain.Number(v)
 	}
-	return short(v) + " " + unit
+	return plain.Number(v) + " " + unit
 }
 
 // scaled is a number as it is shown.
@@ -72,7 +59,7 @@ func interval(s certificate.SLO) string {
 	if s.Lower == nil && s.Upper == nil {
 		return ""
 	}
-	return short(scaled(s.Lower, s.Unit)) + " to " + short(scaled(s.Upper, s.Unit))
+	return plain.Number(scaled(s.Lower, s.Unit)) + " to " + plain.Number(scaled(s.Upper, s.Unit))
 }
 
 func hasIntervals(slos []certificate.SLO) bool {

@@ -1,5 +1,3 @@
-// Package comparetest makes groups of runs that never took place, for the tests
-// of comparisons.
 package comparetest
 
 import (

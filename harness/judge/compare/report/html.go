@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"unicode"
 
 	"assay/harness/judge/compare"
+	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/stats/effect"
 )
 
@@ -16,7 +16,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number, "ratio": ratio, "interval": interval,
+	"number": plain.Number, "ratio": ratio, "interval": interval,
 }).Parse(pageText))
 
 // HTML is a comparison as a page of its own: no script, nothing from elsewhere.
@@ -41,10 +41,10 @@ func HTML(c compare.Comparison) ([]byte, error) {
 
 // printable replaces what no page may hold, and names may.
 func printable(r rune) rune {
-	if r == '\n' || unicode.IsPrint(r) {
+	if r == '\n' {
 		return r
 	}
-	return '?'
+	return plain.Printable(r)
 }
 
 // view is what the template shows.

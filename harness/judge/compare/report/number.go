@@ -1,24 +1,10 @@
 package report
 
 import (
-	"math"
 	"strconv"
 
 	"assay/harness/judge/compare"
 )
-
-// number is a number for people, "-" where there is no data.
-func number(v *float64) string {
-	switch {
-	case v == nil:
-		return "-"
-	case math.Abs(*v) >= 1000 && math.Abs(*v) < 1e8 || *v == math.Trunc(*v) && math.Abs(*v) < 1e8:
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	case math.Abs(*v) < 0.001:
-		return strconv.FormatFloat(*v, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(*v, 'g', 4, 64)
-}
 
 // fixed is a ratio: three places, so that one stands under the other; of very
 // large and very small ones the leading digits.

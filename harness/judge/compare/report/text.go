@@ -5,15 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"assay/harness/judge/compare"
+	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/stats/effect"
 )
-
-// columns is the width that the table keeps to.
-const columns = 100
 
 // Text writes a comparison for a terminal.
 func Text(w io.Writer, c compare.Comparison) error {
@@ -21,25 +17,30 @@ func Text(w io.Writer, c compare.Comparison) error {
 	p.head(c)
 	p.table(c.Metrics)
 	p.legend(c)
-	p.notes("Undetermined", reasons(c.Metrics))
-	p.notes("Left out", leftOut(c))
-	p.notes("Limitations", c.Limitations)
+	p.Notes("Undetermined", reasons(c.Metrics))
+	p.Notes("Left out", leftOut(c))
+	p.Notes("Limitations", c.Limitations)
 	if _, err := io.WriteString(w, p.String()); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
 }
 
-type page struct{ strings.Builder }
+type page struct{ plain.Page }
 
 func (p *page) head(c compare.Comparison) {
-	p.line()
-	p.wrap("  A          ", side(c.A))
-	p.wrap("  B          ", side(c.B))
-	p.wrap("  Profile    ", c.Profile)
-	p.wrap("  Pairing    ", c.Pairing.Detail)
-	p.wrap("  Result     ", result(c.Metrics))
-	p.line()
+	p.Blank()
+	p.fact("A", side(c.A))
+	p.fact("B", side(c.B))
+	p.fact("Profile", c.Profile)
+	p.fact("Pairing", c.Pairing.Detail)
+	p.fact("Result", result(c.Metrics))
+	p.Blank()
+}
+
+// fact writes a text beside its name.
+func (p *page) fact(name, text string) {
+	p.Wrap(fmt.Sprintf("  %-11s", name), strings.Repeat(" ", 13), text)
 }
 
 // side is a group's folder, runs and their verdicts.
@@ -76,26 +77,15 @@ func result(metrics []compare.Metric) string {
 	return strings.Join(all, ", ")
 }
 
-// Widths of the table's columns.
-const (
-	wideName     = 24
-	wideUnit     = 7
-	wideNumber   = 9
-	wideInterval = 18
-	wideP        = 9
-)
-
 func (p *page) table(metrics []compare.Metric) {
-	p.row("metric", "unit", "A", "B", "B/A", "95 % interval", "p", "decision")
+	rows := [][]string{{"metric", "unit", "A", "B", "B/A", "95 % interval", "adjusted p", "decision"}}
 	for _, m := range metrics {
-		p.row(m.Name, m.Unit, number(m.A), number(m.B), ratio(m.Ratio), interval(m), number(m.Adjusted), decision(m))
+		rows = append(rows, []string{
+			m.Name, m.Unit, plain.Number(m.A), plain.Number(m.B), ratio(m.Ratio), interval(m), plain.Number(m.Adjusted), decision(m),
+		})
 	}
-	p.line()
-}
-
-func (p *page) row(name, unit, a, b, ratio, interval, adjusted, decision string) {
-	p.line("  ", pad(clip(name, wideName), wideName), padLeft(unit, wideUnit), padLeft(a, wideNumber), padLeft(b, wideNumber),
-		padLeft(ratio, wideNumber-1), padLeft(interval, wideInterval), padLeft(adjusted, wideP), "  ", decision)
+	p.Table(rows, nil)
+	p.Blank()
 }
 
 // decision is short enough for the line; the notes tell why.
@@ -108,8 +98,8 @@ func decision(m compare.Metric) string {
 
 func (p *page) legend(c compare.Comparison) {
 	lower, upper := effect.Band(c.Tolerance)
-	p.wrap("  ", fmt.Sprintf(
-		"%s Better, worse and changed: the interval lies outside %s to %s, and p is at most %g; equivalent: it lies inside.",
+	p.Wrap("  ", "  ", fmt.Sprintf(
+		"%s Better, worse and changed: the interval lies outside %s to %s, and the adjusted p is at most %g; equivalent: it lies inside.",
 		meaning(c), fixed(lower), fixed(upper), effect.Alpha,
 	))
 }
@@ -154,64 +144,4 @@ func leftOut(c compare.Comparison) (all []string) {
 		all = append(all, l.Folder+": "+l.Reason)
 	}
 	return all
-}
-
-// notes writes a list under a heading.
-func (p *page) notes(heading string, texts []string) {
-	if len(texts) == 0 {
-		return
-	}
-	p.line("  " + heading)
-	for _, t := range texts {
-		p.wrap("    - ", t)
-	}
-}
-
-func (p *page) line(parts ...string) {
-	p.WriteString(strings.TrimRight(strings.Join(parts, ""), " "))
-	p.WriteByte('\n')
-}
-
-// wrap writes words within the columns, each line indented as far as the first.
-func (p *page) wrap(first, text string) {
-	rest := strings.Repeat(" ", width(first))
-	line, empty := first, true
-	for _, word := range strings.Fields(clean(text)) {
-		if !empty && width(line)+1+width(word) > columns {
-			p.line(line)
-			line, empty = rest, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	p.line(line)
-}
-
-func width(s string) int { return utf8.RuneCountInString(s) }
-
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
-
-func padLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-width(s))) + s }
-
-// clip shortens a text in its middle: beginnings and ends tell names apart.
-func clip(s string, n int) string {
-	runes := []rune(clean(s))
-	if len(runes) <= n {
-		return string(runes)
-	}
-	head := (n - 2) / 2
-	return string(runes[:head]) + ".." + string(runes[len(runes)-(n-2-head):])
-}
-
-// clean takes out what would steer a terminal: names come from scripts and
-// databases.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
 }

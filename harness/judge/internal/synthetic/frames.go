@@ -152,7 +152,7 @@ func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
 			commits = 5
-			s.count(1, metric.DBSession, "class", "cpu", "event", "cpu", "inferred", "true", "digest", "a")
+			s.count(1, metric.DBSession, "class", "CPU", "event", "cpu", "inferred", "true", "digest", "a")
 		}
 		s.count(commits-1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "a")
 		s.count(1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "b")

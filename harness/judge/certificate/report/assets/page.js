@@ -11,7 +11,9 @@
   const spare = ['#00897b', '#795548', '#c0ca33', '#5c6bc0', '#ec407a', '#26a69a'];
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
   const number = (v) => (v == null ? '-' : String(+v.toPrecision(4)));
-  const clock = (s) => (s < 120 ? s + ' s' : Math.floor(s / 60) + ':' + String(Math.round(s % 60)).padStart(2, '0'));
+  const end = run.seconds[run.seconds.length - 1] + run.step;
+  // Minutes where the axis is long, for all of it: two styles cannot be compared.
+  const clock = (s) => (end < 120 ? s + ' s' : Math.floor(s / 60) + ':' + String(Math.floor(s % 60)).padStart(2, '0'));
 
   const line = (label, values, stroke, more) =>
     Object.assign({ label, curve: values, stroke, width: 1.5, points: { show: run.seconds.length < 2 }, value: (u, v) => number(v) }, more);
@@ -85,7 +87,7 @@
     return new uPlot({
       width, height: 190,
       scales: {
-        x: { time: false, range: [0, run.seconds[run.seconds.length - 1] + run.step] },
+        x: { time: false, range: [0, end] },
         y: log ? { distr: 3 } : { range: (u, min, max) => [0, max > 0 ? max * 1.15 : 1] },
       },
       axes: [
