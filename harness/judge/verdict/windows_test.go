@@ -24,7 +24,9 @@ func TestConfidence(t *testing.T) {
 		"a rate below 5 %": {time.Minute, []spec.SLO{{Metric: requestFailed, Expression: "rate<0.05", Aggregate: spec.Rate, Operator: "<", Bound: 0.05}}, true, ""},
 		"a rate over 95 %": {time.Minute, []spec.SLO{{Metric: requestFailed, Expression: "rate>=0", Aggregate: spec.Rate, Operator: ">=", Bound: 0.95}}, true, ""},
 		"p90": {
-			time.Minute, []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 90, 2000)}, false,
+			time.Minute,
+			[]spec.SLO{synthetic.Percentile(metric.TransactionDuration, 90, 2000)},
+			false,
 			"the confidence of a verdict on transaction_duration p(90)<2000, which lets more than 5 % violate it, is not known",
 		},
 		"nothing tested": {time.Minute, []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000}}, false, ""},
