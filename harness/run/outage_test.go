@@ -214,7 +214,8 @@ func TestDeadTarget(t *testing.T) {
 			p := steady(100, 10*time.Second)
 			p.Timeout = 3 * time.Second
 			o := options(t, p, getScript, server.URL)
-			o.Progress = during(2*time.Second, func() {
+			// Early, or five batches do not tell that the throughput fails.
+			o.Progress = during(time.Second, func() {
 				die()
 				if !c.hangs {
 					_ = server.Listener.Close()
