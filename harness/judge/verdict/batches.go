@@ -152,7 +152,15 @@ func effect(counted []stats.Batch, series distribution) float64 {
 			return deff
 		}
 	}
-	return series.effectAt(reference)
+	// Within a batch the samples are as alike as those of the series; with
+	// fewer of them in it that weighs less: deff = 1 + rho (m - 1) (Kish,
+	// Survey Sampling, section 5.4).
+	deff, alike := series.effectAt(reference), 1.0
+	if n := float64(series.all.Count()); n > 0 {
+		alike = min(1, stats.Sum(counted).N/n)
+	}
+	least := stats.Few(len(counted) - windows(series.cut) + 1)
+	return max(least, least+(deff-least)*alike)
 }
 
 // interval bounds the p-quantile of the source by order statistics of the

@@ -132,7 +132,7 @@ func TestTheTestDecides(t *testing.T) {
 		{violate(90, 10, metric.Failed), "http_req_failed:rate<0.1", 90, Fail},
 		{violate(1, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 1, Pass},
 		{violate(6, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 6, Inconclusive},
-		{violate(30, 10, metric.Dropped), "throughput:completed/scheduled>=0.99", 30, Fail},
+		{violate(7, 10, metric.Dropped), "throughput:completed/scheduled>=0.99", 7, Fail},
 		{violate(1, 2000, metric.Completed), "transaction_duration:max<2000", 1, Fail},
 		{violate(1, 1999.9, metric.Completed), "transaction_duration:max<2000", 0, Pass},
 	} {
@@ -257,5 +257,31 @@ func TestLedgerSLOs(t *testing.T) {
 				t.Errorf("%s is %v with %d of %d", tt.slo, s.Outcome, *s.Violations, *s.Samples)
 			}
 		})
+	}
+}
+
+// A rate with few samples is not as much alike as the latency of all
+// transactions, of which each batch has many more.
+func TestEffectOfASparserRate(t *testing.T) {
+	bursts := func(n int64) (float64, string) { // every fifth batch is slow
+		if n/40%5 == 0 {
+			return 200, metric.Completed
+		}
+		return 50 + float64(n%7), metric.Completed
+	}
+	c := synthetic.New(synthetic.Profile(), 1, bursts)
+	rate := spec.SLO{Metric: "confirmed", Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
+	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, rate)
+	for i, f := range c.Frames {
+		if f.Source == "worker/0" && !f.Closing {
+			c.Frames[i].Points = append(f.Points,
+				metric.CounterPoint(metric.NewSeries("confirmed"+metric.RateTotal, ""), 2),
+				metric.CounterPoint(metric.NewSeries("confirmed"+metric.RateOccurred, ""), 2))
+		}
+	}
+	v := Judge(c.Record())
+	all, sparse := sloOf(t, v, "transaction_duration:p(95)<250"), sloOf(t, v, "confirmed:rate>0.9")
+	if *all.DesignEffect < 5 || *sparse.DesignEffect > 1+(*all.DesignEffect-1)*0.15 || *sparse.DesignEffect < 1 {
+		t.Errorf("the transactions' effect is %g, that of a tenth as many samples %g", *all.DesignEffect, *sparse.DesignEffect)
 	}
 }
