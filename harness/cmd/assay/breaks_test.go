@@ -148,6 +148,22 @@ func idle(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// end WORD: waits until no process of the script's has the word in its command
+// line.
+func end(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: end WORD")
+	}
+	awaitThat(ts, "processes of "+args[0]+" do not end", func() bool {
+		for _, line := range processesIn(ts) {
+			if strings.Contains(line, args[0]) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // await FILE: waits until it is there.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

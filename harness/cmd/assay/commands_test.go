@@ -42,6 +42,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"vacate":          vacate,
 	"disk":            disk,
 	"idle":            idle,
+	"end":             end,
 	"await":           await,
 	"writeblock":      writeblock,
 	"follow":          follow,
