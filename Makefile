@@ -43,7 +43,7 @@ test: ## Set up what is missing, and run all tests on real servers
 	chromium=$$(command -v chromium || command -v google-chrome) && \
 	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
 	ASSAY_TEST_COSIGN="$$cosign" ASSAY_TEST_CHROMIUM="$$chromium" \
-	$(GO) test -count=1 -p 1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -26,6 +27,11 @@ import (
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
 // starts its workers, and its stack's service, under the same name.
 func TestMain(m *testing.M) {
+	// Scripts wait for loads to end more than they compute: three at a time, of
+	// two cores, unless the command line says otherwise.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"assay": main, "k6": main})
 }
 
