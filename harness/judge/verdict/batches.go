@@ -142,8 +142,11 @@ func (d distribution) effectAt(largest float64) float64 {
 			return deff
 		}
 	}
-	return stats.Few(len(d.batches) - windows(d.cut) + 1)
+	return d.few()
 }
+
+// few is the design effect of a series of these batches that shows none.
+func (d distribution) few() float64 { return stats.Few(len(d.cut) - windows(d.cut) + 1) }
 
 // effect is the design effect of counting these violations.
 func effect(counted []stats.Batch, series distribution) float64 {
@@ -152,15 +155,16 @@ func effect(counted []stats.Batch, series distribution) float64 {
 			return deff
 		}
 	}
+	deff, few := series.effectAt(reference), series.few()
+	if math.IsInf(few, 0) || series.all.Count() == 0 {
+		return deff
+	}
 	// Within a batch the samples are as alike as those of the series; with
 	// fewer of them in it that weighs less: deff = 1 + rho (m - 1) (Kish,
 	// Survey Sampling, section 5.4).
-	deff, alike := series.effectAt(reference), 1.0
-	if n := float64(series.all.Count()); n > 0 {
-		alike = min(1, stats.Sum(counted).N/n)
-	}
-	least := stats.Few(len(counted) - windows(series.cut) + 1)
-	return max(least, least+(deff-least)*alike)
+	m := stats.Sum(counted).N / float64(len(counted))
+	alike := min(1, m*float64(len(series.batches))/float64(series.all.Count()))
+	return (1 + (deff/few-1)*alike) * few
 }
 
 // interval bounds the p-quantile of the source by order statistics of the

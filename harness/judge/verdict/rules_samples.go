@@ -41,6 +41,9 @@ func samples(e *evidence) Rule {
 // effective is "412 effective samples of the 920 needed (6000 samples, design
 // effect 14.6)".
 func (s SLO) effective() string {
+	if s.DesignEffect == nil {
+		return fmt.Sprintf("%d samples in too few seconds to tell how many of them count; %.0f effective ones are needed", *s.Samples, *s.Needed)
+	}
 	return fmt.Sprintf("%.0f effective samples of the %.0f needed (%d samples, design effect %s)",
 		*s.Effective, *s.Needed, *s.Samples, number(*s.DesignEffect))
 }

@@ -73,8 +73,11 @@ func (out *SLO) test(allowed float64, least, most []stats.Batch, series distribu
 			out.Outcome = Fail
 		}
 	}
-	if allowed > 0 && !math.IsInf(deff, 0) {
-		out.DesignEffect, out.Effective, out.Needed = &deff, pointer(stats.Sum(most).N/deff), pointer(test.Least())
+	if allowed > 0 {
+		out.Effective, out.Needed = pointer(stats.Sum(most).N/deff), pointer(test.Least())
+		if !math.IsInf(deff, 0) {
+			out.DesignEffect = &deff
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func judgeThroughput(e *evidence) SLO {
 		}
 	}
 	for _, window := range append(byWindow(batches), batches) {
-		if total := stats.Sum(window); total.K < minThroughput*total.N {
+		if total := stats.Sum(window); total.K/total.N < minThroughput {
 			out.Outcome = Fail
 		}
 	}

@@ -37,7 +37,7 @@ type SLO struct {
 	Allowed    *int64 // most violations with which the percentile of these samples, or the maximum, keeps the bound
 
 	// Of conditions that the binomial test decides; nil for the others.
-	DesignEffect *float64
+	DesignEffect *float64 // nil too where the seconds are too few to tell it: none counts then
 	Effective    *float64 // samples that count: Samples / DesignEffect
 	Needed       *float64 // least of them for PASS
 

@@ -1,0 +1,53 @@
+package certificate
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// However short or many the judged windows are, and whether samples violate or
+// not, there is a certificate, and it holds to the schema.
+func TestAnyWindowsHaveACertificate(t *testing.T) {
+	schema := compile(t)
+	systems := map[string]synthetic.System{
+		"healthy": synthetic.Healthy,
+		"mixed": func(n int64) (float64, string) {
+			return 20 + float64(n%9/7)*400, metric.Outcomes[n%11/10]
+		},
+		"slow": func(int64) (float64, string) { return 600, metric.Completed },
+	}
+	for name, system := range systems {
+		for _, holds := range [][]int{{1}, {2}, {3}, {4}, {5}, {9}, {39}, {1, 1, 1}, {3, 60}, slices.Repeat([]int{4}, 12), slices.Repeat([]int{10}, 25)} {
+			p := synthetic.Profile()
+			p.Load = spec.Load{Unit: "tps"}
+			for i, s := range holds {
+				p.Load.Stages = append(p.Load.Stages,
+					spec.Stage{Rate: 10, For: time.Second}, spec.Stage{Rate: 20 + float64(i%2), For: time.Duration(s) * time.Second, Judge: true})
+			}
+			c := Of(synthetic.New(p, 1, system).Record())
+			data, err := Marshal(c)
+			if err != nil {
+				t.Errorf("%s, windows of %v s: %v", name, holds, err)
+				continue
+			}
+			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+			if err == nil {
+				err = schema.Validate(doc)
+			}
+			if err != nil {
+				t.Errorf("%s, windows of %v s: %v", name, holds, err)
+			}
+			if holds[0] < 4 && len(holds) == 1 && c.Verdict == "PASS" {
+				t.Errorf("%s: %d s PASS", name, holds[0])
+			}
+		}
+	}
+}
