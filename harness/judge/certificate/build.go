@@ -75,7 +75,8 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper),
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed,
 			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed),
-			Verdict: s.Outcome.String(),
+			FailedWindow: s.FailedWindow,
+			Verdict:      s.Outcome.String(),
 		})
 	}
 	return all

@@ -87,7 +87,8 @@ type SLO struct {
 	Effective    *float64 `json:"effective_samples"`
 	Needed       *float64 `json:"effective_samples_needed"`
 
-	Verdict string `json:"verdict"`
+	FailedWindow *int   `json:"failed_window"` // from 1, that failed by itself where all together do not; null: none
+	Verdict      string `json:"verdict"`
 }
 
 // Rule is one validity rule. Its verdict is PASS, LIMITATION (the claim holds

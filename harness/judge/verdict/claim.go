@@ -79,10 +79,13 @@ func broken(e *evidence, v Verdict) string {
 				how = append(how, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
 			}
 		}
-		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s",
-			*last.Violations, *last.Samples, strings.Join(how, ", "), andMore(more, "SLO"))
+		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s%s",
+			*last.Violations, *last.Samples, strings.Join(how, ", "), e.inWindow(last), andMore(more, "SLO"))
 	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
+	if first.FailedWindow != nil { // what was seen of all windows together would only mislead
+		return fmt.Sprintf("%s in window %d of %d%s", text, *first.FailedWindow, len(e.spans), andMore(more, "SLO"))
+	}
 	var by []string
 	// A fast failure breaks a latency SLO too; its time would only mislead.
 	if first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit) {
@@ -101,6 +104,14 @@ func broken(e *evidence, v Verdict) string {
 		text += ", " + strings.Join(by, ", ")
 	}
 	return text + andMore(more, "SLO")
+}
+
+// inWindow says which window failed by itself.
+func (e *evidence) inWindow(s SLO) string {
+	if s.FailedWindow == nil {
+		return ""
+	}
+	return fmt.Sprintf(", too many in window %d of %d", *s.FailedWindow, len(e.spans))
 }
 
 // undecided names the first SLO that the run cannot tell, and why.

@@ -68,9 +68,9 @@ func (out *SLO) test(allowed float64, least, most []stats.Batch, series distribu
 		out.Outcome = Inconclusive
 	}
 	// A quiet hour must not hide the minute that mattered.
-	for _, window := range byWindow(least) {
+	for i, window := range byWindow(least) {
 		if alone, _ := decide(window); alone == stats.Broken {
-			out.Outcome = Fail
+			out.failIn(i)
 		}
 	}
 	if allowed > 0 {
@@ -78,6 +78,13 @@ func (out *SLO) test(allowed float64, least, most []stats.Batch, series distribu
 		if !math.IsInf(deff, 0) {
 			out.DesignEffect = &deff
 		}
+	}
+}
+
+// failIn fails a condition by one window, counted from 0, unless it has failed.
+func (out *SLO) failIn(window int) {
+	if out.Outcome != Fail {
+		out.Outcome, out.FailedWindow = Fail, pointer(window+1)
 	}
 }
 

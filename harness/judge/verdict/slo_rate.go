@@ -77,9 +77,12 @@ func judgeThroughput(e *evidence) SLO {
 			out.Outcome = Pass
 		}
 	}
-	for _, window := range append(byWindow(batches), batches) {
+	if *share < minThroughput {
+		out.Outcome = Fail
+	}
+	for i, window := range byWindow(batches) {
 		if total := stats.Sum(window); total.K/total.N < minThroughput {
-			out.Outcome = Fail
+			out.failIn(i)
 		}
 	}
 	return out

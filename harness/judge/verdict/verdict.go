@@ -41,6 +41,10 @@ type SLO struct {
 	Effective    *float64 // samples that count: Samples / DesignEffect
 	Needed       *float64 // least of them for PASS
 
+	// FailedWindow is the judged window, from 1, that breaks the condition by
+	// itself where all together do not; nil: none does, or all do.
+	FailedWindow *int
+
 	Outcome Outcome
 }
 

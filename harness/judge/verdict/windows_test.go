@@ -64,7 +64,7 @@ func TestWindowsByThemselves(t *testing.T) {
 	}
 	slow := func(n int64) (float64, string) { return 20 + float64(n%5/3)*400, metric.Completed } // 40 % of them
 	failing := func(n int64) (float64, string) {
-		return 20, map[bool]string{true: metric.Failed, false: metric.Completed}[n%12 == 0]
+		return 20, map[bool]string{true: metric.Failed, false: metric.Completed}[n%30 == 0]
 	}
 	for name, tt := range map[string]struct {
 		profile spec.Profile
@@ -79,7 +79,11 @@ func TestWindowsByThemselves(t *testing.T) {
 		},
 	} {
 		v := Judge(synthetic.New(tt.profile, 1, tt.system).Record())
-		if s := sloOf(t, v, tt.slo); s.Outcome != Fail || v.Outcome != Fail {
+		s := sloOf(t, v, tt.slo)
+		if pooled := name == "many short ones"; (s.FailedWindow == nil) != pooled || !pooled && (*s.FailedWindow != 4 || !strings.Contains(v.Claim, "in window 4 of 4")) {
+			t.Errorf("%s: %s", name, v.Claim)
+		}
+		if s.Outcome != Fail || v.Outcome != Fail {
 			t.Errorf("%s: %s is %v, observed %g; %s", name, tt.slo, s.Outcome, *s.Observed, v.Claim)
 		}
 	}
