@@ -128,7 +128,10 @@ func processesIn(ts *testscript.TestScript) map[string]string {
 		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd")) // it may have ended
 		if strings.HasPrefix(cwd, ts.Getenv("WORK")) {
 			line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
-			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			// One that is just ending has no command line any more.
+			if len(line) > 0 {
+				found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			}
 		}
 	}
 	return found
