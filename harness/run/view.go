@@ -66,6 +66,7 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 	defer cancel()
 	done := r.view.Finish(ctx, r.writer.Replay)
 	if done.Missing == 0 {
+		r.tellView() // it may be back only now
 		return nil
 	}
 	if done.Err != nil {

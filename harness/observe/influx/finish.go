@@ -28,6 +28,7 @@ func (v *View) Finish(ctx context.Context, replay func(visit func(metric.Frame) 
 	for owed := v.pending.owed(); err == nil && len(owed) > 0; owed = v.pending.owed() {
 		err = v.fill(owed[:min(len(owed), maxKept)], write, replay)
 	}
+	v.note(err)
 	return Result{Seconds: v.pending.total(), Missing: v.pending.missing(), Err: err}
 }
 

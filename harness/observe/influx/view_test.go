@@ -93,6 +93,10 @@ func TestFinishFromTheRecord(t *testing.T) {
 	if n := len(v.pending.kept); n != 3 {
 		t.Errorf("%d seconds are in memory, the limit is 3", n)
 	}
+	v.note(errors.New("away"))
+	if trouble, _ := v.News(); trouble == nil {
+		t.Error("that the server is away is no news")
+	}
 	db.Restart()
 	visits := 0
 	replay := func(visit func(metric.Frame) error) error {
@@ -109,6 +113,9 @@ func TestFinishFromTheRecord(t *testing.T) {
 	}
 	if visits == 0 {
 		t.Error("the record was not visited")
+	}
+	if trouble, recovered := v.News(); trouble != nil || !recovered {
+		t.Errorf("news of the server that is back: %v, %t", trouble, recovered)
 	}
 	counted(t, db, 9, 94)
 }
