@@ -71,8 +71,6 @@ func TestDatabaseOutage(t *testing.T) {
 			front, hang := s.front(t)
 			o := s.payments(t, quickLoad(60, 10*time.Second))
 			o.Target, o.Profile.Timeout, o.Profile.Abort = front, 3*time.Second, nil
-			// Of the ten seconds more than three quarters must be lost, or five batches
-			// do not tell that the throughput fails.
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {
 					hang()
