@@ -212,7 +212,6 @@ func TestDeadTarget(t *testing.T) {
 			p := steady(100, 10*time.Second)
 			p.Timeout = 3 * time.Second
 			o := options(t, p, getScript, server.URL)
-			// Early, or five batches do not tell that the throughput fails.
 			o.Progress = during(time.Second, func() {
 				die()
 				if !c.hangs {
