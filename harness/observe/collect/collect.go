@@ -11,6 +11,7 @@ const (
 	Database = "database"
 	Service  = "service"
 	Host     = "host"
+	Lag      = "lag"
 )
 
 // Sink takes a frame; it may block briefly and must not keep the frame's points
@@ -20,7 +21,7 @@ type Sink func(metric.Frame) error
 // Collector is one source of frames beside the workers. Its methods are called
 // in the order Start, Run, Close, each once; Close also after a failed Start.
 type Collector interface {
-	// Source names the frames: "database", "service" or "host".
+	// Source names the frames: "database", "service", "host" or "lag".
 	Source() string
 	// Start prepares: it connects, and switches instruments on. Its error says
 	// what to run or to change.

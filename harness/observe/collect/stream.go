@@ -54,6 +54,13 @@ func (s *Stream) Send(second int64, points []metric.Point) {
 	}
 }
 
+// Put is Send for a source that has many frames at once, and time: it waits until
+// there is room.
+func (s *Stream) Put(second int64, points []metric.Point) {
+	s.last++
+	s.queue <- metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
+}
+
 // Close sends what is queued and the closing frame, and stops the goroutine.
 // Its error tells of frames that were lost on the way. Once the sink has failed
 // for good, each further frame is tried only once, so that Close is bounded.

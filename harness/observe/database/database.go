@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // pingTimeout bounds the first answer: what listens there may be something
@@ -17,13 +19,15 @@ const pingTimeout = 4 * time.Second
 
 // Open opens the database with times read in UTC, as the server's session then
 // gives them. It does not connect, and holds one connection at most.
-func Open(dsn string) (*sql.DB, error) {
-	c, err := mysql.ParseDSN(dsn)
+func Open(dsn string) (*DB, error) {
+	if FamilyOf(dsn) == PostgreSQL {
+		return openPostgreSQL(dsn)
+	}
+	c, err := Config(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: %w", err)
+		return nil, err
 	}
 	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, pingTimeout
-	c.Logger = &mysql.NopLogger{} // errors are returned; stderr belongs to the command
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
@@ -34,11 +38,11 @@ func Open(dsn string) (*sql.DB, error) {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
-	return db, nil
+	return &DB{db, MySQL}, nil
 }
 
 // Ping connects, and returns when the database has answered or will not.
-func Ping(ctx context.Context, db *sql.DB) error {
+func Ping(ctx context.Context, db *DB) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, pingTimeout, fmt.Errorf("no answer within %s", pingTimeout))
 	defer cancel()
 	err := db.PingContext(ctx)
@@ -51,9 +55,18 @@ func Ping(ctx context.Context, db *sql.DB) error {
 // Reason is what the database, or the network before it, says.
 func Reason(err error) string {
 	var said *mysql.MySQLError
+	var known *Error
+	var unknown x509.UnknownAuthorityError
+	var answer *pgconn.PgError
 	switch {
 	case errors.As(err, &said):
 		return said.Message
+	case errors.As(err, &answer):
+		return answer.Message
+	case errors.As(err, &known):
+		return known.Problem
+	case errors.As(err, &unknown):
+		return "certificate signed by unknown authority" // without the guesses that may follow
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
 	}
@@ -66,7 +79,10 @@ func Reason(err error) string {
 
 // Public is a DSN as it may be recorded and told; "" for none.
 func Public(dsn string) string {
-	c, err := mysql.ParseDSN(dsn)
+	if FamilyOf(dsn) == PostgreSQL {
+		return publicPostgreSQL(dsn)
+	}
+	c, err := Parse(dsn)
 	if dsn == "" || err != nil {
 		return ""
 	}

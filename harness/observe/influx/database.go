@@ -39,6 +39,18 @@ func (s *second) status() {
 	}
 }
 
+// lags makes a point for each of those that read from the database.
+func (s *second) lags() {
+	for _, name := range []string{metric.ReplicaLag, metric.BinlogReaderLag} {
+		for _, group := range s.groups(name, "reader") {
+			var f fields
+			v, found := s.level(name, group...)
+			f.add("ms", v, found)
+			s.add("lag", f, "metric", name, "reader", group[0].Value)
+		}
+	}
+}
+
 func (s *second) statements() {
 	for _, group := range s.groups(metric.DBStatementTime, "digest", "statement") {
 		ms, found := s.sum(metric.DBStatementTime, group...)

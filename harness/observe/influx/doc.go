@@ -43,6 +43,9 @@
 //	db_statement   tags digest, statement (its text)
 //	  count, ms, mean        executions, time in them, time of one
 //	  ms_per_transaction
+//	lag            tags metric (replica_lag, binlog_reader_lag), reader (of
+//	               replicas, its address)
+//	  ms                     the longest of the second
 //	service        the service under test
 //	  pool_in_use, pool_open, pool_max, pool_waits, pool_wait_ms, queries, query_ms
 //	  pool_wait_ms_per_transaction, query_ms_per_transaction

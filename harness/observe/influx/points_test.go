@@ -97,6 +97,8 @@ func database(sequence uint64, second int64) metric.Frame {
 		session(2, "event", "io/file/sql/binlog", "class", "binlog", "digest", "b"),
 		metric.CounterPoint(metric.NewSeries(metric.DBCounter, "", "name", "Com_commit"), 40),
 		metric.GaugePoint(metric.NewSeries(metric.DBGauge, "", "name", "Threads_running"), 3),
+		metric.GaugePoint(metric.NewSeries(metric.ReplicaLag, "ms", "reader", "127.0.0.1:3307"), 17.5),
+		metric.GaugePoint(metric.NewSeries(metric.BinlogReaderLag, "ms"), 1200),
 		metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", "a", "statement", `SELECT a , "b" FROM t WHERE x = ? \`), 12),
 		metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", "a", "statement", `SELECT a , "b" FROM t WHERE x = ? \`), 4),
 	}}

@@ -4,20 +4,23 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
 // Read reads the persisted side of a run back: each ? of the query is the run's
 // id, and it returns identity and time.
-func Read(ctx context.Context, db *sql.DB, query, run string) ([]Entry, error) {
-	rows, err := db.QueryContext(ctx, query, spec.Arguments(query, run)...)
+func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, error) {
+	rows, err := db.QueryContext(ctx, db.Statement(query), spec.Arguments(query, run)...)
 	if err != nil {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	defer rows.Close()
-	if err := checkColumns(rows); err != nil {
+	if err := checkColumns(rows, db.Times()); err != nil {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	var entries []Entry
@@ -37,9 +40,9 @@ func Read(ctx context.Context, db *sql.DB, query, run string) ([]Entry, error) {
 
 // Remove executes the statements that remove a run's rows, and counts these as
 // far as the driver does.
-func Remove(ctx context.Context, db *sql.DB, statements []string, run string) (removed int64, err error) {
+func Remove(ctx context.Context, db *database.DB, statements []string, run string) (removed int64, err error) {
 	for _, statement := range statements {
-		done, err := db.ExecContext(ctx, statement, spec.Arguments(statement, run)...)
+		done, err := db.ExecContext(ctx, db.Statement(statement), spec.Arguments(statement, run)...)
 		if err != nil {
 			return removed, err
 		}
@@ -52,7 +55,7 @@ func Remove(ctx context.Context, db *sql.DB, statements []string, run string) (r
 
 // checkColumns wants identity and time: as long as there are no rows nothing
 // else would tell.
-func checkColumns(rows *sql.Rows) error {
+func checkColumns(rows *sql.Rows, times []string) error {
 	columns, err := rows.ColumnTypes()
 	if err != nil {
 		return err
@@ -60,8 +63,8 @@ func checkColumns(rows *sql.Rows) error {
 	if len(columns) != 2 {
 		return fmt.Errorf("the query returns %d columns, not identity and time", len(columns))
 	}
-	if name := columns[1].DatabaseTypeName(); name != "DATETIME" && name != "TIMESTAMP" {
-		return fmt.Errorf("column %s is of type %s, not DATETIME or TIMESTAMP", columns[1].Name(), name)
+	if name := columns[1].DatabaseTypeName(); !slices.Contains(times, name) {
+		return fmt.Errorf("column %s is of type %s, not %s", columns[1].Name(), name, strings.Join(times, " or "))
 	}
 	return nil
 }

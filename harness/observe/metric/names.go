@@ -45,29 +45,48 @@ const (
 	DBSample         = "db_sample"          // counter: samples taken
 	DBSampleInterval = "db_sample_interval" // histogram, ms between one sample and the next; its max is the longest gap
 	DBSampleTime     = "db_sample_time"     // histogram, ms that a sample took
+	DBSampleRate     = "db_sample_rate"     // gauge: samples a second that the source means to take; without it, 10
 	DBCounter        = "db_counter"         // counter: increase of a status variable; label name
 	DBGauge          = "db_gauge"           // gauge: a status variable that goes up and down; label name
 	DBStatementTime  = "db_statement_time"  // counter, ms, by labels digest and statement (its text)
 	DBStatements     = "db_statements"      // counter, likewise
+	DBRowsExamined   = "db_rows_examined"   // counter, likewise: rows that the statements read to find theirs
+	// Sessions seen to hold a row lock that others wait for, at most once a
+	// second, by what they were doing themselves: counter of their waiters, by
+	// labels event, class and inferred as of DBSession. The event idle is a
+	// transaction that is open and does nothing.
+	DBBlocker = "db_blocker"
+
+	// Gauges, ms: the longest of each second. ReplicaLag has the label reader.
+	ReplicaLag      = "replica_lag"
+	BinlogReaderLag = "binlog_reader_lag"
 
 	// The service under test.
-	ServicePoolInUse    = "service_pool_in_use"     // gauge: connections in use
-	ServicePoolOpen     = "service_pool_open"       // gauge: connections open
-	ServicePoolMax      = "service_pool_max"        // gauge: most connections allowed
-	ServicePoolWaits    = "service_pool_waits"      // counter: requests that waited for a connection
-	ServicePoolWaitTime = "service_pool_wait_time"  // counter, ms
-	ServiceQueries      = "service_queries"         // counter
-	ServiceQueryTime    = "service_query_time"      // counter, ms: time in statements, without the wait for a connection
-	HostCPU             = "host_cpu_seconds"        // counter by label mode; all modes together are one second a second and CPU
-	HostCPUs            = "host_cpus"               // gauge
-	HostMemoryAvailable = "host_memory_available"   // gauge, By
-	HostDiskWritten     = "host_disk_written"       // counter, By, by label device
-	HostDiskRead        = "host_disk_read"          // counter, By, likewise
-	HostDiskBusy        = "host_disk_busy"          // counter, ms, likewise
-	HostNetReceived     = "host_network_received"   // counter, By, by label interface: loopback, external
-	HostNetSent         = "host_network_sent"       // counter, By, likewise
-	ProcessCPU          = "process_cpu_seconds"     // counter by label process
-	ProcessMemory       = "process_resident_memory" // gauge, By, by label process
+	ServicePoolInUse      = "service_pool_in_use"      // gauge: connections in use
+	ServicePoolOpen       = "service_pool_open"        // gauge: connections open
+	ServicePoolMax        = "service_pool_max"         // gauge: most connections allowed
+	ServicePoolWaits      = "service_pool_waits"       // counter: requests that waited for a connection
+	ServicePoolWaitTime   = "service_pool_wait_time"   // counter, ms
+	ServiceQueries        = "service_queries"          // counter
+	ServiceQueryTime      = "service_query_time"       // counter, ms: time in statements, without the wait for a connection
+	ServiceAcquireTime    = "service_acquire_time"     // counter, ms: to get a connection, by waiting for one or opening it
+	ServiceRequests       = "service_requests"         // counter
+	ServiceRequestTime    = "service_request_time"     // counter, ms: from a request's arrival at the service to its answer
+	ServiceDownstreamTime = "service_downstream_time"  // counter, ms: in calls to other services, within requests
+	ServiceCPU            = "service_cpu_seconds"      // counter
+	ServiceCPUs           = "service_cpus"             // gauge: CPUs that it may use
+	HostCPU               = "host_cpu_seconds"         // counter by label mode; all modes together are one second a second and CPU
+	HostCPUs              = "host_cpus"                // gauge
+	HostMemoryAvailable   = "host_memory_available"    // gauge, By
+	HostDiskWritten       = "host_disk_written"        // counter, By, by label device
+	HostDiskRead          = "host_disk_read"           // counter, By, likewise
+	HostDiskBusy          = "host_disk_busy"           // counter, ms, likewise
+	HostNetReceived       = "host_network_received"    // counter, By, by label interface: loopback, external
+	HostNetSent           = "host_network_sent"        // counter, By, likewise
+	ProcessCPU            = "process_cpu_seconds"      // counter by label process
+	ProcessCPUs           = "process_cpus"             // gauge by label process: CPUs that it may use
+	ProcessRunQueue       = "process_runqueue_seconds" // counter likewise: time that its threads were ready to run and did not
+	ProcessMemory         = "process_resident_memory"  // gauge, By, by label process
 )
 
 // OfWorkers lists what workers send of their own, beside k6's metrics: names

@@ -67,6 +67,13 @@ func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []flo
 	return out
 }
 
+// Totals is the sum of a histogram's observations second by second, as Counts.
+func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []float64 {
+	out := make([]float64, max(0, span.Seconds()))
+	t.each(name, metric.Histogram, selector, span, func(p *point) { out[p.second-span.From] += p.value })
+	return out
+}
+
 // Gauge is a gauge of one source, second by second; ok tells the seconds that
 // have a value.
 func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {

@@ -26,7 +26,9 @@ type Plan struct {
 	Profile    spec.Profile      `json:"profile"`
 	Load       plan.Plan         `json:"load"`
 	Target     string            `json:"target"`             // base URL
-	Database   string            `json:"database,omitempty"` // DSN without password; empty: the run had none
+	Database   string            `json:"database,omitempty"` // DSN without password, else Insights; empty: the run had none
+	Insights   string            `json:"insights,omitempty"` // the instance in Performance Insights that its waits are read of; empty: none
+	Readers    []string          `json:"readers,omitempty"`  // DSNs without password of the replicas whose lag is watched
 	Thresholds Digest            `json:"thresholds"`
 	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
 	Scope      string            `json:"scope"`   // "smoke" or "certificate"
@@ -70,7 +72,7 @@ type Host struct {
 
 // Database describes the server and the settings that decide durability and speed.
 type Database struct {
-	Flavour     string            `json:"flavour"` // "mysql", "mariadb"
+	Flavour     string            `json:"flavour"` // "mysql", "mariadb", "postgresql"
 	Version     string            `json:"version"`
 	Variables   map[string]string `json:"variables"`
 	Instruments []string          `json:"instruments,omitempty"` // switched on for the run and restored after it

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
@@ -26,6 +27,10 @@ type process struct {
 	proc    procfs.Proc
 	started uint64
 	gone    bool
+
+	threads map[int]time.Duration // by id: time that each has waited for a CPU
+	queued  time.Duration         // of all threads, since the process is watched
+	cpu     float64               // s, of the process and all that it has started
 }
 
 var _ collect.Collector = (*Collector)(nil)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +20,17 @@ func TestCollect(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := host.New(map[string]int{"test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
+	// Two threads that want the one CPU that they may use.
+	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done")
+	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := crowd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
+		_ = crowd.Wait()
+	}()
+	c := host.New(map[string]int{"crowd": crowd.Process.Pid, "test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +104,12 @@ func TestCollect(t *testing.T) {
 	if _, still := got[metric.ProcessMemory+"{process:child}"]; still {
 		t.Error("a process that ended is still reported")
 	}
+	if v := got[metric.ProcessCPUs+"{process:test}"]; v != got[metric.HostCPUs] {
+		t.Errorf("this process may use %v CPUs of %v", v, got[metric.HostCPUs])
+	}
+	if v := sum(metric.ProcessRunQueue, "process", "crowd"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
+		t.Errorf("the crowded process waited %.2f s for a CPU in %.2f s", v, took)
+	}
 	memory, ok := line.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, "host", span)
 	if !ok[0] || memory[0] <= 0 {
 		t.Errorf("a process was not reported while it ran: %v", memory)
@@ -137,5 +154,25 @@ func TestDescribe(t *testing.T) {
 	h := host.Describe()
 	if h.Name == "" || h.OS == "" || h.Kernel == "" || h.CPU == "" || h.CPUs < 1 || h.CPUs > runtime.NumCPU() || h.Memory < 1<<28 {
 		t.Errorf("%+v", h)
+	}
+}
+
+func TestListener(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if pid, ok := host.Listener(t.Context(), "127.0.0.1", port); !ok || pid != os.Getpid() {
+		t.Errorf("process %d listens, %v; want this one, %d", pid, ok, os.Getpid())
+	}
+	if pid, ok := host.Listener(t.Context(), "127.0.0.2", port); ok {
+		t.Errorf("process %d listens at another address", pid)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if pid, ok := host.Listener(t.Context(), "127.0.0.1", port); ok {
+		t.Errorf("process %d listens on a port that was closed", pid)
 	}
 }

@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 )
 
@@ -43,9 +46,12 @@ func (c *Collector) cpu(p *points) {
 }
 
 // cpus is the number of CPUs that this process may use, at this moment.
-func cpus() int {
+func cpus() int { return allowed(0) }
+
+// allowed is the number of CPUs that a process may use; 0: this one.
+func allowed(pid int) int {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	if err := unix.SchedGetaffinity(pid, &set); err != nil {
 		return runtime.NumCPU() // more CPUs than a set holds
 	}
 	return set.Count()
@@ -118,6 +124,30 @@ func (c *Collector) network(p *points) {
 	p.counter(metric.HostNetSent, "By", sent, "interface", "external")
 }
 
+// queue adds what the processes' threads waited for a CPU since the last look:
+// ready to run, and not running. What a thread waited before it was first seen,
+// and after it was last seen, is not counted.
+func (w *process) queue(pids []int) {
+	var threads procfs.Procs
+	for _, pid := range pids {
+		if all, err := procfs.AllThreads(pid); err == nil { // else it has ended
+			threads = append(threads, all...)
+		}
+	}
+	now := make(map[int]time.Duration, len(threads))
+	for _, t := range threads {
+		s, err := t.Schedstat()
+		if err != nil {
+			continue // it has ended
+		}
+		now[t.PID] = time.Duration(s.WaitingNanoseconds)
+		if before, ok := w.threads[t.PID]; ok {
+			w.queued += max(0, now[t.PID]-before)
+		}
+	}
+	w.threads = now
+}
+
 // physical tells whether a device of this class stands for a piece of hardware.
 func physical(class, name string) bool {
 	_, err := os.Stat(filepath.Join(class, name, "device"))
@@ -156,7 +186,14 @@ func (c *Collector) processes(p *points) {
 			continue
 		}
 		w.started = stat.Starttime
-		p.counter(metric.ProcessCPU, "s", stat.CPUTime(), "process", name)
+		var children []int
+		if name == collect.Database { // a service's would be anybody's
+			children = descendants(pid)
+		}
+		p.counter(metric.ProcessCPU, "s", w.used(stat, children, c.proc), "process", name)
 		p.gauge(metric.ProcessMemory, "By", float64(stat.ResidentMemory()), "process", name)
+		p.gauge(metric.ProcessCPUs, "", float64(allowed(pid)), "process", name)
+		w.queue(append(children, pid))
+		p.counter(metric.ProcessRunQueue, "s", w.queued.Seconds(), "process", name)
 	}
 }

@@ -1,6 +1,10 @@
 package mysql
 
-import "strings"
+import (
+	"strings"
+
+	"assay/harness/observe/wait"
+)
 
 // Session is what one sample saw of one active session.
 type Session struct {
@@ -28,50 +32,36 @@ const (
 // wait's name without the prefix wait/, or the state, or cpu.
 func Classify(s Session) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(s.Event, "wait/")
+	server := s.server()
 	switch {
 	case s.RowLock:
 		// Locks and waits are not read at the same instant: a session may have
 		// passed on to another wait.
-		if event != handlerEvent && classOf(event, s.MariaDB) != classRowLock {
+		if event != handlerEvent && wait.ClassOf(server, event) != wait.RowLock {
 			event = rowLockEvent
 		}
-		return event, classRowLock, false
+		return event, wait.RowLock, false
 	case event != "":
-		return event, classOf(event, s.MariaDB), false
+		return event, wait.ClassOf(server, event), false
 	}
-	for _, row := range states {
-		if row.servers.include(s.MariaDB) && match(strings.ToLower(row.pattern), strings.ToLower(s.State)) {
-			return s.State, row.class, true
-		}
+	if class, ok := wait.ClassOfState(server, s.State); ok {
+		return s.State, class, true
 	}
 	switch {
 	case s.MariaDB && s.State == "" && isDML(s.Statement):
-		return mariaCommit, classCommit, true
+		return mariaCommit, wait.Commit, true
 	case s.Command == "Connect":
-		return connectEvent, classStorm, true
+		return connectEvent, wait.Storm, true
 	}
-	return cpuEvent, classCPU, true
+	return cpuEvent, wait.CPU, true
 }
 
-// classOf looks an event up. One that the table does not know keeps its name.
-func classOf(event string, maria bool) string {
-	for _, row := range waits {
-		if row.servers.include(maria) && match(row.pattern, event) {
-			return row.class
-		}
+// server is the family that the knowledge base knows it by.
+func (s Session) server() wait.Server {
+	if s.MariaDB {
+		return wait.MariaDB
 	}
-	return classOther
-}
-
-func (s servers) include(maria bool) bool {
-	return s == both || (s == onlyMariaDB) == maria
-}
-
-func match(pattern, name string) bool {
-	if start, any := strings.CutSuffix(pattern, "*"); any {
-		return strings.HasPrefix(name, start)
-	}
-	return pattern == name
+	return wait.MySQL
 }
 
 // isDML reports whether a statement changes rows. Prepared statements do not

@@ -84,24 +84,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Every row of the tables can be reached: none is hidden by one before it.
-func TestTablesHaveNoDeadRows(t *testing.T) {
-	for i, row := range waits {
-		for _, before := range waits[:i] {
-			if (before.servers == both || before.servers == row.servers) && match(before.pattern, row.pattern) {
-				t.Errorf("%q is hidden by %q", row.pattern, before.pattern)
-			}
-		}
-	}
-	for i, row := range states {
-		for _, before := range states[:i] {
-			if (before.servers == both || before.servers == row.servers) && match(before.pattern, row.pattern) {
-				t.Errorf("%q is hidden by %q", row.pattern, before.pattern)
-			}
-		}
-	}
-}
-
 func TestMarkRowLocks(t *testing.T) {
 	handler, other := "wait/io/table/sql/handler", "wait/io/file/sql/binlog"
 	sessions := func() []active {

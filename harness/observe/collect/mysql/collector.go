@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -18,22 +17,28 @@ type Options struct {
 	// Schema is the load's: statement times are of its statements alone. Empty:
 	// the DSN's schema; where that has none, all.
 	Schema string
+	// Journal is the folder in which stands what has to be restored, should this
+	// process be killed. Empty: nowhere.
+	Journal string
 }
 
 // Collector collects from one server.
 type Collector struct {
 	schema string
-	broken error // of the DSN; Start returns it
+	dsn    string // a secret
+	broken error  // of the DSN; Start returns it
 
 	mu       sync.Mutex // held for one exchange with the server at a time; guards the rest
 	link     *link
 	server   *server // nil: never connected
 	sampler  sampler
 	switched switches
-	notes    []string
+	journal  journal
+	notes    collect.Notes
 	closed   bool
 
-	noHistory bool // the length of the history list cannot be read
+	noHistory  bool // the length of the history list cannot be read
+	noBlockers bool // who holds row locks cannot be read
 }
 
 var _ collect.Collector = (*Collector)(nil)
@@ -41,7 +46,7 @@ var _ collect.Collector = (*Collector)(nil)
 // New makes a collector of the server at the DSN (the driver's form). It does
 // not connect.
 func New(dsn string, o Options) *Collector {
-	c := &Collector{schema: o.Schema}
+	c := &Collector{schema: o.Schema, dsn: dsn, journal: journal{folder: o.Journal}}
 	c.link, c.broken = newLink(dsn)
 	if c.schema == "" && c.broken == nil {
 		if cfg, err := driver.ParseDSN(dsn); err == nil {
@@ -104,7 +109,7 @@ func (c *Collector) tryOut(ctx context.Context) error {
 		reason := err
 		c.sampler.noLocks = true
 		if _, err = c.sampler.take(ctx, c.link); err == nil {
-			c.note("database: row locks cannot be told from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
+			c.notes.Add("database: row locks cannot be told from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
 				reason, c.account(ctx))
 		}
 	}
@@ -116,18 +121,7 @@ func (c *Collector) tryOut(ctx context.Context) error {
 
 // Notes are the limits of what was seen, as sentences for the certificate, each
 // with the SQL that would lift it.
-func (c *Collector) Notes() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.notes)
-}
-
-// note adds a sentence once.
-func (c *Collector) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(c.notes, text) {
-		c.notes = append(c.notes, text)
-	}
-}
+func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Close restores the instruments, with a new connection if the old one is
 // gone, and disconnects. Its error says which SQL restores them by hand.

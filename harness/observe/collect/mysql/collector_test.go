@@ -66,6 +66,10 @@ func TestCommits(t *testing.T) {
 		if part := s.sum(metric.DBSession, "digest", digest); part < 0.8*s.sum(metric.DBSession) {
 			t.Errorf("digest %s has %v of %v sessions", digest, part, s.sum(metric.DBSession))
 		}
+		// Each finds its row by the primary key.
+		if rows, n := s.sum(metric.DBRowsExamined), s.sum(metric.DBStatements); rows < 0.9*n || rows > 1.1*n {
+			t.Errorf("%v rows examined by %v statements", rows, n)
+		}
 		if text := s.Series(metric.DBStatementTime)[0].Label("statement"); !strings.HasPrefix(text, "UPDATE `item`") {
 			t.Errorf("the statement of digest %s is %q", digest, text)
 		}
@@ -90,9 +94,43 @@ func TestHotRow(t *testing.T) {
 			if share := s.share("row lock"); share < 0.6 {
 				t.Errorf("%d sessions: row lock has a share of %.2f, want most", sessions, share)
 			}
+			// Who holds the row changes within a millisecond: what a holder does is
+			// read a little later, but not that it has all others waiting for it.
+			if all := s.sum(metric.DBBlocker); all < float64(sessions) {
+				t.Errorf("%d sessions: holders of the row were seen to have %v waiters in all", sessions, all)
+			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// A transaction that is left open holds the row for as long as it likes.
+func TestRowHeldByAnIdleTransaction(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		tx, err := b.db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec("DELETE FROM item"); err != nil {
+			t.Fatal(err)
+		}
+		c := started(t, b.dsn)
+		waiting := b.load(t, 3, hotRow)
+		r := start(t, c)
+		time.Sleep(3 * time.Second)
+		s, err := r.stop(t)
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+		waiting()
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle, all := s.sum(metric.DBBlocker, "class", "idle"), s.sum(metric.DBBlocker)
+		if idle == 0 || idle != all {
+			t.Errorf("an idle transaction blocks %v of %v waiters:\n%s", idle, all, s.describe())
 		}
 	})
 }

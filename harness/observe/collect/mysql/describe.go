@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/record"
 )
 
@@ -64,8 +65,10 @@ func (s server) instrumented() bool {
 func (s server) unfit() error {
 	switch {
 	case !s.instrumented():
-		return fmt.Errorf("performance_schema is off in %s %s, so that no waits can be seen: "+
-			"restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)", s.flavour(), s.version)
+		return &sampling.BlindError{
+			Why:    fmt.Sprintf("performance_schema is off in %s %s, so that no waits can be seen", s.flavour(), s.version),
+			Remedy: "restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)",
+		}
 	case !s.maria && s.major < 8:
 		return fmt.Errorf("MySQL %s is too old: 8.0 or later is needed", s.version)
 	}

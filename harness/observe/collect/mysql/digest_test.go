@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -45,22 +44,6 @@ func FuzzNormalise(f *testing.F) {
 			t.Errorf("%q grew to %q", text, got)
 		}
 	})
-}
-
-func TestDigestsAreBounded(t *testing.T) {
-	d := digests{}
-	if got := d.label(""); got != "" {
-		t.Errorf("no digest got the label %q", got)
-	}
-	for i := range 3 * maxDigests {
-		got := d.label(fmt.Sprint(i))
-		if want := fmt.Sprint(i); i < maxDigests && got != want || i >= maxDigests && got != otherDigest {
-			t.Fatalf("digest %d got the label %q", i, got)
-		}
-	}
-	if got := d.label("0"); got != "0" {
-		t.Errorf("a known digest became %q", got)
-	}
 }
 
 func BenchmarkTextDigest(b *testing.B) {

@@ -5,5 +5,5 @@
 // Input: a DSN whose user may read performance_schema. Output: one frame a
 // second (metric.DBSession and its neighbours), the description of the server,
 // and notes on what it could not see. The SQL is in sql/, the meaning of waits
-// is the table in waits.go.
+// is package wait's.
 package mysql

@@ -3,19 +3,14 @@ package mysql
 import (
 	"context"
 	"fmt"
+
+	"assay/harness/observe/collect/sampling"
 )
 
-// Examination is what Start would meet, found out without a change to the
-// server.
-type Examination struct {
-	Off   int      // rows of setup_consumers and setup_instruments that are off and should be on
-	Notes []string // what could not be seen for want of rights, each with the SQL that mends it
-}
-
 // Examine looks, before a run, whether the waits of the server at the DSN can
-// be read: its error is the one that Start would give, a *RightsError where the
+// be read: its error is the one that Start would give, a *sampling.RightsError where the
 // user may not read them.
-func Examine(ctx context.Context, dsn string) (Examination, error) {
+func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	c := New(dsn, Options{})
 	defer func() { _ = c.Close() }() // nothing was switched on: there is nothing to restore
 	c.mu.Lock()
@@ -24,19 +19,19 @@ func Examine(ctx context.Context, dsn string) (Examination, error) {
 		c.link.hide()
 	}
 	if err := c.connect(ctx); err != nil {
-		return Examination{}, err
+		return sampling.Examination{}, err
 	}
 	if err := c.server.unfit(); err != nil {
-		return Examination{}, err
+		return sampling.Examination{}, err
 	}
 	off, err := c.off(ctx)
 	if err != nil {
-		return Examination{}, err
+		return sampling.Examination{}, err
 	}
 	if err := c.tryOut(ctx); err != nil {
-		return Examination{}, err
+		return sampling.Examination{}, err
 	}
-	return Examination{Off: off, Notes: c.notes}, nil
+	return sampling.Examination{Off: off, Notes: c.notes.All()}, nil
 }
 
 // off counts what is off, and notes what may not be switched on.

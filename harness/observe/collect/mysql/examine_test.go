@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling"
 )
 
 // An examination tells what Start would, and changes nothing.
@@ -31,7 +32,7 @@ func TestExamine(t *testing.T) {
 		if err != nil || some.Off != all.Off {
 			t.Errorf("with the right to read: %+v, %v", some, err)
 		}
-		var rights *mysql.RightsError
+		var rights *sampling.RightsError
 		if _, err := mysql.Examine(t.Context(), user("nobody", "at all")); !errors.As(err, &rights) || !strings.Contains(rights.SQL, "GRANT SELECT, UPDATE") {
 			t.Errorf("without rights: %v", err)
 		}

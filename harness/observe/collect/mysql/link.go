@@ -10,6 +10,8 @@ import (
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/database"
 )
 
 const (
@@ -57,9 +59,9 @@ type link struct {
 }
 
 func newLink(dsn string) (*link, error) {
-	cfg, err := driver.ParseDSN(dsn)
+	cfg, err := database.Config(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("parse DSN: %w", err)
+		return nil, err
 	}
 	// Without a schema our own statements stay out of the load's digests.
 	cfg.DBName = ""
@@ -67,7 +69,6 @@ func newLink(dsn string) (*link, error) {
 	cfg.MultiStatements = false
 	cfg.Timeout = dial
 	cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
-	cfg.Logger = &driver.NopLogger{}                                 // errors are returned; stderr belongs to the command
 	l := &link{cfg: cfg, id: strings.ToLower(rand.Text())}
 	if l.db, err = l.pool("program_name:assay," + idAttribute + ":" + l.id); err != nil {
 		return nil, err

@@ -4,18 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -126,105 +124,27 @@ func started(t *testing.T, dsn string) *mysql.Collector {
 }
 
 // run is a Run in the background that gathers frames.
-type run struct {
-	cancel context.CancelFunc
-	done   chan error
-	mu     sync.Mutex
-	frames []metric.Frame
-}
+type run struct{ *samplingtest.Run }
 
-func start(t *testing.T, c *mysql.Collector) *run {
+func start(t *testing.T, c *mysql.Collector) run {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	r := &run{cancel: cancel, done: make(chan error, 1)}
-	go func() {
-		r.done <- c.Run(ctx, func(f metric.Frame) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.frames = append(r.frames, f)
-			return nil
-		})
-	}()
-	t.Cleanup(cancel)
-	return r
+	return run{samplingtest.Start(t, c)}
 }
 
-// stop ends the run, which must take little time, and returns its frames folded.
-func (r *run) stop(t *testing.T) (seen, error) {
+func (r run) stop(t *testing.T) (seen, error) {
 	t.Helper()
-	r.cancel()
-	select {
-	case err := <-r.done:
-		return fold(t, r.frames), err
-	case <-time.After(4 * time.Second):
-		t.Fatal("the run did not end within 4 s")
-		return seen{}, nil
-	}
+	s, err := r.Stop(t)
+	return seen{s, s.Span, s.Frames}, err
 }
 
-// seen is a run's frames, as the record has them.
+// seen is a run's frames.
 type seen struct {
-	*record.Timeline
+	samplingtest.Seen
 	span   record.Span
 	frames []metric.Frame
 }
 
-// fold checks what holds for the frames of every run.
-func fold(t *testing.T, frames []metric.Frame) seen {
-	t.Helper()
-	if len(frames) == 0 {
-		t.Fatal("no frames")
-	}
-	s := seen{Timeline: record.NewTimeline(), frames: frames}
-	for i, f := range frames {
-		if f.Source != "database" || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
-			t.Errorf("frame %d of %d: source %q, sequence %d, closing %v", i+1, len(frames), f.Source, f.Sequence, f.Closing)
-		}
-		if want := frames[0].Second + int64(i); !f.Closing && f.Second != want {
-			t.Errorf("frame %d is of second %d, want %d", i+1, f.Second, want)
-		}
-		s.Add(f)
-	}
-	last := frames[len(frames)-1]
-	if len(last.Points) != 1 || last.Points[0].Series.Name != metric.WorkerFrames || last.Points[0].Value != float64(len(frames)-1) {
-		t.Errorf("closing frame holds %v, want %s = %d", last.Points, metric.WorkerFrames, len(frames)-1)
-	}
-	s.span = record.Span{From: frames[0].Second, To: last.Second + 1}
-	return s
-}
-
-func (s seen) sum(name string, labels ...string) float64 {
-	total, _ := s.Sum(name, metric.NewSeries(name, "", labels...).Labels, s.span)
-	return total
-}
-
-// share is the part of the active sessions that was in one of these classes.
-func (s seen) share(classes ...string) float64 {
-	part := 0.0
-	for _, c := range classes {
-		part += s.sum(metric.DBSession, "class", c)
-	}
-	return part / s.sum(metric.DBSession)
-}
-
-// longestGap is in ms.
-func (s seen) longestGap() float64 {
-	gap, _ := s.Hist(metric.DBSampleInterval, nil, s.span).Max()
-	return gap
-}
-
-// describe lists what was seen, for a test that failed.
-func (s seen) describe() (text string) {
-	totals := map[string]float64{}
-	for _, f := range s.frames {
-		for _, p := range f.Points {
-			if p.Kind == metric.Counter && p.Series.Name != metric.DBCounter {
-				totals[p.Series.Key()] += p.Value
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(totals)) {
-		text += fmt.Sprintf("%10.1f %s\n", totals[key], key)
-	}
-	return text
-}
+func (s seen) sum(name string, labels ...string) float64 { return s.Total(name, labels...) }
+func (s seen) share(classes ...string) float64           { return s.Share(classes...) }
+func (s seen) longestGap() float64                       { return s.LongestGap() }
+func (s seen) describe() string                          { return s.Describe() }

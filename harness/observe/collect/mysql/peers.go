@@ -9,9 +9,12 @@ import (
 	"hash/crc32"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"assay/harness/observe/collect/sampling"
 )
 
 // Several runs may watch one server at a time. What one of them has switched on
@@ -23,9 +26,6 @@ import (
 
 // promiseAttribute is the connection attribute that holds a link's promise.
 const promiseAttribute = "assay_restores"
-
-// togetherNote is for the certificate of a run that was not alone.
-const togetherNote = "database: another run of Assay used this server at the same time: waits, counters and statement times hold its load too, and it may have slowed this run down"
 
 // Former states of a row, as a promise writes them.
 const (
@@ -116,7 +116,7 @@ func (c *Collector) promised(ctx context.Context) map[uint32]byte {
 	all := map[uint32]byte{}
 	for session, id := range links {
 		if id != c.link.id {
-			c.note(togetherNote)
+			c.notes.Add(sampling.Together)
 			readPromise(promises[session], all)
 		}
 	}
@@ -128,17 +128,39 @@ func (c *Collector) promised(ctx context.Context) map[uint32]byte {
 func (c *Collector) instrument(ctx context.Context) error {
 	turn, _ := c.link.exclude(ctx)
 	defer func() { c.link.readmit(ctx, turn, false) }()
-	if err := c.inherit(ctx, c.promised(ctx)); err != nil {
+	promised := c.promised(ctx)
+	left := c.inheritLeft(promised)
+	if err := c.inherit(ctx, promised); err != nil {
 		return err
 	}
 	if err := c.switchOn(ctx); err != nil {
 		return err
+	}
+	if err := c.kept(); err != nil {
+		return err
+	}
+	mine := map[uint32]byte{}
+	readPromise(c.switched.promise(), mine)
+	for path, rows := range left {
+		if covers(mine, rows) {
+			_ = os.Remove(path) // another run may have
+		}
 	}
 	if err := c.link.publish(ctx, c.switched.promise()); err != nil {
 		// Others then do not know; what this run does is as without them.
 		slog.Debug("database collector cannot tell others what it restores", "err", err)
 	}
 	return nil
+}
+
+// covers reports whether all rows of a promise are in another.
+func covers(promise, rows map[uint32]byte) bool {
+	for sum := range rows {
+		if _, ok := promise[sum]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // inherit promises what others have, if this user may keep the promise.
@@ -154,7 +176,7 @@ func (c *Collector) inherit(ctx context.Context, promised map[uint32]byte) error
 		// It changes nothing, but needs the right to.
 		switch err := c.link.exec(ctx, "UPDATE performance_schema."+table+" SET ENABLED = 'YES' WHERE FALSE"); {
 		case denied(err):
-			return nil
+			continue
 		case err != nil:
 			return fmt.Errorf("look for other runs: %w", err)
 		}

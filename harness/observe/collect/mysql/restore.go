@@ -16,7 +16,7 @@ const restorePatience = 5 * time.Second
 // out, it leaves to other runs what they will restore.
 func (c *Collector) restore(alone bool) error {
 	if c.switched.empty() {
-		return nil
+		return c.journal.end()
 	}
 	// Of its own: the run's context is done by now.
 	ctx, cancel := context.WithTimeout(context.Background(), restorePatience)
@@ -25,7 +25,7 @@ func (c *Collector) restore(alone bool) error {
 	for ctx.Err() == nil {
 		if err = c.restoreOnce(ctx, alone); err == nil {
 			c.switched = switches{}
-			return nil
+			return c.journal.end()
 		}
 		select {
 		case <-ctx.Done():

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"assay/harness/observe/collect/sampling"
 )
 
 // consumers that must be on. MySQL has all but the first on by default, MariaDB
@@ -95,6 +97,9 @@ func (c *Collector) switchOn(ctx context.Context) error {
 		// Remembered first: a connection that dies now leaves unknown whether
 		// the server has done it.
 		c.switched.consumers = append(c.switched.consumers, mine...)
+		if err := c.kept(); err != nil {
+			return err
+		}
 		update := consumersOn(off)
 		switch err := c.link.exec(ctx, update); {
 		case denied(err):
@@ -115,6 +120,9 @@ func (c *Collector) switchOn(ctx context.Context) error {
 	known := namesOf(c.switched.instruments)
 	mine := slices.DeleteFunc(slices.Clone(rows), func(i instrument) bool { return slices.Contains(known, i.name) })
 	c.switched.instruments = append(c.switched.instruments, mine...)
+	if err := c.kept(); err != nil {
+		return err
+	}
 	update := instrumentsOn(names)
 	switch err := c.link.exec(ctx, update); {
 	case denied(err):
@@ -170,7 +178,7 @@ func (c *Collector) instrumentsOff(ctx context.Context) (off []instrument, err e
 // cannotSwitch notes what stays off. The statement names exactly the rows.
 func (c *Collector) cannotSwitch(ctx context.Context, table string, names []string, update string) {
 	account := c.account(ctx)
-	c.note("database: %d rows of %s are off and %s may not switch them on, so that some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
+	c.notes.Add("database: %d rows of %s are off and %s may not switch them on, so that some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
 		len(names), table, account, update, table, account)
 }
 
@@ -180,20 +188,11 @@ func (c *Collector) readable(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	account := c.account(context.Background())
-	return &RightsError{
+	return &sampling.RightsError{
 		Err: fmt.Errorf("%s: %w", what, err),
 		SQL: fmt.Sprintf("GRANT SELECT, UPDATE ON performance_schema.* TO %s; GRANT PROCESS ON *.* TO %s;", account, account),
 	}
 }
-
-// RightsError is a user who may not read what a collector needs.
-type RightsError struct {
-	Err error
-	SQL string // what an administrator runs to mend it
-}
-
-func (e *RightsError) Error() string { return e.Err.Error() + "; run as an administrator: " + e.SQL }
-func (e *RightsError) Unwrap() error { return e.Err }
 
 // account is the user as a GRANT names it.
 func (c *Collector) account(ctx context.Context) string {

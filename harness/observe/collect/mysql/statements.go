@@ -11,21 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
 )
 
-const (
-	// topDigests have a label of their own in a second, by their time in it.
-	topDigests = 20
-	// maxText is how much of a statement's text becomes a label.
-	maxText = 120
-	// picosecond is the unit of performance_schema's timers, in ms.
-	picosecond = 1e-9
-)
+// picosecond is the unit of performance_schema's timers, in ms.
+const picosecond = 1e-9
 
 // MariaDB gives prepared statements no digest. Their time, over all schemas, is
 // found by these instruments, whose names serve as digests.
-const prepared = `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT
+const prepared = `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED
 FROM performance_schema.events_statements_summary_global_by_event_name
 WHERE EVENT_NAME IN ('statement/com/Execute', 'statement/com/Prepare')`
 
@@ -36,7 +31,7 @@ const preparedExecute = "com/Execute"
 type statementKey struct{ schema, digest string }
 
 // work is what statements did.
-type work struct{ count, time uint64 } // time in ps
+type work struct{ count, time, rows uint64 } // time in ps; rows examined
 
 // statements turns readings of statement times into points.
 type statements struct {
@@ -53,7 +48,7 @@ type statementName struct{ digest, text string }
 // first time, nothing.
 func (c *Collector) readStatements(ctx context.Context, s *statements) (map[string]work, error) {
 	now := time.Now()
-	query := "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_statements_summary_by_digest WHERE TRUE"
+	query := "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED FROM performance_schema.events_statements_summary_by_digest WHERE TRUE"
 	var args []any
 	if c.schema != "" {
 		query += " AND (SCHEMA_NAME = ? OR DIGEST IS NULL)"
@@ -71,7 +66,7 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
 		var schema, digest sql.NullString
 		var w work
-		if err := rows.Scan(&schema, &digest, &w.count, &w.time); err != nil {
+		if err := rows.Scan(&schema, &digest, &w.count, &w.time, &w.rows); err != nil {
 			return err
 		}
 		seen[statementKey{schema.String, digest.String}] = w
@@ -100,6 +95,7 @@ func (s *statements) increase(seen map[statementKey]work, now time.Time) map[str
 		sum := changed[key.digest]
 		sum.count += w.count - before.count
 		sum.time += w.time - before.time
+		sum.rows += w.rows - min(w.rows, before.rows)
 		changed[key.digest] = sum
 	}
 	s.at = now
@@ -112,32 +108,34 @@ func (s *statements) restart() { s.last = nil }
 
 // statementPoints makes points of what changed: the digests that took most time, and
 // the rest as one.
-func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels digests) ([]metric.Point, error) {
+func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels sampling.Digests) ([]metric.Point, error) {
 	if changed[""].count > 0 {
-		c.note("database: performance_schema has no room for more statement digests, so that the digest other holds statements of any schema; " +
+		c.notes.Add("database: performance_schema has no room for more statement digests, so that the digest other holds statements of any schema; " +
 			"run as an administrator: TRUNCATE TABLE performance_schema.events_statements_summary_by_digest;")
 	}
 	order := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {
 		return cmp.Or(cmp.Compare(changed[b].time, changed[a].time), cmp.Compare(a, b))
 	})
-	top := order[:min(len(order), topDigests)]
+	top := order[:min(len(order), sampling.TopDigests)]
 	err := c.nameDigests(ctx, s, top)
 	sums := map[statementName]work{}
 	for i, digest := range order {
-		name := statementName{digest: otherDigest}
-		if known, ok := s.names[digest]; ok && i < topDigests && labels.label(known.digest) == known.digest {
+		name := statementName{digest: sampling.Other}
+		if known, ok := s.names[digest]; ok && i < sampling.TopDigests && labels.Label(known.digest) == known.digest {
 			name = known
 		}
 		sum := sums[name]
 		sum.count += changed[digest].count
 		sum.time += changed[digest].time
+		sum.rows += changed[digest].rows
 		sums[name] = sum
 	}
-	points := make([]metric.Point, 0, 2*len(sums))
+	points := make([]metric.Point, 0, 3*len(sums))
 	for name, w := range sums {
 		points = append(points,
 			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(w.time)*picosecond),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(w.count)))
+			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(w.count)),
+			metric.CounterPoint(metric.NewSeries(metric.DBRowsExamined, "", "digest", name.digest, "statement", name.text), float64(w.rows)))
 	}
 	return points, err
 }
@@ -154,7 +152,7 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 			missing = append(missing, digest)
 		}
 	}
-	if len(missing) == 0 || len(s.names) > 4*maxDigests {
+	if len(missing) == 0 || len(s.names) > 4*sampling.MaxDigests {
 		return nil
 	}
 	query := "SELECT DIGEST, DIGEST_TEXT FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IN " + list(missing)
@@ -169,20 +167,11 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 		if err := rows.Scan(&digest, &text); err != nil {
 			return err
 		}
-		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: shorten(text.String)}
+		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: sampling.Shorten(text.String)}
 		if c.server.maria {
 			name.digest = textDigest(text.String)
 		}
 		s.names[digest] = name
 		return nil
 	})
-}
-
-// shorten cuts a text for a label.
-func shorten(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText-3], "") + "..."
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strconv"
 
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
 )
 
@@ -43,9 +44,12 @@ var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(appe
 // Needs PROCESS.
 const showHistory = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"
 
+var variables = sampling.Variables{Counters: counters, Levels: levels, Unit: unitOf}
+
 // status turns readings of the status into points.
 type status struct {
-	last map[string]float64 // previous reading; nil: none
+	sampling.Status
+	uptime float64 // at the previous reading
 }
 
 // readStatus reads the variables that the server has.
@@ -80,33 +84,18 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 	})
 	if denied(err) {
 		c.noHistory = true
-		c.note("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
+		c.notes.Add("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
 		err = nil
 	}
 	return now, err
 }
 
 // points makes points of a reading. restarted tells that the server is another
-// than at the last reading: counters began anew.
+// than at the last reading.
 func (s *status) points(now map[string]float64) (points []metric.Point, restarted bool) {
-	restarted = s.last != nil && now[uptime] < s.last[uptime]
-	for _, name := range levels {
-		if v, ok := now[name]; ok {
-			points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, unitOf(name), "name", name), v))
-		}
-	}
-	for _, name := range counters {
-		v, ok := now[name]
-		before, known := s.last[name]
-		if !ok || !known || restarted {
-			continue
-		}
-		// One that fell was reset by FLUSH STATUS: what it did in between is
-		// unknown, and not negative.
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, unitOf(name), "name", name), max(0, v-before)))
-	}
-	s.last = now
-	return points, restarted
+	restarted = now[uptime] < s.uptime
+	s.uptime = now[uptime]
+	return s.Points(variables, now, restarted), restarted
 }
 
 func unitOf(name string) string {

@@ -47,16 +47,16 @@ func TestStatementIncrease(t *testing.T) {
 	var s statements
 	key := func(schema, digest string) statementKey { return statementKey{schema, digest} }
 	now := time.Now()
-	if got := s.increase(map[statementKey]work{key("a", "1"): {10, 100}}, now); len(got) != 0 {
+	if got := s.increase(map[statementKey]work{key("a", "1"): {10, 100, 7}}, now); len(got) != 0 {
 		t.Errorf("the first reading gave %v", got)
 	}
 	got := s.increase(map[statementKey]work{
-		key("a", "1"): {12, 150},
-		key("b", "1"): {3, 30}, // new since
-		key("a", "2"): {1, 5},
-		key("", ""):   {2, 7}, // what the table had no room for
+		key("a", "1"): {12, 150, 9},
+		key("b", "1"): {3, 30, 300}, // new since
+		key("a", "2"): {1, 5, 0},
+		key("", ""):   {2, 7, 1}, // what the table had no room for
 	}, now)
-	want := map[string]work{"1": {5, 80}, "2": {1, 5}, "": {2, 7}}
+	want := map[string]work{"1": {5, 80, 302}, "2": {1, 5, 0}, "": {2, 7, 1}}
 	if len(got) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -65,21 +65,10 @@ func TestStatementIncrease(t *testing.T) {
 			t.Errorf("digest %q: got %v, want %v", digest, got[digest], w)
 		}
 	}
-	if got := s.increase(map[statementKey]work{key("a", "1"): {1, 1}}, now); len(got) != 0 {
+	if got := s.increase(map[statementKey]work{key("a", "1"): {1, 1, 1}}, now); len(got) != 0 {
 		t.Errorf("a truncated table gave %v", got)
 	}
-	if got := s.increase(map[statementKey]work{key("a", "1"): {3, 4}}, now); got["1"] != (work{2, 3}) {
+	if got := s.increase(map[statementKey]work{key("a", "1"): {3, 4, 5}}, now); got["1"] != (work{2, 3, 4}) {
 		t.Errorf("after that: %v", got)
-	}
-}
-
-func TestShorten(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{" SELECT ? ", "SELECT ?"},
-		{string(make([]byte, 200)), string(make([]byte, maxText-3)) + "..."},
-	} {
-		if got := shorten(c.text); got != c.want {
-			t.Errorf("shorten %q: %q", c.text, got)
-		}
 	}
 }

@@ -30,7 +30,7 @@ type Collector struct {
 	shown    string // the same without a password
 	refused  error  // why the URL is not used; Start returns it
 	client   *http.Client
-	last     *reading // of the last scrape that succeeded; nil: none yet
+	last     reading // of the last scrape that succeeded; nil: none yet
 	failing  bool
 	builds   []record.Build // that Start found
 }
@@ -90,8 +90,8 @@ func (c *Collector) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
-	if r.empty() {
-		return fmt.Errorf("%w: %s has none of go_sql_* and %s", ErrAbsent, c.shown, queryDuration)
+	if len(r) == 0 {
+		return fmt.Errorf("%w: %s has none of the names that are read, such as go_sql_* and %s", ErrAbsent, c.shown, queryDuration)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (c *Collector) read(ctx context.Context) []metric.Point {
 		return nil
 	}
 	points := now.points(c.last)
-	c.last = &now
+	c.last = now
 	return points
 }
 

@@ -10,18 +10,11 @@ type Pool struct {
 }
 
 // PoolIn finds the pool in what a metrics endpoint answered.
-func PoolIn(exposition []byte) (p Pool) {
+func PoolIn(exposition []byte) Pool {
 	r, err := parse(exposition)
 	if err != nil {
 		return Pool{}
 	}
-	for i, s := range sources {
-		switch s.name {
-		case metric.ServicePoolOpen:
-			p.Open, p.Known = int(r.values[i]), r.found[i]
-		case metric.ServicePoolMax:
-			p.Max = int(r.values[i])
-		}
-	}
-	return p
+	open, known := r[metric.ServicePoolOpen]
+	return Pool{Known: known, Open: int(open), Max: int(r[metric.ServicePoolMax])}
 }

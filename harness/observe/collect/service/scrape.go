@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -22,7 +23,8 @@ const maxBody = 4 << 20
 const queryDuration = "db_query_duration_seconds"
 
 // source is where one of our metrics comes from. Values are summed over all
-// label sets: a service may have several pools.
+// label sets: a service may have several pools. Where several families feed one
+// metric the first that the endpoint has counts.
 type source struct {
 	family string
 	part   func(*dto.Metric) (value float64, ok bool)
@@ -34,14 +36,66 @@ type source struct {
 
 const perSecond = 1000 // ms
 
+// sources are the names of client_golang's collectors, those of our reference
+// service where there is no custom, and those of Micrometer and HikariCP
+// (Spring Boot).
 var sources = []source{
 	{"go_sql_in_use_connections", value, metric.ServicePoolInUse, "", metric.Gauge, 1},
+	{"hikaricp_connections_active", value, metric.ServicePoolInUse, "", metric.Gauge, 1},
 	{"go_sql_open_connections", value, metric.ServicePoolOpen, "", metric.Gauge, 1},
+	{"hikaricp_connections", value, metric.ServicePoolOpen, "", metric.Gauge, 1},
 	{"go_sql_max_open_connections", value, metric.ServicePoolMax, "", metric.Gauge, 1},
+	{"hikaricp_connections_max", value, metric.ServicePoolMax, "", metric.Gauge, 1},
 	{"go_sql_wait_count_total", value, metric.ServicePoolWaits, "", metric.Counter, 1},
 	{"go_sql_wait_duration_seconds_total", value, metric.ServicePoolWaitTime, "ms", metric.Counter, perSecond},
+	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, "ms", metric.Counter, perSecond},
+	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, "ms", metric.Counter, perSecond},
 	{queryDuration, count, metric.ServiceQueries, "", metric.Counter, 1},
 	{queryDuration, sum, metric.ServiceQueryTime, "ms", metric.Counter, perSecond},
+	{"http_request_duration_seconds", count, metric.ServiceRequests, "", metric.Counter, 1},
+	{"http_server_requests_seconds", count, metric.ServiceRequests, "", metric.Counter, 1},
+	{"http_request_duration_seconds", sum, metric.ServiceRequestTime, "ms", metric.Counter, perSecond},
+	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, "ms", metric.Counter, perSecond},
+	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, "ms", metric.Counter, perSecond},
+	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, "ms", metric.Counter, perSecond},
+	{"process_cpu_seconds_total", value, metric.ServiceCPU, "s", metric.Counter, 1},
+	{"process_cpu_time_ns_total", value, metric.ServiceCPU, "s", metric.Counter, 1e-9},
+	{"go_sched_gomaxprocs_threads", value, metric.ServiceCPUs, "", metric.Gauge, 1},
+	{"system_cpu_count", value, metric.ServiceCPUs, "", metric.Gauge, 1},
+}
+
+// families are what is read of an exposition.
+var families = func() map[string]bool {
+	all := map[string]bool{}
+	for _, s := range sources {
+		all[s.family] = true
+	}
+	return all
+}()
+
+// ownRoutes are those of the endpoints that watch a service, by the labels route
+// and uri: no request of the load's. asides are calls that no request waits for.
+var (
+	ownRoutes = []string{"/metrics", "/healthz", "/actuator"}
+	asides    = []string{"inquiry"} // the reference service asks a gateway again in the background
+)
+
+// counts tells whether a metric is of requests that the load makes.
+func counts(m *dto.Metric) bool {
+	for _, l := range m.GetLabel() {
+		switch l.GetName() {
+		case "route", "uri":
+			path := l.GetValue()[strings.LastIndexByte(l.GetValue(), ' ')+1:] // without the method
+			if slices.ContainsFunc(ownRoutes, func(own string) bool { return path == own || strings.HasPrefix(path, own+"/") }) {
+				return false
+			}
+		case "call":
+			if slices.Contains(asides, l.GetValue()) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // value is that of a counter or gauge, or of a metric without a type.
@@ -77,19 +131,14 @@ func sum(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
-// reading is what one scrape found, in the order of sources.
-type reading struct {
-	values [7]float64
-	found  [7]bool
-}
-
-func (r reading) empty() bool { return r.found == [7]bool{} }
+// reading is what one scrape found, by the names of our metrics.
+type reading map[string]float64
 
 // scrape reads our metrics from the endpoint.
 func (c *Collector) scrape(ctx context.Context) (reading, error) {
 	body, err := c.fetch(ctx)
 	if err != nil {
-		return reading{}, err
+		return nil, err
 	}
 	return parse(body)
 }
@@ -123,16 +172,19 @@ func (c *Collector) fetch(ctx context.Context) ([]byte, error) {
 // of it costs the generator's host more than it is worth.
 func parse(body []byte) (reading, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(ours(body)))
+	found, err := parser.TextToMetricFamilies(strings.NewReader(ours(body)))
 	if err != nil {
-		return reading{}, fmt.Errorf("scrape service: %w", err)
+		return nil, fmt.Errorf("scrape service: %w", err)
 	}
-	var r reading
-	for i, s := range sources {
-		for _, m := range families[s.family].GetMetric() {
-			if v, ok := s.part(m); ok {
-				r.values[i] += v * s.scale
-				r.found[i] = true
+	r, from := reading{}, map[string]string{}
+	for _, s := range sources {
+		if other, ok := from[s.name]; ok && other != s.family {
+			continue
+		}
+		for _, m := range found[s.family].GetMetric() {
+			if v, ok := s.part(m); ok && counts(m) {
+				r[s.name] += v * s.scale
+				from[s.name] = s.family
 			}
 		}
 	}
@@ -144,7 +196,10 @@ func ours(body []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(body)) {
 		name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
-		if strings.HasPrefix(name, "go_sql_") || strings.HasPrefix(name, queryDuration) {
+		if end := strings.IndexAny(name, "{ \n"); end >= 0 {
+			name = name[:end]
+		}
+		if families[name] || families[strings.TrimSuffix(name, "_sum")] || families[strings.TrimSuffix(name, "_count")] || families[strings.TrimSuffix(name, "_bucket")] {
 			b.WriteString(line)
 		}
 	}
@@ -153,22 +208,26 @@ func ours(body []byte) string {
 
 // points compares a reading with the one before it. A counter that fell was
 // begun anew by a restarted service: all that it shows happened since.
-func (r reading) points(before *reading) (points []metric.Point) {
-	for i, s := range sources {
-		if !r.found[i] {
+func (r reading) points(before reading) (points []metric.Point) {
+	done := map[string]bool{}
+	for _, s := range sources {
+		now, ok := r[s.name]
+		if !ok || done[s.name] {
 			continue
 		}
+		done[s.name] = true
 		series := metric.NewSeries(s.name, s.unit)
 		if s.kind == metric.Gauge {
-			points = append(points, metric.GaugePoint(series, r.values[i]))
+			points = append(points, metric.GaugePoint(series, now))
 			continue
 		}
-		if before == nil || !before.found[i] {
+		was, ok := before[s.name]
+		if !ok {
 			continue
 		}
-		increase := r.values[i] - before.values[i]
+		increase := now - was
 		if increase < 0 {
-			increase = r.values[i]
+			increase = now
 		}
 		points = append(points, metric.CounterPoint(series, increase))
 	}

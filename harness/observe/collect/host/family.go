@@ -1,0 +1,54 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// descendants are the processes that this one has started, and theirs: some
+// servers have one for each session. Where the kernel does not list them there
+// are none.
+func descendants(pid int) (all []int) {
+	// Each thread has its own list.
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	for _, thread := range threads {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(append(all, child), descendants(child)...)
+			}
+		}
+	}
+	return all
+}
+
+// used is the CPU time of the process, its descendants, and those that have
+// ended. One that ends right now may be missed: it is there the next time.
+func (w *process) used(own procfs.ProcStat, children []int, fs procfs.FS) float64 {
+	sum := familyTime(own)
+	for _, pid := range children {
+		if p, err := fs.Proc(pid); err == nil {
+			if stat, err := p.Stat(); err == nil {
+				sum += familyTime(stat)
+			}
+		}
+	}
+	w.cpu = max(w.cpu, sum)
+	return w.cpu
+}
+
+// familyTime is the CPU time of a process and of its children that have ended.
+func familyTime(s procfs.ProcStat) float64 {
+	const ticks = 100 // a second, on every architecture that Go runs on
+	return s.CPUTime() + float64(s.CUTime+s.CSTime)/ticks
+}

@@ -1,0 +1,55 @@
+package host_test
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// A database that has a process for each session uses what these use, also when
+// they have ended; and waits for a CPU as they do.
+func TestDatabaseOfSeveralProcesses(t *testing.T) {
+	const short = "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done"
+	server := exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait")
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = server.Wait()
+	}()
+	c := host.New(map[string]int{collect.Database: server.Process.Pid, "other": server.Process.Pid})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	line := record.NewTimeline()
+	var last int64
+	begin := time.Now()
+	if err := c.Run(ctx, func(f metric.Frame) error { line.Add(f); last = f.Second; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begin).Seconds()
+	sum := func(name, process string) float64 {
+		total, _ := line.Sum(name, metric.NewSeries("", "", "process", process).Labels, record.Span{From: 0, To: last + 1})
+		return total
+	}
+	if cpu := sum(metric.ProcessCPU, collect.Database); cpu < 0.1*took || cpu > 1.1*took {
+		t.Errorf("sessions on one CPU used %.2f s of it in %.2f s", cpu, took)
+	}
+	if cpu := sum(metric.ProcessCPU, "other"); cpu > 0.1 {
+		t.Errorf("their parent alone used %.2f s", cpu)
+	}
+	if waited := sum(metric.ProcessRunQueue, collect.Database); waited < 0.1 {
+		t.Errorf("a session that shares its CPU with others waited %.2f s", waited)
+	}
+}

@@ -1,0 +1,79 @@
+package lag_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/lag"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// A reader that exposes its lag is read each second; of several tasks the one
+// that is furthest behind counts, in the unit that the profile names.
+func TestExposedLag(t *testing.T) {
+	var seconds atomic.Int64
+	seconds.Store(3)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, "# TYPE cdc_lag gauge\ncdc_lag{task=\"0\"} 1.5\ncdc_lag{task=\"1\"} %d\ncdc_lag_other 99\n", seconds.Load())
+	}))
+	defer server.Close()
+	o := lag.Options{Binlog: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitSeconds}, Service: server.URL + "/metrics"}
+	all := watch(t, o, func() {
+		time.Sleep(1500 * time.Millisecond)
+		seconds.Store(7)
+		time.Sleep(1500 * time.Millisecond)
+	})
+	got := lags(all, metric.BinlogReaderLag)
+	if len(got) < 3 || got[0] != 3000 || got[len(got)-1] != 7000 {
+		t.Errorf("readings %v, want 3000 first and 7000 last", got)
+	}
+	o.Binlog = &spec.BinlogReader{Metric: "cdc_lag_of_nobody", Unit: spec.UnitMs}
+	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_of_nobody") {
+		t.Errorf("%v", err)
+	}
+	o.Binlog = &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
+	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "neither loopback nor the target's host") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Before it has read anything a reader says -1. That is no lag, and leaves its
+// seconds without a value.
+func TestNoLag(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, "cdc_lag -1\n")
+	}))
+	defer server.Close()
+	o := lag.Options{Binlog: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs}, Service: server.URL}
+	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
+	if got := lags(all, metric.BinlogReaderLag); len(got) > 0 {
+		t.Errorf("readings %v of nothing", got)
+	}
+}
+
+// A lag that a reader keeps in the database is read by the profile's query.
+func TestLagBySQL(t *testing.T) {
+	server := dbservertest.Start(t, "mariadb")
+	root := dbservertest.Open(t, server.DSN())
+	dbservertest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
+	o := lag.Options{Database: server.DSN(), Binlog: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}
+	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
+	if got := lags(all, metric.BinlogReaderLag); len(got) == 0 || got[0] != 1234.5 {
+		t.Errorf("readings %v, want 1234.5", got)
+	}
+	dbservertest.Exec(t, root, "DELETE FROM cdc.progress")
+	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "returns no lag") {
+		t.Errorf("%v", err)
+	}
+	o.Database = ""
+	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no database is named") {
+		t.Errorf("%v", err)
+	}
+}

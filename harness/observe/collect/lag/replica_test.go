@@ -1,0 +1,243 @@
+package lag_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/lag"
+	"assay/harness/observe/database"
+	"assay/harness/observe/database/databasetest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+
+// pair is a server and a replica of it.
+type pair struct {
+	source, replica       *dbserver.Server
+	sourceRoot, replicaDB *sql.DB
+}
+
+func replicate(t *testing.T, flavour string) pair {
+	t.Helper()
+	p := pair{source: dbservertest.Start(t, flavour)}
+	p.replica = dbservertest.Replica(t, p.source)
+	p.sourceRoot, p.replicaDB = dbservertest.Open(t, p.source.DSN()), dbservertest.Open(t, p.replica.DSN())
+	dbservertest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var n int
+		if err := p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n); err == nil {
+			return p
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the replica does not follow: %v", err)
+		}
+	}
+}
+
+// write keeps the source writing until the test is done with it.
+func (p pair) write(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := p.sourceRoot.ExecContext(ctx, "INSERT INTO shop.t VALUES ()"); err != nil && ctx.Err() == nil {
+				t.Errorf("write: %v", err)
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	return func() { cancel(); writing.Wait() }
+}
+
+func (p pair) options() lag.Options {
+	return lag.Options{Database: p.source.DSN(), Readers: []string{p.replica.DSN()}}
+}
+
+// watch collects while the test does something.
+func watch(t *testing.T, o lag.Options, while func()) *record.Timeline {
+	t.Helper()
+	c := lag.New(o)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := record.NewTimeline()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, func(f metric.Frame) error { all.Add(f); return nil }) }()
+	while()
+	cancel()
+	if err := errors.Join(<-ended, c.Close()); err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// lags are the readings, in ms, second by second, from the first on.
+func lags(all *record.Timeline, name string) (values []float64) {
+	for _, second := range all.Seconds() {
+		if v, ok := all.Level(name, nil, second); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// A replica whose applier stands still, for any reason, is behind by so long, and
+// no longer once it has caught up.
+func TestReplica(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			p := replicate(t, flavour)
+			stop := p.write(t)
+			defer stop()
+			const stall = 4 * time.Second
+			for name, hold := range map[string]func() (release func()){
+				"stopped": func() func() {
+					dbservertest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
+					return func() { dbservertest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
+				},
+				"locked": func() func() {
+					conn, err := p.replicaDB.Conn(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shop.t READ"); err != nil {
+						t.Fatal(err)
+					}
+					return func() {
+						if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+							t.Error(err)
+						}
+						_ = conn.Close()
+					}
+				},
+			} {
+				t.Run(name, func(t *testing.T) {
+					var before, during, after time.Time
+					all := watch(t, p.options(), func() {
+						time.Sleep(2 * time.Second)
+						before = time.Now()
+						release := hold()
+						time.Sleep(stall)
+						release()
+						during = time.Now()
+						time.Sleep(5 * time.Second)
+						after = time.Now()
+					})
+					highest := func(from, to time.Time) (v float64) {
+						for second := from.Unix() + 1; second < to.Unix(); second++ {
+							if got, ok := all.Level(metric.ReplicaLag, nil, second); !ok {
+								t.Errorf("no reading in second %d", second)
+							} else {
+								v = max(v, got)
+							}
+						}
+						return v
+					}
+					held := float64(during.Sub(before).Milliseconds())
+					steady, stalled, caughtUp := highest(before.Add(-2*time.Second), before), highest(before, during.Add(2*time.Second)), highest(during.Add(3*time.Second), after)
+					t.Logf("held for %.0f ms: %.0f ms before, %.0f ms while, %.0f ms after", held, steady, stalled, caughtUp)
+					if stalled < held-1000 || stalled > held+2000 {
+						t.Errorf("%g ms behind after %g ms", stalled, held)
+					}
+					if steady > held/2 || caughtUp > held/2 {
+						t.Errorf("%g ms behind before and %g ms after", steady, caughtUp)
+					}
+				})
+			}
+		})
+	}
+}
+
+// An idle source makes no lag, however long it is idle.
+func TestIdleReplica(t *testing.T) {
+	p := replicate(t, "mariadb")
+	all := watch(t, p.options(), func() { time.Sleep(4 * time.Second) })
+	got := lags(all, metric.ReplicaLag)
+	if len(got) < 4 {
+		t.Fatalf("%d readings", len(got))
+	}
+	for _, v := range got[1:] {
+		if v != 0 {
+			t.Errorf("%g ms behind nothing: %v", v, got)
+		}
+	}
+}
+
+// What cannot be watched is said beforehand, with the next step.
+func TestReplicaRefused(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			p := replicate(t, flavour)
+			dbservertest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
+			blind, err := mysql.ParseDSN(p.replica.DSN())
+			if err != nil {
+				t.Fatal(err)
+			}
+			blind.User, blind.Passwd = "blind", "b"
+			other := dbservertest.Start(t, flavour, "--server-id=3")
+			refused := func(name string, o lag.Options, problem, hint string) {
+				t.Helper()
+				err := lag.Examine(t.Context(), o)
+				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(database.Hint(err, ""), hint) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s: %v; hint %q", name, err, database.Hint(err, ""))
+				}
+			}
+			reader := p.replica.DSN()
+			refused("PostgreSQL", lag.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "of PostgreSQL no lag is read", "--db-reader")
+			refused("no source", lag.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
+			refused("of another", lag.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
+			refused("no replica", lag.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "replicates from nowhere", "--db-reader")
+			refused("no right", lag.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its state cannot be read", "GRANT REPLICATION CLIENT")
+			refused("nobody there", lag.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
+			dbservertest.Exec(t, p.replicaDB, "STOP REPLICA")
+			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
+		})
+	}
+}
+
+// Aurora's replicas tell their lag themselves. The statements meet a real server,
+// with a table in the documented shape; no Aurora.
+func TestAuroraReplica(t *testing.T) {
+	server := dbservertest.Start(t, "mysql")
+	root := dbservertest.Open(t, server.DSN())
+	dbservertest.Exec(
+		t, root, "CREATE DATABASE aurora",
+		"CREATE TABLE aurora.replica_host_status (SERVER_ID VARCHAR(100), SESSION_ID VARCHAR(100), LAST_UPDATE_TIMESTAMP TIMESTAMP(6), REPLICA_LAG_IN_MILLISECONDS DOUBLE)",
+		"INSERT INTO aurora.replica_host_status VALUES ('writer', 'MASTER_SESSION_ID', NOW(6), 0), ('reader-1', 'a', NOW(6), 17.5), ('reader-2', 'b', NOW(6), 900)",
+	)
+	c, err := mysql.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Addr = databasetest.Disguise(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
+	o := lag.Options{Readers: []string{c.FormatDSN()}}
+	all := watch(t, o, func() { time.Sleep(2200 * time.Millisecond) })
+	got := lags(all, metric.ReplicaLag)
+	if len(got) < 2 {
+		t.Errorf("%d readings", len(got))
+	}
+	for _, v := range got {
+		if v != 17.5 {
+			t.Errorf("readings %v, want 17.5", got)
+		}
+	}
+	// A row that is no longer brought up to date is no reading.
+	dbservertest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
+	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "does not tell its lag") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,72 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/metric"
+)
+
+var (
+	//go:embed sql/blockers_mysql.sql
+	blockersMySQL string
+	//go:embed sql/blockers_mariadb.sql
+	blockersMariaDB string
+)
+
+// blocker is a session that holds a row lock, and how many wait for it.
+type blocker struct {
+	Session
+	waiters int
+	waitID  uint64
+}
+
+// readBlockers finds who holds the row locks that others wait for, and what they
+// do meanwhile: a row lock that is held while its holder waits for its commit is
+// another matter than one that many want. It costs as much as the square of the
+// waiters, and is asked at most once a second.
+func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
+	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
+		return nil, nil
+	}
+	statement := blockersMySQL
+	if c.server.maria {
+		statement = blockersMariaDB
+	}
+	found := map[uint64]blocker{}
+	err := c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
+		var thread uint64
+		var command, state, instrument, event sql.NullString
+		var waitID sql.NullInt64
+		b := blocker{Session: Session{MariaDB: c.server.maria}}
+		if err := rows.Scan(&thread, &command, &state, &instrument, &waitID, &event, &b.waiters); err != nil {
+			return err
+		}
+		b.Command, b.State, b.Statement, b.Event = command.String, state.String, instrument.String, event.String
+		b.waitID = uint64(waitID.Int64)
+		if before, known := found[thread]; !known || b.waitID >= before.waitID {
+			found[thread] = b
+		}
+		return nil
+	})
+	if denied(err) {
+		c.noBlockers = true
+		c.notes.Add("database: who holds the row locks that others wait for is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
+		return nil, nil
+	}
+	waiters := map[sampling.Session]int{}
+	for _, b := range found {
+		waiters[b.holder()] += b.waiters
+	}
+	return sampling.Blockers(waiters), err
+}
+
+// holder is what the blocker is counted as.
+func (b blocker) holder() sampling.Session {
+	if b.Event == "idle" || b.Command == "Sleep" && b.Event == "" {
+		return sampling.Idle
+	}
+	return b.seen()
+}

@@ -1,0 +1,11 @@
+-- One row for each wait in progress of each session that holds a row lock which
+-- others wait for, and waits for none itself; the last column is their number.
+SELECT b.T, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, w.EVENT_ID, w.EVENT_NAME, b.N
+FROM (SELECT BLOCKING_THREAD_ID T, COUNT(DISTINCT REQUESTING_THREAD_ID) N FROM performance_schema.data_lock_waits
+      WHERE BLOCKING_THREAD_ID NOT IN (SELECT REQUESTING_THREAD_ID FROM performance_schema.data_lock_waits)
+      GROUP BY BLOCKING_THREAD_ID) b
+JOIN performance_schema.threads t ON t.THREAD_ID = b.T
+LEFT JOIN performance_schema.events_statements_current s
+  ON s.THREAD_ID = t.THREAD_ID AND s.END_EVENT_ID IS NULL AND s.NESTING_EVENT_LEVEL = 0
+LEFT JOIN performance_schema.events_waits_current w
+  ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL

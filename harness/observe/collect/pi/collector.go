@@ -1,0 +1,121 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/database"
+)
+
+// Options says how long to wait for what is published late; zero values take
+// the defaults.
+type Options struct {
+	// Interrupted is done when a run that ends waits for nothing more: what is
+	// published by then is taken. nil: never.
+	Interrupted context.Context
+	Patience    time.Duration // for points, after the end of the load
+	Pause       time.Duration // between looks
+	Settled     time.Duration // age at which points are taken as final
+}
+
+// The API tells nowhere how late points come; the console showed them within
+// half a minute.
+const (
+	defaultPatience = 2 * time.Minute
+	defaultPause    = 5 * time.Second
+	defaultSettled  = time.Minute
+)
+
+// Collector collects from one instance.
+type Collector struct {
+	of      database.Insights
+	options Options
+	api     *api
+	notes   collect.Notes
+}
+
+var _ collect.Collector = (*Collector)(nil)
+
+// New makes a collector of an instance. It asks nothing.
+func New(of database.Insights, o Options) *Collector {
+	if o.Interrupted == nil {
+		o.Interrupted = context.Background()
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Pause == 0 {
+		o.Pause = defaultPause
+	}
+	if o.Settled == 0 {
+		o.Settled = defaultSettled
+	}
+	return &Collector{of: of, options: o}
+}
+
+// Source is "database".
+func (c *Collector) Source() string { return collect.Database }
+
+// Examine asks for the last minute's load: its error is what a run would meet.
+func Examine(ctx context.Context, of database.Insights) error {
+	c := New(of, Options{})
+	return c.Start(ctx)
+}
+
+// Start finds credentials, and tries them with the load of the last minute.
+func (c *Collector) Start(ctx context.Context) error {
+	api, err := connect(ctx, c.of)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if _, err := api.load(ctx, byNothing, now.Add(-time.Minute).Unix(), now.Unix()); err != nil {
+		return fmt.Errorf("collect from Performance Insights: %w", err)
+	}
+	c.api = api
+	return nil
+}
+
+// Run waits until the load has ended, then for its points, in bounded time, and
+// sends the frames of all its seconds. It differs from other collectors in that:
+// a second's points are final only when it is long over.
+func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
+	began := time.Now().Unix()
+	<-ctx.Done()
+	ended := max(time.Now().Unix(), began+1) // the second that goes on has no point yet
+	all, err := c.gather(context.WithoutCancel(ctx), began, ended)
+	if missing := all.missing(began, ended); missing > 0 {
+		c.notes.Add("Performance Insights had no load for %d of the run's %d seconds%s", missing, ended-began, c.waited(err))
+	}
+	if len(all.total) == 0 && err != nil {
+		return fmt.Errorf("collect from Performance Insights: %w", err)
+	}
+	stream := collect.NewStream(c.Source(), sink)
+	frames(all, began, ended, stream)
+	if sent := stream.Close(ended); sent != nil {
+		return sent
+	}
+	if err != nil {
+		return fmt.Errorf("collect from Performance Insights: %w", err)
+	}
+	return nil
+}
+
+// waited says why points are missing, and how long they were waited for.
+func (c *Collector) waited(err error) string {
+	switch {
+	case err != nil:
+		return ""
+	case c.options.Interrupted.Err() != nil:
+		return ", which was interrupted"
+	}
+	return fmt.Sprintf(", %s after its end", c.options.Patience)
+}
+
+// Notes are the limits of what was seen.
+func (c *Collector) Notes() []string { return c.notes.All() }
+
+// Close has nothing to restore.
+func (c *Collector) Close() error { return nil }

@@ -1,0 +1,307 @@
+package pi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect/pi"
+	"assay/harness/observe/collect/pi/pitest"
+	"assay/harness/observe/database"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+var instance = database.Insights{Resource: pitest.Resource, Region: pitest.Region}
+
+// quick waits in a test's time.
+func quick() pi.Options {
+	return pi.Options{Patience: 20 * time.Second, Pause: 100 * time.Millisecond, Settled: time.Hour}
+}
+
+// collected runs a collector for so long, and gives what it sent.
+func collected(t *testing.T, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
+	t.Helper()
+	c := pi.New(instance, o)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := record.NewTimeline()
+	ctx, cancel := context.WithTimeout(t.Context(), load)
+	defer cancel()
+	from := time.Now().Unix()
+	sequence := uint64(0)
+	var to int64
+	err := c.Run(ctx, func(f metric.Frame) error {
+		if sequence++; f.Sequence != sequence || f.Source != "database" {
+			t.Errorf("frame %d of %s comes as number %d", f.Sequence, f.Source, sequence)
+		}
+		if !f.Closing {
+			to = f.Second + 1
+		}
+		all.Add(f)
+		return nil
+	})
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	return c, all, record.Span{From: from, To: to}, err
+}
+
+// mixed is a load whose parts are no whole numbers, and differ by second.
+func mixed(second int64) []pitest.Session {
+	return []pitest.Session{
+		{Event: "wait/io/aurora_redo_log_flush", Statement: "UPDATE account SET balance = ?", Sessions: 1.5},
+		{Event: "CPU", Statement: "SELECT * FROM account WHERE id = ?", Sessions: 0.25 * float64(second%2)},
+		{Event: "wait/synch/cond/sql/MYSQL_BIN_LOG::COND_done", Statement: "UPDATE account SET balance = ?", Sessions: 0.5},
+		{Event: "waiting for handler commit", Statement: "COMMIT", Sessions: 0.25},
+		{Event: "wait/synch/no/such/thing", Statement: "COMMIT", Sessions: 0.125},
+	}
+}
+
+func sum(all *record.Timeline, name string, span record.Span, labels ...string) float64 {
+	var selector []metric.Label
+	for i := 0; i < len(labels); i += 2 {
+		selector = append(selector, metric.Label{Key: labels[i], Value: labels[i+1]})
+	}
+	v, _ := all.Sum(name, selector, span)
+	return v
+}
+
+// Average active sessions come out as the API has them, second by second, and in
+// pages, by class.
+func TestLoadBecomesSessions(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load, server.Late, server.PageSize = mixed, 1500*time.Millisecond, 2
+	c, all, span, err := collected(t, quick(), 4*time.Second)
+	if err != nil || len(c.Notes()) > 0 {
+		t.Fatalf("%v, notes %q", err, c.Notes())
+	}
+	seconds := float64(span.Seconds())
+	if seconds < 4 || sum(all, metric.DBSample, span) != seconds {
+		t.Errorf("%g samples of %g seconds", sum(all, metric.DBSample, span), seconds)
+	}
+	odd := 0.0
+	for second := span.From; second < span.To; second++ {
+		odd += float64(second % 2)
+	}
+	for _, c := range []struct {
+		event, class, inferred string
+		want                   float64
+	}{
+		{"io/aurora_redo_log_flush", "commit", "", 1.5 * seconds},
+		{"cpu", "CPU", "", 0.25 * odd},
+		{"synch/cond/sql/MYSQL_BIN_LOG::COND_done", "binlog", "", 0.5 * seconds},
+		{"waiting for handler commit", "commit", "true", 0.25 * seconds},
+		{"synch/no/such/thing", "other", "", 0.125 * seconds},
+	} {
+		if got := sum(all, metric.DBSession, span, "event", c.event, "class", c.class, "inferred", c.inferred); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %g session-seconds, want %g", c.event, got, c.want)
+		}
+	}
+	if got, want := sum(all, metric.DBSession, span), 2.375*seconds+0.25*odd; math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g session-seconds in all, want %g", got, want)
+	}
+	// A session that is active for a second spends 1000 ms in its statement.
+	for statement, want := range map[string]float64{"UPDATE account SET balance = ?": 2000, "COMMIT": 375} {
+		if got := sum(all, metric.DBStatementTime, span, "statement", statement); math.Abs(got-want*seconds) > 1e-6 {
+			t.Errorf("%s: %g ms, want %g", statement, got, want*seconds)
+		}
+	}
+	// The label is the second's start, to which the odd ones bear witness.
+	for second := span.From; second < span.To; second++ {
+		one := record.Span{From: second, To: second + 1}
+		if got, want := sum(all, metric.DBSession, one, "event", "cpu"), 0.25*float64(second%2); got != want {
+			t.Errorf("second %d: %g on CPU, want %g", second, got, want)
+		}
+	}
+	if longest, _ := all.Hist(metric.DBSampleInterval, nil, span).Max(); longest > 1000 {
+		t.Errorf("a gap of %g ms", longest)
+	}
+}
+
+// What the API does not split is other, so that the whole is right.
+func TestMoreEventsThanAreTold(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load = func(int64) (all []pitest.Session) {
+		for i := range 40 {
+			all = append(all, pitest.Session{Event: fmt.Sprintf("wait/io/file/%d", i), Statement: fmt.Sprintf("SELECT %d", i), Sessions: 0.5})
+		}
+		return all
+	}
+	_, all, span, err := collected(t, quick(), 2*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := float64(span.Seconds())
+	if got := sum(all, metric.DBSession, span); math.Abs(got-20*seconds) > 1e-6 {
+		t.Errorf("%g session-seconds, want %g", got, 20*seconds)
+	}
+	if got := sum(all, metric.DBSession, span, "event", "other"); math.Abs(got-7.5*seconds) > 1e-6 {
+		t.Errorf("%g are other, want %g", got, 7.5*seconds)
+	}
+	if got := sum(all, metric.DBStatementTime, span); math.Abs(got-20_000*seconds) > 1e-3 {
+		t.Errorf("%g ms in statements, want %g", got, 20_000*seconds)
+	}
+}
+
+// Seconds that are never published are waited for in bounded time, and said.
+func TestSecondsThatNeverCome(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load = mixed
+	from := time.Now().Unix()
+	server.Lost = func(second int64) bool { return second == from+1 || second == from+2 }
+	o := quick()
+	o.Patience = time.Second
+	began := time.Now()
+	c, all, span, err := collected(t, o, 5*time.Second)
+	if err != nil || time.Since(began) > 20*time.Second {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	if got := strings.Join(c.Notes(), "; "); !strings.Contains(got, "no load for 2 of the run's") || !strings.Contains(got, "1s after its end") {
+		t.Errorf("notes %q", got)
+	}
+	if longest, _ := all.Hist(metric.DBSampleInterval, nil, span).Max(); longest != 3000 {
+		t.Errorf("the longest gap is %g ms", longest)
+	}
+	if got := sum(all, metric.DBSample, span); got != float64(span.Seconds()-2) {
+		t.Errorf("%g samples of %d seconds", got, span.Seconds())
+	}
+}
+
+// A run that is interrupted waits no longer.
+func TestInterrupted(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load, server.Late = mixed, time.Hour
+	o := quick()
+	o.Patience = time.Hour
+	interrupted, interrupt := context.WithCancel(t.Context())
+	o.Interrupted = interrupted
+	time.AfterFunc(2*time.Second, interrupt)
+	began := time.Now()
+	c, _, _, err := collected(t, o, time.Second)
+	if err != nil || time.Since(began) > 15*time.Second || !strings.Contains(strings.Join(c.Notes(), ""), "which was interrupted") {
+		t.Errorf("after %s: %v, %q", time.Since(began), err, c.Notes())
+	}
+}
+
+// Throttling is waited out; what does not end is one line with a hint.
+func TestThrottled(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load = mixed
+	throttled := 0
+	server.Refuse = func(call int) (string, int) {
+		if call > 1 && call < 4 {
+			throttled++
+			return "ThrottlingException", http.StatusBadRequest
+		}
+		return "", 0
+	}
+	c, all, span, err := collected(t, quick(), time.Second)
+	if err != nil || len(c.Notes()) > 0 || throttled != 2 || sum(all, metric.DBSample, span) != float64(span.Seconds()) {
+		t.Errorf("%v, notes %q, throttled %d times", err, c.Notes(), throttled)
+	}
+}
+
+// Credentials that expire mid-run cost the waits, and nothing else.
+func TestExpiredMidRun(t *testing.T) {
+	server := pitest.Start(t)
+	server.Load = mixed
+	server.Refuse = func(call int) (string, int) {
+		if call > 1 {
+			return "ExpiredTokenException", http.StatusBadRequest
+		}
+		return "", 0
+	}
+	_, all, span, err := collected(t, quick(), time.Second)
+	var known *database.Error
+	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Hint, "log in again") {
+		t.Errorf("%v", err)
+	}
+	if _, found := all.Sum(metric.DBSample, nil, span); found {
+		t.Error("samples out of nothing")
+	}
+}
+
+// Each refusal is one line with a hint, at the start.
+func TestRefusals(t *testing.T) {
+	for code, c := range map[string]struct {
+		status        int
+		problem, hint string
+	}{
+		"ThrottlingException":         {http.StatusBadRequest, "is throttling", "quota"},
+		"ExpiredTokenException":       {http.StatusBadRequest, "have expired", "log in again"},
+		"UnrecognizedClientException": {http.StatusBadRequest, "UnrecognizedClientException", "get-caller-identity"},
+		"InvalidSignatureException":   {http.StatusForbidden, "InvalidSignatureException", "clock"},
+		"AccessDeniedException":       {http.StatusBadRequest, "AccessDeniedException", "pi:GetResourceMetrics"},
+		"NotAuthorizedException":      {http.StatusBadRequest, "NotAuthorizedException", "switched on"},
+		"InvalidArgumentException":    {http.StatusBadRequest, "InvalidArgumentException", "DbiResourceId"},
+		"InternalServiceError":        {http.StatusInternalServerError, "InternalServiceError", "later"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			server := pitest.Start(t)
+			server.Refuse = func(int) (string, int) { return code, c.status }
+			began := time.Now()
+			err := pi.Examine(t.Context(), instance)
+			var known *database.Error
+			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Hint, c.hint) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v", err)
+			}
+			if time.Since(began) > 20*time.Second {
+				t.Errorf("it took %s", time.Since(began))
+			}
+		})
+	}
+}
+
+func TestConnecting(t *testing.T) {
+	pitest.Start(t)
+	examine := func(of database.Insights) (problem, hint string) {
+		var known *database.Error
+		if err := pi.Examine(t.Context(), of); !errors.As(err, &known) {
+			t.Errorf("%+v: %v", of, err)
+			return "", ""
+		}
+		return known.Problem, known.Hint
+	}
+	if problem, hint := examine(database.Insights{Resource: "db-OTHER", Region: pitest.Region}); !strings.Contains(problem, "NotAuthorizedException") || !strings.Contains(hint, "db-OTHER") {
+		t.Errorf("another resource: %s (%s)", problem, hint)
+	}
+	if problem, hint := examine(database.Insights{Resource: pitest.Resource}); problem != "no AWS region is named" || !strings.Contains(hint, "?region=") {
+		t.Errorf("no region: %s (%s)", problem, hint)
+	}
+	t.Run("no credentials", func(t *testing.T) {
+		t.Setenv("AWS_ACCESS_KEY_ID", "")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+		if problem, hint := examine(instance); problem != "no AWS credentials" || hint == "" {
+			t.Errorf("%s (%s)", problem, hint)
+		}
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		t.Setenv("AWS_ENDPOINT_URL_PI", "http://127.0.0.1:1")
+		if problem, hint := examine(instance); !strings.Contains(problem, "cannot be reached") || hint == "" {
+			t.Errorf("%s (%s)", problem, hint)
+		}
+	})
+	for _, endpoint := range []string{"http://pi.test", "http://192.0.2.1:8080", "ftp://127.0.0.1"} {
+		t.Run(endpoint, func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL_PI", endpoint)
+			if problem, hint := examine(instance); !strings.Contains(problem, "is not https") || hint == "" {
+				t.Errorf("%s (%s)", problem, hint)
+			}
+		})
+	}
+	t.Run("no JSON", func(t *testing.T) {
+		other := pitest.Start(t)
+		other.Refuse = func(int) (string, int) { return "", 0 }
+		t.Setenv("AWS_ENDPOINT_URL_PI", other.URL()+"/elsewhere")
+		if problem, hint := examine(instance); !strings.Contains(problem, "UnknownOperationException") {
+			t.Errorf("%s (%s)", problem, hint)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package pitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Resource is the one that the server knows.
+const Resource = "db-ABCDEFGHIJKLMNOPQRSTU1VW2X"
+
+// Region is the one that it lies in.
+const Region = "eu-west-1"
+
+// Session is what an average number of sessions does in a second.
+type Session struct {
+	Event, Statement string
+	Sessions         float64
+}
+
+// Server stands in for the API. Its fields are set before it is asked.
+type Server struct {
+	// Load is what happens in a second.
+	Load func(second int64) []Session
+	// Late is how long after its end a second is published.
+	Late time.Duration
+	// Lost are seconds that are never published.
+	Lost func(second int64) bool
+	// PageSize is the most lists of a page; 0: all on one.
+	PageSize int
+	// Refuse is asked at each call, which counts from 1; its answer is an error
+	// code and a status, or "" where the call may go on.
+	Refuse func(call int) (code string, status int)
+
+	t    testing.TB
+	http *httptest.Server
+
+	mu       sync.Mutex
+	calls    int
+	requests []Request
+	now      func() time.Time
+}
+
+// Request is what a caller asked.
+type Request struct {
+	ServiceType, Identifier, NextToken, PeriodAlignment string
+	StartTime, EndTime                                  float64
+	PeriodInSeconds                                     int64
+	MetricQueries                                       []struct {
+		Metric  string
+		GroupBy *struct {
+			Group string
+			Limit int
+		}
+	}
+}
+
+// Start is Serve, and leads the SDK to the server.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	s := Serve(t)
+	for name, value := range s.Environment() {
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// Serve starts a server that ends with the test.
+func Serve(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, Load: func(int64) []Session { return nil }, Lost: func(int64) bool { return false }, now: time.Now}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+// Environment is what leads the SDK to the server, with credentials of its own:
+// only what the SDK itself reads.
+func (s *Server) Environment() map[string]string {
+	return map[string]string{
+		"AWS_ENDPOINT_URL_PI": s.http.URL, "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
+		"AWS_SESSION_TOKEN": "", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
+	}
+}
+
+// URL is where it listens.
+func (s *Server) URL() string { return s.http.URL }
+
+// Requests are those that it has answered, in order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// signature is what a request must bear: Signature Version 4 for this service
+// and region, over the headers that say what is asked.
+var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]+/[0-9]{8}/` + Region + `/pi/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*x-amz-date[a-z0-9;-]*x-amz-target[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.calls++
+	call := s.calls
+	s.mu.Unlock()
+	switch {
+	case r.Method != http.MethodPost || r.URL.Path != "/":
+		refuse(w, "UnknownOperationException", http.StatusBadRequest, "POST / is wanted")
+		return
+	case !signature.MatchString(r.Header.Get("Authorization")):
+		refuse(w, "MissingAuthenticationTokenException", http.StatusForbidden, "Missing Authentication Token")
+		return
+	case r.Header.Get("X-Amz-Target") != "PerformanceInsightsv20180227.GetResourceMetrics", r.Header.Get("Content-Type") != "application/x-amz-json-1.1":
+		refuse(w, "UnknownOperationException", http.StatusBadRequest, "")
+		return
+	}
+	if s.Refuse != nil {
+		if code, status := s.Refuse(call); code != "" {
+			refuse(w, code, status, "The security token,\nas it says,\nis of no use")
+			return
+		}
+	}
+	var q Request
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		refuse(w, "SerializationException", http.StatusBadRequest, err.Error())
+		return
+	}
+	if problem := q.invalid(); problem != "" {
+		refuse(w, "InvalidArgumentException", http.StatusBadRequest, problem)
+		return
+	}
+	if q.Identifier != Resource || q.ServiceType != "RDS" {
+		refuse(w, "NotAuthorizedException", http.StatusBadRequest, "The user is not authorized to perform this request.")
+		return
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, q)
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	if err := json.NewEncoder(w).Encode(s.answer(q)); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// invalid says what the documentation does not allow.
+func (q Request) invalid() string {
+	switch {
+	case q.StartTime >= q.EndTime:
+		return "StartTime must be earlier than EndTime"
+	case q.PeriodInSeconds != 1:
+		return fmt.Sprintf("PeriodInSeconds %d is not supported here", q.PeriodInSeconds)
+	case len(q.MetricQueries) != 1 || q.MetricQueries[0].Metric != "db.load.avg":
+		return "MetricQueries must name db.load.avg"
+	}
+	if g := q.MetricQueries[0].GroupBy; g != nil && (g.Limit < 1 || g.Limit > 25) {
+		return "Limit must be between 1 and 25"
+	}
+	return ""
+}
+
+func refuse(w http.ResponseWriter, code string, status int, message string) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"__type": code, "message": message})
+}

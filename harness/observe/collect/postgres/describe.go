@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"assay/harness/observe/record"
+)
+
+// flavour is the word of record.Database.
+const flavour = "postgresql"
+
+// oldest is the first version whose sessions tell their statement.
+const oldest = 14
+
+// settings are those that decide durability, speed and what can be seen. What
+// the server does not have, or the user may not see, is left out.
+var settings = []string{
+	// durability
+	"data_checksums", "fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names", "wal_level", "wal_sync_method",
+	// grouping of commits
+	"commit_delay", "commit_siblings",
+	// memory, log and disk
+	"checkpoint_timeout", "effective_io_concurrency", "huge_pages", "maintenance_work_mem", "max_wal_size", "random_page_cost",
+	"shared_buffers", "temp_buffers", "wal_buffers", "wal_compression", "work_mem",
+	// concurrency
+	"autovacuum", "deadlock_timeout", "default_transaction_isolation", "jit", "lock_timeout", "max_connections",
+	"max_parallel_workers_per_gather", "max_prepared_transactions",
+	// what is seen
+	"compute_query_id", "shared_preload_libraries", "track_activities", "track_io_timing",
+}
+
+//go:embed sql/settings.sql
+var settingsSQL string
+
+// server is what the first connection tells.
+type server struct {
+	version  string // such as 15.18, without what distributions append
+	major    int
+	settings map[string]string
+}
+
+// unfit is why waits cannot be read from the server, if they cannot.
+func (s server) unfit() error {
+	if s.major < oldest {
+		return fmt.Errorf("PostgreSQL %s is too old: %d or later is needed", s.version, oldest)
+	}
+	return nil
+}
+
+// inspect reads what the server is. It needs no privilege.
+func (l *link) inspect(ctx context.Context) (server, error) {
+	s := server{major: majorOf(l.conn), settings: map[string]string{}}
+	s.version, _, _ = strings.Cut(l.conn.PgConn().ParameterStatus("server_version"), " ")
+	err := l.query(ctx, settingsSQL, []any{settings}, func(rows pgx.Rows) error {
+		var name, value string
+		err := rows.Scan(&name, &value)
+		s.settings[name] = value
+		return err
+	})
+	if err != nil {
+		return server{}, fmt.Errorf("read settings: %w", err)
+	}
+	return s, nil
+}
+
+// Describe tells what the server is: version and settings. It works after a
+// failed Start too, and while Run runs.
+func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		if err := c.connect(ctx); err != nil {
+			return record.Database{}, fmt.Errorf("describe database: %w", err)
+		}
+	}
+	return record.Database{Flavour: flavour, Version: c.server.version, Variables: maps.Clone(c.server.settings)}, nil
+}

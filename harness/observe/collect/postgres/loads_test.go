@@ -1,0 +1,231 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/metric"
+)
+
+// watch samples for some time while a load runs, after it has begun.
+func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() string) samplingtest.Seen {
+	t.Helper()
+	c := started(t, b.dsn)
+	stop := b.load(t, sessions, next)
+	time.Sleep(500 * time.Millisecond)
+	r := samplingtest.Start(t, c)
+	time.Sleep(d)
+	s, err := r.Stop(t)
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", s.Describe())
+	return s
+}
+
+// The waits of a commit are what a load of single-row commits shows, and the
+// time in the database is counted although no statement's time holds it.
+func TestCommits(t *testing.T) {
+	b := newBench(t, counted)
+	begin := time.Now()
+	s := b.watch(t, 5*time.Second, 8, update)
+	took := time.Since(begin) - 500*time.Millisecond
+	if share := s.Share("commit"); share < 0.6 {
+		t.Errorf("commit has a share of %.2f, want a clear majority", share)
+	}
+	for _, event := range []string{"IO:WALSync", "LWLock:WALWrite"} {
+		if s.Total(metric.DBSession, "class", "commit", "event", event) == 0 {
+			t.Errorf("no session was seen at %s", event)
+		}
+	}
+	if samples := s.Total(metric.DBSample); samples < 40 {
+		t.Errorf("%v samples in 5 s, want nearly 50", samples)
+	}
+	// Little's law: time in the database a second is the mean number of sessions
+	// in it.
+	sampled := s.Total(metric.DBSession) / s.Total(metric.DBSample)
+	counted := s.Total(metric.DBStatementTime) / 1000 / took.Seconds()
+	if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
+		t.Errorf("sampled %.2f sessions, counted %.2f s a second: a difference of %.0f %%", sampled, counted, 100*gap)
+	}
+	commits, statements := s.Total(metric.DBCounter, "name", "xact_commit"), s.Total(metric.DBStatements)
+	// A session's last second may not have been told yet.
+	if commits < 0.6*statements || commits > 1.4*statements || statements == 0 {
+		t.Errorf("xact_commit rose by %v, statements by %v", commits, statements)
+	}
+	if records := s.Total(metric.DBCounter, "name", "wal_records"); records < commits {
+		t.Errorf("wal_records rose by %v, xact_commit by %v", records, commits)
+	}
+	for _, name := range []string{"wal_sync", "wal_bytes", "blks_hit", "tup_updated", "active_time"} {
+		if s.Total(metric.DBCounter, "name", name) == 0 {
+			t.Errorf("counter %s stood still", name)
+		}
+	}
+	for _, name := range []string{"connections", "numbackends", "idle_in_transaction", "waiting_for_locks"} {
+		labels := metric.NewSeries("", "", "name", name).Labels
+		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.Span); !ok[len(ok)-1] {
+			t.Errorf("gauge %s is missing", name)
+		}
+	}
+	// Samples and times of the load's only statement have one digest; what the
+	// collector runs itself is none of the load's.
+	for _, series := range s.Series(metric.DBStatementTime) {
+		digest, text := series.Label("digest"), series.Label("statement")
+		switch {
+		case digest == "outside":
+			if part := s.Total(metric.DBStatementTime, "digest", digest); part < s.Total(metric.DBStatementTime)/2 {
+				t.Errorf("%v ms outside of statements, in commits mostly", part)
+			}
+		case text == "UPDATE item SET n = n + $1 WHERE id = $2":
+			if part := s.Total(metric.DBSession, "digest", digest); part < 0.8*s.Total(metric.DBSession) {
+				t.Errorf("digest %s has %v of %v sessions", digest, part, s.Total(metric.DBSession))
+			}
+		default:
+			t.Errorf("a statement of somebody's: %s %q", digest, text)
+		}
+	}
+}
+
+// With one hot row sessions wait for each other, and who holds it commits.
+func TestHotRow(t *testing.T) {
+	s := newBench(t).watch(t, 3*time.Second, 16, hotRow)
+	if share := s.Share("row lock"); share < 0.4 {
+		t.Errorf("row lock has a share of %.2f", share)
+	}
+	if n := s.Total(metric.DBBlocker, "class", "row lock"); n > 0 {
+		t.Errorf("a session that waits for a row is said to hold it, for %v waiters", n)
+	}
+	// Without the extension the time is all the same there, as one.
+	if ms := s.Total(metric.DBStatementTime, "digest", "all"); ms == 0 || ms != s.Total(metric.DBStatementTime) {
+		t.Errorf("%v ms of %v are not told apart", ms, s.Total(metric.DBStatementTime))
+	}
+}
+
+// A transaction that is left open holds the row for as long as it likes; those
+// in the queue behind the first who waits are waiting for it too.
+func TestRowHeldByAnIdleTransaction(t *testing.T) {
+	b := newBench(t)
+	tx, err := b.db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(hotRow()); err != nil {
+		t.Fatal(err)
+	}
+	c := started(t, b.dsn)
+	stop := b.load(t, 3, hotRow)
+	r := samplingtest.Start(t, c)
+	time.Sleep(2500 * time.Millisecond)
+	s, err := r.Stop(t)
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if idle, all := s.Total(metric.DBBlocker, "class", "idle"), s.Total(metric.DBBlocker); idle < 6 || idle != all {
+		t.Errorf("an idle transaction blocks %v of %v waiters, want 3 at a time:\n%s", idle, all, s.Describe())
+	}
+	for _, event := range []string{"Lock:transactionid", "Lock:tuple"} {
+		if s.Total(metric.DBSession, "class", "row lock", "event", event) == 0 {
+			t.Errorf("no session was seen at %s:\n%s", event, s.Describe())
+		}
+	}
+}
+
+// DDL that waits for a transaction, and the statements that queue behind it; and
+// an index made beside the load, which waits otherwise.
+func TestDDL(t *testing.T) {
+	for event, ddl := range map[string]string{
+		"Lock:relation":   "ALTER TABLE item ADD COLUMN x int",
+		"Lock:virtualxid": "CREATE INDEX CONCURRENTLY ON item (n)",
+	} {
+		t.Run(event, func(t *testing.T) {
+			b := newBench(t)
+			tx, err := b.db.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(hotRow()); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() {
+				_, err := b.db.ExecContext(context.Background(), ddl)
+				done <- err
+			}()
+			time.Sleep(300 * time.Millisecond)
+			c := started(t, b.dsn)
+			stop := b.load(t, 4, func() string { return "SELECT n FROM item WHERE id = 3" })
+			r := samplingtest.Start(t, c)
+			time.Sleep(1500 * time.Millisecond)
+			s, err := r.Stop(t)
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, want := s.Total(metric.DBSession, "class", "metadata lock"), 1.0
+			if event == "Lock:relation" {
+				want = 5 // with those that queue
+			}
+			if samples := s.Total(metric.DBSample); n < 0.9*want*samples {
+				t.Errorf("a metadata lock was seen %v times in %v samples, want %v each:\n%s", n, samples, want, s.Describe())
+			}
+		})
+	}
+}
+
+// Where shared_buffers hold the table sessions compute, where they do not they
+// read.
+func TestPageReads(t *testing.T) {
+	shares := map[string]float64{}
+	for _, buffers := range []string{"2MB", "256MB"} {
+		b := newBench(t, "shared_buffers="+buffers, "max_parallel_workers_per_gather=0")
+		dbservertest.Exec(t, b.db, "CREATE TABLE wide (id int PRIMARY KEY, pad text)",
+			"INSERT INTO wide SELECT i, repeat('x', 900) FROM generate_series(1, 100000) i", "VACUUM ANALYZE wide", "CHECKPOINT", "SELECT sum(length(pad)) FROM wide")
+		s := b.watch(t, 3*time.Second, 8, func() string {
+			from := rand.IntN(90000)
+			return fmt.Sprintf("SELECT sum(length(pad)) FROM wide WHERE id BETWEEN %d AND %d", from, from+8000)
+		})
+		shares[buffers] = s.Share("buffer pool")
+		reads := s.Total(metric.DBCounter, "name", "blks_read")
+		if seen := s.Total(metric.DBSession, "class", "buffer pool", "event", "IO:DataFileRead"); buffers == "2MB" && (seen == 0 || reads == 0) {
+			t.Errorf("%v sessions at IO:DataFileRead, %v pages read", seen, reads)
+		}
+	}
+	if shares["2MB"] < 0.05 || shares["2MB"] < 5*shares["256MB"] {
+		t.Errorf("buffer pool has a share of %.3f in 2 MB, and %.3f in 256 MB", shares["2MB"], shares["256MB"])
+	}
+}
+
+func TestCPU(t *testing.T) {
+	s := newBench(t, counted).watch(t, 2*time.Second, 4, func() string { return "SELECT sum(sqrt(n + id)) FROM item CROSS JOIN generate_series(1, 50)" })
+	if share := s.Share("CPU"); share < 0.8 {
+		t.Errorf("CPU has a share of %.2f", share)
+	}
+	if n := s.Total(metric.DBSession, "class", "CPU", "inferred", "true"); n == 0 || n != s.Total(metric.DBSession, "class", "CPU") {
+		t.Errorf("%v of CPU are marked as inferred", n)
+	}
+	found := false
+	for _, series := range s.Series(metric.DBStatementTime) {
+		found = found || strings.HasPrefix(series.Label("statement"), "SELECT sum(sqrt(n + id))")
+	}
+	if !found {
+		t.Errorf("the statement is missing:\n%s", s.Describe())
+	}
+}

@@ -1,0 +1,99 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"assay/harness/lab/postgrestest"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/postgres"
+)
+
+// bench is a server with a table to load.
+type bench struct {
+	*postgrestest.Server
+	dsn string  // of the superuser, in the database of the load
+	db  *sql.DB // likewise
+}
+
+const (
+	database = "shop"
+	items    = 2000
+	counted  = "shared_preload_libraries=pg_stat_statements"
+)
+
+// newBench starts a server; its statements are counted where the library is
+// among the settings.
+func newBench(t *testing.T, settings ...string) *bench {
+	t.Helper()
+	b := &bench{Server: postgrestest.Start(t, settings...)}
+	dbservertest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+database)
+	b.dsn = b.In(database)
+	b.db = postgrestest.Open(t, b.dsn)
+	b.db.SetMaxIdleConns(64)
+	dbservertest.Exec(t, b.db,
+		"CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL)",
+		fmt.Sprintf("INSERT INTO item SELECT i, 0 FROM generate_series(0, %d) i", items-1))
+	for _, s := range settings {
+		if s == counted {
+			dbservertest.Exec(t, b.db, "CREATE SCHEMA \"of its own\"", "CREATE EXTENSION pg_stat_statements SCHEMA \"of its own\"")
+		}
+	}
+	return b
+}
+
+// load runs statements made by next from n sessions, until stop is called.
+func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var sessions sync.WaitGroup
+	for range n {
+		sessions.Go(func() {
+			conn, err := b.db.Conn(ctx)
+			if err != nil {
+				t.Errorf("connect: %v", err)
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			for ctx.Err() == nil {
+				if _, err := conn.ExecContext(context.Background(), next()); err != nil {
+					t.Errorf("load: %v", err)
+					return
+				}
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
+	t.Cleanup(stop)
+	return stop
+}
+
+func update() string {
+	return fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(items))
+}
+func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
+
+// collector makes one that is closed at the end.
+func collector(t *testing.T, dsn string) *postgres.Collector {
+	t.Helper()
+	c := postgres.New(dsn)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}
+
+func started(t *testing.T, dsn string) *postgres.Collector {
+	t.Helper()
+	c := collector(t, dsn)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

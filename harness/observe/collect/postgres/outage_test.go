@@ -1,0 +1,147 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// ours is the server's process of the collector's session.
+func ours(t *testing.T, b *bench) (pid int) {
+	t.Helper()
+	if err := b.db.QueryRow("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'assay run %'").Scan(&pid); err != nil {
+		t.Fatalf("find the collector's session: %v", err)
+	}
+	return pid
+}
+
+// A session that is ended, and can be made again only a second later.
+func TestSessionEnded(t *testing.T) {
+	b := newBench(t, counted)
+	dbservertest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
+	c := started(t, b.As("watcher", "x", database))
+	stop := b.load(t, 4, update)
+	r := samplingtest.Start(t, c)
+	time.Sleep(1500 * time.Millisecond)
+	dbservertest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", ours(t, b)))
+	time.Sleep(time.Second)
+	dbservertest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
+	time.Sleep(1500 * time.Millisecond)
+	s, err := r.Stop(t)
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap := s.LongestGap(); gap < 1000 || gap > 2000 {
+		t.Errorf("the longest gap is %v ms, want that of one second without a connection", gap)
+	}
+	tuples, statements := s.Total(metric.DBCounter, "name", "tup_updated"), s.Total(metric.DBStatements)
+	if tuples == 0 || statements < 0.6*tuples || statements > 1.4*tuples {
+		t.Errorf("increases over the gap: %v rows, %v statements", tuples, statements)
+	}
+}
+
+// After a restart counters begin anew, and what was seen goes on.
+func TestServerRestarted(t *testing.T) {
+	b := newBench(t, counted)
+	stop := b.load(t, 2, update)
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	time.Sleep(1500 * time.Millisecond)
+	stop()
+	if err := b.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	b.db.SetMaxIdleConns(0) // those of the server that is gone
+	stop = b.load(t, 2, update)
+	time.Sleep(2 * time.Second)
+	s, err := r.Stop(t)
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range s.Frames {
+		for _, p := range f.Points {
+			if p.Kind == metric.Counter && (p.Value < 0 || p.Value > 1e9) {
+				t.Errorf("second %d: %s = %v", f.Second, p.Series.Key(), p.Value)
+			}
+		}
+	}
+	last := s.Frames[len(s.Frames)-3]
+	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "commit").Labels, record.Span{From: last.Second, To: last.Second + 1}); total == 0 {
+		t.Errorf("second %d shows no commits\n%s", last.Second, s.Describe())
+	}
+	if n := s.Total(metric.DBStatements); n == 0 {
+		t.Errorf("no statements:\n%s", s.Describe())
+	}
+	if notes := c.Notes(); len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// The server's process of our session stands still: it is given up, and the next
+// one samples again. What it worked on is not left to the server.
+func TestSessionStandsStill(t *testing.T) {
+	b := newBench(t)
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	time.Sleep(1200 * time.Millisecond)
+	stuck := ours(t, b)
+	if err := syscall.Kill(stuck, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2500 * time.Millisecond)
+	if err := syscall.Kill(stuck, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	if now := ours(t, b); now == stuck { // fails where there are two
+		t.Error("the session that stood still is still used")
+	}
+	s, err := r.Stop(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap := s.LongestGap(); gap < 700 || gap > 2500 {
+		t.Errorf("the longest gap is %v ms", gap)
+	}
+	if samples := s.Total(metric.DBSample); samples < 30 {
+		t.Errorf("%v samples in 5 s, one or two of them without", samples)
+	}
+}
+
+func TestServerGone(t *testing.T) {
+	b := newBench(t)
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	time.Sleep(1200 * time.Millisecond)
+	if err := b.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	s, err := r.Stop(t) // fails the test if it takes long
+	if err == nil || !strings.Contains(err.Error(), "not connected for the last") {
+		t.Errorf("run: %v, although the database is gone", err)
+	}
+	if gap := s.LongestGap(); gap < 2900 {
+		t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
+	}
+	begin := time.Now()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("close took %v", took)
+	}
+}

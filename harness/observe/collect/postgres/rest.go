@@ -1,0 +1,25 @@
+package postgres
+
+// pg_stat_statements counts a statement until its executor ends. The commit that
+// follows, with the flush of the write-ahead log, is in no statement's time, nor
+// are parsing, planning and what the network takes. The server's active_time holds it all,
+// so that statement times and this rest add up to the time in the database.
+var (
+	outside    = struct{ digest, text string }{"outside", "outside of statements: commits, parsing, planning, sending"}
+	everything = struct{ digest, text string }{"all", "all statements and commits: pg_stat_statements would tell them apart"}
+)
+
+// rest is that time over a run, in ms. A statement is counted at once, active
+// time up to a second or a transaction later: what is owed is told when it comes.
+type rest struct{ sum, told float64 }
+
+// more adds the difference of a second, and returns what there is to tell.
+func (r *rest) more(ms float64) float64 {
+	r.sum += ms
+	if r.sum <= r.told {
+		return 0
+	}
+	tell := r.sum - r.told
+	r.told = r.sum
+	return tell
+}

@@ -1,0 +1,233 @@
+package postgres_test
+
+import (
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/postgrestest"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/postgres"
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/metric"
+)
+
+// A user who may not see other users' sessions is told what to run where there
+// are some, and goes on with a note where there are none.
+func TestUserWithoutRights(t *testing.T) {
+	b := newBench(t, counted)
+	dbservertest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
+	nobody := b.As("no'body", "at all", database)
+
+	idle, err := b.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := collector(t, nobody)
+	err = c.Start(t.Context())
+	var rights *sampling.RightsError
+	if !errors.As(err, &rights) || rights.SQL != `GRANT pg_monitor TO "no'body";` {
+		t.Errorf("start beside sessions of others: %v", err)
+	}
+	if _, err := postgres.Examine(t.Context(), nobody); !errors.As(err, &rights) {
+		t.Errorf("examine: %v", err)
+	}
+	if d, err := c.Describe(t.Context()); err != nil || d.Variables["synchronous_commit"] != "on" || d.Variables["shared_buffers"] != "128MB" {
+		t.Errorf("describe without rights: %v, %v", d, err)
+	}
+	_ = idle.Close()
+	b.db.SetMaxIdleConns(0)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	waitForNone(t, postgrestest.Open(t, b.DSN()), "%")
+
+	// Alone, with the load's own user.
+	own := postgrestest.Open(t, nobody)
+	alone := started(t, nobody)
+	if notes := strings.Join(alone.Notes(), "\n"); !strings.Contains(notes, `GRANT pg_monitor TO "no'body";`) {
+		t.Errorf("notes: %q", notes)
+	}
+	r := samplingtest.Start(t, alone)
+	if _, err := own.Exec("SELECT pg_sleep(1.2)"); err != nil {
+		t.Error(err)
+	}
+	s, err := r.Stop(t)
+	if err != nil || s.Total(metric.DBSession, "event", "Timeout:PgSleep") < 8 {
+		t.Errorf("saw nothing of its own user's: %v\n%s", err, s.Describe())
+	}
+
+	// The SQL of the notes mends it.
+	dbservertest.Exec(t, b.db, rights.SQL)
+	if err := alone.Close(); err != nil {
+		t.Error(err)
+	}
+	waitForNone(t, b.db, "assay run%")
+	again := started(t, nobody)
+	usage := `GRANT USAGE ON SCHEMA "of its own" TO "no'body";`
+	if notes := again.Notes(); len(notes) != 1 || !strings.HasSuffix(notes[0], usage) {
+		t.Errorf("notes of who may see all sessions: %q", notes)
+	}
+	dbservertest.Exec(t, b.db, usage)
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	waitForNone(t, b.db, "assay run%")
+	if notes := started(t, nobody).Notes(); len(notes) > 0 {
+		t.Errorf("notes after their SQL was run: %q", notes)
+	}
+}
+
+// waitForNone waits until the database of the load has no session of such a name.
+func waitForNone(t *testing.T, db *sql.DB, like string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var n int
+		if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datname = $1 AND application_name LIKE $2", database, like).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d sessions are left", n)
+		}
+	}
+}
+
+// What is missing is told with what to run, and running it mends it.
+func TestNotes(t *testing.T) {
+	b := newBench(t)
+	notes := started(t, b.dsn).Notes()
+	if len(notes) != 1 || !strings.Contains(notes[0], "add pg_stat_statements to the server's shared_preload_libraries; restart it; CREATE EXTENSION pg_stat_statements; -- in database shop") {
+		t.Errorf("without the library: %q", notes)
+	}
+	dbservertest.Exec(t, b.db, "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
+	if err := errors.Join(b.Stop(), b.Up(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	b.db.SetMaxIdleConns(0)
+	for _, step := range []struct{ before, want string }{
+		{"", "run as an administrator: CREATE EXTENSION pg_stat_statements; -- in database shop"},
+		{"CREATE EXTENSION pg_stat_statements VERSION '1.8'", "run as an administrator: ALTER EXTENSION pg_stat_statements UPDATE; -- in database shop"},
+		{"ALTER EXTENSION pg_stat_statements UPDATE", ""},
+		{"ALTER SYSTEM SET pg_stat_statements.track = none", "ALTER SYSTEM SET pg_stat_statements.track = top; SELECT pg_reload_conf();"},
+		{"ALTER SYSTEM SET pg_stat_statements.track = top", ""},
+		{"ALTER SYSTEM SET compute_query_id = off", "ALTER SYSTEM SET compute_query_id = auto; SELECT pg_reload_conf();"},
+		{"ALTER SYSTEM SET compute_query_id = auto", ""},
+	} {
+		if step.before != "" {
+			dbservertest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
+			time.Sleep(200 * time.Millisecond) // the reload goes by signals
+		}
+		e, err := postgres.Examine(t.Context(), b.dsn)
+		if err != nil || (len(e.Notes) != 0) != (step.want != "") || !strings.Contains(strings.Join(e.Notes, "\n"), step.want) {
+			t.Errorf("after %q: %q, %v, want %q", step.before, e.Notes, err, step.want)
+		}
+		if hints := strings.Join(e.Hints, "\n"); !strings.Contains(hints, "ALTER SYSTEM SET track_io_timing = on") {
+			t.Errorf("hints %q", hints)
+		}
+	}
+	dbservertest.Exec(t, b.db, "ALTER SYSTEM SET track_activities = off", "SELECT pg_reload_conf()")
+	time.Sleep(200 * time.Millisecond)
+	var blind *sampling.BlindError
+	if err := collector(t, b.dsn).Start(t.Context()); !errors.As(err, &blind) || !strings.Contains(blind.Remedy, "ALTER SYSTEM SET track_activities = on") {
+		t.Errorf("with track_activities off: %v", err)
+	}
+}
+
+// An extension that is dropped in the middle of a run ends the statement times
+// alone.
+func TestExtensionDropped(t *testing.T) {
+	b := newBench(t, counted)
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	dbservertest.Exec(t, b.db, "DROP EXTENSION pg_stat_statements")
+	time.Sleep(2200 * time.Millisecond)
+	s, err := r.Stop(t)
+	if err != nil || s.Total(metric.DBSample) < 15 {
+		t.Errorf("%v samples, %v", s.Total(metric.DBSample), err)
+	}
+	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "CREATE EXTENSION pg_stat_statements") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// The collector changes nothing: neither settings, nor rows; its session may not
+// write, and is gone after it.
+func TestNothingIsChanged(t *testing.T) {
+	b := newBench(t, counted)
+	state := func() map[string]string {
+		all := map[string]string{}
+		rows, err := b.db.Query("SELECT name, setting FROM pg_settings UNION ALL SELECT 'role ' || setrole || ' ' || setdatabase, setconfig::text FROM pg_db_role_setting" +
+			" UNION ALL SELECT 'relation ' || oid, relname FROM pg_class WHERE relpersistence <> 't'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name, value string
+			if err := rows.Scan(&name, &value); err != nil {
+				t.Fatal(err)
+			}
+			all[name] = value
+		}
+		return all
+	}
+	before := state()
+	c := started(t, b.dsn)
+	r := samplingtest.Start(t, c)
+	time.Sleep(1200 * time.Millisecond)
+	var others int
+	if err := b.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'assay%'").Scan(&others); err != nil || others != 1 {
+		t.Errorf("%d sessions of the collector: %v", others, err)
+	}
+	if _, err := r.Stop(t); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	waitForNone(t, b.db, "assay%")
+	after := state()
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if before[name] != after[name] {
+			t.Errorf("%s was %q and is %q", name, before[name], after[name])
+		}
+	}
+	if err := c.Start(t.Context()); err == nil {
+		t.Error("a closed collector starts")
+	}
+}
+
+// Two runs at a time know of each other.
+func TestRunsShareAServer(t *testing.T) {
+	b := newBench(t)
+	first, second := started(t, b.dsn), started(t, b.dsn)
+	r := samplingtest.Start(t, first)
+	time.Sleep(1200 * time.Millisecond)
+	if _, err := r.Stop(t); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(first.Notes(), sampling.Together) || !slices.Contains(second.Notes(), sampling.Together) {
+		t.Errorf("notes: %q and %q", first.Notes(), second.Notes())
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	for _, dsn := range []string{"postgres://root:secret@127.0.0.1:1/x", "postgres://root:secret@[::1/x", "postgres://u:secret@127.0.0.1:1/x?sslmode=never"} {
+		c := collector(t, dsn)
+		err := c.Start(t.Context())
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("start: %v", err)
+		}
+		if _, err := c.Describe(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("describe: %v", err)
+		}
+	}
+}

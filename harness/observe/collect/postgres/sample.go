@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/wait"
+)
+
+//go:embed sql/sample.sql
+var sampleSQL string
+
+// cpuEvent is what a session does that waits for nothing.
+const cpuEvent = "cpu"
+
+// classify says what an active session does: its wait event, such as
+// IO:WALSync, or, where it shows none, CPU, which is an inference.
+func classify(event string) sampling.Session {
+	if event == "" {
+		return sampling.Session{Event: cpuEvent, Class: wait.CPU, Inferred: true}
+	}
+	return sampling.Session{Event: event, Class: wait.ClassOf(wait.PostgreSQL, event)}
+}
+
+// sample returns the active sessions at this moment.
+func (c *Collector) sample(ctx context.Context) ([]sampling.Session, error) {
+	var sessions []sampling.Session
+	waiters := 0
+	err := c.link.query(ctx, sampleSQL, nil, func(rows pgx.Rows) error {
+		var event string
+		var id int64
+		if err := rows.Scan(&event, &id); err != nil {
+			return err
+		}
+		s := classify(event)
+		s.Digest = digest(id)
+		if s.Class == wait.RowLock {
+			waiters++
+		}
+		sessions = append(sessions, s)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.waiters = waiters
+	return sessions, nil
+}
+
+// digest writes an identifier of a statement as the server does; empty: none.
+func digest(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}

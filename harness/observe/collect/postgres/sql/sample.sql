@@ -1,0 +1,8 @@
+/* assay */
+-- What is active and waits for its client's next words has only not been marked
+-- idle yet.
+SELECT coalesce(wait_event_type || ':' || wait_event, ''), coalesce(query_id, 0)
+FROM pg_stat_activity
+WHERE state IN ('active', 'fastpath function call') AND backend_type IN ('client backend', 'parallel worker')
+  AND coalesce(wait_event_type || ':' || wait_event, '') <> 'Client:ClientRead'
+  AND pid <> pg_backend_pid()

@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+
+	"assay/harness/observe/collect/sampling"
+)
+
+//go:embed sql/status.sql
+var statusSQL string
+
+// variables are columns of pg_stat_database, pg_stat_wal and pg_stat_bgwriter,
+// and what status.sql counts in pg_stat_activity. Transactions of this collector
+// (some 13 a second) are among them.
+var variables = sampling.Variables{
+	Counters: []string{
+		// this database
+		"blk_read_time", "blk_write_time", "blks_hit", "blks_read", "conflicts", "deadlocks",
+		"active_time", "idle_in_transaction_time", "session_time",
+		"sessions", "sessions_abandoned", "sessions_fatal", "sessions_killed",
+		"temp_bytes", "temp_files",
+		"tup_deleted", "tup_fetched", "tup_inserted", "tup_returned", "tup_updated",
+		"xact_commit", "xact_rollback",
+		// the write-ahead log
+		"wal_buffers_full", "wal_bytes", "wal_fpi", "wal_records", "wal_sync", "wal_sync_time", "wal_write", "wal_write_time",
+		// checkpoints and pages written
+		"buffers_alloc", "buffers_backend", "buffers_backend_fsync", "buffers_checkpoint", "buffers_clean",
+		"checkpoint_sync_time", "checkpoint_write_time", "checkpoints_req", "checkpoints_timed", "maxwritten_clean",
+	},
+	Levels: []string{"connections", "idle_in_transaction", "numbackends", "waiting_for_locks"},
+	Unit:   unitOf,
+}
+
+// activeTime is the time in statements and commits, of all sessions.
+const activeTime = "active_time"
+
+func unitOf(name string) string {
+	switch name {
+	case "blk_read_time", "blk_write_time", activeTime, "idle_in_transaction_time", "session_time",
+		"wal_sync_time", "wal_write_time", "checkpoint_sync_time", "checkpoint_write_time":
+		return "ms"
+	case "temp_bytes", "wal_bytes":
+		return "By"
+	}
+	return ""
+}
+
+// reading is what the server's views tell at once.
+type reading struct {
+	started float64            // when the server did: another value is another server
+	values  map[string]float64 // by name, of all their columns that are numbers
+}
+
+// readStatus reads the variables that the server has.
+func (c *Collector) readStatus(ctx context.Context) (reading, error) {
+	r := reading{values: map[string]float64{}}
+	err := c.link.query(ctx, statusSQL, []any{c.link.name}, func(rows pgx.Rows) error {
+		var all map[string]any
+		err := rows.Scan(&r.started, &all)
+		for name, value := range all {
+			if v, ok := value.(float64); ok {
+				r.values[name] = v
+			}
+		}
+		return err
+	})
+	if r.values["other_runs"] > 0 {
+		c.notes.Add(sampling.Together)
+	}
+	return r, err
+}

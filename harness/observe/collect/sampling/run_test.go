@@ -1,0 +1,112 @@
+package sampling_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// faulty is a database that is lost with one sample, and takes several attempts
+// to come back.
+type faulty struct {
+	connected bool
+	loseAt    int // sample
+	refuse    int // connections still to refuse
+	samples   int
+	reads     int
+}
+
+func (f *faulty) Connected() bool { return f.connected }
+
+func (f *faulty) Connect(context.Context) error {
+	if f.refuse > 0 {
+		f.refuse--
+		return errors.New("refused")
+	}
+	f.connected = true
+	return nil
+}
+
+func (f *faulty) Sample(context.Context) ([]sampling.Session, error) {
+	f.samples++
+	if f.samples == f.loseAt {
+		f.connected = false
+		return nil, errors.New("lost")
+	}
+	return []sampling.Session{{Event: "a", Class: "x"}, {Event: "a", Class: "x"}, {Event: "b", Class: "y", Inferred: true}}, nil
+}
+
+func (f *faulty) Read(context.Context) ([]metric.Point, error) {
+	f.reads++
+	return []metric.Point{metric.CounterPoint(metric.NewSeries(metric.DBCounter, "", "name", "reads"), 1)}, nil
+}
+
+func run(t *testing.T, db sampling.Database, d time.Duration) ([]metric.Frame, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var frames []metric.Frame
+	err := sampling.Run(ctx, db, func(f metric.Frame) error { frames = append(frames, f); return nil })
+	return frames, err
+}
+
+func total(frames []metric.Frame, name string, labels ...string) float64 {
+	timeline := record.NewTimeline()
+	for _, f := range frames {
+		timeline.Add(f)
+	}
+	n, _ := timeline.Sum(name, metric.NewSeries(name, "", labels...).Labels, record.Span{From: 0, To: frames[len(frames)-1].Second + 1})
+	return n
+}
+
+// What was seen is counted once, and the gap of a lost connection is in the data.
+func TestRun(t *testing.T) {
+	db := &faulty{connected: true, loseAt: 6, refuse: 2}
+	frames, err := run(t, db, 3*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := float64(db.samples - 1)
+	for _, c := range []struct {
+		name   string
+		labels []string
+		want   float64
+	}{
+		{metric.DBSample, nil, good},
+		{metric.DBSession, []string{"event", "a", "class", "x", "inferred", ""}, 2 * good},
+		{metric.DBSession, []string{"event", "b", "class", "y", "inferred", "true"}, good},
+		{metric.DBCounter, []string{"name", "reads"}, float64(db.reads - 1)}, // the first is what later ones are compared with
+	} {
+		if got := total(frames, c.name, c.labels...); got != c.want || c.want < 3 {
+			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
+		}
+	}
+	longest := 0.0
+	for _, f := range frames {
+		for _, p := range f.Points {
+			if p.Series.Name == metric.DBSampleInterval {
+				gap, _ := p.Hist.Max()
+				longest = max(longest, gap)
+			}
+		}
+	}
+	if longest < 600 { // two refusals, 300 ms apart
+		t.Errorf("the longest gap is %v ms", longest)
+	}
+}
+
+func TestRunWithoutEnd(t *testing.T) {
+	frames, err := run(t, &faulty{refuse: 1000}, 1500*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "not connected") {
+		t.Errorf("error %v", err)
+	}
+	if n := total(frames, metric.DBSample); n != 0 || !frames[len(frames)-1].Closing {
+		t.Errorf("%v samples, frames %v", n, frames)
+	}
+}

@@ -1,0 +1,3 @@
+// Package samplingtest runs the collector of a database in a test, and tells
+// what its frames hold.
+package samplingtest

@@ -1,0 +1,121 @@
+package samplingtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Run is a collector's Run in the background that gathers frames.
+type Run struct {
+	cancel context.CancelFunc
+	done   chan error
+	mu     sync.Mutex
+	frames []metric.Frame
+}
+
+// Start runs a collector that was started.
+func Start(t *testing.T, c collect.Collector) *Run {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &Run{cancel: cancel, done: make(chan error, 1)}
+	go func() {
+		r.done <- c.Run(ctx, func(f metric.Frame) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.frames = append(r.frames, f)
+			return nil
+		})
+	}()
+	t.Cleanup(cancel)
+	return r
+}
+
+// Stop ends the run, which must take little time, and returns its frames folded.
+func (r *Run) Stop(t *testing.T) (Seen, error) {
+	t.Helper()
+	r.cancel()
+	select {
+	case err := <-r.done:
+		return fold(t, r.frames), err
+	case <-time.After(4 * time.Second):
+		t.Fatal("the run did not end within 4 s")
+		return Seen{}, nil
+	}
+}
+
+// Seen is a run's frames, as the record has them.
+type Seen struct {
+	*record.Timeline
+	Span   record.Span
+	Frames []metric.Frame
+}
+
+// fold checks what holds for the frames of every run.
+func fold(t *testing.T, frames []metric.Frame) Seen {
+	t.Helper()
+	if len(frames) == 0 {
+		t.Fatal("no frames")
+	}
+	s := Seen{Timeline: record.NewTimeline(), Frames: frames}
+	for i, f := range frames {
+		if f.Source != collect.Database || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
+			t.Errorf("frame %d of %d: source %q, sequence %d, closing %v", i+1, len(frames), f.Source, f.Sequence, f.Closing)
+		}
+		if want := frames[0].Second + int64(i); !f.Closing && f.Second != want {
+			t.Errorf("frame %d is of second %d, want %d", i+1, f.Second, want)
+		}
+		s.Add(f)
+	}
+	last := frames[len(frames)-1]
+	if len(last.Points) != 1 || last.Points[0].Series.Name != metric.WorkerFrames || last.Points[0].Value != float64(len(frames)-1) {
+		t.Errorf("closing frame holds %v, want %s = %d", last.Points, metric.WorkerFrames, len(frames)-1)
+	}
+	s.Span = record.Span{From: frames[0].Second, To: last.Second + 1}
+	return s
+}
+
+// Total is the sum of the series with these labels.
+func (s Seen) Total(name string, labels ...string) float64 {
+	total, _ := s.Sum(name, metric.NewSeries(name, "", labels...).Labels, s.Span)
+	return total
+}
+
+// Share is the part of the active sessions that was in one of these classes.
+func (s Seen) Share(classes ...string) float64 {
+	part := 0.0
+	for _, c := range classes {
+		part += s.Total(metric.DBSession, "class", c)
+	}
+	return part / s.Total(metric.DBSession)
+}
+
+// LongestGap is the longest time between samples, in ms.
+func (s Seen) LongestGap() float64 {
+	gap, _ := s.Hist(metric.DBSampleInterval, nil, s.Span).Max()
+	return gap
+}
+
+// Describe lists what was seen, for a test that failed.
+func (s Seen) Describe() (text string) {
+	totals := map[string]float64{}
+	for _, f := range s.Frames {
+		for _, p := range f.Points {
+			if p.Kind == metric.Counter && p.Series.Name != metric.DBCounter {
+				totals[p.Series.Key()] += p.Value
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(totals)) {
+		text += fmt.Sprintf("%10.1f %s\n", totals[key], key)
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package sampling
+
+import (
+	"strings"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+// Session is what one sample saw of one active session.
+type Session struct {
+	Event    string // the wait's name, or the session's state, or cpu
+	Class    string
+	Inferred bool   // told from the state, not from a wait
+	Digest   string // of its statement, as Digests labels it; empty: not known
+}
+
+// Series has what the session does as labels.
+func (s Session) Series(name string) metric.Series {
+	inferred := ""
+	if s.Inferred {
+		inferred = "true"
+	}
+	return metric.NewSeries(name, "", "event", s.Event, "class", s.Class, "inferred", inferred, "digest", s.Digest)
+}
+
+// second is what one second's frame will hold.
+type second struct {
+	samples  int
+	sessions map[Session]int
+	interval metric.Hist // ms between samples
+	took     metric.Hist // ms that a sample took
+	points   []metric.Point
+}
+
+// add counts the sessions of one sample.
+func (s *second) add(sessions []Session) {
+	s.samples++
+	if s.sessions == nil {
+		s.sessions = map[Session]int{}
+	}
+	for _, one := range sessions {
+		s.sessions[one]++
+	}
+}
+
+// take returns the points and begins anew. A second without samples says so.
+func (s *second) take() []metric.Point {
+	full := *s
+	*s = second{}
+	return full.all()
+}
+
+func (s *second) all() []metric.Point {
+	points := append(s.points, metric.CounterPoint(metric.NewSeries(metric.DBSample, ""), float64(s.samples)))
+	if s.interval.Count() > 0 {
+		points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), &s.interval))
+	}
+	if s.took.Count() > 0 {
+		points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleTime, "ms"), &s.took))
+	}
+	for one, n := range s.sessions {
+		points = append(points, metric.CounterPoint(one.Series(metric.DBSession), float64(n)))
+	}
+	return points
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// maxText is how much of a statement's text becomes a label.
+const maxText = 120
+
+// Shorten cuts a statement's text for a label.
+func Shorten(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText-3], "") + "..."
+}

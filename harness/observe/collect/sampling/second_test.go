@@ -1,0 +1,33 @@
+package sampling
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestDigestsAreBounded(t *testing.T) {
+	d := Digests{}
+	if got := d.Label(""); got != "" {
+		t.Errorf("no digest got the label %q", got)
+	}
+	for i := range 3 * MaxDigests {
+		got := d.Label(fmt.Sprint(i))
+		if want := fmt.Sprint(i); i < MaxDigests && got != want || i >= MaxDigests && got != Other {
+			t.Fatalf("digest %d got the label %q", i, got)
+		}
+	}
+	if got := d.Label("0"); got != "0" {
+		t.Errorf("a known digest became %q", got)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{" SELECT ? ", "SELECT ?"},
+		{string(make([]byte, 200)), string(make([]byte, maxText-3)) + "..."},
+	} {
+		if got := Shorten(c.text); got != c.want {
+			t.Errorf("shorten %q: %q", c.text, got)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package sampling
+
+import "assay/harness/observe/metric"
+
+// Variables are those of a server's status.
+type Variables struct {
+	Counters []string                 // only grow; their increases are sent
+	Levels   []string                 // go up and down
+	Unit     func(name string) string // of a variable; empty: a count
+}
+
+// Status turns readings of variables into points.
+type Status struct {
+	last map[string]float64 // previous reading; nil: none
+}
+
+// Points makes points of a reading. Restarted tells that the server is another
+// than at the last reading: counters began anew.
+func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (points []metric.Point) {
+	for _, name := range of.Levels {
+		if v, ok := now[name]; ok {
+			points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, of.Unit(name), "name", name), v))
+		}
+	}
+	for _, name := range of.Counters {
+		v, ok := now[name]
+		before, known := s.last[name]
+		if !ok || !known || restarted {
+			continue
+		}
+		// One that fell was reset by somebody: what it did in between is
+		// unknown, and not negative.
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, of.Unit(name), "name", name), max(0, v-before)))
+	}
+	s.last = now
+	return points
+}

@@ -1,0 +1,222 @@
+package database_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/database"
+	"assay/harness/observe/database/databasetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+
+// A DSN that cannot work is refused before anything is connected to, with a hint,
+// and never told back with its password.
+func TestConfigRefuses(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	authority := databasetest.NewAuthority(t)
+	for name, c := range map[string]struct{ dsn, problem, hint string }{
+		"no such file":     {"u@tcp(db:3306)/s?tlsCA=/no/such.pem", "certificate authorities cannot be read", "global-bundle.pem"},
+		"no certificate":   {"u@tcp(db:3306)/s?tlsCA=" + empty, "holds no certificate", "global-bundle.pem"},
+		"tls twice":        {"u@tcp(db:3306)/s?tls=skip-verify&tlsCA=" + authority.Bundle, "both tls and tlsCA", "leave tls out"},
+		"no region":        {"u@tcp(db:3306)/s?tls=true&iamRegion=Ireland", `"Ireland", which is not an AWS region`, "eu-west-1"},
+		"and a password":   {"u:secret@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "both a password and iamRegion", "leave the password out"},
+		"no user":          {"tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "needs a user", "user@tcp"},
+		"a socket":         {"u@unix(/tmp/s)/s?tls=true&iamRegion=eu-west-1", "goes with tcp", "user@tcp"},
+		"no TLS":           {"u@tcp(db:3306)/s?iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
+		"TLS not verified": {"u@tcp(db:3306)/s?tls=skip-verify&iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
+		"TLS if it likes":  {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := database.Config(c.dsn)
+			var known *database.Error
+			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Hint, c.hint) || strings.Contains(known.Problem, "secret") {
+				t.Errorf("%v", err)
+			}
+			// As people write it, and as FormatDSN does.
+			if parsed, err := database.Parse(c.dsn); err != nil || !database.Ours(parsed.FormatDSN()) || !database.Ours(c.dsn) {
+				t.Error("a script is thought to be able to open it")
+			}
+		})
+	}
+	if _, err := database.Config("u@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1&time_zone=%27%2B00%3A00%27"); err != nil {
+		t.Error(err)
+	}
+	if database.Ours("u:p@tcp(db:3306)/s?parseTime=true") {
+		t.Error("the driver alone cannot open its own DSN")
+	}
+}
+
+// What is recorded of a DSN says how it logs in, and not with what.
+func TestPublicKeepsOurParameters(t *testing.T) {
+	got := database.Public("u:secret@tcp(db:3306)/s?tlsCA=%2Fetc%2Fbundle.pem")
+	if strings.Contains(got, "secret") || !strings.Contains(got, "tlsCA=%2Fetc%2Fbundle.pem") {
+		t.Error(got)
+	}
+}
+
+// A server's certificate must come from the authority that is named, for the
+// server that is named.
+func TestAuthority(t *testing.T) {
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			ours, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
+			server := dbservertest.Start(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
+			ping := func(bundle, host string) error {
+				c, err := mysql.ParseDSN(server.DSN())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
+				c.Params = map[string]string{"tlsCA": bundle}
+				db, err := database.Open(c.FormatDSN())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = db.Close() }()
+				if err := database.Ping(t.Context(), db); err != nil {
+					return err
+				}
+				var name, cipher string
+				if err := db.QueryRow("SHOW SESSION STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
+					t.Errorf("the connection is not encrypted: %q, %v", cipher, err)
+				}
+				return nil
+			}
+			if err := ping(ours.Bundle, "127.0.0.1"); err != nil {
+				t.Errorf("the right authority is refused: %v", err)
+			}
+			err := ping(other.Bundle, "127.0.0.1")
+			if err == nil || database.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(database.Hint(err, ""), "tlsCA=FILE") {
+				t.Errorf("another authority: %v; hint %q", err, database.Hint(err, ""))
+			}
+			err = ping(ours.Bundle, "localhost")
+			if err == nil || !strings.Contains(database.Hint(err, ""), "as its certificate does") {
+				t.Errorf("another name: %v; hint %q", err, database.Hint(err, ""))
+			}
+		})
+	}
+	t.Run("a server without TLS", func(t *testing.T) {
+		server := dbservertest.Start(t, "mariadb", "--skip-ssl")
+		db, err := database.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		if err := database.Ping(t.Context(), db); err == nil || !strings.Contains(database.Hint(err, ""), "switch TLS on") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A connection that breaks after its token has expired comes back with another.
+func TestTokensAreFreshForEachConnection(t *testing.T) {
+	identity := databasetest.UseIdentity(t)
+	server := dbservertest.Start(t, "mariadb")
+	root, err := mysql.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := databasetest.NewDoor(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	door.Lifetime = 2 * time.Second
+	db, err := database.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ask := func() error {
+		var one int
+		return db.QueryRowContext(t.Context(), "SELECT 1").Scan(&one)
+	}
+	if err := ask(); err != nil {
+		t.Fatalf("the first token is refused: %v", err)
+	}
+	time.Sleep(door.Lifetime + 1100*time.Millisecond)
+	if err := ask(); err != nil {
+		t.Errorf("a connection that stands has ended with its token: %v", err)
+	}
+	first, _ := door.Tokens()
+	door.Drop()
+	if err := ask(); err != nil {
+		t.Errorf("no new connection: %v", err)
+	}
+	tokens, denied := door.Tokens()
+	if len(first) != 1 || len(tokens) != 2 || denied != 0 || tokens[0] == tokens[1] {
+		t.Errorf("%d tokens, then %d; %d were denied", len(first), len(tokens), denied)
+	}
+
+	// The door does look: the first token, and one of somebody else, are refused.
+	stale, err := database.Config("assay@tcp(" + door.Addr + ")/?tlsCA=" + door.Authority.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.Passwd, stale.AllowCleartextPasswords = tokens[0], true
+	connector, err := mysql.NewConnector(stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connector.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "Access denied") {
+		t.Errorf("an expired token: %v", err)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
+	forged, err := database.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = forged.Close() }()
+	if err := database.Ping(t.Context(), forged); err == nil || database.Reason(err) != "Access denied for user" {
+		t.Errorf("a token signed by another: %v", err)
+	}
+}
+
+// Without credentials the error is one line, soon, and says what to try.
+func TestTokensWithoutCredentials(t *testing.T) {
+	databasetest.UseIdentity(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	db, err := database.Open("assay@tcp(127.0.0.1:1)/?iamRegion=eu-west-1&tls=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	err = database.Ping(t.Context(), db)
+	if err == nil || database.Reason(err) != "no AWS credentials for a token of IAM" || !strings.Contains(database.Hint(err, ""), "aws sts get-caller-identity") {
+		t.Errorf("%v; hint %q", err, database.Hint(err, ""))
+	}
+}
+
+func TestParseInsights(t *testing.T) {
+	for text, want := range map[string]database.Insights{
+		"pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1": {Resource: "db-ABCDEFGHIJKLMNOPQRSTU1VW2X", Region: "eu-west-1"},
+		"pi:db-ABCDE1": {Resource: "db-ABCDE1"},
+	} {
+		got, err := database.ParseInsights(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for text, words := range map[string]string{
+		"pi:":                             "names no resource",
+		"pi:shop-writer?region=eu-west-1": "names no resource",
+		"db-ABCDE1":                       "names no resource",
+		"pi:db-ABCDE1?regoin=eu-west-1":   `parameter "regoin"`,
+		"pi:db-ABCDE1?region=Ireland":     `"Ireland" is not an AWS region`,
+		"pi:db-ABCDE1?region=%zz":         "cannot be read",
+	} {
+		_, err := database.ParseInsights(text)
+		var known *database.Error
+		if !errors.As(err, &known) || !strings.Contains(known.Problem, words) || known.Hint == "" {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

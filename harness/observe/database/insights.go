@@ -1,0 +1,52 @@
+package database
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// InsightsScheme begins the name of a database whose waits are read from the
+// Performance Insights API.
+const InsightsScheme = "pi:"
+
+// resourceForm is that of a DbiResourceId, such as db-ABCDEFGHIJKLMNOPQRSTU1VW2X.
+var resourceForm = regexp.MustCompile(`^db-[A-Z0-9]{4,60}$`)
+
+// Insights is an instance as the Performance Insights API knows it.
+type Insights struct {
+	Resource string // DbiResourceId
+	Region   string // empty: the one that the AWS environment names
+}
+
+// ParseInsights reads pi:RESOURCE-ID?region=REGION.
+func ParseInsights(text string) (Insights, error) {
+	const example = "like pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1; aws rds describe-db-instances tells the DbiResourceId"
+	resource, query, _ := strings.Cut(strings.TrimPrefix(text, InsightsScheme), "?")
+	if !strings.HasPrefix(text, InsightsScheme) || !resourceForm.MatchString(resource) {
+		return Insights{}, &Error{fmt.Sprintf("%q names no resource of Performance Insights", InsightsScheme+resource), example}
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Insights{}, &Error{"what follows the question mark of " + InsightsScheme + resource + " cannot be read", example}
+	}
+	for name := range values {
+		if name != "region" {
+			return Insights{}, &Error{fmt.Sprintf("%s%s has a parameter %q, and takes only region", InsightsScheme, resource, name), example}
+		}
+	}
+	in := Insights{Resource: resource, Region: values.Get("region")}
+	if in.Region != "" && !regionForm.MatchString(in.Region) {
+		return Insights{}, &Error{fmt.Sprintf("%q is not an AWS region", in.Region), example}
+	}
+	return in, nil
+}
+
+// String is what ParseInsights reads. It holds nothing secret.
+func (in Insights) String() string {
+	if in.Region == "" {
+		return InsightsScheme + in.Resource
+	}
+	return InsightsScheme + in.Resource + "?region=" + in.Region
+}

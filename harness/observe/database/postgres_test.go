@@ -1,0 +1,100 @@
+package database_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/postgrestest"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/database"
+)
+
+// What the server says is told in its own words, without where it was asked.
+func TestPostgreSQL(t *testing.T) {
+	s := postgrestest.Start(t, "max_connections=5", "superuser_reserved_connections=0", "max_wal_senders=0")
+	root := postgrestest.Open(t, s.DSN())
+	dbservertest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
+		"CREATE TABLE at (id uuid DEFAULT gen_random_uuid(), zoned timestamptz, plain timestamp)", "GRANT SELECT, DELETE ON at TO u",
+		"INSERT INTO at VALUES (DEFAULT, '2026-11-21 12:00:00Z', '2026-11-21 12:00:00')")
+	u := func(password string) string { return s.As("u", password, "postgres") }
+	open := func(dsn string) *database.DB {
+		t.Helper()
+		db, err := database.Open(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+
+	db := open(u("p"))
+	if err := database.Ping(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var zoned, plain time.Time
+	var id string
+	// The argument's type is the column's.
+	err := db.QueryRow(db.Statement("SELECT id, zoned, plain FROM at WHERE id = coalesce(?, id)"), nil).Scan(&id, &zoned, &plain)
+	if err != nil || !zoned.Equal(noon) || !plain.Equal(noon) || len(id) != 36 {
+		t.Errorf("read %s, %v and %v, %v", id, zoned, plain, err)
+	}
+	if _, err := db.Exec(db.Statement("DELETE FROM at WHERE id = ?"), id); err != nil {
+		t.Error(err)
+	}
+	_, err = db.Exec("UPDATE at SET plain = zoned")
+	if got := database.Reason(err); got != "permission denied for table at" || database.Crowded(err) || database.Deadlock(err) {
+		t.Errorf("reason %q of %v", got, err)
+	}
+	if err := database.Ping(t.Context(), open(u("wrong"))); err == nil || database.Reason(err) != `password authentication failed for user "u"` {
+		t.Errorf("with a wrong password: %q", database.Reason(err))
+	}
+	if err := database.Ping(t.Context(), open("postgres://u:p@127.0.0.1:1/postgres")); err == nil || database.Reason(err) != "connection refused" {
+		t.Errorf("without a server: %q", database.Reason(err))
+	}
+
+	// All connections taken is told apart.
+	for range 4 {
+		conn, err := root.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+	}
+	if err := database.Ping(t.Context(), open(u("p"))); !database.Crowded(err) {
+		t.Errorf("a sixth connection of five: %v", err)
+	}
+}
+
+func TestPostgreSQLByTLS(t *testing.T) {
+	s := postgrestest.Start(t)
+	try := func(parameters string) error {
+		db, err := database.Open(s.DSN() + "?" + parameters)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if err := database.Ping(t.Context(), db); err != nil {
+			return errors.New(database.Reason(err))
+		}
+		var on bool
+		if err := db.QueryRow("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&on); err != nil || on != (parameters != "sslmode=disable") {
+			t.Errorf("%s: by TLS %v, %v", parameters, on, err)
+		}
+		return nil
+	}
+	if err := try("sslmode=require"); err == nil || !strings.Contains(err.Error(), "refused TLS") {
+		t.Errorf("a server without TLS: %v", err)
+	}
+	authority := s.Secure(t)
+	for _, parameters := range []string{"sslmode=disable", "sslmode=prefer", "sslmode=require", "sslmode=verify-full&sslrootcert=" + authority} {
+		if err := try(parameters); err != nil {
+			t.Errorf("%s: %v", parameters, err)
+		}
+	}
+	if err := try("sslmode=verify-full"); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("an authority that nobody knows: %v", err)
+	}
+}
