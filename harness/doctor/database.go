@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"assay/harness/doctor/probe"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
@@ -22,11 +23,12 @@ func noDatabase(loads []Load) Finding {
 		}
 	}
 	return doubtful(CheckDatabase, "none is named", "a DSN",
-		"no waits: no database was named (ASSAY_DB)", "export ASSAY_DB='user:password@tcp(127.0.0.1:3306)/shop'")
+		"no waits: no database was named (ASSAY_DB)", "export ASSAY_DB='user:password@tcp(127.0.0.1:3306)/shop'; for PostgreSQL postgres://user:password@127.0.0.1:5432/shop")
 }
 
-// databaseFindings judge what the database is and lets us do.
-func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load) Findings {
+// databaseFindings judge what the database is and lets us do; sampled says that
+// its waits are read from it.
+func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
 	all := Findings{databaseItself(d)}
 	if d.DSN != nil || d.Err != nil {
 		return all
@@ -40,23 +42,26 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 			all = append(all, ledger(l.Profile.Name, file.Path, tried))
 		}
 	}
+	if !sampled { // its waits are read from elsewhere
+		return all
+	}
 	return append(all, waits(d)...)
 }
 
 func databaseItself(d probe.Database) Finding {
-	const needed = "MySQL 8 or 9, or MariaDB 10.6 or later"
+	const needed = "MySQL 8 or 9, MariaDB 10.6 or later, or PostgreSQL 14 or later"
 	switch {
 	case d.DSN != nil:
-		return bad(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), "set ASSAY_DB to a DSN like user:password@tcp(127.0.0.1:3306)/shop")
+		return bad(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), database.Hint(d.DSN, "set ASSAY_DB to a DSN like "+database.Example))
 	case d.Full:
 		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
-			"let it take more, as an administrator: SET GLOBAL max_connections = N; or end what holds them")
+			"let it take more, as an administrator: "+moreConnections(d.Family, "N")+"; or end what holds them")
 	case d.Err != nil:
 		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
-			"see that it is up and what ASSAY_DB says of user and password")
+			database.Hint(d.Err, "see that it is up and what ASSAY_DB says of user and password"))
 	}
 	observed := d.Name + ", " + d.Version
-	if supported(d.Version) {
+	if supported(d.Family, d.Version) {
 		return fine(CheckDatabase, observed, needed)
 	}
 	return doubtful(CheckDatabase, observed, needed,
@@ -64,10 +69,13 @@ func databaseItself(d probe.Database) Finding {
 }
 
 // supported tells versions that are tested, and those between them.
-func supported(version string) bool {
+func supported(family database.Family, version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
 		return false
+	}
+	if family == database.PostgreSQL {
+		return major >= 14
 	}
 	if strings.Contains(version, "MariaDB") {
 		return major > 10 || major == 10 && minor >= 6
@@ -100,12 +108,12 @@ func connections(d probe.Database, pool service.Pool, all []Size) Finding {
 	want += scripts
 	needed := fmt.Sprintf("%d left", want)
 	if d.Limit == 0 {
-		return doubtful(CheckConnections, "not known", needed, fmt.Sprintf("how many connections database %s has left cannot be read", d.Name), "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+		return doubtful(CheckConnections, "not known", needed, fmt.Sprintf("how many connections database %s has left cannot be read", d.Name), "see what the server says of max_connections")
 	}
 	left := max(0, d.Limit-d.Connected)
 	observed := fmt.Sprintf("%d of %d left", left, d.Limit)
 	why := fmt.Sprintf("database %s has %d of %d connections left", d.Name, left, d.Limit)
-	remedy := fmt.Sprintf("let it take more, as an administrator: SET GLOBAL max_connections = %d; or end what holds them", d.Connected+2*want)
+	remedy := fmt.Sprintf("let it take more, as an administrator: %s; or end what holds them", moreConnections(d.Family, fmt.Sprint(d.Connected+2*want)))
 	switch {
 	case left < ownConnections:
 		return bad(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run itself needs %d", why, ownConnections), remedy)
@@ -116,20 +124,27 @@ func connections(d probe.Database, pool service.Pool, all []Size) Finding {
 	}
 }
 
+// moreConnections is how a server takes up to n.
+func moreConnections(family database.Family, n string) string {
+	if family == database.PostgreSQL {
+		return "ALTER SYSTEM SET max_connections = " + n + "; and restart it"
+	}
+	return "SET GLOBAL max_connections = " + n
+}
+
 // waits judges what the collector will see.
 func waits(d probe.Database) Findings {
 	const needed = "waits can be read"
-	var rights *mysql.RightsError
+	var rights *sampling.RightsError
+	var blind *sampling.BlindError
 	switch err := d.WaitsErr; {
 	case errors.As(err, &rights):
 		return Findings{bad(CheckWaits, reason(rights.Err), needed,
 			fmt.Sprintf("waits of database %s cannot be read: %s", d.Name, reason(rights.Err)), "run as an administrator: "+rights.SQL)}
+	case errors.As(err, &blind):
+		return Findings{doubtful(CheckWaits, "none can be seen", needed, "no waits: "+blind.Why, blind.Remedy)}
 	case err != nil:
-		why, remedy, _ := strings.Cut(err.Error(), ": restart ")
-		if remedy != "" {
-			remedy = "restart " + remedy
-		}
-		return Findings{doubtful(CheckWaits, "none can be seen", needed, "no waits: "+why, remedy)}
+		return Findings{doubtful(CheckWaits, "none can be seen", needed, "no waits: "+err.Error(), "")}
 	case len(d.Waits.Notes) > 0:
 		var all Findings
 		for _, note := range d.Waits.Notes {
@@ -140,7 +155,7 @@ func waits(d probe.Database) Findings {
 	case d.Waits.Off > 0:
 		return Findings{fine(CheckWaits, fmt.Sprintf("can be read; %d instruments and consumers are switched on for a run", d.Waits.Off), needed)}
 	}
-	return Findings{fine(CheckWaits, "can be read", needed)}
+	return Findings{fine(CheckWaits, strings.Join(append([]string{"can be read"}, d.Waits.Hints...), "; "), needed)}
 }
 
 // ledger judges a profile's two statements. One that takes long has more time

@@ -25,9 +25,11 @@ type Subject struct {
 	Vacant     bool   // Dir becomes a run folder: nothing may stand in it
 	Target     string // empty: there is none yet
 	AllowHosts []string
-	DSN        string // empty: none
-	Influx     Influx // empty URL: it is not looked at; a run looks itself, as it begins to write
-	Executable string // this program, which is the k6 that initialises a script
+	DSN        string             // empty: none
+	Insights   *database.Insights // where waits are read from instead; nil: from the database itself
+	Readers    []string           // DSNs of replicas whose lag is watched
+	Influx     Influx             // empty URL: it is not looked at; a run looks itself, as it begins to write
+	Executable string             // this program, which is the k6 that initialises a script
 }
 
 // Influx is the view's database.
@@ -70,25 +72,33 @@ func Outside(ctx context.Context, s Subject) Findings {
 	if s.DSN != "" {
 		looking.Go(func() { db = probe.LookAtDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
+	var insights error
+	if s.Insights != nil {
+		looking.Go(func() { insights = probe.LookAtInsights(ctx, *s.Insights) })
+	}
 	var view probe.Influx
 	if s.Influx.URL != "" {
 		looking.Go(func() { view = probe.LookAtInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
+	var lags readers
+	looking.Go(func() { lags = s.lookAtReaders(ctx) })
 	scripts := s.lookAtScripts(ctx)
 	looking.Wait()
-	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, view, scripts})
+	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, insights, lags, view, scripts})
 }
 
 // seen is what was looked at outside.
 type seen struct {
-	clock   probe.Clock
-	ports   probe.Ports
-	url     *url.URL // nil: there is no target, or it is refused
-	refused Finding
-	target  probe.Target
-	db      probe.Database
-	view    probe.Influx
-	scripts map[string]script // by profile
+	clock    probe.Clock
+	ports    probe.Ports
+	url      *url.URL // nil: there is no target, or it is refused
+	refused  Finding
+	target   probe.Target
+	db       probe.Database
+	insights error // of Performance Insights, where it is asked
+	lags     readers
+	view     probe.Influx
+	scripts  map[string]script // by profile
 }
 
 func (s Subject) judge(o seen) Findings {
@@ -112,12 +122,23 @@ func (s Subject) judge(o seen) Findings {
 		elsewhere = append(elsewhere, "database")
 	}
 	all = append(all, clock(o.clock, elsewhere))
+	for _, l := range s.Loads {
+		if f, refused := ownDatabase(l, s.DSN); refused {
+			all = append(all, f)
+		}
+	}
 	switch {
 	case s.DSN != "":
-		all = append(all, databaseFindings(o.db, o.target.Pool, s.File, s.Loads)...)
+		all = append(all, databaseFindings(o.db, o.target.Pool, s.File, s.Loads, s.Insights == nil)...)
+	case s.Insights != nil:
+		all = append(all, insightsAlone(s.Loads)...)
 	case s.Target != "": // else the local stack brings its own
 		all = append(all, noDatabase(s.Loads))
 	}
+	if s.Insights != nil {
+		all = append(all, insightsFinding(*s.Insights, o.insights))
+	}
+	all = append(all, s.readersFindings(o.lags)...)
 	for _, l := range s.Loads {
 		all = append(all, scriptFinding(l.Profile.Name, s.path(l.Profile), o.scripts[l.Profile.Name]))
 	}

@@ -31,6 +31,7 @@ const (
 	CheckDBClock     = "database-clock"
 	CheckWaits       = "waits"
 	CheckLedger      = "ledger"
+	CheckReaders     = "readers"
 	CheckScript      = "script"
 	CheckInflux      = "influxdb"
 )

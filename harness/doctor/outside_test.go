@@ -11,8 +11,9 @@ import (
 
 	"assay/harness/doctor/probe"
 	"assay/harness/load/fleet"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
@@ -159,11 +160,17 @@ func TestDatabaseItself(t *testing.T) {
 		"MariaDB 10.6": {probe.Database{Version: "10.6.1-MariaDB-log"}, OK, ""},
 		"MariaDB 11":   {probe.Database{Version: "11.4.2-MariaDB"}, OK, ""},
 		"who knows":    {probe.Database{Version: ""}, Warning, "nothing was tested"},
+
+		"PostgreSQL 13": {probe.Database{Family: database.PostgreSQL, Version: "13.4"}, Warning, "nothing was tested"},
+		"PostgreSQL 15": {probe.Database{Family: database.PostgreSQL, Version: "15.18 (Debian 15.18-0+deb12u1)"}, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, databaseItself(c.database), c.state, c.words) })
 	}
 	if !strings.Contains(databaseItself(probe.Database{Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
 		t.Error("no word of the limit")
+	}
+	if f := databaseItself(probe.Database{Family: database.PostgreSQL, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
+		t.Errorf("%+v", f)
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
 	expect(t, noDatabase([]Load{{}, {Profile: spec.Profile{Name: "needy", Needs: []string{"db"}}}}), Lacking, "profile needy needs the database")
@@ -203,10 +210,11 @@ func TestWaits(t *testing.T) {
 		remedy   string
 	}{
 		"seen":      {probe.Database{}, OK, "", ""},
-		"off":       {probe.Database{Waits: mysql.Examination{Off: 7}}, OK, "", ""},
-		"no rights": {probe.Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &mysql.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Lacking, "waits of database u@db cannot be read: denied", "run as an administrator: GRANT x"},
-		"no schema": {probe.Database{WaitsErr: errors.New("performance_schema is off in mysql 9: restart the server with it")}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
-		"may not":   {probe.Database{Waits: mysql.Examination{Off: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
+		"more":      {probe.Database{Waits: sampling.Examination{Hints: []string{"a hint"}}}, OK, "", ""},
+		"off":       {probe.Database{Waits: sampling.Examination{Off: 7}}, OK, "", ""},
+		"no rights": {probe.Database{Name: "u@db", WaitsErr: fmt.Errorf("x: %w", &sampling.RightsError{Err: errors.New("read: denied"), SQL: "GRANT x"})}, Lacking, "waits of database u@db cannot be read: denied", "run as an administrator: GRANT x"},
+		"no schema": {probe.Database{WaitsErr: &sampling.BlindError{Why: "performance_schema is off in mysql 9", Remedy: "restart the server with it"}}, Warning, "no waits: performance_schema is off in mysql 9", "restart the server with it"},
+		"may not":   {probe.Database{Waits: sampling.Examination{Off: 7, Notes: []string{"database: 7 rows are off; run as an administrator: UPDATE y;"}}}, Warning, "7 rows are off", "run as an administrator: UPDATE y;"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := waits(c.database)

@@ -17,6 +17,9 @@ const (
 	gauge   = "gauge"
 )
 
+// readerLag is the type of metrics that say how far a reader is behind.
+const readerLag = "lag of a reader"
+
 // recoveryTime is reserved for the time a system takes back to its SLOs.
 const recoveryTime = "recovery_time"
 
@@ -63,6 +66,7 @@ var forms = map[string]string{
 	rate:             "rate<0.01",
 	LedgerMetric:     "missing==0 or duplicated==0",
 	PersistLagMetric: "max<5000 or p(99)<1000",
+	readerLag:        "max<5000 or p(95)<1000",
 	"":               "p(95)<250 or max<1000 on a trend, rate<0.01 on a rate",
 }
 
@@ -70,7 +74,7 @@ var forms = map[string]string{
 func (s SLO) fits(kind string) (problem string) {
 	ok := false
 	switch kind {
-	case trend, PersistLagMetric:
+	case trend, PersistLagMetric, readerLag:
 		ok = s.Aggregate == Percentile || s.Aggregate == Max
 	case rate:
 		ok = s.Aggregate == Rate
@@ -90,7 +94,7 @@ func (s SLO) fits(kind string) (problem string) {
 	switch kind {
 	case LedgerMetric:
 		what = "counts"
-	case PersistLagMetric:
+	case PersistLagMetric, readerLag:
 		what = "is a time"
 	case "":
 		what = "has no " + s.Count
@@ -104,6 +108,9 @@ func kind(name string) string {
 	if name == LedgerMetric || name == PersistLagMetric {
 		return name
 	}
+	if (SLO{Metric: name}).OfReaders() {
+		return readerLag
+	}
 	return builtin[name]
 }
 
@@ -115,7 +122,7 @@ func kind(name string) string {
 func (p Profile) CheckMetrics(registered map[string]string) error {
 	types := maps.Clone(builtin)
 	for name, typ := range registered {
-		if slices.Contains(metric.OfWorkers, name) {
+		if slices.Contains(metric.OfWorkers, name) || kind(name) == readerLag {
 			return &Error{
 				Place:   p.place("scenario"),
 				Problem: fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name)),
@@ -132,10 +139,11 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 		types[name] = typ
 	}
 	types[LedgerMetric], types[PersistLagMetric] = LedgerMetric, PersistLagMetric
+	types[metric.ReplicaLag], types[metric.BinlogReaderLag] = readerLag, readerLag
 	for _, s := range p.SLOs {
 		typ, ok := types[s.Metric]
 		if !ok {
-			return p.unknownMetric(s.Metric, "slo", s.At, types, trend, rate, LedgerMetric, PersistLagMetric)
+			return p.unknownMetric(s.Metric, "slo", s.At, types, trend, rate, LedgerMetric, PersistLagMetric, readerLag)
 		}
 		if problem := s.fits(typ); problem != "" {
 			return &Error{Path: s.At.Path, Line: s.At.Line, Place: p.place("slo", s.MetricText()), Problem: problem}

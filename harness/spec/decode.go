@@ -84,7 +84,7 @@ func (r *reader) host(n *node) string {
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
 	required := []string{"scenario", "load", "timeout", "slo"}
-	optional := []string{"description", "ledger", "abort", "needs", "rules"}
+	optional := []string{"description", "ledger", "binlog_reader", "abort", "needs", "rules"}
 	if !r.object(n, required, optional) {
 		return p
 	}
@@ -97,7 +97,10 @@ func (r *reader) profile(n *node) Profile {
 	if l := n.get("ledger"); l != nil {
 		p.Ledger = r.ledger(l)
 	}
-	p.SLOs = r.slos(n.get("slo"), p.Ledger != nil)
+	if b := n.get("binlog_reader"); b != nil {
+		p.Reader = r.binlogReader(b)
+	}
+	p.SLOs = r.slos(n.get("slo"), p.Ledger != nil, p.Reader != nil)
 	if a := n.get("abort"); a != nil {
 		p.Abort = r.abort(a)
 	}

@@ -98,7 +98,7 @@ func (s *SLO) parseBound(text string) (problem string) {
 		if v <= 0 {
 			return fmt.Sprintf("bound %s is not above 0", text)
 		}
-		if s.Metric == PersistLagMetric || slices.Contains(timed, s.Metric) {
+		if s.Metric == PersistLagMetric || s.OfReaders() || slices.Contains(timed, s.Metric) {
 			return s.checkTime()
 		}
 	}
@@ -136,6 +136,9 @@ func (s *SLO) checkShare() (problem string) {
 
 // metricName is k6's rule for names of metrics.
 var metricName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{1,128}$`)
+
+// promName is Prometheus' rule for names of metrics.
+var promName = regexp.MustCompile(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
 
 // parseMetric reads metric or metric{tag:value,...}, k6's sub-metric syntax.
 // Values may stand in " or ', and then hold commas.

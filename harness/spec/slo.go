@@ -15,7 +15,7 @@ import (
 )
 
 // slos reads the SLOs of a profile, sorted by metric.
-func (r *reader) slos(n *node, hasLedger bool) []SLO {
+func (r *reader) slos(n *node, hasLedger, hasReader bool) []SLO {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (r *reader) slos(n *node, hasLedger bool) []SLO {
 			r.failAt(c.nameAt, n.place(), problem, `write for example "http_req_duration{name:pay}"`)
 			continue
 		}
-		if problem := s.reserved(hasLedger); problem != "" {
+		if problem := s.reserved(hasLedger, hasReader); problem != "" {
 			r.failAt(c.nameAt, n.place(), problem, "")
 			continue
 		}
@@ -57,9 +57,9 @@ func (r *reader) slos(n *node, hasLedger bool) []SLO {
 }
 
 // reserved checks the metrics that samples do not decide.
-func (s SLO) reserved(hasLedger bool) (problem string) {
+func (s SLO) reserved(hasLedger, hasReader bool) (problem string) {
 	ledger := s.Metric == LedgerMetric || s.Metric == PersistLagMetric
-	ours := ledger || s.Metric == metric.TransactionDuration
+	ours := ledger || s.OfReaders() || s.Metric == metric.TransactionDuration
 	switch {
 	case s.Metric == recoveryTime:
 		return recoveryTime + " is reserved: it is not measured yet"
@@ -67,6 +67,8 @@ func (s SLO) reserved(hasLedger bool) (problem string) {
 		return s.Metric + " has no tags to select by"
 	case ledger && !hasLedger:
 		return s.Metric + ` cannot be read back: the profile has no "ledger"`
+	case s.Metric == metric.BinlogReaderLag && !hasReader:
+		return s.Metric + ` cannot be read: the profile has no "binlog_reader"`
 	}
 	return ""
 }

@@ -24,6 +24,7 @@ type Profile struct {
 	Timeout     time.Duration `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
 	SLOs        []SLO         `json:"slos"`       // sorted by metric, then by place in the file
 	Ledger      *Ledger       `json:"ledger,omitempty"`
+	Reader      *BinlogReader `json:"binlog_reader,omitempty"` // where its lag is read
 	Abort       []Abort       `json:"abort,omitempty"`
 	Needs       []string      `json:"needs,omitempty"` // "db": the script gets the database's DSN
 	Rules       Rules         `json:"rules"`
@@ -107,8 +108,11 @@ func (s SLO) Violates(v float64) bool {
 }
 
 // Sampled reports whether samples of the load decide the SLO, so that workers
-// count its violations; the others are decided by the ledger.
-func (s SLO) Sampled() bool { return s.Metric != LedgerMetric && s.Metric != PersistLagMetric }
+// count its violations; the others are decided by the ledger, or by the lag of
+// those that read from the database.
+func (s SLO) Sampled() bool {
+	return s.Metric != LedgerMetric && s.Metric != PersistLagMetric && !s.OfReaders()
+}
 
 // Metrics that the ledger decides.
 const (

@@ -27,7 +27,7 @@ type node struct {
 // maxDepth is above what the format needs (6) and bounds the recursion.
 const maxDepth = 16
 
-// maxBytes bounds the memory that a file which is no thresholds.json may take.
+// maxBytes bounds the memory that a file which is none of ours may take.
 const maxBytes = 1 << 20
 
 // get returns a member of an object, or nil.
@@ -93,7 +93,7 @@ func parse(path string, data []byte) (*node, *Error) {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
 	}
 	if len(data) > maxBytes {
-		return nil, fail(0, "", fmt.Sprintf("%d bytes: more than the %d that a thresholds file may have", len(data), maxBytes))
+		return nil, fail(0, "", fmt.Sprintf("%d bytes: more than the %d that such a file may have", len(data), maxBytes))
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")

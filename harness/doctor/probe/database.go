@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
-	driver "github.com/go-sql-driver/mysql"
-
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/spec"
@@ -25,9 +23,6 @@ const (
 	databaseTimeout = 8 * time.Second
 )
 
-// errTooMany is the server's answer when all its connections are taken.
-const errTooMany = 1040
-
 // Database is what the database says of itself, and lets us do.
 type Database struct {
 	Name      string // the DSN without its password
@@ -35,11 +30,12 @@ type Database struct {
 	Err       error  // why it cannot be used
 	Full      bool   // Err, because all connections are taken
 	Here      bool   // on this machine
+	Family    database.Family
 	Version   string // as it says, such as 10.11.19-MariaDB
 	Limit     int    // of connections; 0: not known
 	Connected int    // without ours
 	Clock     Offset
-	Waits     mysql.Examination
+	Waits     sampling.Examination
 	WaitsErr  error
 	Ledgers   map[string]Ledger // by profile
 }
@@ -61,7 +57,7 @@ type Ledger struct {
 func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	d.Name = database.Public(dsn)
+	d.Name, d.Family = database.Public(dsn), database.FamilyOf(dsn)
 	db, err := database.Open(dsn)
 	if err != nil {
 		d.DSN = err
@@ -70,11 +66,10 @@ func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profil
 	defer db.Close() // nothing was written
 	d.Here = databaseHere(ctx, dsn)
 	if err := database.Ping(ctx, db); err != nil {
-		var said *driver.MySQLError
-		d.Err, d.Full = err, errors.As(err, &said) && said.Number == errTooMany
+		d.Err, d.Full = err, database.Crowded(err)
 		return d
 	}
-	_ = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&d.Version) // the same without it
+	_ = db.QueryRowContext(ctx, questions[d.Family].version).Scan(&d.Version) // the same without it
 	d.Limit, d.Connected = connections(ctx, db)
 	d.Clock = offset(ctx, db)
 	d.Ledgers = map[string]Ledger{}
@@ -85,40 +80,67 @@ func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profil
 	}
 	// Before the collector's look takes one of its own.
 	_ = db.Close()
-	d.Waits, d.WaitsErr = mysql.Examine(ctx, dsn)
+	d.Waits, d.WaitsErr = databases.Examine(ctx, dsn)
 	return d
 }
 
 func databaseHere(ctx context.Context, dsn string) bool {
-	c, err := driver.ParseDSN(dsn)
-	if err != nil {
-		return false
-	}
-	name, _, err := net.SplitHostPort(c.Addr)
-	return c.Net == "unix" || err == nil && host.Own(ctx, name)
+	address, ok := database.Address(dsn)
+	name, _, err := net.SplitHostPort(address)
+	return ok && (address == "" || err == nil && host.Own(ctx, name))
+}
+
+// questions are what a family is asked in its own SQL. Answers stand in the last
+// column.
+var questions = map[database.Family]struct{ version, limit, connected, clock string }{
+	database.MySQL: {
+		"SELECT VERSION()", "SHOW GLOBAL VARIABLES LIKE 'max_connections'", "SHOW GLOBAL STATUS LIKE 'Threads_connected'", "SELECT UTC_TIMESTAMP(6)",
+	},
+	database.PostgreSQL: {
+		"SHOW server_version", "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
+		"SELECT sum(numbackends) FROM pg_stat_database", "SELECT clock_timestamp()",
+	},
 }
 
 // connections are the server's limit and those of others; 0 where it does not
 // tell.
-func connections(ctx context.Context, db *sql.DB) (limit, others int) {
-	var name, value string
-	if err := db.QueryRowContext(ctx, "SHOW GLOBAL VARIABLES LIKE 'max_connections'").Scan(&name, &value); err != nil {
+func connections(ctx context.Context, db *database.DB) (limit, others int) {
+	ask := questions[db.Family]
+	limit, err := count(ctx, db, ask.limit)
+	if err != nil {
 		return 0, 0
 	}
-	limit, _ = strconv.Atoi(value)
-	if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &value); err != nil {
+	if others, err = count(ctx, db, ask.connected); err != nil {
 		return 0, 0
 	}
-	others, _ = strconv.Atoi(value)
 	return limit, others - 1
 }
 
+// count is the answer to a question.
+func count(ctx context.Context, db *database.DB, question string) (n int, err error) {
+	rows, err := db.QueryContext(ctx, question)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return 0, err
+	}
+	if !rows.Next() {
+		return 0, errors.Join(rows.Err(), sql.ErrNoRows)
+	}
+	var name string
+	into := []any{&name, &n}
+	return n, errors.Join(rows.Scan(into[len(into)-len(columns):]...), rows.Err())
+}
+
 // offset compares the clocks a few times, and believes the shortest round trip.
-func offset(ctx context.Context, db *sql.DB) (best Offset) {
+func offset(ctx context.Context, db *database.DB) (best Offset) {
 	for range 5 {
 		var at time.Time
 		sent := time.Now()
-		if err := db.QueryRowContext(ctx, "SELECT UTC_TIMESTAMP(6)").Scan(&at); err != nil {
+		if err := db.QueryRowContext(ctx, questions[db.Family].clock).Scan(&at); err != nil {
 			return best
 		}
 		half := time.Since(sent) / 2
@@ -131,7 +153,7 @@ func offset(ctx context.Context, db *sql.DB) (best Offset) {
 
 // try runs a ledger's statements while there is no row of the run yet: what
 // could not be removed after it would stay for good.
-func try(ctx context.Context, db *sql.DB, l spec.Ledger, run string) (tried Ledger) {
+func try(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
 	within := func(do func(context.Context) error) error {
 		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
 		ctx, cancel := context.WithTimeoutCause(ctx, ledgerTimeout, tooLong)

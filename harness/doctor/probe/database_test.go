@@ -78,7 +78,7 @@ func TestDatabaseClockAhead(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	// The one session that there is gets a time of its own, which stands still.
-	dbservertest.Exec(t, db, "SET timestamp = UNIX_TIMESTAMP() + 3600")
+	dbservertest.Exec(t, db.DB, "SET timestamp = UNIX_TIMESTAMP() + 3600")
 	if o := offset(t.Context(), db); !o.Known || o.Ahead > time.Hour || o.Ahead < 59*time.Minute {
 		t.Errorf("%+v", o)
 	}

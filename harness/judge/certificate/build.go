@@ -19,6 +19,7 @@ func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
 // Build puts the certificate of a judged record together. It is not signed: who
 // issues it sets Signed and Issuer.
 func Build(r record.Run, v verdict.Verdict) Certificate {
+	found := diagnose.Of(r, v)
 	c := Certificate{
 		Schema: SchemaName, Run: r.Plan.Run, Profile: r.Plan.Profile.Name,
 		Verdict: v.Outcome.String(), Claim: v.Claim,
@@ -26,13 +27,17 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 			Unit: v.Rate.Unit, Target: v.Rate.Target, Lowest: v.Rate.Lowest, Achieved: round(v.Rate.Achieved),
 			Scheduled: v.Rate.Scheduled, Completed: v.Rate.Completed, Dropped: v.Rate.Dropped,
 		},
-		Window:   Window(v.Window),
-		SLOs:     buildSLOs(v.SLOs),
-		Rules:    buildRules(v.Rules),
-		Latency:  buildLatency(v.Latency),
-		Outcomes: Outcomes(v.Outcomes),
-		Waits:    buildWaits(diagnose.Waits(r)),
-		Ledger:   buildLedger(v.Ledger),
+		Window:     Window(v.Window),
+		SLOs:       buildSLOs(v.SLOs),
+		Rules:      buildRules(v.Rules),
+		Latency:    buildLatency(v.Latency),
+		Outcomes:   Outcomes(v.Outcomes),
+		Waits:      buildWaits(found.Waits),
+		Split:      buildSplit(found.Split),
+		Bottleneck: buildBottleneck(found.Bottleneck),
+		Statements: buildStatements(found.Statements),
+		Resources:  buildResources(found.Resources),
+		Ledger:     buildLedger(v.Ledger),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
 			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
@@ -127,6 +132,59 @@ func buildWaits(waits []diagnose.Wait) []Wait {
 			AAS: digits(w.AAS), Share: digits(w.Share), Samples: w.Samples,
 			MsPerTransaction: round(w.MsPerTransaction), BaselineMsPerTransaction: round(w.BaselineMsPerTransaction),
 		})
+	}
+	return all
+}
+
+func buildSplit(split []diagnose.Component) []Split {
+	if split == nil {
+		return nil
+	}
+	all := make([]Split, 0, len(split))
+	for _, c := range split {
+		all = append(all, Split{
+			Component: c.Name, MsPerTransaction: round(&c.Ms), BaselineMsPerTransaction: round(c.BaselineMs),
+			Lower: round(c.Lower), Upper: round(c.Upper),
+		})
+	}
+	return all
+}
+
+func buildBottleneck(b *diagnose.Bottleneck) *Bottleneck {
+	if b == nil {
+		return nil
+	}
+	c := &Bottleneck{
+		Component: b.Component, Class: b.Class, Event: b.Event, Inferred: b.Inferred,
+		Confidence: round(b.Confidence), GrowthMs: round(b.Growth), Sentence: b.Sentence,
+		Evidence: list(b.Evidence), Confirm: list(b.Confirm), Remedy: b.Remedy,
+	}
+	if b.RunnerUp != nil {
+		c.RunnerUp = &RunnerUp{b.RunnerUp.Component, round(&b.RunnerUp.Growth)}
+	}
+	return c
+}
+
+func buildStatements(statements []diagnose.Statement) []Statement {
+	if statements == nil {
+		return nil
+	}
+	all := make([]Statement, 0, len(statements))
+	for _, s := range statements {
+		all = append(all, Statement{
+			Digest: s.Digest, Text: s.Text, Share: digits(s.Share),
+			MsPerTransaction: round(&s.Ms), BaselineMsPerTransaction: round(s.BaselineMs),
+			CallsPerTransaction: round(s.Calls), MsPerCall: round(s.MsPerCall), RowsPerCall: round(s.RowsPerCall),
+			Class: s.Class, Event: s.Event, WaitShare: digits(s.WaitShare),
+		})
+	}
+	return all
+}
+
+func buildResources(resources []diagnose.Resource) []Resource {
+	all := make([]Resource, 0, len(resources))
+	for _, r := range resources {
+		all = append(all, Resource{r.Name, r.Unit, round(&r.PerTransaction), round(r.Baseline)})
 	}
 	return all
 }

@@ -26,9 +26,11 @@ type Certificate struct {
 	Rules       []Rule             `json:"rules"`
 	Latency     map[string]Latency `json:"latency"` // "transaction", and endpoints by name
 	Outcomes    Outcomes           `json:"outcomes"`
-	Waits       []Wait             `json:"waits"` // null: the database was not sampled
-	Split       []Split            `json:"split"`
-	Bottleneck  *Bottleneck        `json:"bottleneck"`
+	Waits       []Wait             `json:"waits"`      // null: the database was not sampled
+	Split       []Split            `json:"split"`      // null: no transaction ran
+	Bottleneck  *Bottleneck        `json:"bottleneck"` // null: no transaction ran
+	Statements  []Statement        `json:"statements"` // null: the database told of none
+	Resources   []Resource         `json:"resources"`
 	Ledger      *Ledger            `json:"ledger"`
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope"`
@@ -144,23 +146,59 @@ type Wait struct {
 	Inferred                 bool     `json:"inferred"`
 }
 
-// Split is a component's share in a transaction's time; not measured yet.
+// Split is a component's share in a transaction's mean time.
 type Split struct {
 	Component                string   `json:"component"`
 	MsPerTransaction         *float64 `json:"ms_per_transaction"`
 	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction"`
-	Lower                    *float64 `json:"lower"`
-	Upper                    *float64 `json:"upper"`
+	// Of the difference, a 95 % interval; null: there is no baseline.
+	Lower *float64 `json:"lower"`
+	Upper *float64 `json:"upper"`
 }
 
-// Bottleneck is the component that grew; not named yet.
+// Bottleneck is the component that made the run miss its SLOs; or "none" where
+// it missed none, or "undetermined".
 type Bottleneck struct {
-	Component  string   `json:"component"`
-	Class      string   `json:"class"`
-	Event      string   `json:"event"`
-	Confidence string   `json:"confidence"`
-	Sentence   string   `json:"sentence"`
-	Confirm    []string `json:"confirm"`
+	Component  string    `json:"component"`
+	Class      string    `json:"class"` // of waits; empty: the component is none of the database's
+	Event      string    `json:"event"`
+	Inferred   bool      `json:"inferred"`
+	Confidence *float64  `json:"confidence"` // share of resamples in which it comes first
+	GrowthMs   *float64  `json:"growth_ms"`  // of a transaction, that are charged to it
+	Sentence   string    `json:"sentence"`
+	Evidence   []string  `json:"evidence"`
+	Confirm    []string  `json:"confirm"` // ids of experiments
+	Remedy     string    `json:"remedy"`
+	RunnerUp   *RunnerUp `json:"runner_up"` // null: no other grew
+}
+
+// RunnerUp is the component that comes second.
+type RunnerUp struct {
+	Component string   `json:"component"`
+	GrowthMs  *float64 `json:"growth_ms"`
+}
+
+// Statement is one of those that took most of the database's time.
+type Statement struct {
+	Digest                   string   `json:"digest"`
+	Text                     string   `json:"text"`
+	Share                    float64  `json:"share"` // of all statement time
+	MsPerTransaction         *float64 `json:"ms_per_transaction"`
+	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction"`
+	CallsPerTransaction      *float64 `json:"calls_per_transaction"`
+	MsPerCall                *float64 `json:"ms_per_call"`
+	RowsPerCall              *float64 `json:"rows_examined_per_call"`
+	Class                    string   `json:"class"` // of what it was seen in most; empty: it was not seen
+	Event                    string   `json:"event"`
+	WaitShare                float64  `json:"wait_share"` // of its samples
+}
+
+// Resource is what a transaction cost.
+type Resource struct {
+	Name                   string   `json:"name"`
+	Unit                   string   `json:"unit"`
+	PerTransaction         *float64 `json:"per_transaction"`
+	BaselinePerTransaction *float64 `json:"baseline_per_transaction"`
 }
 
 // Ledger is acknowledged against persisted, over the whole run.

@@ -15,12 +15,13 @@ const (
 	Transaction = "transaction"
 	Endpoint    = "endpoint"
 	Database    = "database"
+	Resources   = "resources"
 	Generator   = "generator"
 	Ledger      = "ledger"
 )
 
 // Groups lists them.
-var Groups = []string{Rate, Errors, Transaction, Endpoint, Database, Generator, Ledger}
+var Groups = []string{Rate, Errors, Transaction, Endpoint, Database, Resources, Generator, Ledger}
 
 // better is which way a metric should go.
 type better int
@@ -63,6 +64,14 @@ func sources(all []Run) []source {
 	}
 	for _, class := range classes {
 		list = append(list, source{Database, "database " + class, "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, class) }})
+	}
+	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
+		for _, r := range c.Resources {
+			names = append(names, r.Name)
+		}
+		return names
+	}) {
+		list = append(list, cost(all, name))
 	}
 	return append(
 		list,
@@ -121,6 +130,29 @@ func waited(c certificate.Certificate, class string) *float64 {
 		total += *w.MsPerTransaction
 	}
 	return &total
+}
+
+// cost is what a transaction costs of one resource.
+func cost(all []Run, name string) source {
+	of := func(c certificate.Certificate) *certificate.Resource {
+		i := slices.IndexFunc(c.Resources, func(r certificate.Resource) bool { return r.Name == name })
+		if i < 0 {
+			return nil
+		}
+		return &c.Resources[i]
+	}
+	s := source{group: Resources, name: name, better: less, of: func(c certificate.Certificate) *float64 {
+		if r := of(c); r != nil {
+			return r.PerTransaction
+		}
+		return nil
+	}}
+	for _, r := range all {
+		if found := of(r.Certificate); found != nil {
+			s.unit = found.Unit
+		}
+	}
+	return s
 }
 
 func lag(of func(certificate.PersistLag) *float64) func(certificate.Certificate) *float64 {

@@ -57,7 +57,7 @@ func match(a, b Group, unpaired bool) matched {
 	default:
 		m.pairing.Detail = why
 		for _, s := range all {
-			if reason := invalid(s.Run); reason != "" {
+			if reason := Invalid(s.Run); reason != "" {
 				m.leave(s, reason, false)
 			} else {
 				m.take(s)
@@ -89,7 +89,7 @@ func (m *matched) pair(all []sided) {
 	var order []string
 	for i := 0; i < len(all); i += 2 {
 		first, second := all[i], all[i+1]
-		broken := [2]string{invalid(first.Run), invalid(second.Run)}
+		broken := [2]string{Invalid(first.Run), Invalid(second.Run)}
 		if broken == [2]string{} {
 			m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
 			m.take(first)
@@ -127,9 +127,9 @@ func (m *matched) leave(s sided, reason string, sound bool) {
 	}
 }
 
-// invalid is why a run may not be judged. A lost write makes a FAIL of it
-// nevertheless, so that the rules decide.
-func invalid(r Run) string {
+// Invalid is why a run may not be judged, and so is not compared; empty: it may.
+// A lost write makes a FAIL of it nevertheless, so that the rules decide.
+func Invalid(r Run) string {
 	for _, rule := range r.Certificate.Rules {
 		if rule.Verdict == verdict.Invalid.String() {
 			return "INVALID by the rule " + rule.ID + ": " + rule.Detail

@@ -33,14 +33,11 @@ type kind struct {
 	inferred     bool
 }
 
-// Waits lists what the database's sessions did in the judged windows, the
+// waits lists what the database's sessions did in the judged windows, the
 // largest first. It is nil where no sample was taken, and empty where samples
 // saw no session active.
-func Waits(r record.Run) []Wait {
-	if r.Timeline == nil {
-		return nil
-	}
-	hold := spend(r, judged(r))
+func waits(r record.Run, judged []record.Span) []Wait {
+	hold := spend(r, judged)
 	if hold.samples == 0 {
 		return nil
 	}
@@ -127,13 +124,6 @@ func spend(r record.Run, spans []record.Span) spending {
 		}
 	}
 	return s
-}
-
-func judged(r record.Run) (spans []record.Span) {
-	for _, w := range r.Plan.Load.Judged {
-		spans = append(spans, record.SpanOf(r.Facts.T0, w))
-	}
-	return spans
 }
 
 func baseline(r record.Run) []record.Span {

@@ -8,11 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 )
 
+// waitsOf are those of a judged run.
+func waitsOf(r record.Run) []Wait { return Of(r, verdict.Judge(r)).Waits }
+
 func TestWaits(t *testing.T) {
-	got := Waits(synthetic.New(synthetic.Profile(), 2, synthetic.Healthy).Record())
+	got := waitsOf(synthetic.New(synthetic.Profile(), 2, synthetic.Healthy).Record())
 	ms := func(v float64) *float64 { return &v }
 	// 10 samples a second: 5 sessions seen in commits are 0.5 AAS, and at 20
 	// transactions a second 25 ms each; 2 at the baseline's 5 a second are 40 ms.
@@ -35,7 +40,7 @@ func TestWaitsOfEveryStartedTransaction(t *testing.T) {
 	half := func(n int64) (float64, string) {
 		return 100, []string{metric.Failed, metric.Dropped}[n%2]
 	}
-	for _, w := range Waits(synthetic.New(synthetic.Profile(), 1, half).Record()) {
+	for _, w := range waitsOf(synthetic.New(synthetic.Profile(), 1, half).Record()) {
 		if w.Class == "commit" && math.Abs(*w.MsPerTransaction-50) > 1e-9 {
 			t.Errorf("10 started a second at 0.5 AAS are 50 ms each, not %g", *w.MsPerTransaction)
 		}
@@ -51,11 +56,11 @@ func TestNoWaitsIsNotZeroWaits(t *testing.T) {
 			c.Frames = append(c.Frames, f)
 		}
 	}
-	if got := Waits(c.Record()); got != nil {
+	if got := waitsOf(c.Record()); got != nil {
 		t.Errorf("without samples waits are nil, not %v", got)
 	}
 	r := c.Run
-	if got := Waits(r); got != nil {
+	if got := waitsOf(r); got != nil {
 		t.Errorf("without a timeline waits are nil, not %v", got)
 	}
 	for _, f := range all {
@@ -64,12 +69,12 @@ func TestNoWaitsIsNotZeroWaits(t *testing.T) {
 			c.Frames = append(c.Frames, f)
 		}
 	}
-	if got := Waits(c.Record()); got == nil || len(got) != 0 {
+	if got := waitsOf(c.Record()); got == nil || len(got) != 0 {
 		t.Errorf("samples without an active session are an empty list, not %v", got)
 	}
 	c = synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 	c.Run.Plan.Load.Baseline = nil
-	for _, w := range Waits(c.Record()) {
+	for _, w := range waitsOf(c.Record()) {
 		if w.BaselineMsPerTransaction != nil || w.MsPerTransaction == nil {
 			t.Errorf("without a baseline: %+v", w)
 		}

@@ -39,7 +39,7 @@ func limitations(e *evidence, rules []Rule) []string {
 		all = append(all, why)
 	}
 	if e.counted() {
-		all = append(all, "maxima and the ledger are counted in this run, and say nothing of another")
+		all = append(all, e.countedText())
 	}
 	return append(all, e.Facts.Limitations...)
 }
@@ -70,6 +70,15 @@ func (e *evidence) loosened() (all []string) {
 		add("collector", fmt.Sprintf("a gap of %s", is), limit.String())
 	}
 	return all
+}
+
+// countedText names what is counted.
+func (e *evidence) countedText() string {
+	what := "maxima and the ledger"
+	if slices.ContainsFunc(e.Plan.Profile.SLOs, spec.SLO.OfReaders) {
+		what = "maxima, the ledger and lags"
+	}
+	return what + " are counted in this run, and say nothing of another"
 }
 
 // counted tells whether the profile asks what no sample can show of more than

@@ -135,8 +135,23 @@ func total(s record.Source, name, metricName string) (float64, bool) {
 }
 
 // samplesASecond is how often the database's sessions are sampled (DESIGN
-// section 6).
+// section 6), unless their source says otherwise: Performance Insights has one
+// sample a second.
 const samplesASecond = 10
+
+// samplesDue is how many samples of the database there should be.
+func (e *evidence) samplesDue() float64 {
+	rate := float64(samplesASecond)
+	for _, span := range e.spans {
+		values, ok := e.Timeline.Gauge(metric.DBSampleRate, nil, "database", span)
+		for i, v := range values {
+			if ok[i] && v > 0 {
+				rate = v
+			}
+		}
+	}
+	return rate * float64(e.seconds)
+}
 
 // collector: enough samples of the database to say where time went. A
 // collector that falls behind does not spoil the verdict on the SLOs; it is a
@@ -158,7 +173,7 @@ func collector(e *evidence) Rule {
 		r.Limitation = r.Detail + ": the bottleneck stays undetermined"
 		return r
 	}
-	share := float64(samples.n) / float64(samplesASecond*e.seconds)
+	share := float64(samples.n) / e.samplesDue()
 	gap := e.longestGap()
 	r.Observed = &share
 	r.Detail = fmt.Sprintf("%s of the database's samples were taken, with no gap over %s", percent(share), gap)
@@ -203,11 +218,12 @@ func (e *evidence) whyNot(source string) string {
 // unless the system's failure is certain without it.
 func data(e *evidence) Rule {
 	var without []string
-	ledger, excused := false, false
+	ledger, lag, excused := false, false, false
 	for _, s := range e.slos {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
 			excused = excused || s.Outcome == Inconclusive
 			without = append(without, s.Metric+" "+s.Expression)
+			lag = lag || spec.SLO{Metric: s.Metric}.OfReaders()
 			ledger = ledger || s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric
 		}
 	}
@@ -219,6 +235,10 @@ func data(e *evidence) Rule {
 	}
 	if len(without) > 0 {
 		r.Detail = "no data for " + some(without, 3)
+	}
+	if lag {
+		r.Detail += e.whyNot(lagSource)
+		r.Advice = "Name the replicas with --db-reader, or where the binlog's reader tells its lag, and see that they can be read all the time."
 	}
 	if ledger && e.Facts.Ledger.State != record.StateOK {
 		r.Detail += "; the ledger was not read back: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")

@@ -19,6 +19,8 @@ func judgeSLOs(e *evidence) []SLO {
 	all := make([]SLO, 0, len(e.Plan.Profile.SLOs)+1)
 	for _, s := range e.Plan.Profile.SLOs {
 		switch {
+		case s.OfReaders():
+			all = append(all, judgeLag(e, s))
 		case !s.Sampled():
 			all = append(all, judgeLedgerSLO(e, s))
 		case s.Aggregate == spec.Rate:

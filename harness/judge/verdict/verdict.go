@@ -14,6 +14,7 @@ type Verdict struct {
 	Rules       []Rule // in the order of the table
 	Rate        Rate
 	Window      Window
+	Judged      []record.Span // the seconds that were judged: the hold windows, cut where the run was aborted
 	Outcomes    Outcomes
 	Latency     []Latency // the transaction first, then endpoints by name
 	Generator   Generator
@@ -110,6 +111,7 @@ func Judge(r record.Run) Verdict {
 		Rules:     applyRules(e),
 		Rate:      e.rate(),
 		Window:    e.window(),
+		Judged:    e.spans,
 		Outcomes:  e.outcomes(),
 		Latency:   e.latency(),
 		Generator: e.generator(),

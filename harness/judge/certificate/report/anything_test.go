@@ -33,7 +33,20 @@ func anything(rt *rapid.T) certificate.Certificate {
 		})
 		c.Latency[text.Draw(rt, "endpoint")] = certificate.Latency{Percentiles: certificate.Percentiles{P50: number.Draw(rt, "p50")}, Max: number.Draw(rt, "max")}
 		c.Waits = append(c.Waits, certificate.Wait{Event: text.Draw(rt, "event"), Class: text.Draw(rt, "class"), AAS: 1, Inferred: true})
+		c.Split = append(c.Split, certificate.Split{
+			Component: text.Draw(rt, "component"), MsPerTransaction: number.Draw(rt, "ms"), BaselineMsPerTransaction: number.Draw(rt, "before"),
+			Lower: number.Draw(rt, "lower"), Upper: number.Draw(rt, "upper"),
+		})
+		c.Statements = append(c.Statements, certificate.Statement{Text: text.Draw(rt, "statement"), Event: text.Draw(rt, "event"), MsPerCall: number.Draw(rt, "ms")})
+		c.Resources = append(c.Resources, certificate.Resource{Name: text.Draw(rt, "resource"), Unit: text.Draw(rt, "unit"), PerTransaction: number.Draw(rt, "cost")})
 		c.Limitations = append(c.Limitations, text.Draw(rt, "limitation"))
+	}
+	if rapid.Bool().Draw(rt, "examined") {
+		c.Bottleneck = &certificate.Bottleneck{
+			Component: text.Draw(rt, "component"), Confidence: number.Draw(rt, "confidence"), Sentence: text.Draw(rt, "sentence"),
+			Evidence: []string{text.Draw(rt, "evidence")}, Confirm: []string{text.Draw(rt, "experiment")}, Remedy: text.Draw(rt, "remedy"),
+			RunnerUp: &certificate.RunnerUp{Component: text.Draw(rt, "second"), GrowthMs: number.Draw(rt, "growth")},
+		}
 	}
 	return c
 }

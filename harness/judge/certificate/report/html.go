@@ -52,10 +52,10 @@ func HTML(c certificate.Certificate, charts Charts) ([]byte, error) {
 		"Verdict": oneLine(c.Verdict), "Class": verdictClass(c.Verdict), "Title": title(c), "Claim": claim(c),
 		"Signed": signed(c), "IsSigned": c.Signed,
 		"Facts":  factsSection(c).bounded(),
-		"Above":  []section{sloSection(c), brokenSection(c)},
+		"Above":  []section{sloSection(c), brokenSection(c), bottleneckSection(c), splitSection(c)},
 		"Charts": charts, "Drawn": len(charts.Seconds) > 0,
 		"Below": []section{
-			stagesSection(charts), latencySection(c), waitsSection(c), ledgerSection(c),
+			stagesSection(charts), latencySection(c), waitsSection(c), statementsSection(c), resourcesSection(c), ledgerSection(c),
 			limitationsSection(c), rulesSection(c), environmentSection(c),
 		},
 		"Manifest": shorten(oneLine(c.Evidence.ManifestSHA256), mostCell),

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/diagnose"
 	"assay/harness/spec"
 )
 
@@ -86,7 +87,7 @@ func JUnit(c certificate.Certificate) ([]byte, error) {
 	if c.Verdict != "PASS" && !said {
 		slos.add("verdict", c.Verdict, c.Claim, "")
 	}
-	slos.say(c.Verdict+": "+c.Claim, signed(c))
+	slos.say(append([]string{c.Verdict + ": " + c.Claim}, append(because(c.Bottleneck), signed(c))...)...)
 	validity.say(c.Limitations...)
 	if c.Ledger == nil {
 		ledger.say("not compared")
@@ -101,6 +102,14 @@ func JUnit(c certificate.Certificate) ([]byte, error) {
 		return nil, fmt.Errorf("write JUnit report: %w", err)
 	}
 	return bytes.Join([][]byte{[]byte(xml.Header), body, []byte("\n")}, nil), nil
+}
+
+// because is what made the run miss its SLOs, where something did.
+func because(b *certificate.Bottleneck) []string {
+	if b == nil || b.Component == diagnose.None {
+		return nil
+	}
+	return []string{"Bottleneck: " + named(*b) + ". " + b.Sentence}
 }
 
 func newSuite(c certificate.Certificate, id int, name string) *junitSuite {

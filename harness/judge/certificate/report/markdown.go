@@ -16,7 +16,8 @@ func Markdown(c certificate.Certificate) []byte {
 	fmt.Fprintf(&b, "%s\n\n", escape(claim(c)))
 	fmt.Fprintf(&b, "**%s.**\n\n", escape(signed(c)))
 	for _, s := range []section{
-		sloSection(c), brokenSection(c), limitedSection(c), latencySection(c), waitsSection(c), ledgerSection(c), limitationsSection(c),
+		sloSection(c), brokenSection(c), limitedSection(c), bottleneckSection(c), splitSection(c), latencySection(c),
+		waitsSection(c), statementsSection(c), resourcesSection(c), ledgerSection(c), limitationsSection(c),
 		{Heading: "Evidence", Points: []string{
 			"run: " + c.Run, "target: " + c.Environment.Target,
 			"sha256 of evidence/manifest.json: " + c.Evidence.ManifestSHA256,
@@ -33,7 +34,7 @@ func writeSection(b *strings.Builder, s section) {
 	if s.Note != "" {
 		fmt.Fprintf(b, "%s\n\n", escape(shorten(oneLine(s.Note), mostClaim)))
 	}
-	if len(s.Rows) > 0 {
+	if s = s.withoutBars(); len(s.Rows) > 0 {
 		for _, c := range s.Columns {
 			fmt.Fprintf(b, "| %s ", c.Name)
 		}

@@ -104,11 +104,12 @@ func TestMarkdownRenders(t *testing.T) {
 			t.Errorf("nothing says %q", want)
 		}
 	}
-	if len(tables) != 2 { // no waits, no ledger
+	if len(tables) != 3 { // SLOs, split and latency: no waits, no ledger
 		t.Errorf("%d tables", len(tables))
 	}
 	tables = rows(rendered(t, Markdown(example("lost"))))
 	for i, want := range [][]string{
+		{"generator", "0.1", "0.1", "0", "0 to 0"},
 		{"transaction", "600", "69.98", "110.9", "115.8", "300", "300", "300", "74.42"},
 		{"commit", "io/file/innodb/innodb_log_file", "0.5", "83.33 %", "25", "40", "150"},
 		{"750", "747", "3", "0", "0", "98 ms", "99 ms"},

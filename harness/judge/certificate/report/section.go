@@ -45,6 +45,7 @@ type cell struct {
 	Text    string
 	Verdict bool // the text is a verdict, to be painted
 	Right   bool
+	Bars    *bars // drawn in the place of the text, where there is a page to draw on
 }
 
 // bounded cuts each text to what may be shown.
@@ -62,6 +63,21 @@ func (s section) bounded() section {
 			}
 		}
 	}
+	return s
+}
+
+// withoutBars is the section without the column that is drawn.
+func (s section) withoutBars() section {
+	drawn := slices.IndexFunc(s.Columns, func(c column) bool { return c.Name == "" })
+	if drawn < 0 {
+		return s
+	}
+	s.Columns = slices.Delete(slices.Clone(s.Columns), drawn, drawn+1)
+	rows := make([][]cell, 0, len(s.Rows))
+	for _, row := range s.Rows {
+		rows = append(rows, slices.Delete(slices.Clone(row), drawn, drawn+1))
+	}
+	s.Rows = rows
 	return s
 }
 
@@ -244,9 +260,6 @@ func waitsSection(c certificate.Certificate) section {
 		}
 		s.Rows = append(s.Rows, texts(class, w.Event, plain.Number(&w.AAS), measured(&w.Share, "share"),
 			plain.Number(w.MsPerTransaction), plain.Number(w.BaselineMsPerTransaction), whole(&w.Samples)))
-	}
-	if b := c.Bottleneck; b != nil {
-		s.Note = strings.TrimSpace(fmt.Sprintf("Bottleneck (%s): %s %s", b.Confidence, b.Sentence, s.Note))
 	}
 	return s.bounded()
 }

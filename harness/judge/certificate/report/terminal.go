@@ -31,6 +31,7 @@ func Terminal(c certificate.Certificate, color bool) []byte {
 	p.slos(c.SLOs)
 	p.latency(c)
 	p.rules(c.Rules)
+	p.why(c.Bottleneck)
 	p.waits(c.Waits)
 	p.ledger(c.Ledger)
 	p.Notes("Limitations", c.Limitations)

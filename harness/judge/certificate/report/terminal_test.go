@@ -65,7 +65,8 @@ func TestColourChangesNothingElse(t *testing.T) {
 // Names come from scripts and databases, and reports run long.
 func TestTerminalOfAnythingFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		for _, line := range strings.Split(string(Terminal(anything(rt), false)), "\n") {
+		c := anything(rt)
+		for _, line := range strings.Split(string(Terminal(c, false))+string(Diagnosis(c)), "\n") {
 			if plain.Width(line) > plain.Columns {
 				rt.Errorf("line is %d wide: %q", plain.Width(line), line)
 			}

@@ -20,7 +20,30 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageText))
 
 // HTML is a comparison as a page of its own: no script, nothing from elsewhere.
-func HTML(c compare.Comparison) ([]byte, error) {
+func HTML(c compare.Comparison) ([]byte, error) { return execute("page", viewOf(c)) }
+
+// Table is its table of metrics, with what the columns mean, for a page that has
+// Style.
+func Table(c compare.Comparison) (template.HTML, error) {
+	text, err := execute("table", viewOf(c))
+	return template.HTML(text), err
+}
+
+// Style is the style of such pages.
+func Style() (template.CSS, error) {
+	text, err := execute("style", nil)
+	return template.CSS(text), err
+}
+
+func execute(name string, of any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := pageTemplate.ExecuteTemplate(&b, name, of); err != nil {
+		return nil, fmt.Errorf("write page: %w", err)
+	}
+	return bytes.Map(printable, b.Bytes()), nil
+}
+
+func viewOf(c compare.Comparison) view {
 	lower, upper := effect.Band(c.Tolerance)
 	a := axisOf(c)
 	view := view{
@@ -32,11 +55,7 @@ func HTML(c compare.Comparison) ([]byte, error) {
 		view.Rows = append(view.Rows, rowOf(m, a))
 	}
 	view.SideA, view.SideB, view.Result, view.Meaning = side(c.A), side(c.B), result(c.Metrics), meaning(c)
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, view); err != nil {
-		return nil, fmt.Errorf("write page: %w", err)
-	}
-	return bytes.Map(printable, b.Bytes()), nil
+	return view
 }
 
 // printable replaces what no page may hold, and names may.

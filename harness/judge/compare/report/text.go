@@ -145,3 +145,15 @@ func leftOut(c compare.Comparison) (all []string) {
 	}
 	return all
 }
+
+// Page sets lines of a terminal. It stands here too for what is made of
+// comparisons elsewhere, so that it is set alike.
+type Page = plain.Page
+
+// Metrics writes the table of metrics, and what its columns mean.
+func Metrics(to *Page, c compare.Comparison) {
+	var p page
+	p.table(c.Metrics)
+	p.legend(c)
+	to.WriteString(p.String())
+}

@@ -1,0 +1,24 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"assay/harness/observe/collect/pi"
+	"assay/harness/observe/database"
+)
+
+// LookAtInsights asks Performance Insights for the last minute's load: its error
+// is what a run would meet.
+func LookAtInsights(ctx context.Context, of database.Insights) error {
+	tooLong := fmt.Errorf("no answer within %s: %w", databaseTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, databaseTimeout, tooLong)
+	defer cancel()
+	err := pi.Examine(ctx, of)
+	var known *database.Error
+	if err != nil && !errors.As(err, &known) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

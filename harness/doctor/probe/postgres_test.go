@@ -1,0 +1,77 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/lab/postgrestest"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
+	"assay/harness/spec"
+)
+
+func TestPostgreSQL(t *testing.T) {
+	s := postgrestest.Start(t, "max_connections=20")
+	root := postgrestest.Open(t, s.DSN())
+	dbservertest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
+	shop := postgrestest.Open(t, s.In("shop"))
+	dbservertest.Exec(t, shop, "CREATE TABLE orders (id varchar(40), at timestamptz, day date, run_id uuid)",
+		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind")
+	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
+		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
+	}
+	const remove = "DELETE FROM orders WHERE run_id::text = ?"
+	d := LookAtDatabase(t.Context(), s.In("shop"), "a-run", []spec.Profile{
+		{Name: "none"},
+		ledger("good", "SELECT id, at FROM orders WHERE run_id::text = ?", remove),
+		ledger("unread", "SELECT id, at FROM ordres WHERE run_id::text = ?", remove),
+		ledger("no uuid", "SELECT id, at FROM orders WHERE run_id = ?", remove),
+		ledger("a day", "SELECT id, day FROM orders WHERE run_id::text = ?", remove),
+		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
+		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
+	})
+	if d.Err != nil || d.DSN != nil || !d.Here || d.Family != database.PostgreSQL || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
+		t.Errorf("%+v", d)
+	}
+	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Off != 0 {
+		t.Errorf("waits: %+v", d.Waits)
+	}
+	if !strings.Contains(d.Version, ".") || d.Name != database.Public(s.In("shop")) {
+		t.Errorf("%s, version %q", d.Name, d.Version)
+	}
+	if c := d.Clock; !c.Known || c.Ahead.Abs() > c.Uncertainty+time.Second || c.Uncertainty <= 0 {
+		t.Errorf("clock: %+v", c)
+	}
+	for name, want := range map[string]struct{ read, clean string }{
+		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
+		"a day": {"column day is of type DATE, not TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"}, "slow": {"no answer within", ""},
+	} {
+		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
+			t.Errorf("ledger %s: %+v", name, got)
+		}
+	}
+	if !errors.Is(d.Ledgers["slow"].Read, context.DeadlineExceeded) {
+		t.Errorf("%+v", d.Ledgers)
+	}
+	var rows int
+	if err := shop.QueryRow("SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows are left, %v", rows, err)
+	}
+
+	// Beside somebody else's session.
+	var rights *sampling.RightsError
+	if d := LookAtDatabase(t.Context(), s.As("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
+		t.Errorf("a user without rights: %+v", d)
+	}
+	for name, dsn := range map[string]string{"nobody": "postgres://u:secret@127.0.0.1:1/shop", "hangs": "postgres://u:secret@" + listen(t, hang) + "/shop"} {
+		begin := time.Now()
+		d := LookAtDatabase(t.Context(), dsn, "a-run", nil)
+		if d.Err == nil || strings.Contains(d.Err.Error()+d.Name, "secret") || time.Since(begin) > bounded {
+			t.Errorf("%s: after %s: %+v", name, time.Since(begin), d)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package diagnose
+
+import (
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"assay/harness/observe/wait"
+)
+
+// healthy is a transaction of 45 ms.
+func healthy() map[string]float64 {
+	return map[string]float64{
+		Generator: 1, Network: 2, Service: 5, Downstream: 20, Pool: 1, Opening: 1,
+		wait.Commit: 5, wait.Binlog: 5, wait.CPU: 3, wait.RowLock: 1, "metadata lock": 0.5, "latch": 0.5,
+	}
+}
+
+// with is a copy in which some components take so much more.
+func with(parts map[string]float64, more map[string]float64) map[string]float64 {
+	parts = maps.Clone(parts)
+	for name, ms := range more {
+		parts[name] += ms
+	}
+	return parts
+}
+
+func TestTheComponentThatGrewIsNamed(t *testing.T) {
+	for _, grown := range []string{
+		Network, Service, Downstream, Pool, Opening, wait.Commit, wait.Binlog, wait.CPU, wait.RowLock, "metadata lock",
+		"latch", wait.BufferPool, "table lock", "replication", wait.Other,
+	} {
+		w := world{base: healthy(), hold: with(healthy(), map[string]float64{grown: 400, Downstream: 10}), noise: 0.2}
+		b := w.diagnosed().Bottleneck
+		want, class := grown, ""
+		if slices.Contains(classes(w.hold), grown) {
+			want, class = wait.ComponentOf(grown), grown
+		}
+		if b.Component != want || *b.Confidence < Sure || *b.Growth < 380 || *b.Growth > 420 {
+			t.Errorf("%s grew: %+v", grown, b)
+		}
+		if class != b.Class || class != "" && b.Event != "event of "+class {
+			t.Errorf("%s grew: class %q, event %q", grown, b.Class, b.Event)
+		}
+		if b.RunnerUp == nil {
+			t.Errorf("%s grew: nothing comes second", grown)
+		}
+	}
+}
+
+// What the split says is where the time went.
+func TestSplitAddsUp(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := world{base: healthy(), hold: map[string]float64{}, seed: rapid.Uint64().Draw(rt, "seed")}
+		total := 0.0
+		for _, name := range slices.Sorted(maps.Keys(healthy())) {
+			w.hold[name] = rapid.Float64Range(0, 500).Draw(rt, name)
+			total += w.hold[name]
+		}
+		sum, byName := 0.0, map[string]float64{}
+		for _, c := range w.diagnosed().Split {
+			sum += c.Ms
+			byName[c.Name] = c.Ms
+			if c.Ms < -1e-6 || *c.Lower > *c.Upper || *c.Lower > c.Ms-*c.BaselineMs+1e-6 || *c.Upper < c.Ms-*c.BaselineMs-1e-6 {
+				rt.Errorf("%+v", c)
+			}
+		}
+		if math.Abs(sum-total) > 1e-6*total {
+			rt.Errorf("%g ms, of %g", sum, total)
+		}
+		for name, ms := range w.hold {
+			if slices.Contains(classes(w.hold), name) {
+				name = wait.ComponentOf(name)
+			}
+			if math.Abs(byName[name]-ms) > 1e-6*max(1, total) {
+				rt.Errorf("%s takes %g ms, not %g", name, byName[name], ms)
+			}
+		}
+	})
+}
+
+// Nothing is named where nothing is broken, whatever grew.
+func TestNothingWrong(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		all := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy())), func(name string) bool { return name == Generator }) // it has rules of its own
+		grown := rapid.SampledFrom(all).Draw(rt, "grown")
+		b := world{base: healthy(), hold: with(healthy(), map[string]float64{grown: 50}), noise: 0.2, seed: rapid.Uint64().Draw(rt, "seed")}.diagnosed().Bottleneck
+		if b.Component != None || b.Confidence != nil || b.Class != "" || b.Remedy != "" {
+			rt.Errorf("%+v", b)
+		}
+	})
+}
+
+// Of two that grew alike, and vary, neither is named.
+func TestTwoAlikeAreUndetermined(t *testing.T) {
+	b := world{
+		base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 200, Downstream: 195}),
+		jitter: map[string]float64{wait.Binlog: 0.8, Downstream: 0.8},
+	}.diagnosed().Bottleneck
+	if b.Component != Undetermined || *b.Confidence >= Sure || b.RunnerUp == nil {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A queue belongs to what it stands before, if that became slower.
+func TestPoolIsChargedToSlowStatements(t *testing.T) {
+	slow := with(healthy(), map[string]float64{wait.Binlog: 100, Pool: 300})
+	for name, c := range map[string]struct {
+		w    world
+		want string
+	}{
+		"slow statements":           {world{base: healthy(), hold: slow, noise: 0.1}, "binlog"},
+		"a little slower":           {world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 10, Pool: 300}), noise: 0.1}, Pool},
+		"as fast as before":         {world{base: healthy(), hold: with(healthy(), map[string]float64{Pool: 300}), noise: 0.1}, Pool},
+		"slower, but a pool of few": {world{base: healthy(), hold: slow, noise: 0.1, connections: 0.4}, Pool},
+	} {
+		b := c.w.diagnosed().Bottleneck
+		if b.Component != c.want || *b.Confidence < Sure {
+			t.Errorf("%s: %+v", name, b)
+		}
+		said := strings.Contains(strings.Join(b.Evidence, " "), "waiting for a connection are charged to what statements wait for")
+		if said != (c.want != Pool) {
+			t.Errorf("%s: the evidence is %q", name, b.Evidence)
+		}
+	}
+}
+
+// A database that has no CPU shows waits of all kinds for those who have none.
+func TestDatabaseWithoutCPU(t *testing.T) {
+	grown := with(healthy(), map[string]float64{wait.Binlog: 300, wait.Commit: 100, wait.CPU: 20})
+	for name, c := range map[string]struct {
+		cpu, queue float64
+		samples    float64 // a second
+		slow       float64 // ms that each takes, from the hold on
+		want       string
+	}{
+		"enough":                    {0.5, 0.2, 10, 1, "binlog"},
+		"noise of others":           {0.2, 3, 10, 1, "binlog"},
+		"starved by others":         {0.2, 6, 10, 20, CPU},
+		"a crowd, and CPU in use":   {0.8, 12, 10, 1, Undetermined},
+		"all used up by itself":     {1.9, 1, 10, 20, CPU},
+		"not seen":                  {0, 0, 10, 1, "binlog"},
+		"not seen, and slow":        {0, 0, 10, 20, Undetermined},
+		"enough, and slow":          {0.5, 0.2, 10, 20, "binlog"},
+		"starved, hardly sampled":   {0.2, 6, 1, 20, CPU},
+		"enough, hardly sampled":    {0.5, 0.2, 1, 1, Undetermined},
+		"enough, sampled with gaps": {0.5, 0.2, 9, 1, "binlog"},
+	} {
+		b := world{base: healthy(), hold: grown, noise: 0.1, cpu: c.cpu, queue: c.queue, samples: c.samples, slowSamples: c.slow}.diagnosed().Bottleneck
+		if b.Component != c.want {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
+func TestServiceWithoutCPU(t *testing.T) {
+	grown := with(healthy(), map[string]float64{Network: 200, Service: 150})
+	for cpu, want := range map[float64]string{0.5: Network, 0.97: Service} {
+		if b := (world{base: healthy(), hold: grown, noise: 0.1, serviceCPU: cpu}).diagnosed().Bottleneck; b.Component != want {
+			t.Errorf("at %g of a CPU: %+v", cpu, b)
+		}
+	}
+}
+
+// Row locks are held as long as their holders' commits take.
+func TestRowLocksFollowTheirHolders(t *testing.T) {
+	for name, c := range map[string]struct {
+		more     map[string]float64
+		blockers map[string]float64
+		want     string
+		says     string
+	}{
+		"one row that all want":      {map[string]float64{wait.RowLock: 300}, map[string]float64{wait.Binlog: 9, wait.CPU: 2}, "row lock", "Who held the rows was in binlog"},
+		"commits that became slower": {map[string]float64{wait.RowLock: 200, wait.Binlog: 150}, map[string]float64{wait.Binlog: 9, wait.CPU: 2}, "binlog", ""},
+		"held by an idle one":        {map[string]float64{wait.RowLock: 300}, map[string]float64{"idle": 10}, "row lock", "in open transactions that ran no statement"},
+		"nobody knows":               {map[string]float64{wait.RowLock: 300, wait.Binlog: 200}, nil, "row lock", ""},
+	} {
+		b := world{base: healthy(), hold: with(healthy(), c.more), noise: 0.1, blockers: c.blockers}.diagnosed().Bottleneck
+		if b.Component != c.want || !strings.Contains(strings.Join(b.Evidence, " "), c.says) {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
+// What was not measured is not guessed.
+func TestUnmeasuredIsUndetermined(t *testing.T) {
+	grown := func(name string) map[string]float64 { return with(healthy(), map[string]float64{name: 400}) }
+	for name, c := range map[string]struct {
+		w    world
+		says string
+	}{
+		"a silent service":     {world{base: healthy(), hold: grown(Service), noise: 0.1, noService: true}, "does not tell enough of itself"},
+		"an unseen database":   {world{base: healthy(), hold: grown(wait.Binlog), noise: 0.1, noDatabase: true}, "no sample of the database was taken"},
+		"nowhere":              {world{base: with(healthy(), map[string]float64{Residual: 1}), hold: grown(Residual), noise: 0.1}, "in nothing that was measured"},
+		"transactions fail":    {world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15}, "which a transaction's time does not explain"},
+		"a pool, no baseline":  {world{base: healthy(), hold: grown(Pool), noise: 0.1, noBaseline: true}, "look alike"},
+		"nothing became worse": {world{base: grown(wait.Binlog), hold: grown(wait.Binlog), noBaseline: true, noDatabase: true, noService: true}, "does not tell enough of itself"},
+	} {
+		b := c.w.diagnosed().Bottleneck
+		if b.Component != Undetermined || !strings.Contains(b.Sentence, c.says) || b.Remedy != "" {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
+// Connections that the database has no room for are a storm; others fail for
+// other reasons.
+func TestRefusedConnections(t *testing.T) {
+	for refused, want := range map[float64]string{3: Opening, 0.1: Undetermined, 0: Undetermined} {
+		b := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15, refused: refused}.diagnosed().Bottleneck
+		if b.Component != want || want == Opening && (*b.Confidence < Sure || len(b.Confirm) == 0) {
+			t.Errorf("%g refused a second, 3 failed: %+v", refused, b)
+		}
+	}
+}
+
+// What is too slow at the baseline already does not grow.
+func TestBaselineThatBreaksTheSLO(t *testing.T) {
+	slow := with(healthy(), map[string]float64{Downstream: 400})
+	b := world{base: slow, hold: with(slow, map[string]float64{wait.Binlog: 20}), noise: 0.1}.diagnosed().Bottleneck
+	if b.Component != Downstream || !strings.Contains(b.Sentence, "breaks an SLO already") {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A generator that broke its rules answers late what came in time, and makes
+// queues by its bursts. Beside a database that has no CPU either nothing is named.
+func TestStarvedGenerator(t *testing.T) {
+	w := world{base: healthy(), hold: with(healthy(), map[string]float64{Generator: 100, Network: 100, Pool: 100, wait.Binlog: 120}), noise: 0.1, starvedWorker: true}
+	if b := w.diagnosed().Bottleneck; b.Component != Generator || *b.Growth < 400 {
+		t.Errorf("%+v", b)
+	}
+	w.hold[wait.Engine], w.cpu, w.queue = 800, 1.8, 5
+	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "the generator broke generator-") {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A group of commits wakes many threads at once: that they stand in line shows no
+// lack of CPUs where some are idle.
+func TestCrowdsOfCommits(t *testing.T) {
+	for idle, want := range map[float64]string{0.3: "binlog", 0.1: Undetermined} {
+		b := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1, cpu: 0.8, queue: 12, idle: idle}.diagnosed().Bottleneck
+		if b.Component != want {
+			t.Errorf("%g CPUs idle: %+v", idle, b)
+		}
+	}
+}
+
+// Report A: the SELECTs were merely the most frequent statements.
+func TestSelectThatOnlyLooksSlow(t *testing.T) {
+	slow := with(healthy(), map[string]float64{wait.Binlog: 100, Pool: 300})
+	f := world{base: healthy(), hold: slow, noise: 0.1, selects: 0.4}.diagnosed()
+	says := "The most frequent SELECT only looks slow: SELECT a FROM t WHERE id = ? takes 0.40 ms in the database; it is the wait for a connection before it"
+	if !strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), says) {
+		t.Errorf("%q", f.Bottleneck.Evidence)
+	}
+	f = world{base: healthy(), hold: slow, noise: 0.1, selects: 20}.diagnosed()
+	if strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), "only looks slow") {
+		t.Errorf("a slow SELECT only looks slow: %q", f.Bottleneck.Evidence)
+	}
+}
+
+// What would confirm a component can be run.
+func TestExperimentsExist(t *testing.T) {
+	for component, known := range about {
+		for _, name := range known.Experiments {
+			if _, err := os.Stat("../../../scenarios/experiments/" + name + ".json"); err != nil {
+				t.Errorf("%s: %v", component, err)
+			}
+		}
+	}
+}
+
+func TestStatementThatScans(t *testing.T) {
+	grown := with(healthy(), map[string]float64{wait.Engine: 400})
+	for rows, want := range map[float64]bool{50_000: true, 10: false} {
+		f := world{base: healthy(), hold: grown, noise: 0.1, cpu: 1.5, queue: 5, rows: rows}.diagnosed()
+		if got := strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), "an index may be missing"); got != want || f.Bottleneck.Component != CPU {
+			t.Errorf("%g rows: %+v", rows, f.Bottleneck)
+		}
+	}
+}
+
+// What begins in the middle of the judged window is told, found in latency alone.
+func TestChangeInTheMiddle(t *testing.T) {
+	says := func(w world) string { return strings.Join(w.diagnosed().Bottleneck.Evidence, " ") }
+	w := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 150}), late: map[string]float64{"metadata lock": 500}, noise: 0.1}
+	if text := says(w); !strings.Contains(text, "Latency changes 15 s into the judged window, at the same load: from 19") || !strings.Contains(text, " ms of the difference are metadata lock.") {
+		t.Error(text)
+	}
+	w = world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1}
+	if text := says(w); strings.Contains(text, "Latency changes") {
+		t.Error(text)
+	}
+}
+
+// The same record gives the same diagnosis; and which component leads does not
+// hang on the resampling's luck.
+func TestDiagnosisIsAFunctionOfTheRecord(t *testing.T) {
+	w := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 200, Downstream: 150}), noise: 0.3}
+	r := w.record()
+	a, b := w.diagnosed(), w.diagnosed()
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Timeline.Sources()) == 0 {
+		t.Error("the record is empty")
+	}
+}
+
+func TestResources(t *testing.T) {
+	f := world{base: healthy(), hold: healthy(), cpu: 0.5, queue: 0.1}.diagnosed()
+	got := map[string]float64{}
+	for _, r := range f.Resources {
+		got[r.Name] = math.Round(1e6*r.PerTransaction) / 1e6
+	}
+	if diff := cmp.Diff(map[string]float64{"commits": 3, "CPU of the database": 25, "CPU of the service": 0}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,35 @@
+package diagnose
+
+import (
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/observe/wait"
+)
+
+// holders are those who held row locks that others waited for, weighed by their
+// waiters.
+type holders struct {
+	all         float64
+	byComponent []float64 // by place in names; idle ones and unknown ones are in none
+	event       string    // what most of them were doing; empty: none was seen
+	share       float64   // of that
+}
+
+func holdersOf(r record.Run, spans []record.Span, l *layout) holders {
+	h := holders{byComponent: make([]float64, len(l.names))}
+	most := 0.0
+	for _, s := range r.Timeline.Series(metric.DBBlocker) {
+		n := over(r, metric.DBBlocker, s.Labels, spans)
+		h.all += n
+		if at, known := l.at[wait.ComponentOf(s.Label("class"))]; known {
+			h.byComponent[at] += n
+		}
+		if n > most {
+			most, h.event = n, s.Label("event")
+		}
+	}
+	if h.all > 0 {
+		h.share = most / h.all
+	}
+	return h
+}

@@ -1,0 +1,73 @@
+package diagnose
+
+import (
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Resource is what a transaction cost on average in the judged windows.
+type Resource struct {
+	Name, Unit     string
+	PerTransaction float64
+	Baseline       *float64 // nil: no baseline
+}
+
+// resource is where a cost comes from: the first series that the record has,
+// without what another counts of the same.
+type resource struct {
+	name, unit string
+	scale      float64
+	of         []metric.Series
+	without    metric.Series
+}
+
+func counter(name string) metric.Series { return metric.NewSeries(metric.DBCounter, "", "name", name) }
+
+var costs = []resource{
+	// Handler_commit counts each engine of a commit, and the binlog is one.
+	{"commits", "1/tx", 1, []metric.Series{counter("Handler_commit"), counter("xact_commit")}, counter("Binlog_cache_use")},
+	{"fsyncs", "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}, metric.Series{}},
+	{"redo written", "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}, metric.Series{}},
+	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}, metric.Series{}},
+	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}, metric.Series{}},
+	{"CPU of the service", "ms/tx", 1000, []metric.Series{
+		metric.NewSeries(metric.ProcessCPU, "", "process", collect.Service), metric.NewSeries(metric.ServiceCPU, ""),
+	}, metric.Series{}},
+}
+
+// resources are the costs that the record tells of.
+func resources(r record.Run, hold []record.Span) (all []Resource) {
+	base := baseline(r)
+	n, before := transactions(r, hold), transactions(r, base)
+	if n == 0 {
+		return nil
+	}
+	for _, c := range costs {
+		for _, s := range c.of {
+			if !measured(r, s) {
+				continue
+			}
+			spent := func(spans []record.Span) float64 {
+				return c.scale * (over(r, s.Name, s.Labels, spans) - over(r, c.without.Name, c.without.Labels, spans))
+			}
+			cost := Resource{Name: c.name, Unit: c.unit, PerTransaction: spent(hold) / n}
+			if before > 0 {
+				v := spent(base) / before
+				cost.Baseline = &v
+			}
+			all = append(all, cost)
+			break
+		}
+	}
+	return all
+}
+
+func measured(r record.Run, s metric.Series) bool {
+	for _, series := range r.Timeline.Series(s.Name) {
+		if series.Matches(s.Labels) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Statement is one digest of the load's SQL in the judged windows.
+type Statement struct {
+	Digest, Text string
+	Share        float64  // of all statement time (0,1]
+	Ms           float64  // a transaction spends in it
+	BaselineMs   *float64 // nil: no baseline, or it did not run there
+	Calls        *float64 // a transaction makes; nil: not told, as of MsPerCall
+	MsPerCall    *float64
+	RowsPerCall  *float64 // rows examined to find those that were meant; nil: not known
+	// What its sessions were seen in most, and for what share of its samples;
+	// empty: they were not seen.
+	Class, Event string
+	WaitShare    float64
+}
+
+const (
+	// topStatements are reported.
+	topStatements = 10
+	// scanRows a call are no look-up by an index any more, and scanShare of all
+	// statement time makes that matter (ours).
+	scanRows  = 1000
+	scanShare = 0.25
+)
+
+// scans tells of a statement that reads far more rows than one by an index does,
+// and takes twice as long as at the baseline.
+func (s Statement) scans() bool {
+	return s.RowsPerCall != nil && *s.RowsPerCall >= scanRows && s.Share >= scanShare && (s.BaselineMs == nil || s.Ms >= 2**s.BaselineMs)
+}
+
+// otherDigest holds what has no digest of its own.
+const otherDigest = "other"
+
+// statements are the digests that took most time, the largest first; nil where
+// the database told of none.
+func statements(r record.Run, hold []record.Span) []Statement {
+	base := baseline(r)
+	endedHold, endedBase := transactions(r, hold), transactions(r, base)
+	total := over(r, metric.DBStatementTime, nil, hold)
+	if total == 0 || endedHold == 0 {
+		return nil
+	}
+	var all []Statement
+	for _, series := range r.Timeline.Series(metric.DBStatementTime) {
+		s := Statement{Digest: series.Label("digest"), Text: series.Label("statement")}
+		time, calls := over(r, metric.DBStatementTime, series.Labels, hold), over(r, metric.DBStatements, series.Labels, hold)
+		counted := measured(r, metric.Series{Name: metric.DBStatements, Labels: series.Labels})
+		if time == 0 || counted && calls == 0 || s.Digest == otherDigest {
+			continue
+		}
+		s.Share, s.Ms = time/total, time/endedHold
+		if counted {
+			each, per := calls/endedHold, time/calls
+			s.Calls, s.MsPerCall = &each, &per
+		}
+		if before := over(r, metric.DBStatementTime, series.Labels, base); before > 0 && endedBase > 0 {
+			before /= endedBase
+			s.BaselineMs = &before
+		}
+		if counted && len(r.Timeline.Series(metric.DBRowsExamined)) > 0 {
+			rows := over(r, metric.DBRowsExamined, series.Labels, hold) / calls
+			s.RowsPerCall = &rows
+		}
+		s.waits(r, hold)
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Statement) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Digest, b.Digest))
+	})
+	return all[:min(len(all), topStatements)]
+}
+
+// waits finds what the statement's sessions were seen in most.
+func (s *Statement) waits(r record.Run, hold []record.Span) {
+	seen, total, most := map[kind]float64{}, 0.0, kind{}
+	for _, series := range r.Timeline.Series(metric.DBSession) {
+		if series.Label("digest") == s.Digest {
+			n := over(r, metric.DBSession, series.Labels, hold)
+			k := kind{series.Label("event"), series.Label("class"), series.Label("inferred") == "true"}
+			seen[k] += n
+			total += n
+			if seen[k] > seen[most] {
+				most = k
+			}
+		}
+	}
+	if total > 0 {
+		s.Class, s.Event, s.WaitShare = most.class, most.event, seen[most]/total
+	}
+}
+
+func over(r record.Run, name string, selector []metric.Label, spans []record.Span) (total float64) {
+	for _, span := range spans {
+		n, _ := r.Timeline.Sum(name, selector, span)
+		total += n
+	}
+	return total
+}
+
+// transactions is how many ended in some spans; those that were cut off count by
+// the second they were due in.
+func transactions(r record.Run, spans []record.Span) float64 {
+	return over(r, nameOf[ended], nil, spans) + over(r, nameOf[timedOut], labelsOf[timedOut], spans)
+}
+
+// seeming is how many times longer a statement must wait for its connection than
+// it then takes to be slow in appearance only.
+const seeming = 3
+
+// seemingSelect recognises the trap of report A: from the service the most
+// frequent SELECT looks slow, and what it takes is the wait for a connection.
+func seemingSelect(e *examination, all []Statement) string {
+	queue := e.hold.sum[poolTime]
+	if !e.known[poolTime] {
+		queue = e.hold.sum[acquireTime]
+	}
+	if e.hold.sum[queries] == 0 || queue == 0 {
+		return ""
+	}
+	waited := queue / e.hold.sum[queries]
+	best := -1
+	for i, s := range all {
+		if s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (best < 0 || *s.Calls > *all[best].Calls) {
+			best = i
+		}
+	}
+	if best < 0 || waited < seeming**all[best].MsPerCall || waited < 1 {
+		return ""
+	}
+	return fmt.Sprintf("The most frequent SELECT only looks slow: %s takes %s in the database; it is the wait for a connection before it, %s a statement, that its caller sees.",
+		all[best].Text, ms(*all[best].MsPerCall), ms(waited))
+}

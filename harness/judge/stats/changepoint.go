@@ -1,0 +1,61 @@
+package stats
+
+import "math"
+
+// Change is where the level of a series changes most.
+type Change struct {
+	At int // index of the first value after it
+	// T is the difference of the two levels in units of its standard error. As
+	// the place is chosen for its size, 4 is rare by chance: see the test.
+	T float64
+}
+
+// ChangeOf finds it; not ok where a side would have fewer than least values.
+//
+// With S(k) the sum of the first k of n values less their mean, the change is
+// where S(k)^2 / (k (n - k)) is largest: there the squared deviations from two
+// levels are smallest (CUSUM; Page 1955). The standard error is that of two
+// means of k' and (n - k)' values with the deviations' scatter, where n' =
+// n (1 - r) / (1 + r) discounts neighbours that are alike by their correlation r
+// (Santer et al. 2000), as TrendOf does.
+func ChangeOf(values []float64, least int) (c Change, ok bool) {
+	n := len(values)
+	if least < 2 || n < 2*least {
+		return Change{}, false
+	}
+	mean, sum, largest := 0.0, 0.0, -1.0
+	for _, v := range values {
+		mean += v / float64(n)
+	}
+	for k := 1; k <= n-least; k++ {
+		sum += values[k-1] - mean
+		if change := sum * sum / float64(k*(n-k)); k >= least && change > largest {
+			c.At, largest = k, change
+		}
+	}
+	before, _ := moments(values[:c.At])
+	after, _ := moments(values[c.At:])
+	squares, products, last := 0.0, 0.0, 0.0
+	for i, v := range values {
+		d := v - before
+		if i >= c.At {
+			d = v - after
+		}
+		if i > 0 && i != c.At {
+			products += d * last
+		}
+		squares += d * d
+		last = d
+	}
+	if squares == 0 {
+		if before != after {
+			c.T = math.Inf(1)
+		}
+		return c, true
+	}
+	r := min(max(products/squares, 0), 0.95)
+	discount := (1 - r) / (1 + r)
+	k := float64(c.At)
+	c.T = math.Abs(after-before) / math.Sqrt(squares/float64(n-2)*(1/k+1/(float64(n)-k))/discount)
+	return c, true
+}

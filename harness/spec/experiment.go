@@ -1,0 +1,143 @@
+package spec
+
+import (
+	_ "embed"
+	"path"
+	"strings"
+	"time"
+)
+
+// ExperimentSchema is the JSON Schema (draft 2020-12) of experiment files, for
+// editors. DecodeExperiment does not use it.
+//
+//go:embed experiment.schema.json
+var ExperimentSchema []byte
+
+// Experiment is a decoded experiment file: one profile under several variants
+// of what is around it.
+type Experiment struct {
+	Path        string     // as the caller named it
+	Digest      string     // "sha256:" and the hex digest of the file's bytes
+	Name        string     // of the file, without folder and .json
+	Description string     // what is compared
+	Question    string     // that it answers
+	Source      string     // who found what before; may be empty
+	Profile     string     // of thresholds.json
+	Load        LoadChange // what it changes of the profile's load
+	Pairs       int        // rounds in which every variant is run once
+	Tolerance   float64    // share; ratios up to this much from 1 are no change
+	Seed        *uint64    // of the first round; nil: a random one
+	Primary     []string   // metrics that decide, as a comparison names them
+	Variants    []Variant  // the first is the control
+	Capacity    *Capacity  // nil: not asked for
+}
+
+// LoadChange is what an experiment changes of a profile's load; zero and nil
+// leave it.
+type LoadChange struct {
+	Target                       float64
+	Workers                      int
+	Baseline                     *Baseline
+	Warmup, Ramp, Hold, Cooldown *time.Duration
+}
+
+// Variant is one way in which the system is set up for a run.
+type Variant struct {
+	Name        string
+	Description string
+	Global      []Setting // of the database, by SET GLOBAL, and back
+	SQL         *Steps    // further statements, and those that undo them
+	Database    []string  // options of the local stack's server, which is started with them
+	Service     []string  // flags of the local stack's service, which is started with them
+	Command     *Commands // a program, and the one that undoes it
+	Readers     int       // of the binlog, as replicas are
+}
+
+// Setting is a global variable of the database.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Steps are statements and those that undo them.
+type Steps struct{ Apply, Revert []string }
+
+// Commands are a program with its arguments, and the one that undoes it.
+type Commands struct{ Apply, Revert []string }
+
+// Capacity asks for the highest rate within the SLOs of every variant.
+type Capacity struct {
+	From   float64       // the first rate; 0: the load's target
+	Max    float64       // the highest that is tried; 0: MaxRate
+	Trial  time.Duration // judged length of a trial
+	Trials int           // that decide a rate
+	Width  float64       // share of the upper bound at which the bracket is narrow enough
+}
+
+// Limits of an experiment.
+const (
+	MaxPairs      = 100
+	MaxVariants   = 8
+	MaxReaders    = 64
+	maxWorkers    = 64
+	defaultPairs  = 6 // the fewest that can show a change at all
+	defaultTol    = 0.03
+	defaultTrial  = 30 * time.Second
+	defaultTrials = 3
+	defaultWidth  = 0.05
+	maxStatements = 64
+	maxTolerance  = 0.5
+	maxTrials     = 20
+	minWidth      = 0.005
+	maxWidth      = 0.5
+)
+
+// Local reports whether the variant needs the local stack, which alone may be
+// started again.
+func (v Variant) Local() bool { return len(v.Database)+len(v.Service) > 0 }
+
+// NeedsDatabase reports whether the variant does something to the database by
+// a connection to it.
+func (v Variant) NeedsDatabase() bool { return len(v.Global) > 0 || v.SQL != nil || v.Readers > 0 }
+
+// Control is the variant that the others are compared with.
+func (e Experiment) Control() Variant { return e.Variants[0] }
+
+// Apply is the profile with the experiment's load.
+func (c LoadChange) Apply(p Profile) (Profile, error) {
+	var err error
+	if c.Target > 0 {
+		if p, err = p.WithRate(c.Target); err != nil {
+			return Profile{}, err
+		}
+	}
+	if len(p.Load.Stages) > 0 {
+		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
+			return Profile{}, &Error{
+				Place: p.place("load"), Problem: "the profile has stages, and the experiment changes phases",
+				Hint: "leave all but the target out of the experiment's load, or name another profile",
+			}
+		}
+		return p, nil
+	}
+	if c.Baseline != nil {
+		p.Load.Baseline = *c.Baseline
+	}
+	for _, phase := range []struct {
+		from *time.Duration
+		to   *time.Duration
+	}{{c.Warmup, &p.Load.Warmup}, {c.Ramp, &p.Load.Ramp}, {c.Hold, &p.Load.Hold}, {c.Cooldown, &p.Load.Cooldown}} {
+		if phase.from != nil {
+			*phase.to = *phase.from
+		}
+	}
+	if err := p.overrideError(p.Load.check()); err != nil {
+		return Profile{}, err
+	}
+	return p, nil
+}
+
+// nameOf is the name of an experiment by its file.
+func nameOf(file string) string {
+	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, "\\", "/")), ".json")
+}

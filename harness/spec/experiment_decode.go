@@ -1,0 +1,206 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/observe/wait"
+)
+
+// DecodeExperiment reads an experiment file, as strictly as Decode does: every
+// error is an *Error with the line of the first thing that is wrong.
+func DecodeExperiment(file string, data []byte) (Experiment, error) {
+	root, bad := parse(file, data)
+	if bad != nil {
+		return Experiment{}, bad
+	}
+	r := &reader{path: file, data: data}
+	e := r.experiment(root)
+	if err := r.first(); err != nil {
+		return Experiment{}, err
+	}
+	sum := sha256.Sum256(data)
+	e.Path, e.Digest, e.Name = file, "sha256:"+hex.EncodeToString(sum[:]), nameOf(file)
+	return e, nil
+}
+
+const experimentExample = `{"version": 1, "description": "...", "question": "...", "profile": "payment", "primary": [...], "variants": [...]}`
+
+func (r *reader) experiment(n *node) Experiment {
+	e := Experiment{Pairs: defaultPairs, Tolerance: defaultTol}
+	required := []string{"version", "description", "question", "profile", "primary", "variants"}
+	optional := []string{"$schema", "source", "load", "pairs", "tolerance", "seed", "capacity"}
+	if !r.is(n, jsontext.KindBeginObject, experimentExample) || !r.object(n, required, optional) {
+		return e
+	}
+	if s := n.get("$schema"); s != nil {
+		r.is(s, jsontext.KindString, exampleOf(s))
+	}
+	if v := n.get("version"); r.number(v) != version && v.kind == jsontext.KindNumber {
+		r.fail(v, fmt.Sprintf("version %s is not known: this program reads version %d", v.text, version), "")
+	}
+	e.Description, e.Question = r.line(n.get("description")), r.line(n.get("question"))
+	if s := n.get("source"); s != nil {
+		e.Source = r.line(s)
+	}
+	e.Profile = r.line(n.get("profile"))
+	if l := n.get("load"); l != nil {
+		e.Load = r.loadChange(l)
+	}
+	if p := n.get("pairs"); p != nil {
+		e.Pairs = r.whole(p, 1, MaxPairs)
+	}
+	if t := n.get("tolerance"); t != nil {
+		e.Tolerance = r.part(t, maxTolerance)
+	}
+	if s := n.get("seed"); s != nil {
+		seed := uint64(r.whole(s, 0, 1<<53))
+		e.Seed = &seed
+	}
+	e.Primary = r.primary(n.get("primary"))
+	e.Variants = r.variants(n.get("variants"))
+	if c := n.get("capacity"); c != nil {
+		e.Capacity = r.capacity(c)
+	}
+	return e
+}
+
+// line reads a text of one line: it stands in sentences and tables.
+func (r *reader) line(n *node) string {
+	text := r.text(n)
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		r.fail(n, "is not one line of text", "")
+	}
+	return text
+}
+
+// whole reads a whole number between two limits.
+func (r *reader) whole(n *node, least, most int) int {
+	v := r.number(n)
+	if n.kind == jsontext.KindNumber && (v != float64(int(v)) || v < float64(least) || v > float64(most)) {
+		r.fail(n, fmt.Sprintf("%s is not a whole number from %d to %d", n.text, least, most), "")
+		return least
+	}
+	return int(v)
+}
+
+// part reads a share above 0.
+func (r *reader) part(n *node, most float64) float64 {
+	v := r.number(n)
+	if n.kind == jsontext.KindNumber && !(v > 0 && v <= most) {
+		r.fail(n, fmt.Sprintf("%s is not above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
+	}
+	return v
+}
+
+func (r *reader) loadChange(n *node) (c LoadChange) {
+	if !r.object(n, nil, []string{"target", "workers", "warmup", "baseline", "ramp", "hold", "cooldown"}) {
+		return c
+	}
+	if t := n.get("target"); t != nil {
+		c.Target = r.rate(t)
+	}
+	if w := n.get("workers"); w != nil {
+		c.Workers = r.whole(w, 1, maxWorkers)
+	}
+	if b := n.get("baseline"); b != nil && r.object(b, []string{"rate", "for"}, nil) {
+		c.Baseline = &Baseline{Rate: r.rate(b.get("rate")), For: r.duration(b.get("for"))}
+	}
+	for name, to := range map[string]**time.Duration{"warmup": &c.Warmup, "ramp": &c.Ramp, "hold": &c.Hold, "cooldown": &c.Cooldown} {
+		if p := n.get(name); p != nil {
+			d := r.duration(p)
+			*to = &d
+		}
+	}
+	return c
+}
+
+func (r *reader) rate(n *node) float64 {
+	v := r.number(n)
+	if n.kind == jsontext.KindNumber && !(v > 0 && v <= MaxRate) {
+		r.fail(n, fmt.Sprintf("rate %s is not above 0 and at most %d a second", n.text, int(MaxRate)), "")
+	}
+	return v
+}
+
+// aggregates of a transaction's latency that an experiment can be decided on.
+var aggregates = []string{"p50", "p95", "p99", "p99.9", "mean"}
+
+// Metrics are those that an experiment can be decided on, as a comparison names
+// them: latency at equal load, the database's time of a transaction, all of it or
+// by class, and what a transaction costs.
+func Metrics() (all []string) {
+	for _, a := range aggregates {
+		all = append(all, "transaction "+a)
+	}
+	all = append(all, WaitMetric(""))
+	for _, class := range wait.Classes() {
+		all = append(all, WaitMetric(class))
+	}
+	return append(all, costs...)
+}
+
+// costs of a transaction that an experiment can be decided on, as certificates
+// name them.
+var costs = []string{"commits", "fsyncs", "redo written", "disk written", "CPU of the database", "CPU of the service"}
+
+// WaitMetric is the metric of a class of waits; "" is all of them.
+func WaitMetric(class string) string { return strings.TrimSpace("database " + class) }
+
+func (r *reader) primary(n *node) (all []string) {
+	known := Metrics()
+	for _, c := range r.list(n) {
+		name := r.text(c)
+		switch {
+		case c.kind != jsontext.KindString || name == "":
+		case !slices.Contains(known, name):
+			r.fail(c, unknown("metric", name, known), "known: "+strings.Join(known, ", "))
+		case slices.Contains(all, name):
+			r.fail(c, fmt.Sprintf("%s stands here twice", quote(name)), "")
+		}
+		all = append(all, name)
+	}
+	if n.kind == jsontext.KindBeginArray && len(all) == 0 {
+		r.fail(n, "there is no metric", "write for example "+example["primary"])
+	}
+	return all
+}
+
+func (r *reader) capacity(n *node) *Capacity {
+	c := Capacity{Max: MaxRate, Trial: defaultTrial, Trials: defaultTrials, Width: defaultWidth}
+	if !r.object(n, nil, []string{"from", "max", "trial", "trials", "width"}) {
+		return &c
+	}
+	if f := n.get("from"); f != nil {
+		c.From = r.rate(f)
+	}
+	if m := n.get("max"); m != nil {
+		if c.Max = r.rate(m); c.Max < c.From {
+			r.fail(m, fmt.Sprintf("max %g is less than from, %g", c.Max, c.From), "")
+		}
+	}
+	if t := n.get("trial"); t != nil {
+		if c.Trial = r.duration(t); c.Trial < MinHold || c.Trial > MaxDuration {
+			r.fail(t, fmt.Sprintf("trial %v is not between %v and %v", c.Trial, MinHold, MaxDuration), "")
+		}
+	}
+	if t := n.get("trials"); t != nil {
+		c.Trials = r.whole(t, 1, maxTrials)
+	}
+	if w := n.get("width"); w != nil {
+		if c.Width = r.part(w, maxWidth); c.Width > 0 && c.Width < minWidth {
+			r.fail(w, fmt.Sprintf("width %g is less than %g", c.Width, minWidth), "")
+		}
+	}
+	return &c
+}
+
+// variableName: it becomes part of a statement.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}(\.[A-Za-z_][A-Za-z0-9_]{0,63})?$`)

@@ -1,0 +1,217 @@
+package spec_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"assay/harness/spec"
+)
+
+const fullExperiment = "testdata/experiment/full.json"
+
+func TestDecodeExperimentReadsEveryKey(t *testing.T) {
+	got, err := spec.DecodeExperiment(fullExperiment, read(t, fullExperiment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Digest) != 71 {
+		t.Errorf("digest %q", got.Digest)
+	}
+	seconds := func(n int) *time.Duration { d := time.Duration(n) * time.Second; return &d }
+	seed := uint64(42)
+	want := spec.Experiment{
+		Path: fullExperiment, Digest: got.Digest, Name: "full",
+		Description: "every key once", Question: "is every key read?", Source: "nobody", Profile: "payment",
+		Load: spec.LoadChange{
+			Target: 200, Workers: 2, Warmup: seconds(1), Ramp: seconds(2), Hold: seconds(30), Cooldown: seconds(3),
+			Baseline: &spec.Baseline{Rate: 50, For: 5 * time.Second},
+		},
+		Pairs: 8, Tolerance: 0.05, Seed: &seed, Primary: []string{"transaction p99", "database binlog"},
+		Variants: []spec.Variant{
+			{Name: "as-is", Description: "the control"},
+			{
+				Name: "all", Global: []spec.Setting{{Name: "sync_binlog", Value: "0"}, {Name: "cache.key_buffer_size", Value: "64"}},
+				SQL:      &spec.Steps{Apply: []string{"CREATE INDEX i ON t (c)"}, Revert: []string{"DROP INDEX i ON t"}},
+				Database: []string{"--skip-log-bin"}, Service: []string{"--commits", "transaction"},
+				Command: &spec.Commands{Apply: []string{"tc", "add"}, Revert: []string{"tc", "del"}}, Readers: 4,
+			},
+		},
+		Capacity: &spec.Capacity{From: 100, Max: 1000, Trial: 20 * time.Second, Trials: 2, Width: 0.1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestExperimentsOfTheProject: those that come with it are good, and their
+// profiles take their loads.
+func TestExperimentsOfTheProject(t *testing.T) {
+	thresholds := decode(t, "../../thresholds.json")
+	schema := compileExperimentSchema(t)
+	files := experimentFiles(t)
+	if len(files) == 0 {
+		t.Fatal("there is none")
+	}
+	for _, path := range files {
+		e, err := spec.DecodeExperiment(path, read(t, path))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		p, err := thresholds.Profile(e.Profile)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if p, err = e.Load.Apply(p); err != nil {
+			t.Errorf("%s: %v", path, err)
+		} else if e.Load.Target > 0 && p.Target() != e.Load.Target {
+			t.Errorf("%s: %g/s instead of %g/s", path, p.Target(), e.Load.Target)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(read(t, path)))
+		if err == nil {
+			err = schema.Validate(doc)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func experimentFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../scenarios/experiments/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func compileExperimentSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(spec.ExperimentSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("experiment.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return c.MustCompile("experiment.schema.json")
+}
+
+// badExperiments are the files that testdata/experiment/bad.edits makes of
+// full.json.
+func badExperiments(t testing.TB) (all []badCase) {
+	t.Helper()
+	good := string(read(t, fullExperiment))
+	for line := range strings.Lines(string(read(t, "testdata/experiment/bad.edits"))) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, edit, _ := strings.Cut(line, " `")
+		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
+		if !ok || strings.Count(good, before) != 1 {
+			t.Fatalf("%s: %q stands %d times", line, before, strings.Count(good, before))
+		}
+		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
+		all = append(all, badCase{plain, []byte(strings.Replace(good, before, after, 1)), schema})
+	}
+	return all
+}
+
+func TestDecodeExperimentBadFiles(t *testing.T) {
+	schema := compileExperimentSchema(t)
+	var b strings.Builder
+	for _, c := range badExperiments(t) {
+		_, err := spec.DecodeExperiment(c.path, c.data)
+		var bad *spec.Error
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: error %v", c.path, err)
+			continue
+		}
+		fmt.Fprintf(&b, "%v\n", bad)
+		if bad.Hint != "" {
+			fmt.Fprintf(&b, "    hint: %s\n", bad.Hint)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.data))
+		if err == nil {
+			err = schema.Validate(doc)
+		}
+		if refused := err != nil; refused != c.schema {
+			t.Errorf("%s: refused by the schema: %v, expected %v", c.path, refused, c.schema)
+		}
+	}
+	const golden = "testdata/experiment/bad.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(read(t, golden)), b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An experiment changes phases of a profile that has phases.
+func TestLoadChangeOfStages(t *testing.T) {
+	p := decode(t, "testdata/good/stages.json").Profiles["flash-sale"]
+	hold := time.Minute
+	if _, err := (spec.LoadChange{Hold: &hold}).Apply(p); err == nil {
+		t.Error("a hold for stages was no error")
+	}
+	scaled, err := (spec.LoadChange{Target: 600}).Apply(p)
+	if err != nil || scaled.Target() != 600 {
+		t.Errorf("%g/s, error %v", scaled.Target(), err)
+	}
+}
+
+// FuzzDecodeExperiment: whatever the file, DecodeExperiment answers with an
+// experiment that can be run, or with an error of one line that names a line.
+func FuzzDecodeExperiment(f *testing.F) {
+	f.Add(read(f, fullExperiment))
+	for _, path := range experimentFiles(f) {
+		f.Add(read(f, path))
+	}
+	for _, c := range badExperiments(f) {
+		f.Add(c.data)
+	}
+	profile := decode(f, "../../thresholds.json").Profiles["payment"]
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := spec.DecodeExperiment("fuzz.json", data)
+		if err != nil {
+			var bad *spec.Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("error %v is no *spec.Error", err)
+			}
+			if bad.Line < 1 || bad.Path != "fuzz.json" || strings.ContainsAny(bad.Error()+bad.Hint, "\n\r") {
+				t.Fatalf("error %q, %+v", bad, bad)
+			}
+			return
+		}
+		if e.Name != "fuzz" || len(e.Variants) < 2 || e.Pairs < 1 || len(e.Primary) == 0 || !(e.Tolerance > 0) {
+			t.Fatalf("%+v", e)
+		}
+		for _, v := range e.Variants {
+			if v.Name == "" || v.Name == ".." || strings.ContainsAny(v.Name, "/\\") {
+				t.Fatalf("variant %q names no folder", v.Name)
+			}
+			if v.SQL != nil && len(v.SQL.Revert) == 0 || v.Command != nil && len(v.Command.Revert) == 0 {
+				t.Fatalf("%+v cannot be taken back", v)
+			}
+		}
+		if p, err := e.Load.Apply(profile); err == nil && p.Target() <= 0 {
+			t.Fatalf("load %+v", p.Load)
+		}
+	})
+}

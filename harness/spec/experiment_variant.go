@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+func (r *reader) variants(n *node) (all []Variant) {
+	names := map[string]bool{}
+	for _, c := range r.list(n) {
+		v := r.variant(c)
+		if v.Name != "" && names[v.Name] {
+			r.fail(c.get("name"), fmt.Sprintf("variant %s stands here twice", quote(v.Name)), "")
+		}
+		names[v.Name] = true
+		all = append(all, v)
+	}
+	if n.kind == jsontext.KindBeginArray && (len(all) < 2 || len(all) > MaxVariants) {
+		r.fail(n, fmt.Sprintf("want from 2 to %d variants, the first of them the control", MaxVariants), "write for example "+example["variants"])
+	}
+	return all
+}
+
+func (r *reader) variant(n *node) (v Variant) {
+	if !r.object(n, []string{"name"}, []string{"description", "global", "sql", "stack", "service", "command", "binlog_readers"}) {
+		return v
+	}
+	name := n.get("name")
+	if v.Name = r.text(name); v.Name != "" && !profileName.MatchString(v.Name) {
+		r.fail(name, fmt.Sprintf("variant name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(v.Name)), "")
+	}
+	if d := n.get("description"); d != nil {
+		v.Description = r.line(d)
+	}
+	if g := n.get("global"); g != nil {
+		v.Global = r.settings(g)
+	}
+	if s := n.get("sql"); s != nil && r.object(s, []string{"apply", "revert"}, nil) {
+		v.SQL = &Steps{Apply: r.words(s.get("apply"), "statement"), Revert: r.words(s.get("revert"), "statement")}
+	}
+	if s := n.get("stack"); s != nil && r.object(s, []string{"database"}, nil) {
+		v.Database = r.flags(s.get("database"))
+	}
+	if s := n.get("service"); s != nil {
+		v.Service = r.flags(s)
+	}
+	if c := n.get("command"); c != nil && r.object(c, []string{"apply", "revert"}, nil) {
+		v.Command = &Commands{Apply: r.words(c.get("apply"), "word"), Revert: r.words(c.get("revert"), "word")}
+	}
+	if b := n.get("binlog_readers"); b != nil {
+		v.Readers = r.whole(b, 0, MaxReaders)
+	}
+	return v
+}
+
+// settings reads an object of variables; a value is a text or a number.
+func (r *reader) settings(n *node) (all []Setting) {
+	if !r.is(n, jsontext.KindBeginObject, example["global"]) {
+		return nil
+	}
+	for _, c := range n.children {
+		switch {
+		case !variableName.MatchString(c.name):
+			r.failAt(c.nameAt, n.place(), fmt.Sprintf("%s is not the name of a variable", quote(c.name)), "write for example "+example["global"])
+		case c.kind != jsontext.KindString && c.kind != jsontext.KindNumber:
+			r.fail(c, fmt.Sprintf("want a string or a number, not %s", kindWords[c.kind]), "write for example "+example["global"])
+		case len(c.text) > maxValue || strings.ContainsFunc(c.text, func(x rune) bool { return x < ' ' }):
+			r.fail(c, "is not one short line of text", "")
+		}
+		all = append(all, Setting{c.name, c.text})
+	}
+	if len(all) == 0 {
+		r.fail(n, "there is no variable", "write for example "+example["global"])
+	}
+	return all
+}
+
+// maxValue bounds a variable's value, which is kept in a journal.
+const maxValue = 4096
+
+// words reads a list of texts, none of them blank.
+func (r *reader) words(n *node, what string) (all []string) {
+	for _, c := range r.list(n) {
+		all = append(all, r.text(c))
+	}
+	if n.kind == jsontext.KindBeginArray && (len(all) == 0 || len(all) > maxStatements) {
+		r.fail(n, fmt.Sprintf("want from 1 to %d %ss", maxStatements, what), "")
+	}
+	return all
+}
+
+// flags reads a list of options and their values; a program's own check says
+// whether it knows them.
+func (r *reader) flags(n *node) []string {
+	all := r.words(n, "flag")
+	if len(all) > 0 && all[0] != "" && !strings.HasPrefix(all[0], "--") {
+		r.fail(n.children[0], fmt.Sprintf("%s is not a flag", quote(all[0])), `flags begin with "--"`)
+	}
+	if slices.Contains(all, "--") {
+		r.fail(n, `"--" is not a flag`, "")
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package spec
+
+import (
+	"fmt"
+	"net/url"
+
+	"assay/harness/observe/metric"
+)
+
+// OfReaders reports whether the SLO is about how far those that read from the
+// database are behind: replicas, and readers of its binlog. What is judged are
+// the seconds of the judged windows, each by its longest lag.
+func (s SLO) OfReaders() bool {
+	return s.Metric == metric.ReplicaLag || s.Metric == metric.BinlogReaderLag
+}
+
+// BinlogReader says where the lag of a reader of the binlog is read: a change
+// data capture, say. The database does not know it: it has sent what it has sent.
+type BinlogReader struct {
+	SQL    string `json:"sql,omitempty"`    // a query of the run's database that returns the lag in ms; empty: Metric
+	Metric string `json:"metric,omitempty"` // a gauge in Prometheus' text format; of several label sets the largest counts
+	Unit   string `json:"unit,omitempty"`   // of Metric: UnitMs or UnitSeconds
+	URL    string `json:"url,omitempty"`    // where Metric is exposed; empty: where the service's are
+}
+
+// Units of a reader's metric.
+const (
+	UnitMs      = "ms"
+	UnitSeconds = "s"
+)
+
+func (r *reader) binlogReader(n *node) *BinlogReader {
+	var b BinlogReader
+	if !r.object(n, nil, []string{"sql", "metric", "unit", "url"}) {
+		return &b
+	}
+	if sql := n.get("sql"); sql != nil {
+		b.SQL = r.text(sql)
+	}
+	if name := n.get("metric"); name != nil {
+		b.Metric, b.Unit = r.text(name), UnitMs
+		if b.Metric != "" && !promName.MatchString(b.Metric) {
+			r.fail(name, fmt.Sprintf("%s is not the name of a metric", quote(b.Metric)), "write for example "+example["metric"])
+		}
+	}
+	if (n.get("sql") == nil) == (n.get("metric") == nil) {
+		r.fail(n, `want either "sql" or "metric"`, "write for example "+example["binlog_reader"])
+	}
+	for _, key := range []string{"unit", "url"} {
+		if c := n.get(key); c != nil && n.get("metric") == nil {
+			r.fail(c, key+" goes with metric", "")
+		}
+	}
+	if unit := n.get("unit"); unit != nil {
+		b.Unit = r.oneOf(unit, "unit", UnitMs, UnitSeconds)
+	}
+	if at := n.get("url"); at != nil {
+		b.URL = r.text(at)
+		u, err := url.Parse(b.URL)
+		if b.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+			r.fail(at, fmt.Sprintf("%s is not an http or https URL without user and password", quote(b.URL)), "write for example "+example["url"])
+		}
+	}
+	return &b
+}
