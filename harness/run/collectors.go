@@ -14,6 +14,7 @@ import (
 // collection is the collectors of a run.
 type collection struct {
 	cancel  context.CancelFunc
+	hurry   context.CancelFunc // ends the waiting for what comes late
 	running sync.WaitGroup
 	members []*member
 	states  []record.Collect // of those that never started

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,10 +16,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
-
 	"assay/harness/load/plan"
+	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/host"
+	"assay/harness/observe/database"
 	"assay/harness/observe/record"
 )
 
@@ -66,17 +67,53 @@ func scriptDigests(script string) ([]record.Digest, error) {
 	return digests, nil
 }
 
+// database is what the record says of it: its DSN without the password, or where
+// its waits were read from if that is all that was named.
+func (o Options) database() string {
+	return cmp.Or(database.Public(o.DSN), o.insights())
+}
+
+func (o Options) insights() string {
+	if o.Insights == nil {
+		return ""
+	}
+	return o.Insights.String()
+}
+
+func (o Options) readers() (all []string) {
+	for _, dsn := range o.Readers {
+		all = append(all, database.Public(dsn))
+	}
+	return all
+}
+
+// addresses are those that the service and the database are reached by, as
+// host:port; empty for a database behind a socket file of this machine.
+func addresses(target, dsn string) map[string]string {
+	all := map[string]string{}
+	if u, err := url.Parse(target); err == nil {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		all[collect.Service] = net.JoinHostPort(u.Hostname(), port)
+	}
+	if address, ok := database.Address(dsn); ok {
+		all[collect.Database] = address
+	}
+	return all
+}
+
 // coLocated lists what shares the generator's host: what is reached by one of
 // its own addresses.
 func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
-	if u, err := url.Parse(target); err == nil && host.Own(ctx, u.Hostname()) {
-		shared = append(shared, "service")
-	}
-	if c, err := mysql.ParseDSN(dsn); dsn != "" && err == nil {
-		name, _, splitErr := net.SplitHostPort(c.Addr)
-		if c.Net == "unix" || splitErr == nil && host.Own(ctx, name) {
-			shared = append(shared, "database")
+	all := addresses(target, dsn)
+	for _, name := range []string{collect.Service, collect.Database} {
+		address, known := all[name]
+		node, _, err := net.SplitHostPort(address)
+		if err == nil && host.Own(ctx, node) || known && address == "" {
+			shared = append(shared, name)
 		}
 	}
 	return shared

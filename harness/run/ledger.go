@@ -2,12 +2,8 @@ package run
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
@@ -92,11 +88,11 @@ func (b *book) settle(ctx, hurry context.Context, w *record.Writer) (record.Ledg
 // reach makes the connection, also where there is nothing left to read: a
 // database that is gone must not hold up the end once for each statement. One
 // that has no connection to spare may have one when the load's are given back.
-func (b *book) reach(ctx context.Context, db *sql.DB) error {
+func (b *book) reach(ctx context.Context, db *database.DB) error {
 	deadline := time.Now().Add(b.wait)
 	for {
 		err := database.Ping(context.WithoutCancel(ctx), db)
-		if !crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
+		if !database.Crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -106,16 +102,9 @@ func (b *book) reach(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// crowded tells that the server, or its user, has no connection left to give:
-// ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED.
-func crowded(err error) bool {
-	var said *mysql.MySQLError
-	return errors.As(err, &said) && (said.Number == 1040 || said.Number == 1203 || said.Number == 1226)
-}
-
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
-func (b *book) clean(ctx, hurry context.Context, db *sql.DB) error {
+func (b *book) clean(ctx, hurry context.Context, db *database.DB) error {
 	patience := cleanPatience
 	if hurry.Err() != nil {
 		patience = time.Second
@@ -125,7 +114,7 @@ func (b *book) clean(ctx, hurry context.Context, db *sql.DB) error {
 	for try := 1; ; try++ {
 		removed, err := ledger.Remove(ctx, db, b.spec.Cleanup, b.run)
 		switch {
-		case isDeadlock(err) && try < cleanTries: // with the service's own work on those rows
+		case database.Deadlock(err) && try < cleanTries: // with the service's own work on those rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
 		case removed == 0 || try == cleanTries:
@@ -138,12 +127,6 @@ func (b *book) clean(ctx, hurry context.Context, db *sql.DB) error {
 	}
 }
 
-func isDeadlock(err error) bool {
-	const deadlock = 1213 // on MySQL and MariaDB
-	var refused *mysql.MySQLError
-	return errors.As(err, &refused) && refused.Number == deadlock
-}
-
 // outlast is done at the limit, or some time after ctx is.
 func outlast(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -151,7 +134,7 @@ func outlast(ctx context.Context, after, limit time.Duration) (context.Context, 
 	return out, func() { stop(); cancel() }
 }
 
-func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
+func (b *book) read(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
 	deadline := time.Now().Add(b.wait)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		rows, err := b.query(ctx, db)
@@ -166,7 +149,7 @@ func (b *book) read(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
 	}
 }
 
-func (b *book) query(ctx context.Context, db *sql.DB) ([]ledger.Entry, error) {
+func (b *book) query(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	return ledger.Read(ctx, db, b.spec.Persisted, b.run)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assay/harness/load/plan"
+	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -21,12 +22,15 @@ type Options struct {
 	Overrides  map[string]string // what they were, for the record
 	Workers    int
 	Seed       uint64
-	Target     string   // base URL of the system under test
-	AllowHosts []string // hosts that load may go to, beside loopback and the file's
-	DSN        string   // database; empty: the run has none
-	Scope      string   // "smoke" or "certificate"
-	Outputs    []string // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
-	Executable string   // this program, re-executed as workers
+	Target     string             // base URL of the system under test
+	AllowHosts []string           // hosts that load may go to, beside loopback and the file's
+	DSN        string             // database; empty: the run has none
+	Insights   *database.Insights // where its waits are read from instead; nil: from the database itself
+	Readers    []string           // DSNs of replicas whose lag is watched
+	Journal    string             // folder in which stands what of the database has to be restored, should this process be killed; empty: nowhere
+	Scope      string             // "smoke" or "certificate"
+	Outputs    []string           // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
+	Executable string             // this program, re-executed as workers
 	Tool       record.Tool
 	View       *influx.Server // where the run is shown while it goes on; nil: nowhere
 	Attempt    int            // which run of this profile with the same tool this is; 0: not known

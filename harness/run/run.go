@@ -14,10 +14,9 @@ import (
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/load/plan"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/collect/service"
-	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -45,7 +44,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	asked := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: database.Public(o.DSN), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
+		Database: o.database(), Insights: o.insights(), Readers: o.readers(), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
 	}
 	w, err := record.Create(o.Dir, asked)
@@ -79,13 +78,13 @@ type run struct {
 	fleet     *local.Fleet
 	collect   *collection
 	service   *service.Collector
-	database  *mysql.Collector // nil: the run has none
-	view      *influx.View     // nil: the run has none
-	t0        time.Time        // with its monotonic reading
-	clockStep time.Duration    // by how much the wall clock was set, at most
-	stopped   string           // why it ended before its plan
-	aborted   *record.Abort    // the condition that stopped it; nil: none did
-	ended     time.Time        // when that was decided
+	database  databases.Collector // nil: the run has none
+	view      *influx.View        // nil: the run has none
+	t0        time.Time           // with its monotonic reading
+	clockStep time.Duration       // by how much the wall clock was set, at most
+	stopped   string              // why it ended before its plan
+	aborted   *record.Abort       // the condition that stopped it; nil: none did
+	ended     time.Time           // when that was decided
 
 	unwritten chan error // holds the first failure to append to the record
 	failed    error      // that failure, once the run has ended for it
@@ -171,6 +170,9 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 func (r *run) finish(ctx context.Context) error {
 	// Counted from t0: somebody may have set the wall clock since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
+	if r.Insights != nil {
+		r.step("waiting for the last seconds of Performance Insights")
+	}
 	collected := r.collect.stop()
 	errs := []error{r.close()}
 	// Before the run's rows are removed: from then on nothing shall come between
@@ -216,6 +218,7 @@ func (r *run) abandon() error {
 	}
 	var errs []error
 	if r.collect != nil {
+		r.collect.hurry()
 		for _, text := range r.collect.stop().notes {
 			errs = append(errs, errors.New(text)) // there will be no record to tell it
 		}

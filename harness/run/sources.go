@@ -2,13 +2,17 @@ package run
 
 import (
 	"context"
+	"net"
 	"net/url"
-	"strings"
+	"slices"
+	"strconv"
 
 	"assay/harness/doctor"
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/lag"
+	"assay/harness/observe/collect/pi"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/record"
 )
@@ -17,26 +21,69 @@ import (
 // there is a limitation.
 func (r *run) startCollectors(ctx context.Context) {
 	// Collectors end when they are told to, in order, not when ctx is done.
-	c := &collection{}
+	c := &collection{hurry: func() {}}
 	r.collect = c
 	var running context.Context
 	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.begin(ctx, running, host.New(r.fleet.PIDs()), r.receiver.Take); err != nil {
+	if err := c.begin(ctx, running, host.New(r.processes(ctx)), r.receiver.Take); err != nil {
 		r.note(err.Error())
 	}
-	r.service = service.New(strings.TrimSuffix(r.Target, "/")+"/metrics", targetHost(r.Target))
+	r.service = service.New(doctor.MetricsOf(r.Target), targetHost(r.Target))
 	if err := c.begin(ctx, running, r.service, r.receiver.Take); err != nil {
 		r.note("no service metrics: " + err.Error())
 	}
-	if r.DSN == "" {
+	if lags := (lag.Options{
+		Database: r.DSN, Readers: r.Readers, Binlog: r.Profile.Reader,
+		Service: doctor.MetricsOf(r.Target), Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
+	}); !lags.Empty() {
+		if err := c.begin(ctx, running, lag.New(lags), r.receiver.Take); err != nil {
+			r.note("no lag of readers: " + err.Error())
+		}
+	}
+	waits := r.waits(ctx)
+	if waits == nil {
 		c.absent(collect.Database, "no database was named")
 		return
 	}
-	r.database = mysql.New(r.DSN, mysql.Options{})
 	// What the doctor warned of has been told.
-	if err := c.begin(ctx, running, r.database, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
+	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
+}
+
+// waits is the collector of the database's waits; nil: the run has none.
+func (r *run) waits(ctx context.Context) collect.Collector {
+	if r.DSN != "" {
+		r.database = databases.New(r.DSN, r.Journal) // also where it only describes the database
+	}
+	switch {
+	case r.Insights != nil:
+		// It waits for points that are published late, but not in a run that was
+		// interrupted, or never began.
+		var interrupted context.Context
+		interrupted, r.collect.hurry = context.WithCancel(ctx)
+		return pi.New(*r.Insights, pi.Options{Interrupted: interrupted})
+	case r.database != nil:
+		return r.database
+	}
+	return nil
+}
+
+// processes are those whose use of the machine is told apart, by name: the
+// workers, and what of the system under test runs here too.
+func (r *run) processes(ctx context.Context) map[string]int {
+	all := r.fleet.PIDs()
+	for name, address := range addresses(r.Target, r.DSN) {
+		node, port, err := net.SplitHostPort(address)
+		number, bad := strconv.Atoi(port)
+		if err != nil || bad != nil || !host.Own(ctx, node) {
+			continue
+		}
+		if pid, ok := host.Listener(ctx, node, number); ok {
+			all[name] = pid
+		}
+	}
+	return all
 }
 
 func targetHost(target string) string {
@@ -55,6 +102,9 @@ func (r *run) environment(ctx context.Context) record.Environment {
 			e.Database = &d
 		} else {
 			r.note(err.Error())
+		}
+		if r.Insights != nil {
+			_ = r.database.Close() // it was there for this alone, and has switched nothing on
 		}
 	}
 	return e

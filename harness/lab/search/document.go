@@ -99,7 +99,7 @@ func (d Document) Left() (trials int, known bool) {
 func (d *Document) take(s *Search, confirm func(rate float64) string) {
 	bounds, against := s.Bounds()
 	d.end = s.End()
-	d.State = endWords[d.end]
+	d.State = d.end.String()
 	d.Lower, d.Upper, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil
 	d.Confirm, d.left = "", nil
 	d.Loads, d.Contradicting = []LoadState{}, []float64{}

@@ -78,8 +78,11 @@ var endWords = map[End]string{
 	Generator: "generator", Undetermined: "undecided", Invalid: "invalid",
 }
 
+// String is the word that documents have.
+func (e End) String() string { return endWords[e] }
+
 // MarshalText writes the word.
-func (e End) MarshalText() ([]byte, error) { return []byte(endWords[e]), nil }
+func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // number writes a rate as flags take it.
 func number(v float64) string { return fmt.Sprintf("%.12g", v) }

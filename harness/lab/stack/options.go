@@ -28,6 +28,7 @@ type Options struct {
 	TargetPort int             // default DefaultTargetPort
 	InfluxPort int             // default DefaultInfluxPort
 	Influxd    string          // the InfluxDB to run; default: influxserver.Find, or the one that ran before; none: no InfluxDB
+	DBArgs     []string        // further options of the database server
 	TargetArgs []string        // further arguments of `assay target`
 	Executable string          // the assay binary to run as `assay target`; default this program
 }
@@ -95,6 +96,12 @@ func (o Options) complete(s *State) (Options, error) {
 		}
 		if alive && o.Binary.Path != "" && o.Binary != db.Binary {
 			return o, differs("database", db.Binary, o.Binary)
+		}
+		switch {
+		case len(o.DBArgs) == 0:
+			o.DBArgs = db.Args
+		case alive && !slices.Equal(o.DBArgs, db.Args):
+			return o, differs("database options", db.Args, o.DBArgs)
 		}
 	}
 	if t := s.Target; t.Port != 0 {

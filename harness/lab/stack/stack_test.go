@@ -27,7 +27,7 @@ func TestUpDown(t *testing.T) {
 			}
 			conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 			again, started := mustUp(t, stack.Options{Dir: o.Dir})
-			if started != (stack.Parts{}) || again.Database != s.Database || again.Target.Process != s.Target.Process {
+			if started != (stack.Parts{}) || again.Database.Process != s.Database.Process || again.Target.Process != s.Target.Process {
 				t.Errorf("the second up started something: %v, then %v", s, again)
 			}
 			checkRights(t, s, flavour)
@@ -81,7 +81,7 @@ func TestCrash(t *testing.T) {
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsCrashed, stack.IsUp)
 	second, started := mustUp(t, stack.Options{Dir: o.Dir})
-	if started != (stack.Parts{Target: true}) || second.Database != s.Database || fmt.Sprint(second.Target.Args) != "[--some argument]" {
+	if started != (stack.Parts{Target: true}) || second.Database.Process != s.Database.Process || fmt.Sprint(second.Target.Args) != "[--some argument]" {
 		t.Errorf("after a crash of the target: %v, then %v", s, second)
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
@@ -140,7 +140,7 @@ func TestTwoUps(t *testing.T) {
 	if errs[0] != nil || errs[1] != nil {
 		t.Fatal(errs)
 	}
-	if started[0] == started[1] || states[0].Database != states[1].Database || states[0].Target.Process != states[1].Target.Process {
+	if started[0] == started[1] || states[0].Database.Process != states[1].Database.Process || states[0].Target.Process != states[1].Target.Process {
 		t.Errorf("started %v: %v and %v", started, states[0], states[1])
 	}
 }

@@ -27,7 +27,8 @@ type Database struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Binary  dbserver.Binary  `json:"binary"`
-	Ready   bool             `json:"ready"` // schema and users are made
+	Args    []string         `json:"args,omitempty"` // options beside our own
+	Ready   bool             `json:"ready"`          // schema and users are made
 }
 
 // Target is the reference service of a stack; zero when it is down.

@@ -136,7 +136,8 @@ func healthy(ctx context.Context, url string) error {
 	return nil
 }
 
-// lastLine returns the last line that was written from the offset on.
+// lastLine returns the last line that was written from the offset on, but for
+// what to do about it, which is not for our caller.
 func lastLine(f *os.File, from int64) string {
 	info, err := f.Stat()
 	if err != nil {
@@ -148,5 +149,9 @@ func lastLine(f *os.File, from int64) string {
 		return ""
 	}
 	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	return string(lines[len(lines)-1])
+	last := lines[len(lines)-1]
+	if len(lines) > 1 && bytes.HasPrefix(last, []byte("hint: ")) {
+		last = lines[len(lines)-2]
+	}
+	return string(last)
 }

@@ -116,7 +116,7 @@ func (u *rise) database(ctx context.Context) error {
 			return fmt.Errorf("the database server (pid %d) does not answer: %w: run `assay stack down` first", server.Pid(), err)
 		}
 	}
-	db := Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary()}
+	db := Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary(), Args: u.options.DBArgs}
 	db.Ready = db.Process == u.state.Database.Process && u.state.Database.Ready
 	u.state.Database = db
 	if err := u.save(u.state); err != nil {
@@ -149,7 +149,7 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	u.log.Info("starting database", "server", string(b.Flavour), "version", b.Version, "port", u.options.DBPort)
 	begin := time.Now()
 	server, err := dbserver.Start(ctx, dbserver.Options{
-		Dir: u.folder.database(), Port: u.options.DBPort, Binary: b, Detach: true,
+		Dir: u.folder.database(), Port: u.options.DBPort, Binary: b, Args: u.options.DBArgs, Detach: true,
 	})
 	if err != nil {
 		return nil, err

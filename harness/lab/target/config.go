@@ -70,6 +70,10 @@ type Config struct {
 	BatchSize int           // payments in one transaction at most, for CommitBatched
 	BatchWait time.Duration // how long a payment waits for company in its batch
 
+	// Accounts are how many of the schema's accounts payments are booked on: the
+	// account that a request names is folded onto them. 1 makes one row hot.
+	Accounts int
+
 	Pool Pool
 
 	Gateway   gateway.Config
@@ -99,6 +103,7 @@ func DefaultConfig() Config {
 		Commits:   CommitStatement,
 		BatchSize: 16,
 		BatchWait: 2 * time.Millisecond,
+		Accounts:  Accounts,
 		Pool:      Pool{MaxOpen: 32, MaxIdle: -1, MaxLifetime: 30 * time.Minute},
 
 		Gateway:   gateway.DefaultConfig(),
@@ -121,6 +126,7 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("commits", string(c.Commits)),
 		slog.String("ingest", string(c.Ingest)),
+		slog.Int("accounts", c.Accounts),
 		slog.Int("pool_max_open", c.Pool.MaxOpen),
 		slog.Int("pool_max_idle", c.Pool.MaxIdle),
 		slog.Duration("pool_max_lifetime", c.Pool.MaxLifetime),

@@ -28,6 +28,9 @@ func TestValidate(t *testing.T) {
 		"no database":     {func(c *Config) { c.DSN = "" }, "set ASSAY_DB"},
 		"commits":         {func(c *Config) { c.Commits = "never" }, "want one of statement, transaction, batched"},
 		"ingest":          {func(c *Config) { c.Ingest = "" }, "want one of direct, bulk, channel"},
+		"one account":     {func(c *Config) { c.Accounts = 1 }, ""},
+		"no account":      {func(c *Config) { c.Accounts = 0 }, "--accounts: want 1 to 10000"},
+		"more accounts":   {func(c *Config) { c.Accounts = 10_001 }, "--accounts: want 1 to 10000"},
 		"no limit":        {func(c *Config) { c.Pool.MaxOpen = 0 }, ""},
 		"pool":            {func(c *Config) { c.Pool.MaxOpen = -1 }, "--pool-max-open"},
 		"idle":            {func(c *Config) { c.Pool.MaxIdle = -2 }, "--pool-max-idle"},
@@ -69,12 +72,12 @@ func TestFlags(t *testing.T) {
 	c := DefaultConfig()
 	fs := pflag.NewFlagSet("target", pflag.ContinueOnError)
 	c.Flags(fs)
-	if err := fs.Parse([]string{"--commits", "batched", "--ingest=channel", "--pool-max-open", "5", "--pool-per-request", "--drain=false", "--gateway-latency", "card=20", "--reconcile=false", "--notify-batch=7"}); err != nil {
+	if err := fs.Parse([]string{"--commits", "batched", "--ingest=channel", "--pool-max-open", "5", "--pool-per-request", "--drain=false", "--gateway-latency", "card=20", "--reconcile=false", "--notify-batch=7", "--accounts=1"}); err != nil {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
 	want.Commits, want.Ingest, want.Pool.MaxOpen, want.Pool.PerRequest, want.Drain = CommitBatched, IngestChannel, 5, true, false
-	want.Gateway.Latency, want.Reconcile.On, want.Notify.Batch = gateway.PerMode{1, 20, 1, 1}, false, 7
+	want.Gateway.Latency, want.Reconcile.On, want.Notify.Batch, want.Accounts = gateway.PerMode{1, 20, 1, 1}, false, 7, 1
 	if c != want {
 		t.Errorf("got %+v\nwant %+v", c, want)
 	}

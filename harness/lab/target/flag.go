@@ -18,6 +18,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.BatchSize, "batch-size", c.BatchSize, "payments in one transaction at most, with --commits batched")
 	fs.DurationVar(&c.BatchWait, "batch-wait", c.BatchWait, "how long a payment waits for others to share its transaction")
 
+	fs.IntVar(&c.Accounts, "accounts", c.Accounts, "accounts that payments are spread over; 1 makes one row hot, for as long as a transaction lasts with --commits transaction")
+
 	fs.IntVar(&c.Pool.MaxOpen, "pool-max-open", c.Pool.MaxOpen, "connections to the database at most; 0 means no limit")
 	fs.IntVar(&c.Pool.MaxIdle, "pool-max-idle", c.Pool.MaxIdle, "unused connections kept open; -1 means as many as --pool-max-open")
 	fs.DurationVar(&c.Pool.MaxLifetime, "pool-max-lifetime", c.Pool.MaxLifetime, "age at which a connection is replaced; 0 means never")

@@ -46,6 +46,7 @@ type payments struct {
 	db       *database
 	gateways *gateway.Gateways
 	commits  Commits
+	accounts int              // that payments are booked on
 	askAfter time.Duration    // when a PENDING payment is asked about
 	batches  *group[*batched] // nil unless commits is CommitBatched
 }
@@ -63,6 +64,7 @@ type unit struct {
 // payment that its idempotency key made before. An error means that nothing
 // may be acknowledged.
 func (p *payments) create(ctx context.Context, req paymentRequest) (made payment, created bool, err error) {
+	req.Account = 1 + (req.Account-1)%uint32(p.accounts)
 	pool := p.db.scope()
 	defer pool.close()
 	switch made, err = p.repeated(ctx, pool, req); {

@@ -214,3 +214,31 @@ func (s *service) leftOver(t *testing.T) (state string, final bool) {
 	}
 	return state, final
 }
+
+// Payments of all accounts are booked on those that there are; what a repeated
+// one is compared with is folded as well.
+func TestFewAccounts(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+		s := serve(t, server, func(c *Config) { c.Accounts = 2 })
+		for _, account := range []int{1, 2, 3, 10_000} {
+			id := fmt.Sprint("of-", account)
+			body := fmt.Sprintf(`{"id":%q,"run_id":"run","idempotency_key":%q,"mode":"wallet","amount":100,"account":%d}`, id, id, account)
+			for _, want := range []int{http.StatusCreated, http.StatusOK} {
+				if got, answer := s.do(t, "POST", "/payments", body); got != want {
+					t.Errorf("account %d: %d %v, want %d", account, got, answer, want)
+				}
+			}
+		}
+		for query, want := range map[string]int{
+			"SELECT COUNT(*) FROM accounts WHERE balance = -200 AND id IN (1, 2)":             2,
+			"SELECT COUNT(*) FROM accounts WHERE balance <> 0":                                2,
+			"SELECT COUNT(*) FROM ledger_entries WHERE account IN ('account:1', 'account:2')": 4,
+			"SELECT COUNT(*) FROM payments WHERE id IN ('of-1', 'of-3') AND account = 1":      2,
+			"SELECT COUNT(*) FROM payments WHERE id IN ('of-2', 'of-10000') AND account = 2":  2,
+		} {
+			if got := s.count(t, query); got != want {
+				t.Errorf("%s: %d, want %d", query, got, want)
+			}
+		}
+	})
+}

@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 // startQueues starts the goroutines that commit batches and store events; the
 // queues' stop, in shutdown, ends them.
 func startQueues(work context.Context, c Config, db *database, gateways *gateway.Gateways, log *limitedLog) (*payments, *ingestion) {
-	pays := &payments{db: db, gateways: gateways, commits: c.Commits, askAfter: c.Reconcile.After}
+	pays := &payments{db: db, gateways: gateways, commits: c.Commits, accounts: c.Accounts, askAfter: c.Reconcile.After}
 	if c.Commits == CommitBatched {
 		committers := c.Pool.MaxOpen // more could not get a connection
 		if committers == 0 {

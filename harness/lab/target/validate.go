@@ -30,6 +30,7 @@ func (c Config) Validate() error {
 	}{
 		{c.BatchSize >= 1 && c.BatchSize <= 1000, "--batch-size", "1 to 1000"},
 		{c.BatchWait >= 0 && c.BatchWait <= time.Second, "--batch-wait", "0 to 1s"},
+		{c.Accounts >= 1 && c.Accounts <= Accounts, "--accounts", fmt.Sprintf("1 to %d", Accounts)},
 		{c.Pool.MaxOpen >= 0, "--pool-max-open", "0 or more"},
 		{c.Pool.MaxIdle >= -1, "--pool-max-idle", "-1 or more"},
 		{c.Pool.MaxLifetime >= 0, "--pool-max-lifetime", "0 or more"},

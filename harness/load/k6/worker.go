@@ -2,6 +2,7 @@ package k6
 
 import (
 	"context"
+	dbsql "database/sql"
 	"encoding/json"
 	"os"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
 	_ "github.com/grafana/xk6-sql"     // k6/x/sql
 	"github.com/grafana/xk6-sql/sql"
+	"github.com/jackc/pgx/v5/stdlib"
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/output"
 
@@ -38,6 +40,9 @@ func Main(args []string) {
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
 	sql.RegisterModule("mysql")
+	// Under the name that k6/x/sql/driver/postgres looks for.
+	dbsql.Register("postgres", stdlib.GetDefaultDriver())
+	sql.RegisterModule("postgres")
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()

@@ -1,0 +1,108 @@
+package exam
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"assay/harness/lab/exam/slowdisk"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/lab/target"
+	"assay/harness/load/k6"
+)
+
+// recordsDir keeps the records, to be looked at or diagnosed again.
+var recordsDir = flag.String("records", "", "keep the records of the exam below this `folder`")
+
+// What the test binary is when it is re-executed.
+const (
+	asWorker  = "k6"
+	asService = "target"
+	asProgram = "slow-disk" // SOCKET PROGRAM ARGS...: a program on a slow disk
+	asPinned  = "pinned"    // one|rest PROGRAM ARGS...: a program on the first CPU, or on all others
+	asNoise   = "noise"     // NICE: a process that keeps the first CPU busy until its parent ends
+)
+
+// Arguments of asPinned.
+const (
+	toOne  = "one"
+	toRest = "rest"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if become := map[string]func([]string) error{
+			asWorker:  func(args []string) error { k6.Main(args); return nil },
+			asService: serve,
+			asProgram: func(args []string) error { return slowdisk.Exec(args[0], args[1], args[2:]...) },
+			asPinned:  pinned,
+			asNoise:   noise,
+		}[os.Args[1]]; become != nil {
+			if err := become(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
+		}
+	}
+	flag.Parse()
+	os.Exit(dbservertest.Main(m))
+}
+
+// serve is `assay target`.
+func serve(args []string) error {
+	config := target.DefaultConfig()
+	flags := pflag.NewFlagSet(asService, pflag.ContinueOnError)
+	config.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	config.DSN = os.Getenv("ASSAY_DB")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return target.Run(ctx, config, slog.New(slog.DiscardHandler), func(string) {})
+}
+
+func pinned(args []string) error {
+	one, rest, err := split()
+	if err != nil {
+		return err
+	}
+	set := rest
+	if args[0] == toOne {
+		set = one
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return err
+	}
+	return unix.Exec(args[1], args[1:], os.Environ())
+}
+
+func noise(args []string) error {
+	nice, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	one, _, err := split()
+	if err != nil {
+		return err
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return err
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
+		return fmt.Errorf("set priority: %w", err)
+	}
+	for turn := 0; ; turn++ { // the kernel ends it with its parent
+		_ = turn * turn
+	}
+}

@@ -1,0 +1,5 @@
+package slowdisk
+
+import "golang.org/x/sys/unix"
+
+const architecture = unix.AUDIT_ARCH_X86_64

@@ -1,0 +1,96 @@
+package slowdisk_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/lab/exam/slowdisk"
+)
+
+// TestMain makes the test binary a program on a slow disk, and one that uses it.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "on" {
+		fmt.Fprintln(os.Stderr, slowdisk.Exec(os.Args[2], os.Args[3], os.Args[4:]...))
+		os.Exit(1)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "flush" {
+		for range 10 {
+			for _, path := range os.Args[2:] {
+				if err := flush(path); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+			}
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func flush(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString("payment"); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Of the files that a program flushes those wait that were named, one at a
+// time, until that is taken back; and the program does all its work.
+func TestSlow(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "disk")
+	disk, err := slowdisk.Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redo, other := filepath.Join(dir, "redo.1"), filepath.Join(dir, "other")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() time.Duration {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), self, "on", socket, self, "flush", redo, other)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		start := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return time.Since(start)
+	}
+	run()
+	if n := disk.Calls("redo.*"); n != 0 {
+		t.Errorf("%d calls delayed before any was to be", n)
+	}
+	const delay = 20 * time.Millisecond
+	disk.Slow("redo.*", delay)
+	took := run()
+	if n := disk.Calls("redo.*"); n != 10 || took < 10*delay {
+		t.Errorf("%d calls delayed, want 10; they took %s, want at least %s", n, took, 10*delay)
+	}
+	disk.Slow("redo.*", 0)
+	run()
+	if n := disk.Calls("redo.*"); n != 10 {
+		t.Errorf("%d calls delayed, 10 of them before it was taken back", n)
+	}
+	for _, path := range []string{redo, other} {
+		if b, err := os.ReadFile(path); err != nil || string(b) != "payment" {
+			t.Errorf("%s holds %q, %v", path, b, err)
+		}
+	}
+	if err := disk.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,79 @@
+package exam
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"assay/harness/lab/stack/process"
+)
+
+// Parts of what is examined that can be confined.
+const (
+	theGenerator = "generator"
+	theDatabase  = "database"
+)
+
+// split divides the CPUs of this process into the first and the rest.
+func split() (one, rest unix.CPUSet, err error) {
+	if err = unix.SchedGetaffinity(0, &rest); err != nil {
+		return one, rest, err
+	}
+	first := first(&rest)
+	one.Set(first)
+	if rest.Count() > 1 {
+		rest.Clear(first)
+	}
+	return one, rest, nil
+}
+
+func first(set *unix.CPUSet) int {
+	n := 0
+	for !set.IsSet(n) {
+		n++
+	}
+	return n
+}
+
+// confine lets a process run on some CPUs alone while the test lasts.
+func confine(t *testing.T, pid int, set unix.CPUSet) {
+	t.Helper()
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &before); err != nil {
+		t.Fatal(err)
+	}
+	move := func(set *unix.CPUSet) {
+		for _, thread := range threads(t, pid) {
+			_ = unix.SchedSetaffinity(thread, set) // the thread may have ended
+		}
+	}
+	move(&set)
+	t.Cleanup(func() { move(&before) })
+}
+
+// makeNoise has processes of a priority keep the first CPU busy until the test
+// ends or this process does.
+func makeNoise(t *testing.T, processes, nice int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range processes {
+		cmd := exec.Command(self, asNoise, strconv.Itoa(nice))
+		cmd.Stderr = os.Stderr
+		child, err := process.Start(cmd, process.Tied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sync.OnceFunc(func() {
+			if err := child.Kill(); err != nil {
+				t.Errorf("end noise: %v", err)
+			}
+		}))
+	}
+}

@@ -1,0 +1,370 @@
+package change_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/lab/experiment/binlog"
+	"assay/harness/lab/experiment/change"
+	"assay/harness/lab/experiment/journal"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/database"
+	"assay/harness/spec"
+)
+
+// TestMain: the test binary is also the program that reads the binlog.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == change.ReadersCommand {
+		os.Exit(read(os.Args[2]))
+	}
+	os.Exit(dbservertest.Main(m))
+}
+
+func read(count string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	n, err := strconv.Atoi(count)
+	if err == nil {
+		var r binlog.Read
+		if r, err = binlog.Run(ctx, os.Getenv("ASSAY_DB"), n, func() { fmt.Println("reading") }); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(r)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestOnServers runs all that needs one on a server of each flavour.
+func TestOnServers(t *testing.T) {
+	for _, flavour := range []string{"mysql", "mariadb"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			server := dbservertest.Start(t, flavour)
+			db := dbservertest.Open(t, server.DSN())
+			dbservertest.Exec(t, db, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c INT)")
+			b := bench{db: db, dsn: server.DSN()}
+			t.Run("applied and reverted", b.appliedAndReverted)
+			t.Run("a step fails", b.stepFails)
+			t.Run("replayed", b.replayed)
+			t.Run("cut off", b.cutOff)
+			t.Run("left", b.left)
+			t.Run("prepared", b.prepared)
+		})
+	}
+}
+
+// bench is a server and the key to it.
+type bench struct {
+	db  *sql.DB
+	dsn string
+}
+
+// world is a new one, with a journal in that folder.
+func (b bench) world(t *testing.T, dir string) *change.World {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &change.World{DSN: b.dsn, Executable: executable, Log: slog.New(slog.DiscardHandler)}
+	w.Begin(dir, "x", "http://127.0.0.1:1", time.Unix(0, 0))
+	return w
+}
+
+func variable(t *testing.T, db *sql.DB, name string) (value string) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL."+name).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func indices(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = 'shop'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// everything changes what can be changed of a database elsewhere, also settings
+// of several types.
+func everything(file string) spec.Variant {
+	return spec.Variant{
+		Name: "B",
+		Global: []spec.Setting{
+			{Name: "sync_binlog", Value: "0"},
+			{Name: "long_query_time", Value: "2.5"},
+			{Name: "init_connect", Value: `SET @a = 'it''s \\'`},
+			{Name: "general_log", Value: "ON"},
+		},
+		SQL:     &spec.Steps{Apply: []string{"CREATE INDEX i ON shop.orders (c)"}, Revert: []string{"DROP INDEX i ON shop.orders"}},
+		Command: &spec.Commands{Apply: []string{"touch", file}, Revert: []string{"rm", "-f", file}},
+		Readers: 2,
+	}
+}
+
+type state struct {
+	sync, slow, connect, log string
+	indices                  int
+	file                     bool
+}
+
+func stateOf(t *testing.T, db *sql.DB, file string) state {
+	t.Helper()
+	_, err := os.Stat(file)
+	return state{
+		variable(t, db, "sync_binlog"), variable(t, db, "long_query_time"), variable(t, db, "init_connect"), variable(t, db, "general_log"),
+		indices(t, db), err == nil,
+	}
+}
+
+func (b bench) appliedAndReverted(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "applied")
+	before := stateOf(t, b.db, file)
+	w := b.world(t, dir)
+	v := everything(file)
+	if err := w.Prepare(t.Context(), []spec.Variant{{Name: "A"}, v}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Apply(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	during := stateOf(t, b.db, file)
+	if want := (state{"0", "2.5", v.Global[2].Value, "1", before.indices + 1, true}); trimmed(during) != want {
+		t.Errorf("%+v, want %+v", during, want)
+	}
+	noSecret(t, dir, w)
+	for i := range 50 {
+		dbservertest.Exec(t, b.db, fmt.Sprintf("INSERT INTO shop.orders VALUES (%d, 0)", i))
+	}
+	await(t, func() bool { return connections(t, b.db) == 2 })
+	await(t, func() bool { return sent(t, b.db) == 2 })
+	if err := w.Revert(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := stateOf(t, b.db, file); after != before {
+		t.Errorf("%+v before, %+v after", before, after)
+	}
+	// Each row is at least a table map, a row and a commit, for each reader; not
+	// all of what was sent need have been read.
+	if r := w.Read(); r.Readers != 2 || r.Events < 2*50 || r.Bytes < r.Events*19 || r.CPUSeconds <= 0 {
+		t.Errorf("%+v", r)
+	}
+	await(t, func() bool { return connections(t, b.db) == 0 })
+	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 0 {
+		t.Errorf("journal between runs %v, %v", j, err)
+	}
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := journal.Open(dir); j != nil || err != nil {
+		t.Errorf("journal %v, %v", j, err)
+	}
+}
+
+// A change that an interrupt cuts off does not come into effect after it was
+// taken back.
+func (b bench) cutOff(t *testing.T) {
+	const sleep = 2 // s
+	file := filepath.Join(t.TempDir(), "late")
+	for name, v := range map[string]spec.Variant{
+		"a statement": {Name: "B", SQL: &spec.Steps{
+			Apply:  []string{fmt.Sprintf("INSERT INTO shop.orders SELECT 4711, SLEEP(%d)", sleep)},
+			Revert: []string{"DELETE FROM shop.orders WHERE id = 4711"},
+		}},
+		"a command": {Name: "B", Command: &spec.Commands{
+			Apply:  []string{"sh", "-c", fmt.Sprintf("(sleep %d; touch %s) & wait", sleep, file)},
+			Revert: []string{"rm", "-f", file},
+		}},
+	} {
+		w := b.world(t, t.TempDir())
+		ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := w.Apply(ctx, v); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		interrupt()
+		if err := w.Close(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	time.Sleep((sleep + 1) * time.Second)
+	var late int
+	if err := b.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM shop.orders WHERE id = 4711").Scan(&late); err != nil || late != 0 {
+		t.Errorf("%d rows came late, %v", late, err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the file came late: %v", err)
+	}
+}
+
+func trimmed(s state) state {
+	s.slow = strings.TrimRight(s.slow, "0")
+	return s
+}
+
+// connections are those of replication clients.
+func connections(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// sent are the replication clients to whom all was sent.
+func sent(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE '%has sent all binlog%'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func await(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came")
+		}
+	}
+}
+
+// noSecret: the journal names the database without its password.
+func noSecret(t *testing.T, dir string, w *change.World) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, journal.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(w.DSN, ":")
+	password, _, _ := strings.Cut(rest, "@")
+	if password == "" || strings.Contains(string(text), password) {
+		t.Errorf("%q in %s", password, text)
+	}
+}
+
+// A step that fails: what was done before it is set back, and what is left to
+// undo of it is tried.
+func (b bench) stepFails(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "applied")
+	before := stateOf(t, b.db, file)
+	for name, spoil := range map[string]func(*spec.Variant){
+		"a value that is none": func(v *spec.Variant) { v.Global[1].Value = "slow" },
+		"a statement":          func(v *spec.Variant) { v.SQL.Apply[0] = "SELECT nonsense"; v.SQL.Revert[0] = "SELECT 1" },
+		"a command": func(v *spec.Variant) {
+			v.Command.Apply = []string{"sh", "-c", "echo no wire >&2; exit 3"}
+		},
+		"no command": func(v *spec.Variant) { v.Command.Apply = []string{"/no/such/program"} },
+	} {
+		v := everything(file)
+		spoil(&v)
+		w := b.world(t, dir)
+		if err := w.Apply(t.Context(), v); err == nil || !strings.HasPrefix(err.Error(), "put variant B in place: ") {
+			t.Errorf("%s: error %v", name, err)
+		} else if name == "a command" && !strings.HasSuffix(err.Error(), "exit status 3: no wire") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := stateOf(t, b.db, file); after != before {
+			t.Errorf("%s: %+v before, %+v after", name, before, after)
+		}
+		if j, err := journal.Open(dir); j != nil || err != nil {
+			t.Errorf("%s: journal %v, %v", name, j, err)
+		}
+	}
+}
+
+// What a killed experiment left is set back from its journal, by whoever has the
+// key to the same database.
+func (b bench) replayed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "applied")
+	before := stateOf(t, b.db, file)
+	v := everything(file)
+	v.Readers = 0 // they would die with it
+	if err := b.world(t, dir).Apply(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	next := b.world(t, dir)
+	var err error
+	if next.Journal, err = journal.Open(dir); err != nil || next.Journal == nil {
+		t.Fatal(next.Journal, err)
+	}
+	dsn := next.DSN
+	next.DSN = "root:secret@tcp(127.0.0.1:1)/"
+	var other *change.Other
+	if err := change.Replay(t.Context(), next); !errors.As(err, &other) || other.Database != database.Public(dsn) {
+		t.Errorf("another database: %v", err)
+	}
+	next.DSN = dsn
+	if err := change.Replay(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if after := stateOf(t, b.db, file); after != before {
+		t.Errorf("%+v before, %+v after", before, after)
+	}
+}
+
+// A change that cannot be undone keeps none of the others from it, stays in the
+// journal, and is told with what to run.
+func (b bench) left(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "applied")
+	before := stateOf(t, b.db, file)
+	v := everything(file)
+	v.Readers = 0
+	v.Command.Revert = []string{"sh", "-c", "exit 1"}
+	w := b.world(t, dir)
+	if err := w.Apply(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+	err := w.Close(t.Context())
+	var left *change.Left
+	if !errors.As(err, &left) || !strings.Contains(left.Hint(), "sh -c 'exit 1'") || !strings.Contains(left.Hint(), "rm "+filepath.Join(dir, journal.File)) {
+		t.Fatalf("error %v", err)
+	}
+	after := stateOf(t, b.db, file)
+	if after.file = false; after != before {
+		t.Errorf("%+v before, %+v after", before, after)
+	}
+	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 1 {
+		t.Errorf("journal %+v, %v", j, err)
+	}
+}
+
+// What a variant needs is looked for before anything is changed.
+func (b bench) prepared(t *testing.T) {
+	w := b.world(t, t.TempDir())
+	bad := []spec.Variant{{Name: "A"}, {Name: "B", Global: []spec.Setting{{Name: "no_such_variable", Value: "1"}}}}
+	if err := w.Prepare(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "variant B: read the variable no_such_variable") {
+		t.Errorf("error %v", err)
+	}
+	fixed := []spec.Variant{{Name: "A"}, {Name: "B", Global: []spec.Setting{{Name: "port", Value: "1"}}}}
+	if err := w.Prepare(t.Context(), fixed); err == nil || !strings.Contains(err.Error(), "variant B: SET GLOBAL port = ") {
+		t.Errorf("error %v", err)
+	}
+	w.DSN = ""
+	if err := w.Prepare(t.Context(), []spec.Variant{{Name: "B", Readers: 1}}); err == nil || !strings.Contains(err.Error(), "no database is named") {
+		t.Errorf("error %v", err)
+	}
+}

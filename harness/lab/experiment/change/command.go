@@ -1,0 +1,56 @@
+package change
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"assay/harness/lab/stack/process"
+)
+
+// execute runs a command of the experiment to its end. It gets none of our
+// secrets, and dies with us.
+func execute(ctx context.Context, argv []string) error {
+	out, err := os.CreateTemp("", "assay-command-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = out.Close()
+		_ = os.Remove(out.Name())
+	}()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") })
+	cmd.Stdout, cmd.Stderr = out, out
+	child, err := process.Start(cmd, process.Tied)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", argv[0], err)
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		// All that it has started too: they would go on beside what takes it back.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		return errors.Join(fmt.Errorf("run %s: %w", argv[0], context.Cause(ctx)), child.Kill())
+	}
+	if err := child.Err(); err != nil {
+		said, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("run %s: %w%s", argv[0], err, lastOf(said))
+	}
+	return nil
+}
+
+// lastOf is the last line of what a command said.
+func lastOf(said []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
+	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
+		return ": " + strings.ToValidUTF8(last[:min(len(last), 300)], "")
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"assay/harness/lab/experiment/journal"
+	"assay/harness/lab/stack"
+	"assay/harness/observe/database"
+)
+
+// Concerns reports whether a journal that was left is about the system that a
+// run goes to: the local stack where target is empty.
+func Concerns(j *journal.Journal, target string) bool {
+	return strings.TrimRight(j.Target, "/") == strings.TrimRight(target, "/")
+}
+
+// Other is a journal of another database than the one that is named.
+type Other struct{ Database string }
+
+func (o *Other) Error() string {
+	return fmt.Sprintf("an experiment was cut short that had changed %s, and ASSAY_DB names another database", o.Database)
+}
+
+// Hint says how it can be set back.
+func (o *Other) Hint() string {
+	return "set ASSAY_DB to the DSN of " + o.Database + ", and start again"
+}
+
+// Replay takes back what an experiment left that was killed. The world is that
+// of the journal; the local stack may be down by now.
+func Replay(ctx context.Context, w *World) error {
+	j := w.Journal
+	if len(j.Steps) == 0 {
+		return j.End() // it was killed before it changed anything
+	}
+	if j.Database != "" && database.Public(w.DSN) != j.Database {
+		return &Other{j.Database}
+	}
+	// The stack comes first here: what was set in a server that has ended is gone
+	// with it, and statements need one that runs.
+	if w.Dir != "" {
+		if err := w.undo(ctx, func(s journal.Step) bool { return s.Stack != nil }); err != nil {
+			return err
+		}
+		if len(j.Steps) > 0 {
+			if _, _, err := stack.Up(ctx, w.options(), w.Log); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Close(ctx)
+}

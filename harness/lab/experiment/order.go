@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Turn is one run that is to be made.
+type Turn struct {
+	Variant int    // index
+	Round   int    // from 0
+	Seed    uint64 // the same for all variants of a round
+}
+
+// Round is the order of the variants in a round: A B C, then C B A, and so on,
+// so that what drifts from run to run meets all alike.
+func Round(variants, round int, seed uint64) []Turn {
+	turns := make([]Turn, variants)
+	for i := range turns {
+		v := i
+		if round%2 == 1 {
+			v = variants - 1 - i
+		}
+		turns[i] = Turn{v, round, seed + uint64(round)}
+	}
+	return turns
+}
+
+// spareRounds is how many rounds are made again because a run in them may not be
+// judged: that says nothing of how it came out. More than these, and the machine
+// is not fit for the experiment.
+func spareRounds(pairs int) int { return (pairs + 1) / 2 }
+
+// letter is what a variant is called in an order.
+func letter(v int) string { return string(rune('A' + v)) }
+
+// order writes the runs that were made as "AB BA".
+func order(runs []Made, variants []Variant) string {
+	index := map[string]int{}
+	for i, v := range variants {
+		index[v.Name] = i
+	}
+	var b strings.Builder
+	for i, r := range runs {
+		if i > 0 && runs[i-1].Round != r.Round {
+			b.WriteString(" ")
+		}
+		b.WriteString(letter(index[r.Variant]))
+	}
+	return b.String()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,132 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/compare"
+	"assay/harness/judge/compare/comparetest"
+	"assay/harness/lab/experiment"
+	"assay/harness/lab/experiment/report"
+	"assay/harness/lab/search"
+	"assay/harness/spec"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// hostile is a text that would steer a terminal, or end a tag.
+const hostile = "\x1b[31m</td><script>|*"
+
+// document is of runs that never took place: six pairs, in which what sessions
+// waited for is gone.
+func document(t *testing.T, failsAt int) experiment.Document {
+	t.Helper()
+	a, b := comparetest.Groups("ABBAABBAABBA", 0.5)
+	groups := map[string]compare.Group{"as-is": a, "binlog-off": b}
+	for name, g := range groups {
+		for i := range g.Runs {
+			ms, cpu := 12.5, 2.0
+			w := []certificate.Wait{{Event: "cpu", Class: "CPU", MsPerTransaction: &cpu, Inferred: true}}
+			if name == "as-is" {
+				w = append(w, certificate.Wait{Event: "synch/cond/sql/MYSQL_BIN_LOG::COND_done" + hostile, Class: "binlog", MsPerTransaction: &ms})
+			}
+			g.Runs[i].Certificate.Waits = w
+		}
+	}
+	limits := map[string]float64{"as-is": 100, "binlog-off": 150}
+	e := spec.Experiment{Variants: []spec.Variant{{Name: "as-is"}, {Name: "binlog-off", Description: "for a test " + hostile, Database: []string{"--skip-log-bin"}}}, Capacity: &spec.Capacity{}}
+	asked := experiment.Asked{
+		ID: "20261120-experiment", Name: "binlog-off", File: "binlog-off.json", SHA256: strings.Repeat("0", 64), Description: "with a binlog, and without", Question: "does it matter?",
+		Source: "a report", Profile: "synthetic", Unit: "tps", Rate: 20, Target: "http://127.0.0.1:18080", Workers: 1, Pairs: 6, Tolerance: 0.03, Seed: 1,
+		Primary: []string{"transaction p99", "database binlog"}, Started: time.Unix(0, 0).UTC(),
+	}
+	made := 0
+	d, err := experiment.Run(t.Context(), e, asked, experiment.Loop{
+		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Tell: func(experiment.Progress) {},
+		Make: func(_ context.Context, turn experiment.Turn, v spec.Variant) (experiment.Made, compare.Run, error) {
+			if made++; made == failsAt {
+				return experiment.Made{}, compare.Run{}, errors.New("no more runs")
+			}
+			r := groups[v.Name].Runs[turn.Round]
+			return experiment.Made{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
+		},
+		Search: func(ctx context.Context, v spec.Variant, _ experiment.Trial) (search.Document, string, error) {
+			found, err := search.Run(ctx, search.Asked{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{
+				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
+				Trial: func(_ context.Context, rate float64) (search.Probe, error) {
+					if rate > limits[v.Name] {
+						return search.Probe{Rate: rate, Result: search.Bad}, nil
+					}
+					return search.Probe{Rate: rate, Result: search.Good}, nil
+				},
+			})
+			return found, "capacity/" + v.Name, err
+		},
+	})
+	if (err != nil) != (failsAt > 0) {
+		t.Fatal(err)
+	}
+	for i := range d.Runs { // which take no time here, or some
+		d.Runs[i].Seconds = 1
+	}
+	return d
+}
+
+func TestGolden(t *testing.T) {
+	for name, failsAt := range map[string]int{"confirmed": 0, "failed": 4} {
+		d := document(t, failsAt)
+		var text strings.Builder
+		if err := report.Text(&text, d, "runs/experiment.json"); err != nil {
+			t.Fatal(err)
+		}
+		files, err := report.Pages(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range append(files, report.Page{Name: "experiment.txt", Data: []byte(text.String())}) {
+			path := filepath.Join("testdata", name+filepath.Ext(f.Name))
+			if *update {
+				if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(f.Data)); diff != "" {
+				t.Errorf("%s differs, see -update:\n%s", path, diff)
+			}
+			if filepath.Ext(f.Name) != ".json" && strings.ContainsAny(string(f.Data), "\x1b") || strings.Contains(string(f.Data), "<script>") && filepath.Ext(f.Name) == ".html" {
+				t.Errorf("%s holds what steers a terminal, or a page", path)
+			}
+		}
+	}
+}
+
+// What was cut short shows no figure that could be taken for a result.
+func TestCutShort(t *testing.T) {
+	d := document(t, 4)
+	var text strings.Builder
+	if err := report.Text(&text, d, "runs/experiment.json"); err != nil {
+		t.Fatal(err)
+	}
+	page, err := report.HTML(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, shown := range map[string]string{"text": text.String(), "Markdown": string(report.Markdown(d)), "page": string(page)} {
+		if !strings.Contains(shown, "failed after 3 runs of 12: nothing can be said") || strings.Contains(shown, "Decided on") || strings.Contains(shown, "Highest rate") {
+			t.Errorf("%s:\n%s", what, shown)
+		}
+	}
+}

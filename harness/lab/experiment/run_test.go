@@ -1,0 +1,322 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"assay/harness/judge/compare"
+	"assay/harness/lab/search"
+	"assay/harness/spec"
+)
+
+// In each round each variant is run once, with one seed; over two rounds each
+// comes as early as any other.
+func TestRound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n, round := rapid.IntRange(2, 8).Draw(rt, "variants"), 2*rapid.IntRange(0, 50).Draw(rt, "round")
+		place := make([]int, n)
+		for _, turns := range [][]Turn{Round(n, round, 7), Round(n, round+1, 7)} {
+			seen := map[int]bool{}
+			for i, turn := range turns {
+				seen[turn.Variant] = true
+				place[turn.Variant] += i
+				if turn.Seed != turns[0].Seed || turn.Seed != 7+uint64(turn.Round) {
+					rt.Errorf("seed %d of round %d", turn.Seed, turn.Round)
+				}
+			}
+			if len(seen) != n {
+				rt.Errorf("%d variants of %d", len(seen), n)
+			}
+		}
+		if least, most := slices.Min(place), slices.Max(place); least != most {
+			rt.Errorf("places %v", place)
+		}
+	})
+}
+
+// world makes runs that never took place, and notes what is done.
+type world struct {
+	done    []string
+	runs    map[string][]compare.Run // by variant
+	invalid map[int]bool             // runs, by their number from 1
+	fails   string                   // what fails
+	made    int
+	limits  map[string]float64 // capacity, by variant
+	place   string             // variant that is in place
+}
+
+func newWorld() *world {
+	a, b := groups(12, 0.5, scaled(0))
+	return &world{runs: map[string][]compare.Run{"A": a.Runs, "B": b.Runs}, invalid: map[int]bool{}, limits: map[string]float64{"A": 100, "B": 150}}
+}
+
+func (w *world) do(what string) error {
+	w.done = append(w.done, what)
+	if what == w.fails {
+		return errors.New(what + " fails")
+	}
+	return nil
+}
+
+func (w *world) loop(t *testing.T) Loop {
+	return Loop{
+		Apply: func(_ context.Context, v spec.Variant) error {
+			w.place = v.Name
+			return w.do("+" + v.Name)
+		},
+		Revert: func() error { w.place = ""; return w.do("-") },
+		Make: func(_ context.Context, turn Turn, v spec.Variant) (m Made, c compare.Run, err error) {
+			if w.place != v.Name {
+				t.Errorf("%s is in place for a run of %s", w.place, v.Name)
+			}
+			w.made++
+			c = w.runs[v.Name][turn.Round]
+			if w.invalid[w.made] {
+				m.Invalid = "INVALID by the rule generator-lag"
+			}
+			m.Run, m.Verdict = c.Certificate.Run, "PASS"
+			return m, c, w.do(v.Name)
+		},
+		Search: func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error) {
+			a := search.Asked{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
+			d, err := search.Run(ctx, a, search.Loop{
+				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
+				Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
+					err = trial(ctx, func() error {
+						if w.place != v.Name {
+							t.Errorf("%s is in place for a trial of %s", w.place, v.Name)
+						}
+						p = search.Probe{Rate: rate, Result: search.Good}
+						if rate > w.limits[v.Name] {
+							p.Result = search.Bad
+						}
+						return w.do(strings.ToLower(v.Name))
+					})
+					return p, err
+				},
+			})
+			return d, "capacity/" + v.Name, err
+		},
+		Tell: func(Progress) {},
+	}
+}
+
+func experimentOf(pairs int) (spec.Experiment, Asked) {
+	e := spec.Experiment{Pairs: pairs, Primary: cause, Tolerance: tolerance, Variants: []spec.Variant{{Name: "A"}, {Name: "B", Database: []string{"--skip-log-bin"}}}}
+	return e, Asked{
+		ID: "x", File: "x.json", SHA256: strings.Repeat("0", 64), Profile: "payment", Rate: 100, Unit: "tps", Workers: 1, Pairs: pairs, Primary: cause,
+		Tolerance: tolerance, Started: time.Unix(0, 0).UTC(),
+	}
+}
+
+func valid(t *testing.T, d Document) {
+	t.Helper()
+	data, err := d.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("experiment.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MustCompile("schema.json").Validate(value); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunInTurn(t *testing.T) {
+	w := newWorld()
+	e, a := experimentOf(6)
+	d, err := Run(t.Context(), e, a, w.loop(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, d)
+	if d.State != Done || d.Order != "AB BA AB BA AB BA" || d.Sentence != "B: confirmed" || len(d.Limitations) != 0 {
+		t.Errorf("%s, %q, %q, %q", d.State, d.Order, d.Sentence, d.Limitations)
+	}
+	if diff := cmp.Diff([]string{"+A", "A", "-", "+B", "B", "-", "+B", "B", "-", "+A", "A", "-"}, w.done[:12]); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(d.Effects[0].Comparison.Pairing.Pairs); n != 6 {
+		t.Errorf("%d pairs", n)
+	}
+}
+
+// A round in which a run may not be judged is made again, all of it; there is an
+// end to that.
+func TestRoundsAreMadeAgain(t *testing.T) {
+	w := newWorld()
+	w.invalid[4] = true
+	e, a := experimentOf(6)
+	d, err := Run(t.Context(), e, a, w.loop(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, d)
+	if len(d.Runs) != 14 || d.Sentence != "B: confirmed" || len(d.Limitations) != 1 || !strings.Contains(d.Limitations[0], "1 round made again") {
+		t.Errorf("%d runs, %q, %q", len(d.Runs), d.Sentence, d.Limitations)
+	}
+
+	w = newWorld()
+	for i := range 24 {
+		w.invalid[i+1] = true
+	}
+	if d, err = Run(t.Context(), e, a, w.loop(t)); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Runs) != 8 || d.Effects[0].Outcome != Undetermined || d.Effects[0].Comparison != nil || !strings.Contains(d.Limitations[0], "0 of 6 rounds could be judged whole") {
+		t.Errorf("%d runs, %+v, %q", len(d.Runs), d.Effects, d.Limitations)
+	}
+	valid(t, d)
+}
+
+// Whatever fails, the variant is taken back, and nothing is said.
+func TestCutShort(t *testing.T) {
+	for _, fails := range []string{"+B", "B", "-", "b"} {
+		w := newWorld()
+		w.fails = fails
+		e, a := experimentOf(6)
+		e.Capacity = &spec.Capacity{}
+		d, err := Run(t.Context(), e, a, w.loop(t))
+		if err == nil || !strings.Contains(err.Error(), fails+" fails") {
+			t.Fatalf("%s: error %v", fails, err)
+		}
+		if d.State != Failed || len(d.Effects)+len(d.Capacity) != 0 || !strings.HasSuffix(d.Sentence, "nothing can be said") {
+			t.Errorf("%s: %+v", fails, d)
+		}
+		if last := w.done[len(w.done)-1]; last != "-" {
+			t.Errorf("%s: it ended with %s", fails, last)
+		}
+		valid(t, d)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	w := newWorld()
+	e, a := experimentOf(6)
+	ctx, interrupt := context.WithCancel(t.Context())
+	l := w.loop(t)
+	run := l.Make
+	l.Make = func(ctx context.Context, turn Turn, v spec.Variant) (Made, compare.Run, error) {
+		if w.made == 2 {
+			interrupt()
+		}
+		return run(ctx, turn, v)
+	}
+	d, err := Run(ctx, e, a, l)
+	if !errors.Is(err, context.Canceled) || d.State != Interrupted || len(d.Runs) != 2 || len(d.Effects) != 0 || w.done[len(w.done)-1] != "-" {
+		t.Errorf("%v: %+v", err, d)
+	}
+	valid(t, d)
+}
+
+// Who interrupts the searches keeps what the pairs have shown.
+func TestInterruptedInTheSearches(t *testing.T) {
+	w := newWorld()
+	e, a := experimentOf(6)
+	e.Capacity = &spec.Capacity{}
+	ctx, interrupt := context.WithCancel(t.Context())
+	l := w.loop(t)
+	searching := l.Search
+	l.Search = func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error) {
+		return searching(ctx, v, func(ctx context.Context, do func() error) error {
+			interrupt()
+			return trial(ctx, do)
+		})
+	}
+	d, err := Run(ctx, e, a, l)
+	if !errors.Is(err, context.Canceled) || d.State != Done || d.Sentence != "B: confirmed" || len(d.Capacity) != 0 || d.Effects[0].Capacity != nil || w.done[len(w.done)-1] != "-" {
+		t.Errorf("%v: %+v", err, d)
+	}
+	if len(d.Limitations) != 1 || !strings.Contains(d.Limitations[0], "the searches were interrupted") {
+		t.Errorf("%q", d.Limitations)
+	}
+	valid(t, d)
+}
+
+// Capacities are searched for in turn, and one whose search has ended is passed
+// over.
+func TestCapacities(t *testing.T) {
+	w := newWorld()
+	e, a := experimentOf(1)
+	e.Capacity = &spec.Capacity{}
+	d, err := Run(t.Context(), e, a, w.loop(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, d)
+	var order []string
+	for _, what := range w.done {
+		if what == "a" || what == "b" {
+			order = append(order, what)
+		}
+	}
+	if got := strings.Join(order, ""); !strings.HasPrefix(got, "abbaabba") {
+		t.Errorf("order %s", got)
+	}
+	if len(order) != d.Capacity[0].Trials+d.Capacity[1].Trials {
+		t.Errorf("%d trials, %+v", len(order), d.Capacity)
+	}
+	for i, limit := range []float64{100, 150} {
+		if c := d.Capacity[i]; *c.Lower > limit || *c.Upper <= limit {
+			t.Errorf("capacity %s of %g", fmt.Sprint(*c.Lower, *c.Upper), limit)
+		}
+	}
+	if r := d.Effects[0].Capacity; r == nil || !(*r.Least <= 1.5 && 1.5 <= *r.Most) || *r.Ratio < *r.Least || *r.Ratio > *r.Most {
+		t.Errorf("ratio %+v", r)
+	}
+}
+
+// A search that found nothing narrow enough says so beside its bounds.
+func TestUndecidedCapacity(t *testing.T) {
+	d := Document{Capacity: []Capacity{{Variant: "A", State: "found", Sentence: "found"}, {Variant: "B", State: "undecided", Sentence: "the trials do not decide"}}}
+	d.conclude(bench{})
+	if !slices.Contains(d.Limitations, "B: the trials do not decide") || slices.Contains(d.Limitations, "A: found") {
+		t.Errorf("%q", d.Limitations)
+	}
+}
+
+// Bounds that no search has found make no ratio.
+func TestRatioOf(t *testing.T) {
+	at := func(lower, upper float64) Capacity {
+		c := Capacity{Lower: &lower}
+		if upper > 0 {
+			c.Upper = &upper
+		}
+		return c
+	}
+	if r := ratioOf(at(100, 110), at(200, 220)); r == nil || *r.Ratio != 2 || *r.Least != 200.0/110 || *r.Most != 2.2 {
+		t.Errorf("%+v", r)
+	}
+	if r := ratioOf(at(100, 110), at(200, 0)); r == nil || r.Ratio != nil || *r.Least != 200.0/110 || r.Most != nil {
+		t.Errorf("%+v", r)
+	}
+	if r := ratioOf(at(100, 0), at(200, 0)); r != nil {
+		t.Errorf("%+v", r)
+	}
+}

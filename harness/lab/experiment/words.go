@@ -1,0 +1,52 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"assay/harness/spec"
+)
+
+// Changes says what a variant changes.
+func Changes(v spec.Variant) []string {
+	all := []string{}
+	if len(v.Database) > 0 {
+		all = append(all, "database server started with "+strings.Join(v.Database, " "))
+	}
+	if len(v.Service) > 0 {
+		all = append(all, "service started with "+strings.Join(v.Service, " "))
+	}
+	for _, g := range v.Global {
+		all = append(all, g.Name+" = "+g.Value)
+	}
+	if v.SQL != nil {
+		all = append(all, v.SQL.Apply...)
+	}
+	if v.Command != nil {
+		all = append(all, strings.Join(v.Command.Apply, " "))
+	}
+	if v.Readers > 0 {
+		all = append(all, count(v.Readers, "reader")+" of the binlog")
+	}
+	return all
+}
+
+// Letter is what a variant is called beside the control, A.
+func Letter(i int) string { return letter(i) }
+
+// number writes a figure of a sentence.
+func number(v float64) string { return fmt.Sprintf("%.3g", v) }
+
+// firstLine is an error as a limitation tells it.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// variantsOf tells of variants what a reader has to know.
+func variantsOf(e spec.Experiment) (all []Variant) {
+	for _, v := range e.Variants {
+		all = append(all, Variant{v.Name, v.Description, Changes(v)})
+	}
+	return all
+}

@@ -1,0 +1,72 @@
+package postgrestest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Env names the server program, with the others of its release beside it.
+const Env = "ASSAY_TEST_POSTGRES"
+
+// usual is where Debian's package puts it.
+const usual = "/usr/lib/postgresql/15/bin/postgres"
+
+// Binary returns the server program to test with. A missing one fails the test:
+// a suite that skips its servers passes without having tested anything.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv(Env)
+	if path == "" {
+		path = usual
+	}
+	if version, err := exec.Command(path, "--version").Output(); err != nil || !strings.Contains(string(version), "PostgreSQL") {
+		t.Fatalf("no PostgreSQL server to test with: %s names %s: %v (run: make test)", Env, path, err)
+	}
+	return path
+}
+
+// owner is the user that the server runs as: it refuses to be root. nil: this
+// one.
+func owner() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no user postgres or nobody, and the server refuses to run as root")
+}
+
+// own gives a file or folder to the server's user.
+func own(as *syscall.Credential, path string) error {
+	if as == nil {
+		return nil
+	}
+	return os.Chown(path, int(as.Uid), int(as.Gid))
+}
+
+// command runs a program of the server's release as its user, in dir.
+func command(as *syscall.Credential, dir, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"} // nothing of PG*, which would change what it does
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	return cmd
+}
+
+func beside(binary, program string) string { return filepath.Join(filepath.Dir(binary), program) }

@@ -1,0 +1,88 @@
+package stack_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+)
+
+// TestRestart: server and service are started in another way, and back, on the
+// same ports and data.
+func TestRestart(t *testing.T) {
+	for _, flavour := range []string{"mysql", "mariadb"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			o := options(t, flavour)
+			o.Influxd = ""
+			o.TargetArgs = []string{"--some", "argument"}
+			s, _ := mustUp(t, o)
+			before := s.Setup()
+			other := before
+			other.Database, other.Target = []string{"--innodb-lock-wait-timeout=7"}, []string{"--another"}
+
+			after, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, true, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(other, after.Setup()); diff != "" {
+				t.Error(diff)
+			}
+			if got := lockWait(t, o.Dir); got != "7" {
+				t.Errorf("the server has %s", got)
+			}
+			again, started := mustUp(t, stack.Options{Dir: o.Dir})
+			if started != (stack.Parts{}) || again.Database.Process != after.Database.Process {
+				t.Errorf("up started %+v", started)
+			}
+
+			// The service alone.
+			other.Target = []string{"--a-third"}
+			alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, false, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone.Database.Process != after.Database.Process || alone.Target.Process == after.Target.Process {
+				t.Error("the database was started anew, or the service was not")
+			}
+
+			// A server that does not come back, and then does.
+			bad := other
+			bad.Database = []string{"--no-such-option=1"}
+			if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, true, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
+				t.Errorf("error %v", err)
+			}
+			if _, err := stack.AdminDSN(o.Dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the key to a server that is down: %v", err)
+			}
+			back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, true, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, back.Setup()); diff != "" {
+				t.Error(diff)
+			}
+			if got := lockWait(t, o.Dir); got != "50" {
+				t.Errorf("the server has %s", got)
+			}
+		})
+	}
+}
+
+func lockWait(t *testing.T, dir string) (value string) {
+	t.Helper()
+	dsn, err := stack.AdminDSN(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := dbservertest.Open(t, dsn)
+	if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL.innodb_lock_wait_timeout").Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

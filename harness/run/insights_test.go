@@ -1,0 +1,174 @@
+package run_test
+
+import (
+	"io/fs"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/collect/pi/pitest"
+	"assay/harness/observe/database"
+	"assay/harness/observe/database/databasetest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+)
+
+// redo is a load of one and a half sessions that wait for redo, and a quarter on
+// CPU.
+func redo(int64) []pitest.Session {
+	return []pitest.Session{
+		{Event: "wait/io/aurora_redo_log_flush", Statement: "UPDATE account SET balance = ?", Sessions: 1.5},
+		{Event: "CPU", Statement: "SELECT * FROM account WHERE id = ?", Sessions: 0.25},
+	}
+}
+
+func insights() *database.Insights {
+	return &database.Insights{Resource: pitest.Resource, Region: pitest.Region}
+}
+
+// Waits come from Performance Insights, the ledger from the database itself; a
+// second with one sample is complete, and nothing secret is in the record.
+func TestPaymentsWithPerformanceInsights(t *testing.T) {
+	api := pitest.Start(t)
+	api.Load, api.Late = redo, 2*time.Second
+	s := serve(t, "mariadb")
+	before := s.instruments(t)
+	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
+	o.Insights = insights()
+	r := certify(t, o)
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Pass {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		tellRules(t, v)
+	}
+	if rule := ruleNamed(v, "collector"); rule.Limitation != "" || rule.Observed == nil || *rule.Observed != 1 {
+		t.Errorf("the collector: %s", rule.Detail)
+	}
+	waits := diagnose.Of(r, v).Waits
+	if len(waits) != 2 || waits[0].Class != "commit" || waits[0].Inferred || math.Abs(waits[0].AAS-1.5) > 1e-9 || math.Abs(waits[1].AAS-0.25) > 1e-9 || waits[0].Samples != int64(math.Round(1.5*15)) {
+		t.Errorf("waits: %+v", waits)
+	}
+	if r.Ledger == nil || r.Ledger.Acknowledged == 0 || r.Ledger.Missing != 0 {
+		t.Errorf("ledger: %+v, %s", r.Ledger, r.Facts.Ledger.Reason)
+	}
+	if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
+		t.Errorf("the database is described as %+v", d)
+	}
+	if r.Plan.Insights != insights().String() || r.Plan.Database != database.Public(s.dsn) {
+		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
+	}
+	if after := s.instruments(t); len(after) != len(before) {
+		t.Error("instruments were switched, and nobody read them")
+	}
+	holdsNone(t, o.Dir, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+}
+
+// holdsNone looks through a record for what may not be in it.
+func holdsNone(t *testing.T, dir string, secrets ...string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s holds a secret", path)
+			}
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func ruleNamed(v verdict.Verdict, id string) verdict.Rule {
+	at := slices.IndexFunc(v.Rules, func(r verdict.Rule) bool { return r.ID == id })
+	return v.Rules[at]
+}
+
+// Credentials that expire while the run goes on cost its waits, which is a
+// limitation, and not its verdict.
+func TestPerformanceInsightsThatFail(t *testing.T) {
+	api := pitest.Start(t)
+	api.Load = redo
+	api.Refuse = func(call int) (string, int) {
+		if call > 2 { // the doctor's, and the collector's first
+			return "ExpiredTokenException", http.StatusBadRequest
+		}
+		return "", 0
+	}
+	server := httptest.NewServer(http.HandlerFunc(think))
+	defer server.Close()
+	o := options(t, loose(steady(40, 10*time.Second)), getScript, server.URL)
+	o.Insights = insights()
+	r := certify(t, o)
+	v := verdict.Judge(r)
+	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck stays undetermined"
+	if v.Outcome != verdict.Pass || !slices.Contains(v.Limitations, limitation) {
+		t.Errorf("%s, %q", v.Claim, v.Limitations)
+		tellRules(t, v)
+	}
+	if r.Plan.Database != insights().String() {
+		t.Errorf("the plan names %s", r.Plan.Database)
+	}
+}
+
+// A run that never begins waits for no point.
+func TestPerformanceInsightsOfARunThatNeverBegins(t *testing.T) {
+	api := pitest.Start(t)
+	api.Late = time.Hour
+	o := options(t, steady(10, 10*time.Second), "export function setup() { throw new Error('not today') }\nexport default function () {}", "http://127.0.0.1:1")
+	server := httptest.NewServer(http.HandlerFunc(think))
+	defer server.Close()
+	o.Target, o.Insights = server.URL, insights()
+	began := time.Now()
+	if err := run.Run(t.Context(), o); err == nil {
+		t.Error("it ran")
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// Tokens of IAM expire while the run goes on, and connections break: those that
+// are made then, the collector's and the ledger's, log in with others.
+func TestTokensThatExpireMidRun(t *testing.T) {
+	identity := databasetest.UseIdentity(t)
+	s := serve(t, "mariadb")
+	root, err := mysql.ParseDSN(s.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := databasetest.NewDoor(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	door.Lifetime = 4 * time.Second
+	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
+	o.DSN = "assay@tcp(" + door.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle
+	drop := time.AfterFunc(10*time.Second, door.Drop)
+	defer drop.Stop()
+	r := certify(t, o)
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Pass {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		tellRules(t, v)
+	}
+	tokens, denied := door.Tokens()
+	if slices.Sort(tokens); len(slices.Compact(tokens)) < 3 || denied > 0 {
+		t.Errorf("%d tokens, %d denied", len(tokens), denied)
+	}
+	if n, _ := r.Timeline.Sum(metric.DBSample, nil, record.Span{From: judged(r).To - 4, To: judged(r).To}); n < 30 {
+		t.Errorf("%g samples in the last four seconds, after the collector's connection was cut", n)
+	}
+	holdsNone(t, o.Dir, "X-Amz-Signature", os.Getenv("AWS_SECRET_ACCESS_KEY"))
+}

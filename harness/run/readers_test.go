@@ -1,0 +1,54 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/observe/metric"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// An SLO on the lag of a replica passes while it follows, and fails when its
+// applier stands still in the judged window.
+func TestReplicaLag(t *testing.T) {
+	s := serve(t, "mysql")
+	// What the service has made by now is there already: the replica gets it by
+	// replaying the binlog from its beginning.
+	replica := dbservertest.Replica(t, s.server)
+	root := dbservertest.Open(t, replica.DSN())
+	dbservertest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
+	const bound = 3000
+	certified := func(during func()) verdict.Verdict {
+		t.Helper()
+		o := byCount(s.payments(t, quickLoad(20, 12*time.Second)))
+		o.Readers = []string{replica.DSN()}
+		o.Profile.SLOs = append(o.Profile.SLOs, spec.SLO{Metric: metric.ReplicaLag, Expression: "max<3000", Aggregate: spec.Max, Operator: "<", Bound: bound})
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Enter && e.Stage.Name == "hold" {
+				during()
+			}
+		}
+		r := certify(t, o)
+		if len(r.Plan.Readers) != 1 || r.Plan.Readers[0] == replica.DSN() {
+			t.Errorf("the plan names %q", r.Plan.Readers)
+		}
+		return verdict.Judge(r)
+	}
+	v := certified(func() {})
+	if v.Outcome != verdict.Pass {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		tellRules(t, v)
+	}
+	v = certified(func() { dbservertest.Exec(t, root, "STOP REPLICA SQL_THREAD") })
+	if v.Outcome != verdict.Fail {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+	}
+	for _, slo := range v.SLOs {
+		if slo.Metric == metric.ReplicaLag && (slo.Outcome != verdict.Fail || slo.Observed == nil || *slo.Observed < bound) {
+			t.Errorf("%+v", slo)
+		}
+	}
+}
