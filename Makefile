@@ -41,8 +41,9 @@ test: ## Set up what is missing, and run all tests on real servers
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	influxd=$$(.ci/influxd $(INFLUXDB)) && cosign=$$(.ci/cosign $(COSIGN)) && \
 	chromium=$$(command -v chromium || command -v google-chrome) && \
+	postgres=$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1) && \
 	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
-	ASSAY_TEST_COSIGN="$$cosign" ASSAY_TEST_CHROMIUM="$$chromium" \
+	ASSAY_TEST_COSIGN="$$cosign" ASSAY_TEST_CHROMIUM="$$chromium" ASSAY_TEST_POSTGRES="$$postgres" \
 	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint

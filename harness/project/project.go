@@ -22,10 +22,13 @@ var own embed.FS
 // SchemaFile is the JSON Schema of thresholds.json, for editors.
 const SchemaFile = "thresholds.schema.json"
 
+// ExperimentSchemaFile is that of experiment files.
+const ExperimentSchemaFile = "experiment.schema.json"
+
 // Files are the files of a new project by their slashed paths: this
 // repository's, and what only a new project has.
 func Files() (map[string][]byte, error) {
-	all := map[string][]byte{SchemaFile: spec.Schema}
+	all := map[string][]byte{SchemaFile: spec.Schema, ExperimentSchemaFile: spec.ExperimentSchema}
 	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
 		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -45,6 +48,11 @@ func Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	all["thresholds.json"] = thresholds
+	for path, data := range all {
+		if strings.HasPrefix(path, "scenarios/experiments/") {
+			all[path] = bytes.Replace(data, []byte("harness/spec/"+ExperimentSchemaFile), []byte(ExperimentSchemaFile), 1)
+		}
+	}
 	delete(all, "gitignore")
 	delete(all, "profile.json")
 	return all, nil

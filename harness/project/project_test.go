@@ -40,6 +40,24 @@ func TestFilesMakeAProject(t *testing.T) {
 	if _, err := file.Profile("checkout"); err != nil {
 		t.Error(err)
 	}
+	experiments := 0
+	for path, data := range files {
+		if !strings.HasPrefix(path, "scenarios/experiments/") {
+			continue
+		}
+		experiments++
+		e, err := spec.DecodeExperiment(path, data)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := file.Profile(e.Profile); err != nil || !strings.Contains(string(data), `"$schema": "../../`+ExperimentSchemaFile+`"`) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if experiments == 0 || len(files[ExperimentSchemaFile]) == 0 {
+		t.Error("there is no experiment, or no schema of experiments")
+	}
 	if !strings.Contains(string(files["thresholds.json"]), `"$schema": "`+SchemaFile+`"`) {
 		t.Error("thresholds.json does not name its schema")
 	}

@@ -23,6 +23,7 @@ type certifyFlags struct {
 	target     string
 	allow      []string
 	db         string
+	readers    []string
 	scope      string
 	out        string
 	runs       string
@@ -43,8 +44,13 @@ workers, the database's waits on the same clock, one record, one verdict.
 
 Without --target or ASSAY_TARGET it uses the local stack (assay stack), which
 it starts when it is not up, and stops again then. The database behind a
-target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop,
-or by --db without the password. Where ASSAY_INFLUX_URL names an InfluxDB, or
+target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop
+or postgres://user:password@127.0.0.1:5432/shop, or by --db without the password.
+With --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's
+Performance Insights instead, and ASSAY_DB, if it is set, is the same database's
+DSN, for the ledger. A DSN of MySQL may have tlsCA=FILE, the certificate
+authorities to trust, and iamRegion=REGION, to log in by IAM. Where
+ASSAY_INFLUX_URL names an InfluxDB, or
 the local stack has one, the run is shown there while it goes on (assay help
 influx). Where ASSAY_SIGNING_KEY names a key, or holds its PEM, certificates are
 signed with it (assay help keygen).
@@ -96,7 +102,8 @@ func (f *certifyFlags) addWhere(c *cobra.Command) {
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
 	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
-	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds")
+	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds; or pi:RESOURCE-ID?region=REGION, to read its waits from Performance Insights")
+	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password: that of ASSAY_DB's user is taken")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 }
 
@@ -158,7 +165,7 @@ func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec
 		dir, attempt := f.folder(id, profile.Name, len(profiles) > 1)
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Scope: f.scopeOf(profile), Outputs: f.k6Out,
+			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Journal: f.runs, Scope: f.scopeOf(profile), Outputs: f.k6Out,
 			Executable: executable, Tool: tool(), Attempt: attempt,
 		}
 	}

@@ -124,9 +124,10 @@ func filesBelow(ts *testscript.TestScript) (all []string) {
 // starts do, by process id.
 func processesIn(ts *testscript.TestScript) map[string]string {
 	found := map[string]string{}
+	work := ts.Getenv("WORK")
 	for pid := range processes() {
 		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd")) // it may have ended
-		if strings.HasPrefix(cwd, ts.Getenv("WORK")) {
+		if cwd == work || strings.HasPrefix(cwd, work+"/") {
 			line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 			// One that is just ending has no command line any more.
 			if len(line) > 0 {

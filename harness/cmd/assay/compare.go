@@ -45,7 +45,8 @@ undetermined   neither is shown: make more runs
 
 The more metrics, the more pairs "changed" takes: 8 for 6 metrics, 10 for 20.
 --metrics names those to decide on, by group (rate, errors, transaction,
-endpoint, database, generator, ledger) or as the table names them.
+endpoint, database, resources, generator, ledger) or as the table names
+them.
 
 Runs that are INVALID are left out. A comparison is no verdict: it exits with 0
 once it was made, 2 when it could not be.`,

@@ -1,28 +1,107 @@
 package main
 
 import (
+	"errors"
+	"net/url"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
+	opened "assay/harness/observe/database"
 )
 
-// databaseDSN joins --db, which holds no password, with ASSAY_DB, which does.
-func databaseDSN(flag, env string) (string, error) {
-	secret, err := mysql.ParseDSN(env)
+// namedDatabases are the database of a run, as the command line and the environment name
+// it: by SQL, in Performance Insights, or both; and its replicas.
+type namedDatabases struct {
+	dsn      string           // empty: none
+	insights *opened.Insights // nil: waits are read from the database itself
+	readers  []string         // DSNs
+}
+
+// databaseNamed joins --db and --db-reader, which hold no password, with
+// ASSAY_DB, which does. One of --db and ASSAY_DB may be of Performance Insights;
+// the other is then the same database's DSN.
+func databaseNamed(flag string, readers []string, env string) (n namedDatabases, err error) {
+	byFlag, byEnv := strings.HasPrefix(flag, opened.InsightsScheme), strings.HasPrefix(env, opened.InsightsScheme)
+	switch {
+	case byFlag && byEnv:
+		return n, &usageError{"both --db and ASSAY_DB are of Performance Insights", "let one of them be the database's DSN, or leave it out"}
+	case byFlag || byEnv:
+		text := flag
+		if byFlag {
+			flag = ""
+		} else {
+			text, env = env, ""
+		}
+		of, err := opened.ParseInsights(text)
+		if err != nil {
+			return n, usage(err)
+		}
+		n.insights = &of
+	}
+	if n.dsn, err = databaseDSN(flag, env, "--db"); err != nil {
+		return namedDatabases{}, err
+	}
+	for _, reader := range readers {
+		dsn, err := databaseDSN(reader, env, "--db-reader")
+		if err != nil {
+			return namedDatabases{}, err
+		}
+		n.readers = append(n.readers, dsn)
+	}
+	return n, nil
+}
+
+// databaseDSN joins an option, which holds no password, with ASSAY_DB, which
+// does.
+func databaseDSN(flag, env, option string) (string, error) {
+	user, password, err := opened.Login(env)
 	if env != "" && err != nil {
-		return "", &usageError{"ASSAY_DB is not a DSN", "like user:password@tcp(127.0.0.1:3306)/shop"}
+		return "", &usageError{"ASSAY_DB is not a DSN", "like " + opened.Example}
 	}
 	if flag == "" {
-		return env, nil
+		return usable(env)
 	}
-	c, err := mysql.ParseDSN(flag)
+	named, given, err := opened.Login(flag)
 	switch {
+	case given != "" || holdsPassword(flag):
+		return "", &usageError{option + " holds a password, which everybody on this host can read", "leave it out and set ASSAY_DB to the whole DSN"}
 	case err != nil:
-		return "", &usageError{"--db is not a DSN", "like user@tcp(127.0.0.1:3306)/shop"}
-	case c.Passwd != "" || strings.Contains(flag[:max(0, strings.LastIndex(flag, "@"))], ":"):
-		return "", &usageError{"--db holds a password, which everybody on this host can read", "leave it out and set ASSAY_DB to the whole DSN"}
-	case env != "" && secret.User == c.User:
-		c.Passwd = secret.Passwd
+		return "", &usageError{option + " is not a DSN", "like " + opened.PublicExample}
+	case env != "" && user == named && opened.FamilyOf(env) == opened.FamilyOf(flag):
+		flag = opened.WithPassword(flag, password)
 	}
-	return c.FormatDSN(), nil
+	return usable(flag)
+}
+
+// usable refuses a DSN whose parameters cannot be used, before anything is
+// started for it.
+func usable(dsn string) (string, error) {
+	if dsn == "" || opened.FamilyOf(dsn) != opened.MySQL {
+		return dsn, nil
+	}
+	if _, err := opened.Config(dsn); err != nil {
+		return "", usage(err)
+	}
+	return dsn, nil
+}
+
+func usage(err error) error {
+	var known *opened.Error
+	if errors.As(err, &known) {
+		return &usageError{known.Problem, known.Hint}
+	}
+	return err
+}
+
+// holdsPassword tells whether something stands where a password would, in a DSN
+// that may be none.
+func holdsPassword(dsn string) bool {
+	if u, err := url.Parse(dsn); err == nil && opened.FamilyOf(dsn) == opened.PostgreSQL {
+		_, set := u.User.Password()
+		return set || u.Query().Has("password")
+	}
+	_, rest, schemed := strings.Cut(dsn, "://")
+	if !schemed {
+		rest = dsn
+	}
+	return strings.Contains(rest[:max(0, strings.LastIndex(rest, "@"))], ":")
 }

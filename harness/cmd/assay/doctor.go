@@ -67,9 +67,11 @@ func (f *certifyFlags) doctor(c *cobra.Command, names []string) error {
 		File: file, Run: runID("doctor"), Seed: 1, Dir: f.runs, Target: f.target, AllowHosts: f.allow,
 		Influx: doctor.Influx{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")},
 	}
-	if s.DSN, err = databaseDSN(f.db, os.Getenv("ASSAY_DB")); err != nil {
+	db, err := databaseNamed(f.db, f.readers, os.Getenv("ASSAY_DB"))
+	if err != nil {
 		return err
 	}
+	s.DSN, s.Insights, s.Readers = db.dsn, db.insights, db.readers
 	if s.Executable, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
@@ -87,7 +89,7 @@ func (f *certifyFlags) doctor(c *cobra.Command, names []string) error {
 		if state != nil {
 			s.Target = state.TargetURL()
 			if f.db == "" {
-				s.DSN = state.CollectorDSN()
+				s.DSN, s.Insights = state.CollectorDSN(), nil
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // ground is what one run after the other stands on.
 type ground struct {
 	executable string
-	dsn        string
+	db         namedDatabases
 	view       *influx.Server // nil: none
 	log        *slog.Logger
 	leave      func() // stops what was started for the runs
@@ -27,9 +27,10 @@ type ground struct {
 // minutes are spent on a stack that this machine cannot carry.
 func (f *certifyFlags) prepare(c *cobra.Command, check func(executable string) error) (_ ground, err error) {
 	ctx := c.Context()
+	unread()
 	g := ground{log: slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})), leave: func() {}}
 	env := os.Getenv("ASSAY_DB")
-	if g.dsn, err = databaseDSN(f.db, env); err != nil {
+	if g.db, err = databaseNamed(f.db, f.readers, env); err != nil {
 		return ground{}, err
 	}
 	influxURL, influxToken := influxAccess()
@@ -38,6 +39,11 @@ func (f *certifyFlags) prepare(c *cobra.Command, check func(executable string) e
 	}
 	if g.executable, err = os.Executable(); err != nil {
 		return ground{}, fmt.Errorf("find this program: %w", err)
+	}
+	if f.target != "" {
+		if err := f.setBack(c, g); err != nil {
+			return ground{}, err
+		}
 	}
 	if f.target == "" {
 		if err := check(g.executable); err != nil {
@@ -55,7 +61,7 @@ func (f *certifyFlags) prepare(c *cobra.Command, check func(executable string) e
 		}
 		p.tell(run.Event{Kind: run.Note, Text: "no --target: the load goes to the reference service, " + f.target})
 		if f.db == "" { // what ASSAY_DB names is not what this service writes to
-			g.dsn = state.CollectorDSN()
+			g.db.dsn, g.db.insights = state.CollectorDSN(), nil
 			if env != "" {
 				p.tell(run.Event{Kind: run.Note, Text: "the local stack has its own database: ASSAY_DB is not used without --target"})
 			}
@@ -75,6 +81,10 @@ func (f *certifyFlags) occupy(ctx context.Context, g ground, p *progress) (_ *st
 		return nil, nil, err
 	}
 	p.tell(run.Event{Kind: run.Step, Text: "looking for the local stack"})
+	if err := f.replay(ctx, g, p); err != nil {
+		free()
+		return nil, nil, err
+	}
 	state, started, err := stack.Up(ctx, stack.Options{Executable: g.executable}, g.log)
 	if err != nil {
 		free()
@@ -93,5 +103,6 @@ func (f *certifyFlags) occupy(ctx context.Context, g ground, p *progress) (_ *st
 
 // furnish gives a run what it stands on.
 func (g ground) furnish(ctx context.Context, o *run.Options) {
-	o.DSN, o.View, o.Log, o.Hurry = g.dsn, g.view, g.log, hurried(ctx)
+	o.DSN, o.Insights, o.Readers = g.db.dsn, g.db.insights, g.db.readers
+	o.View, o.Log, o.Hurry = g.view, g.log, hurried(ctx)
 }

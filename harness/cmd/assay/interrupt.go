@@ -17,6 +17,9 @@ func interruptible(stderr io.Writer) context.Context {
 	ctx, first := context.WithCancel(context.WithValue(context.Background(), hurryKey{}, hurry))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		first()
@@ -26,6 +29,11 @@ func interruptible(stderr io.Writer) context.Context {
 	}()
 	return ctx
 }
+
+// unread keeps this process alive where nobody reads what it says any more: tee
+// gets the Ctrl-C too, and what was changed is restored all the same. Children have
+// SIGPIPE as ever.
+func unread() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 type hurryKey struct{}
 

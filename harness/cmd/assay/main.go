@@ -57,7 +57,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !changedStill(err):
 		fmt.Fprintln(stderr, "assay: interrupted")
 		for _, e := range aftermath(err) {
 			fmt.Fprintf(stderr, "assay: %v\n", e)
@@ -87,7 +87,10 @@ func hintOf(err error) string {
 	var usage *usageError
 	var shown *influx.Error
 	var signed *signature.Error
+	var suggests interface{ Hint() string }
 	switch {
+	case errors.As(err, &suggests):
+		return suggests.Hint()
 	case errors.As(err, &asked):
 		return asked.Hint
 	case errors.As(err, &running):

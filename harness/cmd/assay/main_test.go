@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 // TestScriptsOfDatabases runs those that ask much of the database on the other
 // flavour too.
 func TestScriptsOfDatabases(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar"}}))
+	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
 }
 
 // TestScriptsOfConnections has servers to itself, whose connections it takes.
@@ -92,9 +92,13 @@ func writeReadme(dir string) error {
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
 	db, view := startDatabase(t, flavour), influxtest.Start(t)
+	insights := startInsights(t)
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(e *testscript.Env) error {
 		setUpInflux(e, view)
+		for name, value := range insights.Environment() {
+			e.Setenv(name, value)
+		}
 		return setUp(e, db)
 	}
 	p.Cmds = commands

@@ -36,8 +36,8 @@ interrupted.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
-		newCertify(), newJudge(), newVerify(), newKeygen(), newCompare(), newSearch(), newDoctor(), newInit(),
-		newFrames(), newInflux(), newStack(), newTarget(), newK6(),
+		newCertify(), newJudge(), newDiagnose(), newVerify(), newKeygen(), newCompare(), newSearch(), newExperiment(), newDoctor(), newInit(),
+		newFrames(), newInflux(), newStack(), newTarget(), newK6(), newBinlogReaders(),
 	)
 	return root
 }

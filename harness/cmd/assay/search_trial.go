@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,9 @@ type trials struct {
 	made    int // so far
 	told    int // of them
 	notes   map[string]bool
+
+	label      string // of what is searched, where several are
+	limitation string // of every trial, beside that it is one
 }
 
 // options are those of the next trial's run.
@@ -43,10 +48,18 @@ func (t *trials) options(rate float64) (run.Options, error) {
 	id := runID(p.Name)
 	return run.Options{
 		ID: id, Dir: filepath.Join(t.dir, id), File: t.file, Profile: p, Overrides: changed, Workers: t.flags.workers,
-		Seed: t.asked.Seed + uint64(t.made), Target: t.flags.target, AllowHosts: t.flags.allow, Scope: "smoke",
+		Seed: t.asked.Seed + uint64(t.made), Target: t.flags.target, AllowHosts: t.flags.allow, Journal: t.flags.runs, Scope: "smoke",
 		Executable: t.executable, Tool: tool(),
-		Limitations: []string{"a trial of " + t.asked.ID + ": its rate was chosen by how others came out, so that it certifies nothing"},
+		Limitations: t.limitations(),
 	}, nil
+}
+
+func (t *trials) limitations() []string {
+	all := []string{"a trial of " + t.asked.ID + ": its rate was chosen by how others came out, so that it certifies nothing"}
+	if t.limitation != "" {
+		all = append(all, t.limitation)
+	}
+	return all
 }
 
 // trial runs one load and judges it in memory: no certificate stands in the
@@ -58,7 +71,7 @@ func (t *trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 	}
 	t.furnish(ctx, &o)
 	t.made++
-	bar := newProgress(t.command.ErrOrStderr(), fmt.Sprintf("%s at %.12g/s, trial %d", o.Profile.Name, rate, t.made), t.flags.quiet)
+	bar := newProgress(t.command.ErrOrStderr(), fmt.Sprintf("%s at %.12g/s, trial %d", cmp.Or(t.label, o.Profile.Name), rate, t.made), t.flags.quiet)
 	o.Progress = func(e run.Event) {
 		if e.Kind != run.Note || t.first(e.Text) {
 			bar.tell(e)
@@ -167,6 +180,6 @@ func (t *trials) left(d search.Document) string {
 
 func (t *trials) say(format string, args ...any) {
 	if !t.flags.quiet {
-		fmt.Fprintf(t.command.ErrOrStderr(), "search: "+format+"\n", args...)
+		fmt.Fprintf(t.command.ErrOrStderr(), strings.TrimSuffix("search of "+t.label, " of ")+": "+format+"\n", args...)
 	}
 }

@@ -33,6 +33,7 @@ type database struct {
 	password string // of every user but root; a word that occurs nowhere by chance
 	root     *sql.DB
 	pool     *sql.DB     // of the scripts' services
+	insert   string      // an order, by id and run
 	vacate   func()      // gives back the connections that a script has taken
 	held     []*sql.Conn // by leave
 }
@@ -43,7 +44,10 @@ const poolSize = 8
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
 	server := dbservertest.Start(t, flavour)
-	db := &database{t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text()}
+	db := &database{
+		t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text(),
+		insert: "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)",
+	}
 	var err error
 	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
 		t.Fatal(err)
@@ -175,7 +179,7 @@ func think(http.ResponseWriter, *http.Request) {
 func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	think(w, r)
 	// Not the request's context: what was committed is acknowledged.
-	_, err := s.db.pool.ExecContext(context.Background(), "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)", r.FormValue("id"), r.FormValue("run"))
+	_, err := s.db.pool.ExecContext(context.Background(), s.db.insert, r.FormValue("id"), r.FormValue("run"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -13,7 +13,7 @@ import (
 
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/databases"
 	opened "assay/harness/observe/database" // database is a type of the tests
 	"assay/harness/observe/record"
 )
@@ -126,11 +126,11 @@ func mend(broken []string) string {
 
 // presentDatabase describes the database as it is now; nothing of it changes.
 func presentDatabase(ctx context.Context, flag string) (record.Database, error) {
-	dsn, err := databaseDSN(flag, os.Getenv("ASSAY_DB"))
+	dsn, err := databaseDSN(flag, os.Getenv("ASSAY_DB"), "--db")
 	if err != nil {
 		return record.Database{}, err
 	}
-	collector := mysql.New(dsn, mysql.Options{})
+	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
 		return record.Database{}, &usageError{"the database cannot be compared: " + opened.Reason(err), "check --db, and the password in ASSAY_DB; or leave --db out"}

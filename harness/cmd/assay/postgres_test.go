@@ -1,0 +1,70 @@
+package main
+
+import (
+	crand "crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"assay/harness/lab/postgrestest"
+	"assay/harness/lab/stack/dbserver/dbservertest"
+)
+
+// TestScriptsOfPostgreSQL runs those whose service keeps its orders in a
+// PostgreSQL.
+func TestScriptsOfPostgreSQL(t *testing.T) {
+	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
+	dbservertest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
+	db := &database{t: t, addr: server.Address(), password: crand.Text(), insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
+	db.pool = postgrestest.Open(t, server.In("shop"))
+	db.pool.SetMaxOpenConns(poolSize)
+	db.pool.SetMaxIdleConns(poolSize)
+	dbservertest.Exec(
+		t, db.pool, "CREATE EXTENSION pg_stat_statements",
+		"CREATE TABLE orders (id text PRIMARY KEY, run_id text, persisted_at timestamptz DEFAULT now())",
+		"CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 0)",
+	)
+	for user, rights := range map[string]string{"certifier": "SELECT, DELETE", "blind": "SELECT, DELETE", "reader": "SELECT", "auditor": ""} {
+		dbservertest.Exec(t, db.pool, "CREATE ROLE "+user+" LOGIN PASSWORD '"+db.password+"'")
+		if rights != "" {
+			dbservertest.Exec(t, db.pool, "GRANT "+rights+" ON orders TO "+user)
+		}
+		if user == "certifier" {
+			dbservertest.Exec(t, db.pool, "GRANT SELECT, UPDATE ON stock TO certifier")
+		}
+		if user != "blind" {
+			dbservertest.Exec(t, db.pool, "GRANT pg_monitor TO "+user)
+		}
+	}
+	// One after the other: runs at the same time tell of each other.
+	for _, script := range []string{"postgres", "hot"} {
+		t.Run(script, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Files: []string{"testdata/postgres/" + script + ".txtar"}, Cmds: commands, RequireExplicitExec: true, RequireUniqueNames: true,
+				Setup: func(e *testscript.Env) error { return setUpPostgreSQL(e, server, db) },
+			})
+		})
+	}
+	var rows int
+	if err := db.pool.QueryRow("SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows of the runs are left: %v", rows, err)
+	}
+}
+
+// setUpPostgreSQL gives a script its target and names what it may use.
+func setUpPostgreSQL(e *testscript.Env, server *postgrestest.Server, db *database) error {
+	s := startService(db)
+	e.Defer(s.close)
+	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	for user, name := range map[string]string{"certifier": "DB", "blind": "DB_BLIND", "reader": "DB_NO_DELETE", "auditor": "DB_NO_LEDGER"} {
+		e.Setenv(name, server.As(user, db.password, "shop"))
+	}
+	e.Setenv("DB_WRONG", server.As("certifier", strings.ToLower(db.password), "shop"))
+	e.Setenv("DB_PUBLIC", "postgres://certifier@"+db.addr+"/shop")
+	e.Setenv("TARGET", s.URL)
+	e.Setenv("SECRET", db.password)
+	return os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios"))
+}
