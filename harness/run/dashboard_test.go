@@ -117,7 +117,7 @@ var legends = map[string][]string{
 	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},
 	"Active sessions by wait class": {"CPU", "commit", "vCPUs"},
 	"Time in the database of one transaction": {"CPU", "commit"},
-	"Commits a second":                        {"Com_commit", "Handler_commit", "Innodb_data_fsyncs"},
+	"Commits a second":                        {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
 	"Delay before the start":                  {"generator", "queueing for the system"},
 }
 

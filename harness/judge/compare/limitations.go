@@ -103,5 +103,5 @@ func (c Comparison) tooFew() string {
 	case have < least:
 		return fmt.Sprintf("nothing can be decided with so few runs: it takes %d %s, and %d for \"changed\" with %s tested together", least, what, c.Needed, count(c.Tested, "metric"))
 	}
-	return fmt.Sprintf("\"changed\" takes %d %s with %s tested together: make more, or fix beforehand what is decided with --metrics", c.Needed, what, count(c.Tested, "metric"))
+	return fmt.Sprintf("\"changed\" takes %d %s with %s tested together: make more, or fix beforehand what decides: assay compare --metrics", c.Needed, what, count(c.Tested, "metric"))
 }

@@ -13,27 +13,25 @@ type Resource struct {
 	Baseline       *float64 // nil: no baseline
 }
 
-// resource is where a cost comes from: the first series that the record has,
-// without what another counts of the same.
+// resource is where a cost comes from: the first series that the record has.
 type resource struct {
 	name, unit string
 	scale      float64
 	of         []metric.Series
-	without    metric.Series
 }
 
 func counter(name string) metric.Series { return metric.NewSeries(metric.DBCounter, "", "name", name) }
 
 var costs = []resource{
-	// Handler_commit counts each engine of a commit, and the binlog is one.
-	{"commits", "1/tx", 1, []metric.Series{counter("Handler_commit"), counter("xact_commit")}, counter("Binlog_cache_use")},
-	{"fsyncs", "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}, metric.Series{}},
-	{"redo written", "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}, metric.Series{}},
-	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}, metric.Series{}},
-	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}, metric.Series{}},
+	// Of MySQL and PostgreSQL, transactions that only read count too.
+	{"commits", "1/tx", 1, []metric.Series{counter("events_transactions"), counter("Binlog_commits"), counter("xact_commit")}},
+	{"fsyncs", "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}},
+	{"redo written", "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}},
+	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
+	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
 	{"CPU of the service", "ms/tx", 1000, []metric.Series{
 		metric.NewSeries(metric.ProcessCPU, "", "process", collect.Service), metric.NewSeries(metric.ServiceCPU, ""),
-	}, metric.Series{}},
+	}},
 }
 
 // resources are the costs that the record tells of.
@@ -49,7 +47,7 @@ func resources(r record.Run, hold []record.Span) (all []Resource) {
 				continue
 			}
 			spent := func(spans []record.Span) float64 {
-				return c.scale * (over(r, s.Name, s.Labels, spans) - over(r, c.without.Name, c.without.Labels, spans))
+				return c.scale * over(r, s.Name, s.Labels, spans)
 			}
 			cost := Resource{Name: c.name, Unit: c.unit, PerTransaction: spent(hold) / n}
 			if before > 0 {

@@ -197,7 +197,7 @@ func (w world) second(rate float64, parts map[string]float64, held bool, random 
 			counter(metric.DBStatementTime, rate*writes, "digest", "w", "statement", text),
 			counter(metric.DBStatements, rate, "digest", "w", "statement", text),
 			counter(metric.DBRowsExamined, rate*w.rows, "digest", "w", "statement", text),
-			counter(metric.DBCounter, 3*rate, "name", "Handler_commit"),
+			counter(metric.DBCounter, 3*rate, "name", "events_transactions"),
 		)
 		if held {
 			database = append(database, counter(metric.DBCounter, w.refused, "name", "Connection_errors_max_connections"))

@@ -145,6 +145,9 @@ type seen struct {
 }
 
 func (s seen) sum(name string, labels ...string) float64 { return s.Total(name, labels...) }
-func (s seen) share(classes ...string) float64           { return s.Share(classes...) }
-func (s seen) longestGap() float64                       { return s.LongestGap() }
-func (s seen) describe() string                          { return s.Describe() }
+func (s seen) commits() float64 {
+	return s.sum(metric.DBCounter, "name", "events_transactions") + s.sum(metric.DBCounter, "name", "Binlog_commits")
+}
+func (s seen) share(classes ...string) float64 { return s.Share(classes...) }
+func (s seen) longestGap() float64             { return s.LongestGap() }
+func (s seen) describe() string                { return s.Describe() }

@@ -14,10 +14,10 @@ import (
 // them.
 var counters = []string{
 	"Aborted_clients", "Aborted_connects",
-	"Binlog_cache_disk_use", "Binlog_cache_use", "Binlog_commits", "Binlog_group_commits",
+	"Binlog_cache_disk_use", "Binlog_cache_use", binlogCommits, "Binlog_group_commits",
 	"Com_commit", "Com_delete", "Com_insert", "Com_rollback", "Com_select", "Com_stmt_prepare", "Com_update",
 	"Connection_errors_max_connections", "Connections",
-	"Handler_commit", // a commit by autocommit shows only here
+	transactions,
 	"Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_wait_free",
 	"Innodb_data_fsyncs", "Innodb_deadlocks", "Innodb_log_waits", "Innodb_os_log_fsyncs", "Innodb_os_log_written",
 	"Innodb_row_lock_time", "Innodb_row_lock_waits",
@@ -37,9 +37,19 @@ const (
 	checkpointAge = "Innodb_checkpoint_age"      // MySQL: the difference of the next two
 	lsnCurrent    = "Innodb_redo_log_current_lsn"
 	lsnCheckpoint = "Innodb_redo_log_checkpoint_lsn"
+
+	// Transactions that ended, by COMMIT or by autocommit, those that only read
+	// too. Com_commit counts the former alone, and Handler_commit each statement
+	// within a transaction, once for InnoDB and once for the binlog. MySQL: not in
+	// the status, but in performance_schema. MariaDB, where its instrument is off,
+	// has those that the binlog was written for.
+	transactions  = "events_transactions"
+	binlogCommits = "Binlog_commits"
 )
 
 var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(append([]string{uptime, lsnCurrent, lsnCheckpoint}, counters...), levels...))
+
+const showTransactions = "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'"
 
 // Needs PROCESS.
 const showHistory = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"
@@ -65,8 +75,27 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 		}
 		return nil
 	})
-	if err != nil || c.server.maria {
+	if err != nil {
 		return now, err
+	}
+	if c.server.maria {
+		if now[binlogCommits] == 0 { // no binlog: not known, instead of none
+			delete(now, binlogCommits)
+		}
+		return now, nil
+	}
+	err = c.link.query(ctx, showTransactions, nil, func(rows *sql.Rows) error {
+		var v float64
+		if err := rows.Scan(&v); err != nil {
+			return err
+		}
+		if v > 0 { // else the instrument is off
+			now[transactions] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return now, c.readable("read events_transactions_summary_global_by_event_name", err)
 	}
 	if lsn, ok := now[lsnCurrent]; ok {
 		now[checkpointAge] = max(0, lsn-now[lsnCheckpoint])
