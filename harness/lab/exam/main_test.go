@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -73,6 +74,7 @@ func serve(args []string) error {
 }
 
 func pinned(args []string) error {
+	runtime.LockOSThread() // what follows is set for one thread, and the same has to exec
 	one, rest, err := split()
 	if err != nil {
 		return err
@@ -88,6 +90,7 @@ func pinned(args []string) error {
 }
 
 func noise(args []string) error {
+	runtime.LockOSThread() // CPU and priority are set for one thread, and it has to be the busy one
 	nice, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
