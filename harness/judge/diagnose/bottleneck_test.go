@@ -243,12 +243,21 @@ func TestStarvedGenerator(t *testing.T) {
 }
 
 // A group of commits wakes many threads at once: that they stand in line shows no
-// lack of CPUs where some are idle.
+// lack of CPUs where some are idle; where others have most of them it does.
 func TestCrowdsOfCommits(t *testing.T) {
-	for idle, want := range map[float64]string{0.3: "binlog", 0.1: Undetermined} {
-		b := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1, cpu: 0.8, queue: 12, idle: idle}.diagnosed().Bottleneck
-		if b.Component != want {
-			t.Errorf("%g CPUs idle: %+v", idle, b)
+	for _, c := range []struct {
+		used, idle float64 // of two CPUs
+		want       string
+	}{
+		{0.8, 0.3, "binlog"},
+		{0.8, 0.1, Undetermined},
+		{0.2, 1.5, "binlog"},
+		{0.2, 0.1, CPU},
+		{0.55, 0, CPU},
+	} {
+		b := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1, cpu: c.used, queue: 12, idle: c.idle}.diagnosed().Bottleneck
+		if b.Component != c.want {
+			t.Errorf("%+v: %+v", c, b)
 		}
 	}
 }
@@ -285,6 +294,12 @@ func TestStatementThatScans(t *testing.T) {
 		if got := strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), "an index may be missing"); got != want || f.Bottleneck.Component != CPU {
 			t.Errorf("%g rows: %+v", rows, f.Bottleneck)
 		}
+	}
+	// One that is nearly as slow at the baseline, which breaks the SLO too.
+	base := with(healthy(), map[string]float64{wait.Engine: 400})
+	f := world{base: base, hold: with(base, map[string]float64{wait.Engine: 500}), noise: 0.1, cpu: 1.9, queue: 5, rows: 50_000}.diagnosed()
+	if !strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), "an index may be missing") || f.Bottleneck.Component != CPU {
+		t.Errorf("slow at the baseline too: %+v", f.Bottleneck)
 	}
 }
 

@@ -26,11 +26,11 @@ const (
 	busy   = 0.85
 	inLine = 0.5
 	full   = 0.95
-	// robbed is the share of the CPUs it may use up to which others have them while
-	// its threads stand in line. Between that and busy it may lack CPUs, or wake more
-	// threads at once than there are CPUs for, as a group of commits does: where the
-	// host's CPUs are idle for spare of their time they are not what is lacking.
-	robbed = 0.25
+	// robbed is the share of the CPUs it may use from which on it is others that
+	// have them while its threads stand in line. Below that it may lack CPUs, or wake
+	// more threads at once than there are CPUs for, as a group of commits does: where
+	// they are idle for spare of their time they are not what is lacking.
+	robbed = 0.65
 	spare  = 0.1
 	// lateness is the share of what has to be explained that a generator that broke
 	// a rule must itself be late by before the rest is taken for its doing.
@@ -120,7 +120,7 @@ func (e *examination) chargeCPU(roots parts, hold, base side) {
 			e.move(roots, at, e.at[CPU])
 		}
 	}
-	if e.without(serviceCPU, serviceCPUs, serviceQueue, hold, base) {
+	if e.without(serviceProcess, hold, base) {
 		e.move(roots, e.at[Network], e.at[Service])
 	}
 }
@@ -128,30 +128,44 @@ func (e *examination) chargeCPU(roots parts, hold, base side) {
 // outOfCPU: the database has no CPU to work with, its own or other processes
 // having them all.
 func (e *examination) outOfCPU(hold, base side) bool {
-	return e.without(databaseCPU, databaseCPUs, databaseQueue, hold, base)
+	return e.without(databaseProcess, hold, base)
 }
+
+// process are the quantities that tell of one's CPUs.
+type process struct{ cpu, cpus, queue, idle quantity }
+
+var (
+	databaseProcess = process{databaseCPU, databaseCPUs, databaseQueue, databaseIdle}
+	serviceProcess  = process{serviceCPU, serviceCPUs, serviceQueue, serviceIdle}
+)
 
 // without tells of a process that has no CPU: it uses up those that it may, or
 // others do while its threads wait for them; and, where growth is
 // what has to be explained, at least twice as long as at the baseline.
-func (e *examination) without(cpu, cpus, queue quantity, hold, base side) bool {
-	used, allowed, waited := hold.sum[cpu], hold.sum[cpus], hold.sum[queue] // cpus: one value a second
-	if !e.known[cpu] || !e.known[cpus] || allowed == 0 {
+func (e *examination) without(p process, hold, base side) bool {
+	used, allowed, waited := hold.sum[p.cpu], hold.sum[p.cpus], hold.sum[p.queue] // cpus: one value a second
+	if !e.known[p.cpu] || !e.known[p.cpus] || allowed == 0 {
 		return false
 	}
-	if !e.known[queue] {
+	if !e.known[p.queue] {
 		return used >= full*allowed
 	}
-	starved := e.crowded(cpu, cpus, queue, hold) && used < robbed*allowed
+	starved := e.crowded(p, hold) && e.taken(p, hold) && allowed-used-hold.sum[p.idle] >= robbed*allowed
 	usedUp := used >= busy*allowed && waited >= inLine*allowed
-	return (starved || usedUp) && (e.level || waited/hold.sum[seconds] >= 2*base.sum[queue]/base.sum[seconds])
+	return (starved || usedUp) && (e.level || waited/hold.sum[seconds] >= 2*base.sum[p.queue]/base.sum[seconds])
 }
 
 // crowded: the process's threads stand in line for CPUs much longer than they
 // have them.
-func (l *layout) crowded(cpu, cpus, queue quantity, s side) bool {
-	used, allowed, waited := s.sum[cpu], s.sum[cpus], s.sum[queue]
-	return l.known[cpu] && l.known[cpus] && l.known[queue] && waited >= starving*used && waited >= waiting*allowed
+func (l *layout) crowded(p process, s side) bool {
+	used, allowed, waited := s.sum[p.cpu], s.sum[p.cpus], s.sum[p.queue]
+	return l.known[p.cpu] && l.known[p.cpus] && l.known[p.queue] && waited >= starving*used && waited >= waiting*allowed
+}
+
+// taken: the CPUs that the process may use have work nearly always, its own or
+// others'.
+func (l *layout) taken(p process, s side) bool {
+	return l.known[p.idle] && s.sum[p.idle] < spare*s.sum[p.cpus]
 }
 
 // chargeRowLocks: locks are held as long as their holders take. Where most

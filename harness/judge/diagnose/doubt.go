@@ -120,7 +120,7 @@ func (e *examination) doubtOfPlace(name string) string {
 
 // computes tells whether the service's CPU time accounts for what it grew by.
 func (e *examination) computes() bool {
-	if e.without(serviceCPU, serviceCPUs, serviceQueue, e.hold, e.base) {
+	if e.without(serviceProcess, e.hold, e.base) {
 		return true
 	}
 	used := 1000 * (e.hold.sum[serviceCPU] + e.hold.sum[serviceQueue]) / e.ended(e.hold.sum)
@@ -137,7 +137,7 @@ func (e *examination) doubtOfCPU(name string, ofDatabase, byKernel bool) string 
 		if used < explained*e.excessMs[e.at[CPU]] {
 			return fmt.Sprintf("its sessions show no wait, and still its server had or wanted a CPU for %s of a transaction only", ms(used))
 		}
-	case ofDatabase && name != CPU && e.crowded(databaseCPU, databaseCPUs, databaseQueue, e.hold) && e.hold.sum[idle] < spare*e.hold.sum[hostCPUs]:
+	case ofDatabase && name != CPU && e.crowded(databaseProcess, e.hold) && e.taken(databaseProcess, e.hold):
 		return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs for",
 			number(e.hold.sum[databaseQueue]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPU]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPUs]/e.hold.sum[seconds]))
 	case ofDatabase && name != CPU && !e.known[databaseCPU] && e.slowSamples():
@@ -151,11 +151,11 @@ func (e *examination) doubtOfCPU(name string, ofDatabase, byKernel bool) string 
 // they come in crowds.
 func (e *examination) wakes() string {
 	h := e.hold.sum
-	if !e.crowded(databaseCPU, databaseCPUs, databaseQueue, e.hold) {
+	if !e.crowded(databaseProcess, e.hold) || !e.known[databaseIdle] {
 		return ""
 	}
-	return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while %s of the host's CPUs were idle: many are woken at once.",
-		number(h[databaseQueue]/h[seconds]), percent(h[idle]/h[hostCPUs]))
+	return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while %s of its CPUs' time was idle: many are woken at once.",
+		number(h[databaseQueue]/h[seconds]), percent(h[databaseIdle]/h[databaseCPUs]))
 }
 
 func (e *examination) slowSamples() bool {

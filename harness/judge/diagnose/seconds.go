@@ -40,11 +40,11 @@ const (
 	serviceCPU    // s
 	serviceCPUs
 	serviceQueue // s: its threads ready to run, without a CPU
+	serviceIdle  // s that the CPUs that it may use have nothing to do
 	databaseCPU
 	databaseCPUs
 	databaseQueue
-	idle // s a second that the host's CPUs have nothing to do
-	hostCPUs
+	databaseIdle
 	refused      // connections that the database had no room for
 	serviceSeen  // 1 a second in which the service told of itself
 	databaseSeen // 1 a second in which the database was sampled
@@ -65,7 +65,7 @@ func tableOf(r record.Run) *table {
 	for q := range firstClass {
 		t.known[q] = nameOf[q] == "" || len(r.Timeline.Series(nameOf[q])) > 0
 	}
-	for _, q := range []quantity{failed, timedOut, serviceQueue, databaseCPU, databaseCPUs, databaseQueue, idle, refused} {
+	for _, q := range []quantity{failed, timedOut, serviceQueue, serviceIdle, databaseCPU, databaseCPUs, databaseQueue, databaseIdle, refused} {
 		t.known[q] = slices.ContainsFunc(r.Timeline.Series(nameOf[q]), func(s metric.Series) bool { return s.Matches(labelsOf[q]) })
 	}
 	classes := map[string]bool{}
@@ -85,9 +85,8 @@ var nameOf = map[quantity]string{
 	queryTime: metric.ServiceQueryTime, queries: metric.ServiceQueries, downstreamTime: metric.ServiceDownstreamTime,
 	poolInUse: metric.ServicePoolInUse, poolMax: metric.ServicePoolMax,
 	statementTime: metric.DBStatementTime, samples: metric.DBSample, sampleTime: metric.DBSampleTime,
-	serviceCPU: metric.ServiceCPU, serviceCPUs: metric.ServiceCPUs, serviceQueue: metric.ProcessRunQueue,
-	databaseCPU: metric.ProcessCPU, databaseCPUs: metric.ProcessCPUs, databaseQueue: metric.ProcessRunQueue,
-	idle: metric.HostCPU, hostCPUs: metric.HostCPUs,
+	serviceCPU: metric.ServiceCPU, serviceCPUs: metric.ServiceCPUs, serviceQueue: metric.ProcessRunQueue, serviceIdle: metric.ProcessCPUIdle,
+	databaseCPU: metric.ProcessCPU, databaseCPUs: metric.ProcessCPUs, databaseQueue: metric.ProcessRunQueue, databaseIdle: metric.ProcessCPUIdle,
 	refused: metric.DBCounter,
 }
 
@@ -95,10 +94,11 @@ var labelsOf = map[quantity][]metric.Label{
 	failed:        {{Key: "outcome", Value: metric.Failed}},
 	timedOut:      {{Key: "outcome", Value: metric.TimedOut}},
 	serviceQueue:  {{Key: "process", Value: collect.Service}},
+	serviceIdle:   {{Key: "process", Value: collect.Service}},
 	databaseCPU:   {{Key: "process", Value: collect.Database}},
 	databaseCPUs:  {{Key: "process", Value: collect.Database}},
 	databaseQueue: {{Key: "process", Value: collect.Database}},
-	idle:          {{Key: "mode", Value: "idle"}},
+	databaseIdle:  {{Key: "process", Value: collect.Database}},
 	refused:       {{Key: "name", Value: "Connection_errors_max_connections"}},
 }
 
@@ -171,7 +171,7 @@ func carried(values []float64, ok []bool) []float64 {
 
 // gaugeOf is the source of those that are gauges.
 var gaugeOf = map[quantity]string{
-	poolInUse: collect.Service, poolMax: collect.Service, serviceCPUs: collect.Service, databaseCPUs: collect.Host, hostCPUs: collect.Host,
+	poolInUse: collect.Service, poolMax: collect.Service, serviceCPUs: collect.Service, databaseCPUs: collect.Host,
 }
 
 func isHistogram(q quantity) bool {

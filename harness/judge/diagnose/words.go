@@ -214,7 +214,7 @@ func (e *examination) cpuEvidence(statements []Statement) (all []string) {
 			number(h[databaseCPU]/h[seconds]), number(h[databaseCPUs]/h[seconds]), number(h[databaseQueue]/h[seconds])))
 	}
 	for _, s := range statements {
-		if s.scans() {
+		if s.scans() && (e.level || s.slower()) {
 			all = append(all, fmt.Sprintf("%s examines %s rows a call and takes %s of the database's time: an index may be missing.",
 				s.Text, number(*s.RowsPerCall), percent(s.Share)))
 			break

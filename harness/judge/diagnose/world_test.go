@@ -215,7 +215,7 @@ func (w world) second(rate float64, parts map[string]float64, held bool, random 
 			host,
 			counter(metric.ProcessCPU, w.cpu, "process", "database"), counter(metric.ProcessRunQueue, queue, "process", "database"),
 			metric.GaugePoint(metric.NewSeries(metric.ProcessCPUs, "", "process", "database"), 2),
-			counter(metric.HostCPU, w.idle, "mode", "idle"), metric.GaugePoint(metric.NewSeries(metric.HostCPUs, ""), 2),
+			counter(metric.ProcessCPUIdle, w.idle, "process", "database"),
 		)
 	}
 	return map[string][]metric.Point{"worker/0": worker, "service": service, "database": database, "host": host}

@@ -75,11 +75,11 @@ var exercises = []exercise{
 		prepare: func(t *testing.T, r *room) { global(t, r, "max_connections", "12") },
 	},
 	{
-		name: "CPU-starved database", component: diagnose.CPU, rate: 60, bound: 60,
+		name: "CPU-starved database", component: diagnose.CPU, rate: 50, bound: 60,
 		service: spread, confined: theDatabase, noise: 8, nice: -5,
 	},
 	{
-		name: "missing index", component: diagnose.CPU, rate: 40, bound: 150,
+		name: "missing index", component: diagnose.CPU, rate: 30, bound: 150,
 		statement: "FROM `orders` WHERE `customer` = ? examines", scenario: "testdata/customer.js", confined: theDatabase,
 		prepare: func(t *testing.T, r *room) {
 			fill(t, r, "orders", "customer VARCHAR(32) NOT NULL, amount INT NOT NULL", "CONCAT('customer-', 1 + n % 10000), n", 400_000)

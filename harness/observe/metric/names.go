@@ -85,6 +85,7 @@ const (
 	HostNetSent           = "host_network_sent"        // counter, By, likewise
 	ProcessCPU            = "process_cpu_seconds"      // counter by label process
 	ProcessCPUs           = "process_cpus"             // gauge by label process: CPUs that it may use
+	ProcessCPUIdle        = "process_cpu_idle_seconds" // counter likewise: time that those CPUs had nothing to do
 	ProcessRunQueue       = "process_runqueue_seconds" // counter likewise: time that its threads were ready to run and did not
 	ProcessMemory         = "process_resident_memory"  // gauge, By, by label process
 )

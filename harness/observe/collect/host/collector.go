@@ -19,6 +19,13 @@ type Collector struct {
 	last    map[string]float64  // previous values of counters, by series
 	watched map[string]*process // by name; nil: not looked at yet
 	pids    map[string]int
+	idle    idleness
+}
+
+// idleness is how long each CPU had nothing to do, in s.
+type idleness struct {
+	total map[int64]float64 // since the machine is up
+	grown map[int64]float64 // since the last reading; empty: not known
 }
 
 // process is one that is watched. Its start time tells it from another one

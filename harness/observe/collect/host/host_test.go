@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -106,6 +107,10 @@ func TestCollect(t *testing.T) {
 	}
 	if v := got[metric.ProcessCPUs+"{process:test}"]; v != got[metric.HostCPUs] {
 		t.Errorf("this process may use %v CPUs of %v", v, got[metric.HostCPUs])
+	}
+	// It may use all CPUs: their idle time is the machine's.
+	if got, want := sum(metric.ProcessCPUIdle, "process", "test"), sum(metric.HostCPU, "mode", "idle")+sum(metric.HostCPU, "mode", "iowait"); math.Abs(got-want) > 0.1 {
+		t.Errorf("the CPUs that this process may use were idle for %.2f s, the machine's for %.2f", got, want)
 	}
 	if v := sum(metric.ProcessRunQueue, "process", "crowd"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
 		t.Errorf("the crowded process waited %.2f s for a CPU in %.2f s", v, took)

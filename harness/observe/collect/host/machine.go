@@ -25,8 +25,10 @@ func (c *Collector) cpu(p *points) {
 	p.gauge(metric.HostCPUs, "", float64(cpus()))
 	stat, err := c.proc.Stat()
 	if err != nil {
+		c.idle = idleness{}
 		return
 	}
+	c.idle.read(stat.CPU)
 	t := stat.CPUTotal
 	for _, m := range []struct {
 		mode string
@@ -45,16 +47,46 @@ func (c *Collector) cpu(p *points) {
 	}
 }
 
+// read takes another reading. Who waits for a disk leaves its CPU to others.
+func (i *idleness) read(cpus map[int64]procfs.CPUStat) {
+	total, grown := make(map[int64]float64, len(cpus)), make(map[int64]float64, len(cpus))
+	for cpu, t := range cpus {
+		total[cpu] = t.Idle + t.Iowait
+		if before, ok := i.total[cpu]; ok {
+			grown[cpu] = max(0, total[cpu]-before)
+		}
+	}
+	i.total, i.grown = total, grown
+}
+
+// of is the time of all CPUs that a process may use.
+func (i *idleness) of(pid int) (total float64) {
+	set, err := affinity(pid)
+	for cpu, v := range i.grown {
+		if err != nil || set.IsSet(int(cpu)) {
+			total += v
+		}
+	}
+	return total
+}
+
 // cpus is the number of CPUs that this process may use, at this moment.
 func cpus() int { return allowed(0) }
 
 // allowed is the number of CPUs that a process may use; 0: this one.
 func allowed(pid int) int {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(pid, &set); err != nil {
-		return runtime.NumCPU() // more CPUs than a set holds
+	set, err := affinity(pid)
+	if err != nil {
+		return runtime.NumCPU()
 	}
 	return set.Count()
+}
+
+// affinity are the CPUs that a process may use. It fails where there are more
+// than a set holds.
+func affinity(pid int) (set unix.CPUSet, err error) {
+	err = unix.SchedGetaffinity(pid, &set)
+	return set, err
 }
 
 func (c *Collector) memory(p *points) {
@@ -193,6 +225,9 @@ func (c *Collector) processes(p *points) {
 		p.counter(metric.ProcessCPU, "s", w.used(stat, children, c.proc), "process", name)
 		p.gauge(metric.ProcessMemory, "By", float64(stat.ResidentMemory()), "process", name)
 		p.gauge(metric.ProcessCPUs, "", float64(allowed(pid)), "process", name)
+		if len(c.idle.grown) > 0 {
+			p.all = append(p.all, metric.CounterPoint(metric.NewSeries(metric.ProcessCPUIdle, "s", "process", name), c.idle.of(pid)))
+		}
 		w.queue(append(children, pid))
 		p.counter(metric.ProcessRunQueue, "s", w.queued.Seconds(), "process", name)
 	}
