@@ -81,17 +81,17 @@ type bar struct {
 
 const (
 	barPixels = 360.0
-	barPitch  = 40
+	barPitch  = 52
 )
 
 // Rows and places of a bar's two lines.
-func (b bar) YA() int     { return b.Y + 14 }
-func (b bar) YB() int     { return b.Y + 24 }
+func (b bar) YA() int     { return b.Y + 18 }
+func (b bar) YB() int     { return b.Y + 32 }
 func (b bar) YText() int  { return b.Y + 11 }
 func (b bar) XA() float64 { return b.A + 6 }
 func (b bar) XB() float64 { return b.B + 6 }
-func (b bar) YTextA() int { return b.Y + 22 }
-func (b bar) YTextB() int { return b.Y + 32 }
+func (b bar) YTextA() int { return b.Y + 26 }
+func (b bar) YTextB() int { return b.Y + 40 }
 
 // bars draws the events, all on one scale.
 func bars(e experiment.Effect) (all []bar) {
