@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
 
@@ -258,6 +259,15 @@ func TestCrowdsOfCommits(t *testing.T) {
 		b := world{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1, cpu: c.used, queue: 12, idle: c.idle}.diagnosed().Bottleneck
 		if b.Component != c.want {
 			t.Errorf("%+v: %+v", c, b)
+		}
+	}
+	for _, used := range []float64{0.2, 0.8} {
+		b := world{
+			base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1, cpu: used, queue: 12,
+			frames: without(metric.ProcessCPUIdle),
+		}.diagnosed().Bottleneck
+		if b.Component != Undetermined {
+			t.Errorf("%g CPUs used, who has the others is not known: %+v", used, b)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (e *examination) without(p process, hold, base side) bool {
 	if !e.known[p.queue] {
 		return used >= full*allowed
 	}
-	starved := e.crowded(p, hold) && e.taken(p, hold) && allowed-used-hold.sum[p.idle] >= robbed*allowed
+	starved := e.crowded(p, hold) && e.known[p.idle] && !e.spared(p, hold) && allowed-used-hold.sum[p.idle] >= robbed*allowed
 	usedUp := used >= busy*allowed && waited >= inLine*allowed
 	return (starved || usedUp) && (e.level || waited/hold.sum[seconds] >= 2*base.sum[p.queue]/base.sum[seconds])
 }
@@ -162,10 +162,9 @@ func (l *layout) crowded(p process, s side) bool {
 	return l.known[p.cpu] && l.known[p.cpus] && l.known[p.queue] && waited >= starving*used && waited >= waiting*allowed
 }
 
-// taken: the CPUs that the process may use have work nearly always, its own or
-// others'.
-func (l *layout) taken(p process, s side) bool {
-	return l.known[p.idle] && s.sum[p.idle] < spare*s.sum[p.cpus]
+// spared: the CPUs that the process may use are idle now and then.
+func (l *layout) spared(p process, s side) bool {
+	return l.known[p.idle] && s.sum[p.idle] >= spare*s.sum[p.cpus]
 }
 
 // chargeRowLocks: locks are held as long as their holders take. Where most

@@ -137,7 +137,7 @@ func (e *examination) doubtOfCPU(name string, ofDatabase, byKernel bool) string 
 		if used < explained*e.excessMs[e.at[CPU]] {
 			return fmt.Sprintf("its sessions show no wait, and still its server had or wanted a CPU for %s of a transaction only", ms(used))
 		}
-	case ofDatabase && name != CPU && e.crowded(databaseProcess, e.hold) && e.taken(databaseProcess, e.hold):
+	case ofDatabase && name != CPU && e.crowded(databaseProcess, e.hold) && !e.spared(databaseProcess, e.hold):
 		return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs for",
 			number(e.hold.sum[databaseQueue]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPU]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPUs]/e.hold.sum[seconds]))
 	case ofDatabase && name != CPU && !e.known[databaseCPU] && e.slowSamples():
@@ -151,7 +151,7 @@ func (e *examination) doubtOfCPU(name string, ofDatabase, byKernel bool) string 
 // they come in crowds.
 func (e *examination) wakes() string {
 	h := e.hold.sum
-	if !e.crowded(databaseProcess, e.hold) || !e.known[databaseIdle] {
+	if !e.crowded(databaseProcess, e.hold) || !e.spared(databaseProcess, e.hold) {
 		return ""
 	}
 	return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while %s of its CPUs' time was idle: many are woken at once.",

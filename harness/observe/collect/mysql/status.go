@@ -75,23 +75,15 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || c.server.maria {
 		return now, err
-	}
-	if c.server.maria {
-		if now[binlogCommits] == 0 { // no binlog: not known, instead of none
-			delete(now, binlogCommits)
-		}
-		return now, nil
 	}
 	err = c.link.query(ctx, showTransactions, nil, func(rows *sql.Rows) error {
 		var v float64
 		if err := rows.Scan(&v); err != nil {
 			return err
 		}
-		if v > 0 { // else the instrument is off
-			now[transactions] = v
-		}
+		now[transactions] = v
 		return nil
 	})
 	if err != nil {
@@ -122,6 +114,11 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 // points makes points of a reading. restarted tells that the server is another
 // than at the last reading.
 func (s *status) points(now map[string]float64) (points []metric.Point, restarted bool) {
+	for _, name := range []string{transactions, binlogCommits} {
+		if now[name] == 0 { // its instrument is off, or there is no binlog: not known, instead of none
+			delete(now, name)
+		}
+	}
 	restarted = now[uptime] < s.uptime
 	s.uptime = now[uptime]
 	return s.Points(variables, now, restarted), restarted

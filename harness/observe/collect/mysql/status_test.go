@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +40,23 @@ func TestStatusGivesNoNegativeIncrease(t *testing.T) {
 		}
 		if increase != c.increase || restarted != c.restarted || running != c.now["Threads_running"] {
 			t.Errorf("%s: increase %v, level %v, restarted %v", c.name, increase, running, restarted)
+		}
+	}
+}
+
+// Commits that nobody counts are not known, and not none.
+func TestCommitsThatAreNotCounted(t *testing.T) {
+	var s status
+	for i, c := range []struct {
+		total float64
+		sent  bool
+	}{{0, false}, {0, false}, {7, false}, {9, true}, {9, true}} {
+		points, _ := s.points(map[string]float64{uptime: float64(i), "Questions": 1, transactions: c.total, binlogCommits: c.total})
+		for _, name := range []string{transactions, binlogCommits, "Questions"} {
+			sent := slices.ContainsFunc(points, func(p metric.Point) bool { return p.Series.Label("name") == name })
+			if want := c.sent || name == "Questions" && i > 0; sent != want {
+				t.Errorf("reading %d: %s is sent: %v", i, name, sent)
+			}
 		}
 	}
 }
