@@ -56,6 +56,11 @@ lint: ## go vet, staticcheck, gofumpt
 fmt: ## Format with gofumpt
 	$(GO) run $(GOFUMPT) -w harness
 
+.PHONY: calibrate
+calibrate: ## Make all simulated runs behind docs/calibration.md, and compare it (CALIBRATEFLAGS=-update writes it; about 20 minutes, two cores)
+	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
+	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
+
 .PHONY: soak
 soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 12 minutes)
 	.ci/install test

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"assay/harness/spec"
 )
 
@@ -89,6 +91,30 @@ func TestNothingHalfWritten(t *testing.T) {
 	}
 	if _, err := Write(below); !errors.Is(err, ErrExists) {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// A new project's README shows every default of a profile, as a profile without
+// them is decoded.
+func TestTheReadmeOfAProjectTellsTheDefaults(t *testing.T) {
+	text, err := fs.ReadFile(own, "files/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```json\n")
+	block, _, _ = strings.Cut(block, "```")
+	decode := func(profile string) spec.Profile {
+		t.Helper()
+		f, err := spec.Decode("README.md", []byte(`{"version": 1, "profiles": {`+profile+`}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Profiles["checkout"]
+	}
+	shown, short := decode(block), decode(`"checkout": {"scenario": "s.js", "load": {"target": 100}, "slo": {"checks": ["rate>0.9"]}}`)
+	shown.Load.HoldMax = 0 // has no default
+	if diff := cmp.Diff(short.Load, shown.Load); diff != "" || shown.Timeout != short.Timeout {
+		t.Errorf("time-out %v for %v, load %s", shown.Timeout, short.Timeout, diff)
 	}
 }
 

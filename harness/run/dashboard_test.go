@@ -17,6 +17,7 @@ import (
 	"assay/harness/judge/verdict"
 	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/load/plan"
+	"assay/harness/observe/collect/quota/quotatest"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/record"
@@ -112,14 +113,19 @@ var legends = map[string][]string{
 	"Verdict":                       {"verdict"},
 	"What was shown":                {"verdict", "claim"},
 	"Rate":                          {"target", "scheduled", "completed"},
-	"Latency of a transaction":      {"p50", "p95", "p99", "SLO transaction_duration:p(95)<250"},
-	"Latency of requests, p95":      {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<200"},
+	"Latency of a transaction":      {"p50", "p95", "p99", "SLO transaction_duration:p(95)<500"},
+	"Latency of requests, p95":      {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<400"},
 	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},
 	"Active sessions by wait class": {"CPU", "commit", "vCPUs"},
 	"Time in the database of one transaction": {"CPU", "commit"},
 	"Commits a second":                        {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
 	"Delay before the start":                  {"generator", "queueing for the system"},
+	"CPU taken by others":                     {"stolen by the hypervisor", "some task waited for a CPU"},
 }
+
+// ofQuotas is the field that a panel asks for and only processes with a CPU quota
+// have.
+const ofQuotas = `"process_throttled"`
 
 // One run of the profile payment against the reference service: InfluxDB has
 // what the record has, and every query of every dashboard finds what its panel
@@ -131,9 +137,13 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile = undisturbed(o.Profile)
 	o.View = viewOn(t, db)
 	busy := s.burn(t)
+	plenty, limited := quotatest.Make(t, 100) // which stops nothing
 	o.Progress = func(e run.Event) {
 		if enter(plan.Hold)(e) {
 			busy()
+		}
+		if limited && enter(plan.Warmup)(e) {
+			plenty.Put(worker(t, o.ID, 0))
 		}
 	}
 	r := certify(t, o)
@@ -154,7 +164,7 @@ func TestViewAndDashboards(t *testing.T) {
 	shown(t, db, r)
 	for name, d := range readDashboards(t) {
 		for _, interval := range []time.Duration{time.Second, 10 * time.Second} {
-			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.answered(t, db, r, v, interval) })
+			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.answered(t, db, r, v, interval, limited) })
 		}
 	}
 }
@@ -195,7 +205,7 @@ func agrees(t *testing.T, db *influxtest.Server, r record.Run) {
 		`SELECT "count" FROM "transaction"`:                              float64(scheduled),
 		`SELECT "scheduled" FROM "arrival"`:                              float64(scheduled),
 		`SELECT "completed" FROM "arrival"`:                              float64(outcomes["completed"]),
-		`SELECT "samples" FROM "transaction" WHERE "slo" =~ /p.95.<250/`: float64(scheduled),
+		`SELECT "samples" FROM "transaction" WHERE "slo" =~ /p.95.<500/`: float64(scheduled),
 		`SELECT "count" FROM "request"`:                                  requests,
 		`SELECT "sessions" FROM "db_session"`:                            sessions,
 		`SELECT "samples" FROM "db_session"`:                             samples,
@@ -208,8 +218,9 @@ func agrees(t *testing.T, db *influxtest.Server, r record.Run) {
 }
 
 // answered runs every query of the dashboard as Grafana would for this run, and
-// fails the test for one that finds nothing.
-func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration) {
+// fails the test for one that finds nothing; but of quotas where the worker has
+// none.
+func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration, limited bool) {
 	values := map[string]string{"profile": r.Plan.Profile.Name, "run": r.Plan.Run}
 	for _, variable := range d.Templating.List {
 		if variable.Type != "query" {
@@ -241,7 +252,7 @@ func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v
 				t.Errorf("panel %q has a query that is not InfluxQL", p.Title)
 			}
 			series := db.Query(influx.DefaultDatabase, d.fill(t, target.Query, values, r, interval))
-			if len(series) == 0 {
+			if len(series) == 0 && (limited || !strings.Contains(target.Query, ofQuotas)) {
 				t.Errorf("panel %q: nothing found by %s", p.Title, target.Query)
 			}
 			for _, s := range series {

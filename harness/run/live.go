@@ -20,6 +20,7 @@ type Live struct {
 // watcher keeps the last seconds of the workers' frames.
 type watcher struct {
 	mu      sync.Mutex
+	latest  int64 // second that a frame was for
 	abort   []spec.Abort
 	seconds map[int64]*liveSecond
 }
@@ -44,6 +45,7 @@ func newWatcher(abort []spec.Abort) *watcher {
 func (w *watcher) add(f metric.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.latest = max(w.latest, f.Second)
 	for _, p := range f.Points {
 		switch name := p.Series.Name; name {
 		case metric.TransactionsScheduled:
@@ -53,7 +55,9 @@ func (w *watcher) add(f metric.Frame) {
 		case metric.Transactions:
 			w.second(f.Second).live.count(p.Series.Label("outcome"), p.Value)
 		default:
-			w.addRate(f.Second, name, p.Value)
+			// Requests are booked under the second of their transaction, which may
+			// be long ago; an abort asks how they end now.
+			w.addRate(w.latest, name, p.Value)
 		}
 	}
 }
@@ -115,7 +119,7 @@ func (w *watcher) hurting(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.abort {
-		held, seen := true, false
+		held, seen, all := true, false, share{}
 		span := max(1, int64(a.For/time.Second))
 		if second-span+1 < first {
 			continue
@@ -126,10 +130,12 @@ func (w *watcher) hurting(first, second int64) *record.Abort {
 				continue
 			}
 			seen = true
-			held = held && s.rate[a.Metric].occurred/s.rate[a.Metric].total > a.Share
+			rate := s.rate[a.Metric]
+			all.occurred, all.total = all.occurred+rate.occurred, all.total+rate.total
+			held = held && rate.occurred/rate.total > a.Share
 		}
 		if held && seen {
-			return &record.Abort{Metric: a.Metric, Expression: a.Expression, Share: a.Share, From: second - span + 1, To: second + 1}
+			return &record.Abort{Metric: a.Metric, Expression: a.Expression, Share: a.Share, From: second - span + 1, To: second + 1, Occurred: all.occurred, Total: all.total}
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"assay/harness/observe/record"
 )
 
 // overtime is how long, after the last transaction has timed out, workers may
@@ -26,7 +28,7 @@ func (r *run) load(ctx context.Context) {
 			r.explainExits()
 			return
 		case exit := <-r.fleet.Ended():
-			if exit.Status != "0" {
+			if exit.Status != "0" && !r.looks.decided() {
 				r.stop(exit.String())
 				return
 			}
@@ -48,12 +50,33 @@ func (r *run) load(ctx context.Context) {
 			if now.After(r.t0.Add(r.plan.Duration())) {
 				continue
 			}
+			if r.look() {
+				return
+			}
 			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
 				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}
 		}
 	}
+}
+
+// look judges the run so far where a look is due, and ends it where that decides.
+func (r *run) look() (ended bool) {
+	undecided, due := r.looks.take(record.Run{
+		Plan: r.asked, Facts: record.Facts{T0: r.t0.UTC(), Ended: time.Now().UTC()},
+	}, time.Since(r.t0))
+	switch {
+	case !due:
+		return false
+	case len(undecided) > 0:
+		r.step(fmt.Sprintf("undecided: %s; the hold goes on to %s", summary(undecided), r.looks.hold()))
+		return false
+	}
+	r.step("decided: the hold ends")
+	r.ended = time.Now()
+	r.fleet.Stop(r.Hurry)
+	return true
 }
 
 // stop ends the load before its plan.

@@ -36,8 +36,11 @@ type Options struct {
 	Attempt    int            // which run of this profile with the same tool this is; 0: not known
 	// Limitations that are known before the run, and that its record has to say.
 	Limitations []string
-	Log         *slog.Logger
-	Progress    func(Event) // called from one goroutine at a time; must not block long
+	// Undecided tells which SLOs a look at a run under way leaves undecided; none:
+	// the run ends there. nil: it ends at its first look.
+	Undecided func(record.Run) []string
+	Log       *slog.Logger
+	Progress  func(Event) // called from one goroutine at a time; must not block long
 
 	// Hurry is done when a run that is ending is to wait for nothing any more:
 	// workers are killed. What was changed is restored all the same. nil: never.

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return &Error{err, "name another folder with --out"}
 	}
-	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), unwritten: make(chan error, 1)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), unwritten: make(chan error, 1)}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)
@@ -84,6 +84,7 @@ type run struct {
 	clockStep time.Duration       // by how much the wall clock was set, at most
 	stopped   string              // why it ended before its plan
 	aborted   *record.Abort       // the condition that stopped it; nil: none did
+	looks     *looks              // nil: the plan has one look
 	ended     time.Time           // when that was decided
 
 	unwritten chan error // holds the first failure to append to the record
@@ -185,7 +186,7 @@ func (r *run) finish(ctx context.Context) error {
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
-		Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
+		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
@@ -245,6 +246,7 @@ func (r *run) frame(f metric.Frame) error {
 		return r.lost(err)
 	}
 	r.watch.add(f)
+	r.looks.add(f)
 	if r.view != nil {
 		r.view.Add(f)
 	}

@@ -33,6 +33,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == noiseArg {
+		if err := makeNoise(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	// Runs wait for most of their time: more than one a CPU may go on at once.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -75,7 +82,7 @@ func steady(rate float64, hold time.Duration) spec.Profile {
 // to 2 % of the slots were seen delayed. A stopped generator delays 20 % here.
 func tolerant() spec.Rules {
 	share := 0.1
-	return spec.Rules{GeneratorLag: &share}
+	return spec.Rules{Offered: &share}
 }
 
 // loose is the profile with an SLO that few samples can decide.

@@ -32,7 +32,7 @@ func viewOn(t *testing.T, db *influxtest.Server) *influx.Server {
 // machine that others share may break.
 func undisturbed(p spec.Profile) spec.Profile {
 	all := 1.0
-	p.Rules = spec.Rules{GeneratorLag: &all, GeneratorDrops: &all, GeneratorCPU: &all}
+	p.Rules = spec.Rules{Offered: &all, GeneratorDrops: &all, GeneratorCPU: &all}
 	return p
 }
 

@@ -4,6 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"assay/harness/spec"
 )
 
 // badCase is a file that Decode must refuse.
@@ -29,6 +33,20 @@ func badCases(t testing.TB) (all []badCase) {
 		name := filepath.Base(path)
 		all = append(all, badCase{name, read(t, path), !beyondSchema[name]})
 	}
+	for _, e := range badEdits(t) {
+		all = append(all, badCase{e.name, []byte(strings.Replace(e.good, e.before, e.after, 1)), e.schema})
+	}
+	return all
+}
+
+// badEdit makes a bad file of a good one.
+type badEdit struct {
+	name, good, before, after string
+	schema                    bool
+}
+
+func badEdits(t testing.TB) (all []badEdit) {
+	t.Helper()
 	for line := range strings.Lines(string(read(t, "testdata/bad.edits"))) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -36,14 +54,44 @@ func badCases(t testing.TB) (all []badCase) {
 		}
 		head, edit, _ := strings.Cut(line, " `")
 		base, name, _ := strings.Cut(head, " ")
-		name = strings.TrimSpace(name)
 		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
 		good := string(read(t, "testdata/good/"+base+".json"))
 		if !ok || strings.Count(good, before) != 1 {
 			t.Fatalf("testdata/bad.edits: %s: %q stands %d times in %s", line, before, strings.Count(good, before), base)
 		}
-		plain, schema := strings.CutSuffix(name, "!")
-		all = append(all, badCase{plain, []byte(strings.Replace(good, before, after, 1)), schema})
+		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
+		all = append(all, badEdit{plain, good, before, after, schema})
 	}
 	return all
+}
+
+// Two mistakes in one file are told as each is told alone: neither makes the
+// other look like a third. One may hide the other, where it stands in what the
+// other makes unreadable.
+func TestNoMistakeMakesAnother(t *testing.T) {
+	edits := badEdits(t)
+	problems := func(text string) map[string]bool {
+		_, err := spec.Decode("bad.json", []byte(text))
+		found := map[string]bool{}
+		for _, e := range faults(t, "bad.json", err) {
+			found[e.Problem] = true
+		}
+		return found
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		a, b := rapid.SampledFrom(edits).Draw(rt, "a"), rapid.SampledFrom(edits).Draw(rt, "b")
+		one := strings.Replace(a.good, a.before, a.after, 1)
+		if a.good != b.good || strings.Count(one, b.before) != 1 || strings.Count(b.after, a.before) != 0 {
+			return // they do not go together
+		}
+		known := problems(one)
+		for p := range problems(strings.Replace(b.good, b.before, b.after, 1)) {
+			known[p] = true
+		}
+		for p := range problems(strings.Replace(one, b.before, b.after, 1)) {
+			if !known[p] && !strings.HasSuffix(p, "stands here twice") && !strings.Contains(p+a.name+b.name, "stages") {
+				rt.Errorf("%s and %s make %s", a.name, b.name, p)
+			}
+		}
+	})
 }

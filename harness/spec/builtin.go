@@ -2,9 +2,7 @@ package spec
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"assay/harness/observe/metric"
 )
@@ -112,61 +110,4 @@ func kind(name string) string {
 		return readerLag
 	}
 	return builtin[name]
-}
-
-// CheckMetrics checks the SLOs and aborts against the metrics that exist once
-// the script has initialised: k6's, ours, and those registered, whose type is
-// "trend", "rate", "counter" or "gauge". Only now can a misspelt name be told
-// from a script's own metric. The error has file and line where the profile
-// comes from Decode.
-func (p Profile) CheckMetrics(registered map[string]string) error {
-	types := maps.Clone(builtin)
-	for name, typ := range registered {
-		if slices.Contains(metric.OfWorkers, name) || kind(name) == readerLag {
-			return &Error{
-				Place:   p.place("scenario"),
-				Problem: fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name)),
-				Hint:    "give the script's metric another name",
-			}
-		}
-		if known, ok := types[name]; ok && known != typ {
-			return &Error{
-				Place:   p.place("scenario"),
-				Problem: fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, known),
-				Hint:    "give the script's metric another name",
-			}
-		}
-		types[name] = typ
-	}
-	types[LedgerMetric], types[PersistLagMetric] = LedgerMetric, PersistLagMetric
-	types[metric.ReplicaLag], types[metric.BinlogReaderLag] = readerLag, readerLag
-	for _, s := range p.SLOs {
-		typ, ok := types[s.Metric]
-		if !ok {
-			return p.unknownMetric(s.Metric, "slo", s.At, types, trend, rate, LedgerMetric, PersistLagMetric, readerLag)
-		}
-		if problem := s.fits(typ); problem != "" {
-			return &Error{Path: s.At.Path, Line: s.At.Line, Place: p.place("slo", s.MetricText()), Problem: problem}
-		}
-	}
-	for _, a := range p.Abort {
-		typ, ok := types[a.Metric]
-		if !ok {
-			return p.unknownMetric(a.Metric, "abort", a.At, types, rate)
-		}
-		if typ != rate {
-			return &Error{Path: a.At.Path, Line: a.At.Line, Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, typ)}
-		}
-	}
-	return nil
-}
-
-// unknownMetric names the nearest metric of the types that could stand there.
-func (p Profile) unknownMetric(name, key string, at Position, types map[string]string, fit ...string) error {
-	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(types)), func(n string) bool { return !slices.Contains(fit, types[n]) })
-	return &Error{
-		Path: at.Path, Line: at.Line, Place: p.place(key),
-		Problem: unknown("metric", name, fitting),
-		Hint:    fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
-	}
 }

@@ -23,17 +23,16 @@ const maxTimeout = 10 * time.Minute
 // profileName: it becomes part of folder names, tags and command lines.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Decode reads a thresholds.json, strictly. Every error is an *Error with the
-// line of the first thing that is wrong. path is only told back, in errors and
-// in File.Path.
+// Decode reads a thresholds.json, strictly. Its error is Errors: all that is
+// wrong, each with its line. path is only told back, in errors and in File.Path.
 func Decode(path string, data []byte) (File, error) {
 	root, bad := parse(path, data)
 	if bad != nil {
-		return File{}, bad
+		return File{}, Errors{bad}
 	}
-	r := &reader{path: path, data: data}
+	r := newReader(path, data)
 	f := r.file(root)
-	if err := r.first(); err != nil {
+	if err := r.errors(); err != nil {
 		return File{}, err
 	}
 	sum := sha256.Sum256(data)
@@ -43,19 +42,13 @@ func Decode(path string, data []byte) (File, error) {
 
 func (r *reader) file(n *node) File {
 	f := File{Profiles: map[string]Profile{}}
-	if !r.object(n, []string{"version", "profiles"}, []string{"$schema", "targets"}) {
+	if !r.version(n.get("version")) || !r.object(n, []string{"version", "profiles"}, []string{"$schema", "targets"}) {
 		return f
 	}
-	if s := n.get("$schema"); s != nil {
-		r.is(s, jsontext.KindString, exampleOf(s))
-	}
-	if v := n.get("version"); r.number(v) != version && v.kind == jsontext.KindNumber {
-		r.fail(v, fmt.Sprintf("version %s is not known: this program reads version %d", v.text, version), "")
-	}
-	if t := n.get("targets"); t != nil {
-		for _, h := range r.list(t) {
-			f.Targets = append(f.Targets, r.host(h))
-		}
+	r.twice(n)
+	r.is(n.get("$schema"), jsontext.KindString, exampleOf(n.get("$schema")))
+	for _, h := range r.list(n.get("targets")) {
+		f.Targets = append(f.Targets, r.host(h))
 	}
 	profiles := n.get("profiles")
 	if !r.is(profiles, jsontext.KindBeginObject, exampleOf(profiles)) {
@@ -66,16 +59,38 @@ func (r *reader) file(n *node) File {
 	}
 	for _, c := range profiles.children {
 		if !profileName.MatchString(c.name) {
-			r.failAt(c.nameAt, profiles.place(), fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(c.name)), "")
+			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(c.name)), "")
 		}
 		f.Profiles[c.name] = r.profile(c)
 	}
 	return f
 }
 
+// version is false for a version that this package does not know: what else the
+// file holds is then not for it to judge.
+func (r *reader) version(n *node) bool {
+	v, ok := r.number(n)
+	if ok && v != version {
+		r.fail(n, fmt.Sprintf("version %s is not known: this program reads version %d", n.text, version), "")
+		return false
+	}
+	return true
+}
+
+// twice tells the keys that stand in an object, or in one below it, a second
+// time. What they hold is not looked at.
+func (r *reader) twice(n *node) {
+	for _, c := range n.twice {
+		r.failKey(c, fmt.Sprintf("key %s stands here twice", quote(c.name)), "")
+	}
+	for _, c := range n.children {
+		r.twice(c)
+	}
+}
+
 func (r *reader) host(n *node) string {
-	host := r.text(n)
-	if host != "" && normalHost(host) != strings.ToLower(host) {
+	host, ok := r.text(n)
+	if ok && normalHost(host) != strings.ToLower(host) {
 		r.fail(n, fmt.Sprintf("%s is not a host", quote(host)), `write the bare name or address, e.g. "staging.example": no scheme, port, path or wildcard`)
 	}
 	return host
@@ -83,41 +98,29 @@ func (r *reader) host(n *node) string {
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	required := []string{"scenario", "load", "timeout", "slo"}
-	optional := []string{"description", "ledger", "binlog_reader", "abort", "needs", "rules"}
-	if !r.object(n, required, optional) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "abort", "needs", "rules"}) {
 		return p
 	}
-	if d := n.get("description"); d != nil && r.is(d, jsontext.KindString, exampleOf(d)) {
+	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
 		p.Description = d.text
 	}
 	p.Scenario = r.scenario(n.get("scenario"))
 	p.Load = r.load(n.get("load"))
 	p.Timeout = r.timeout(n.get("timeout"))
-	if l := n.get("ledger"); l != nil {
-		p.Ledger = r.ledger(l)
-	}
-	if b := n.get("binlog_reader"); b != nil {
-		p.Reader = r.binlogReader(b)
-	}
-	p.SLOs = r.slos(n.get("slo"), p.Ledger != nil, p.Reader != nil)
-	if a := n.get("abort"); a != nil {
-		p.Abort = r.abort(a)
-	}
-	if needs := n.get("needs"); needs != nil {
-		p.Needs = r.needs(needs)
-	}
-	if rules := n.get("rules"); rules != nil {
-		p.Rules = r.rules(rules)
-	}
+	p.Ledger = r.ledger(n.get("ledger"))
+	p.Reader = r.binlogReader(n.get("binlog_reader"))
+	p.SLOs = r.slos(n.get("slo"), n.names("ledger"), n.names("binlog_reader"))
+	p.Abort = r.abort(n.get("abort"))
+	p.Needs = r.needs(n.get("needs"))
+	p.Rules = r.rules(n.get("rules"))
 	return p
 }
 
 // scenario reads a path that stays below the folder of the thresholds file:
 // the record names and digests it, and another machine must find it.
 func (r *reader) scenario(n *node) string {
-	text := r.text(n)
-	if text == "" {
+	text, ok := r.text(n)
+	if !ok {
 		return ""
 	}
 	clean := path.Clean(text)
@@ -135,9 +138,11 @@ func (r *reader) scenario(n *node) string {
 }
 
 func (r *reader) timeout(n *node) time.Duration {
-	faults := len(r.faults)
-	d := r.duration(n)
-	if len(r.faults) == faults && (d <= 0 || d > maxTimeout) {
+	if n == nil {
+		return DefaultTimeout
+	}
+	d, ok := r.duration(n)
+	if ok && (d <= 0 || d > maxTimeout) {
 		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
 	}
 	return d
@@ -145,8 +150,8 @@ func (r *reader) timeout(n *node) time.Duration {
 
 func (r *reader) needs(n *node) (all []string) {
 	for _, c := range r.list(n) {
-		need := r.oneOf(c, "need", "db")
-		if slices.Contains(all, need) {
+		need, ok := r.oneOf(c, "need", "db")
+		if ok && slices.Contains(all, need) {
 			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
 		}
 		all = append(all, need)

@@ -56,6 +56,8 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 		s.Count = count
 		return s
 	}
+	inferred := slo("checks", "rate>=0.99", spec.Rate, ">=", 0.99)
+	inferred.Basis = spec.Inferred
 	p := func(v float64) *float64 { return &v }
 	gap := 1500 * time.Millisecond
 	want := spec.Profile{
@@ -65,7 +67,7 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 			Hold: time.Minute, Cooldown: 5 * time.Second, Even: true,
 		},
 		SLOs: []spec.SLO{
-			slo("checks", "rate>=0.99", spec.Rate, ">=", 0.99),
+			inferred,
 			percentile("gateway_bytes", "p(50)<0.5", "<", 0.5, 0.5),
 			percentile("http_req_duration", "p(99)<300", "<", 0.99, 300, metric.Label{Key: "name", Value: "GET /payments/{id}"}, metric.Label{Key: "status", Value: "200"}),
 			percentile("http_req_duration", "p(95)<200", "<", 0.95, 200, metric.Label{Key: "name", Value: "pay"}),
@@ -81,7 +83,7 @@ func TestDecodeReadsEveryKey(t *testing.T) {
 		Ledger: &spec.Ledger{Persisted: "SELECT id, persisted_at FROM payments WHERE run_id = ?", Cleanup: spec.Statements{"DELETE FROM payments WHERE run_id = ?"}},
 		Abort:  []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 10s", Share: 0.5, For: 10 * time.Second}},
 		Needs:  []string{"db"},
-		Rules:  spec.Rules{GeneratorDrops: p(0), GeneratorLag: p(0.02), GeneratorCPU: p(0.5), CollectorShare: p(0.9), CollectorGap: &gap},
+		Rules:  spec.Rules{GeneratorDrops: p(0), Offered: p(0.02), GeneratorCPU: p(0.5), Machine: p(0.1), CollectorShare: p(0.9), CollectorGap: &gap},
 	}
 	if diff := cmp.Diff(want, f.Profiles["payment"]); diff != "" {
 		t.Error(diff)
@@ -122,32 +124,64 @@ func TestDecodeGoodFiles(t *testing.T) {
 	}
 }
 
-// TestDecodeBadFiles compares what Decode says of testdata/bad and of the edits
-// in testdata/bad.edits with testdata/bad.golden.
+// TestDecodeBadFiles compares all that Decode says of testdata/bad and of the
+// edits in testdata/bad.edits with testdata/bad.golden. An edit is one mistake,
+// which is told once.
 func TestDecodeBadFiles(t *testing.T) {
 	var got strings.Builder
 	for _, c := range badCases(t) {
 		_, err := spec.Decode(c.path, c.data)
-		var bad *spec.Error
-		if !errors.As(err, &bad) {
-			t.Errorf("%s: error %v is no *spec.Error", c.path, err)
-			continue
+		all := faults(t, c.path, err)
+		if len(all) > 1 && filepath.Ext(c.path) != ".json" {
+			t.Errorf("%s: one mistake is told %d times", c.path, len(all))
 		}
-		if bad.Line < 1 || strings.ContainsAny(bad.Error(), "\n\r") {
-			t.Errorf("%s: line %d, error %q", c.path, bad.Line, bad)
+		got.WriteString(listing(all))
+	}
+	compareGolden(t, "testdata/bad.golden", got.String())
+}
+
+// faults are the errors of a file: each of one line that names a line, all of
+// them in the file's order.
+func faults(t testing.TB, path string, err error) spec.Errors {
+	t.Helper()
+	var all spec.Errors
+	if !errors.As(err, &all) || len(all) == 0 {
+		t.Fatalf("%s: error %v is no spec.Errors", path, err)
+	}
+	line := 1
+	for _, e := range all {
+		if e.Path != path || e.Line < line || strings.ContainsAny(e.Error()+e.Hint, "\n\r") {
+			t.Fatalf("%s: after line %d: %+v", path, line, e)
 		}
-		got.WriteString(bad.Error() + "\n")
-		if bad.Hint != "" {
-			got.WriteString("    hint: " + bad.Hint + "\n")
+		line = e.Line
+	}
+	var first *spec.Error
+	if !errors.As(err, &first) || first != all[0] || strings.ContainsAny(err.Error(), "\n\r") {
+		t.Fatalf("%s: error %q does not begin with %v", path, err, all[0])
+	}
+	return all
+}
+
+// listing is how the command prints errors.
+func listing(all spec.Errors) string {
+	var b strings.Builder
+	for _, e := range all {
+		b.WriteString(e.Error() + "\n")
+		if e.Hint != "" {
+			b.WriteString("    hint: " + e.Hint + "\n")
 		}
 	}
-	const golden = "testdata/bad.golden"
+	return b.String()
+}
+
+func compareGolden(t *testing.T, golden, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(string(read(t, golden)), got.String()); diff != "" {
+	if diff := cmp.Diff(string(read(t, golden)), got); diff != "" {
 		t.Errorf("%s differs, see -update:\n%s", golden, diff)
 	}
 }

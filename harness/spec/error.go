@@ -32,12 +32,33 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Errors is all that is wrong in a file, in its order. There is at least one.
+type Errors []*Error
+
+// Error is one line: the first, and how many more there are.
+func (e Errors) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more)", e[0], len(e)-1)
+}
+
+// Unwrap gives each of them to errors.As, which finds the first.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, one := range e {
+		all[i] = one
+	}
+	return all
+}
+
 // Position is where something stands in its file. It is not part of what is
 // asked, so any two positions are equal (go-cmp calls Equal) and JSON leaves
 // them out: a profile read back from a record has none.
 type Position struct {
-	Path string
-	Line int
+	Path   string
+	Line   int
+	offset int // in bytes, which orders what stands in one line
 }
 
 // Equal is always true, see Position.

@@ -70,7 +70,7 @@ type Capacity struct {
 	From   float64       // the first rate; 0: the load's target
 	Max    float64       // the highest that is tried; 0: MaxRate
 	Trial  time.Duration // judged length of a trial
-	Trials int           // that decide a rate
+	Trials int           // most of a rate that is close
 	Width  float64       // share of the upper bound at which the bracket is narrow enough
 }
 
@@ -83,8 +83,8 @@ const (
 	defaultPairs  = 6 // the fewest that can show a change at all
 	defaultTol    = 0.03
 	defaultTrial  = 30 * time.Second
-	defaultTrials = 3
-	defaultWidth  = 0.05
+	defaultTrials = 2
+	defaultWidth  = 0.1
 	maxStatements = 64
 	maxTolerance  = 0.5
 	maxTrials     = 20
@@ -126,12 +126,15 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 	for _, phase := range []struct {
 		from *time.Duration
 		to   *time.Duration
-	}{{c.Warmup, &p.Load.Warmup}, {c.Ramp, &p.Load.Ramp}, {c.Hold, &p.Load.Hold}, {c.Cooldown, &p.Load.Cooldown}} {
+	}{{c.Warmup, &p.Load.Warmup}, {c.Ramp, &p.Load.Ramp}, {c.Cooldown, &p.Load.Cooldown}} {
 		if phase.from != nil {
 			*phase.to = *phase.from
 		}
 	}
-	if err := p.overrideError(p.Load.check()); err != nil {
+	if c.Hold != nil {
+		p.Load = p.Load.withHold(*c.Hold)
+	}
+	if err := p.overrideError(p.Load.check(allSound)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil

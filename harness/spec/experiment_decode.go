@@ -14,16 +14,16 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// DecodeExperiment reads an experiment file, as strictly as Decode does: every
-// error is an *Error with the line of the first thing that is wrong.
+// DecodeExperiment reads an experiment file, as strictly as Decode does: its
+// error is Errors, all that is wrong, each with its line.
 func DecodeExperiment(file string, data []byte) (Experiment, error) {
 	root, bad := parse(file, data)
 	if bad != nil {
-		return Experiment{}, bad
+		return Experiment{}, Errors{bad}
 	}
-	r := &reader{path: file, data: data}
+	r := newReader(file, data)
 	e := r.experiment(root)
-	if err := r.first(); err != nil {
+	if err := r.errors(); err != nil {
 		return Experiment{}, err
 	}
 	sum := sha256.Sum256(data)
@@ -37,23 +37,17 @@ func (r *reader) experiment(n *node) Experiment {
 	e := Experiment{Pairs: defaultPairs, Tolerance: defaultTol}
 	required := []string{"version", "description", "question", "profile", "primary", "variants"}
 	optional := []string{"$schema", "source", "load", "pairs", "tolerance", "seed", "capacity"}
-	if !r.is(n, jsontext.KindBeginObject, experimentExample) || !r.object(n, required, optional) {
+	if !r.is(n, jsontext.KindBeginObject, experimentExample) || !r.version(n.get("version")) || !r.object(n, required, optional) {
 		return e
 	}
-	if s := n.get("$schema"); s != nil {
-		r.is(s, jsontext.KindString, exampleOf(s))
-	}
-	if v := n.get("version"); r.number(v) != version && v.kind == jsontext.KindNumber {
-		r.fail(v, fmt.Sprintf("version %s is not known: this program reads version %d", v.text, version), "")
-	}
+	r.twice(n)
+	r.is(n.get("$schema"), jsontext.KindString, exampleOf(n.get("$schema")))
 	e.Description, e.Question = r.line(n.get("description")), r.line(n.get("question"))
 	if s := n.get("source"); s != nil {
 		e.Source = r.line(s)
 	}
 	e.Profile = r.line(n.get("profile"))
-	if l := n.get("load"); l != nil {
-		e.Load = r.loadChange(l)
-	}
+	e.Load = r.loadChange(n.get("load"))
 	if p := n.get("pairs"); p != nil {
 		e.Pairs = r.whole(p, 1, MaxPairs)
 	}
@@ -74,7 +68,7 @@ func (r *reader) experiment(n *node) Experiment {
 
 // line reads a text of one line: it stands in sentences and tables.
 func (r *reader) line(n *node) string {
-	text := r.text(n)
+	text, _ := r.text(n)
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		r.fail(n, "is not one line of text", "")
 	}
@@ -83,8 +77,8 @@ func (r *reader) line(n *node) string {
 
 // whole reads a whole number between two limits.
 func (r *reader) whole(n *node, least, most int) int {
-	v := r.number(n)
-	if n.kind == jsontext.KindNumber && (v != float64(int(v)) || v < float64(least) || v > float64(most)) {
+	v, ok := r.number(n)
+	if ok && (v != float64(int(v)) || v < float64(least) || v > float64(most)) {
 		r.fail(n, fmt.Sprintf("%s is not a whole number from %d to %d", n.text, least, most), "")
 		return least
 	}
@@ -93,8 +87,8 @@ func (r *reader) whole(n *node, least, most int) int {
 
 // part reads a share above 0.
 func (r *reader) part(n *node, most float64) float64 {
-	v := r.number(n)
-	if n.kind == jsontext.KindNumber && !(v > 0 && v <= most) {
+	v, ok := r.number(n)
+	if ok && !(v > 0 && v <= most) {
 		r.fail(n, fmt.Sprintf("%s is not above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
 	}
 	return v
@@ -110,12 +104,13 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 	if w := n.get("workers"); w != nil {
 		c.Workers = r.whole(w, 1, maxWorkers)
 	}
-	if b := n.get("baseline"); b != nil && r.object(b, []string{"rate", "for"}, nil) {
-		c.Baseline = &Baseline{Rate: r.rate(b.get("rate")), For: r.duration(b.get("for"))}
+	if b := n.get("baseline"); r.object(b, []string{"rate", "for"}, nil) {
+		c.Baseline = &Baseline{Rate: r.rate(b.get("rate"))}
+		c.Baseline.For, _ = r.duration(b.get("for"))
 	}
 	for name, to := range map[string]**time.Duration{"warmup": &c.Warmup, "ramp": &c.Ramp, "hold": &c.Hold, "cooldown": &c.Cooldown} {
 		if p := n.get(name); p != nil {
-			d := r.duration(p)
+			d, _ := r.duration(p)
 			*to = &d
 		}
 	}
@@ -123,8 +118,8 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 }
 
 func (r *reader) rate(n *node) float64 {
-	v := r.number(n)
-	if n.kind == jsontext.KindNumber && !(v > 0 && v <= MaxRate) {
+	v, ok := r.number(n)
+	if ok && !(v > 0 && v <= MaxRate) {
 		r.fail(n, fmt.Sprintf("rate %s is not above 0 and at most %d a second", n.text, int(MaxRate)), "")
 	}
 	return v
@@ -157,9 +152,9 @@ func WaitMetric(class string) string { return strings.TrimSpace("database " + cl
 func (r *reader) primary(n *node) (all []string) {
 	known := Metrics()
 	for _, c := range r.list(n) {
-		name := r.text(c)
+		name, ok := r.text(c)
 		switch {
-		case c.kind != jsontext.KindString || name == "":
+		case !ok:
 		case !slices.Contains(known, name):
 			r.fail(c, unknown("metric", name, known), "known: "+strings.Join(known, ", "))
 		case slices.Contains(all, name):
@@ -167,7 +162,7 @@ func (r *reader) primary(n *node) (all []string) {
 		}
 		all = append(all, name)
 	}
-	if n.kind == jsontext.KindBeginArray && len(all) == 0 {
+	if n != nil && !n.bad && len(all) == 0 {
 		r.fail(n, "there is no metric", "write for example "+example["primary"])
 	}
 	return all
@@ -182,12 +177,13 @@ func (r *reader) capacity(n *node) *Capacity {
 		c.From = r.rate(f)
 	}
 	if m := n.get("max"); m != nil {
-		if c.Max = r.rate(m); c.Max < c.From {
+		if c.Max = r.rate(m); n.sound("from") && n.sound("max") && c.Max < c.From {
 			r.fail(m, fmt.Sprintf("max %g is less than from, %g", c.Max, c.From), "")
 		}
 	}
 	if t := n.get("trial"); t != nil {
-		if c.Trial = r.duration(t); c.Trial < MinHold || c.Trial > MaxDuration {
+		var ok bool
+		if c.Trial, ok = r.duration(t); ok && (c.Trial < MinHold || c.Trial > MaxDuration) {
 			r.fail(t, fmt.Sprintf("trial %v is not between %v and %v", c.Trial, MinHold, MaxDuration), "")
 		}
 	}
@@ -195,7 +191,7 @@ func (r *reader) capacity(n *node) *Capacity {
 		c.Trials = r.whole(t, 1, maxTrials)
 	}
 	if w := n.get("width"); w != nil {
-		if c.Width = r.part(w, maxWidth); c.Width > 0 && c.Width < minWidth {
+		if c.Width = r.part(w, maxWidth); !w.bad && c.Width < minWidth {
 			r.fail(w, fmt.Sprintf("width %g is less than %g", c.Width, minWidth), "")
 		}
 	}

@@ -2,9 +2,6 @@ package spec_test
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,18 +129,14 @@ func badExperiments(t testing.TB) (all []badCase) {
 
 func TestDecodeExperimentBadFiles(t *testing.T) {
 	schema := compileExperimentSchema(t)
-	var b strings.Builder
+	var got strings.Builder
 	for _, c := range badExperiments(t) {
 		_, err := spec.DecodeExperiment(c.path, c.data)
-		var bad *spec.Error
-		if !errors.As(err, &bad) {
-			t.Errorf("%s: error %v", c.path, err)
-			continue
+		all := faults(t, c.path, err)
+		if len(all) > 1 {
+			t.Errorf("%s: one mistake is told %d times", c.path, len(all))
 		}
-		fmt.Fprintf(&b, "%v\n", bad)
-		if bad.Hint != "" {
-			fmt.Fprintf(&b, "    hint: %s\n", bad.Hint)
-		}
+		got.WriteString(listing(all))
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.data))
 		if err == nil {
 			err = schema.Validate(doc)
@@ -152,15 +145,7 @@ func TestDecodeExperimentBadFiles(t *testing.T) {
 			t.Errorf("%s: refused by the schema: %v, expected %v", c.path, refused, c.schema)
 		}
 	}
-	const golden = "testdata/experiment/bad.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(string(read(t, golden)), b.String()); diff != "" {
-		t.Error(diff)
-	}
+	compareGolden(t, "testdata/experiment/bad.golden", got.String())
 }
 
 // An experiment changes phases of a profile that has phases.
@@ -177,7 +162,7 @@ func TestLoadChangeOfStages(t *testing.T) {
 }
 
 // FuzzDecodeExperiment: whatever the file, DecodeExperiment answers with an
-// experiment that can be run, or with an error of one line that names a line.
+// experiment that can be run, or with errors of one line each that name a line.
 func FuzzDecodeExperiment(f *testing.F) {
 	f.Add(read(f, fullExperiment))
 	for _, path := range experimentFiles(f) {
@@ -190,13 +175,7 @@ func FuzzDecodeExperiment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := spec.DecodeExperiment("fuzz.json", data)
 		if err != nil {
-			var bad *spec.Error
-			if !errors.As(err, &bad) {
-				t.Fatalf("error %v is no *spec.Error", err)
-			}
-			if bad.Line < 1 || bad.Path != "fuzz.json" || strings.ContainsAny(bad.Error()+bad.Hint, "\n\r") {
-				t.Fatalf("error %q, %+v", bad, bad)
-			}
+			faults(t, "fuzz.json", err)
 			return
 		}
 		if e.Name != "fuzz" || len(e.Variants) < 2 || e.Pairs < 1 || len(e.Primary) == 0 || !(e.Tolerance > 0) {

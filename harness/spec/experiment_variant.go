@@ -18,7 +18,7 @@ func (r *reader) variants(n *node) (all []Variant) {
 		names[v.Name] = true
 		all = append(all, v)
 	}
-	if n.kind == jsontext.KindBeginArray && (len(all) < 2 || len(all) > MaxVariants) {
+	if n != nil && !n.bad && (len(all) < 2 || len(all) > MaxVariants) {
 		r.fail(n, fmt.Sprintf("want from 2 to %d variants, the first of them the control", MaxVariants), "write for example "+example["variants"])
 	}
 	return all
@@ -29,7 +29,8 @@ func (r *reader) variant(n *node) (v Variant) {
 		return v
 	}
 	name := n.get("name")
-	if v.Name = r.text(name); v.Name != "" && !profileName.MatchString(v.Name) {
+	var ok bool
+	if v.Name, ok = r.text(name); ok && !profileName.MatchString(v.Name) {
 		r.fail(name, fmt.Sprintf("variant name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(v.Name)), "")
 	}
 	if d := n.get("description"); d != nil {
@@ -38,16 +39,16 @@ func (r *reader) variant(n *node) (v Variant) {
 	if g := n.get("global"); g != nil {
 		v.Global = r.settings(g)
 	}
-	if s := n.get("sql"); s != nil && r.object(s, []string{"apply", "revert"}, nil) {
+	if s := n.get("sql"); r.object(s, []string{"apply", "revert"}, nil) {
 		v.SQL = &Steps{Apply: r.words(s.get("apply"), "statement"), Revert: r.words(s.get("revert"), "statement")}
 	}
-	if s := n.get("stack"); s != nil && r.object(s, []string{"database"}, nil) {
+	if s := n.get("stack"); r.object(s, []string{"database"}, nil) {
 		v.Database = r.flags(s.get("database"))
 	}
 	if s := n.get("service"); s != nil {
 		v.Service = r.flags(s)
 	}
-	if c := n.get("command"); c != nil && r.object(c, []string{"apply", "revert"}, nil) {
+	if c := n.get("command"); r.object(c, []string{"apply", "revert"}, nil) {
 		v.Command = &Commands{Apply: r.words(c.get("apply"), "word"), Revert: r.words(c.get("revert"), "word")}
 	}
 	if b := n.get("binlog_readers"); b != nil {
@@ -64,7 +65,7 @@ func (r *reader) settings(n *node) (all []Setting) {
 	for _, c := range n.children {
 		switch {
 		case !variableName.MatchString(c.name):
-			r.failAt(c.nameAt, n.place(), fmt.Sprintf("%s is not the name of a variable", quote(c.name)), "write for example "+example["global"])
+			r.failKey(c, fmt.Sprintf("%s is not the name of a variable", quote(c.name)), "write for example "+example["global"])
 		case c.kind != jsontext.KindString && c.kind != jsontext.KindNumber:
 			r.fail(c, fmt.Sprintf("want a string or a number, not %s", kindWords[c.kind]), "write for example "+example["global"])
 		case len(c.text) > maxValue || strings.ContainsFunc(c.text, func(x rune) bool { return x < ' ' }):
@@ -72,7 +73,7 @@ func (r *reader) settings(n *node) (all []Setting) {
 		}
 		all = append(all, Setting{c.name, c.text})
 	}
-	if len(all) == 0 {
+	if len(n.children) == 0 {
 		r.fail(n, "there is no variable", "write for example "+example["global"])
 	}
 	return all
@@ -84,9 +85,10 @@ const maxValue = 4096
 // words reads a list of texts, none of them blank.
 func (r *reader) words(n *node, what string) (all []string) {
 	for _, c := range r.list(n) {
-		all = append(all, r.text(c))
+		word, _ := r.text(c)
+		all = append(all, word)
 	}
-	if n.kind == jsontext.KindBeginArray && (len(all) == 0 || len(all) > maxStatements) {
+	if n != nil && !n.bad && (len(all) == 0 || len(all) > maxStatements) {
 		r.fail(n, fmt.Sprintf("want from 1 to %d %ss", maxStatements, what), "")
 	}
 	return all

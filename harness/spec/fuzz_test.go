@@ -1,7 +1,6 @@
 package spec_test
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +10,7 @@ import (
 )
 
 // FuzzDecode: whatever the file, Decode answers with a profile that can be
-// planned, or with an error of one line that names a line.
+// planned, or with errors of one line each that name a line.
 func FuzzDecode(f *testing.F) {
 	good, err := filepath.Glob("testdata/good/*.json")
 	if err != nil {
@@ -26,13 +25,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := spec.Decode("fuzz.json", data)
 		if err != nil {
-			var bad *spec.Error
-			if !errors.As(err, &bad) {
-				t.Fatalf("error %v is no *spec.Error", err)
-			}
-			if bad.Line < 1 || bad.Path != "fuzz.json" || strings.ContainsAny(bad.Error()+bad.Hint, "\n\r") {
-				t.Fatalf("error %q, %+v", bad, bad)
-			}
+			faults(t, "fuzz.json", err)
 			return
 		}
 		for name, p := range file.Profiles {
@@ -52,7 +45,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil && !strings.Contains(err.Error(), "one worker can be asked for") && !strings.Contains(err.Error(), "one can hold") {
 				t.Fatalf("plan %q: %v", name, err)
 			}
-			if err == nil && (pl.LagLimit <= 0 || pl.Workers[0].VUs <= 0) {
+			if err == nil && (pl.DisplacedAfter <= 0 || pl.Workers[0].VUs <= 0) {
 				t.Fatalf("plan %q: %+v", name, pl)
 			}
 		}

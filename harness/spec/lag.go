@@ -30,34 +30,34 @@ const (
 )
 
 func (r *reader) binlogReader(n *node) *BinlogReader {
-	var b BinlogReader
 	if !r.object(n, nil, []string{"sql", "metric", "unit", "url"}) {
-		return &b
+		return nil
 	}
-	if sql := n.get("sql"); sql != nil {
-		b.SQL = r.text(sql)
-	}
+	var b BinlogReader
+	b.SQL, _ = r.text(n.get("sql"))
 	if name := n.get("metric"); name != nil {
-		b.Metric, b.Unit = r.text(name), UnitMs
-		if b.Metric != "" && !promName.MatchString(b.Metric) {
+		b.Unit = UnitMs
+		var ok bool
+		if b.Metric, ok = r.text(name); ok && !promName.MatchString(b.Metric) {
 			r.fail(name, fmt.Sprintf("%s is not the name of a metric", quote(b.Metric)), "write for example "+example["metric"])
 		}
 	}
-	if (n.get("sql") == nil) == (n.get("metric") == nil) {
+	if both := n.get("sql") != nil && n.get("metric") != nil; both || !n.names("sql") && !n.names("metric") {
 		r.fail(n, `want either "sql" or "metric"`, "write for example "+example["binlog_reader"])
 	}
 	for _, key := range []string{"unit", "url"} {
-		if c := n.get(key); c != nil && n.get("metric") == nil {
+		if c := n.get(key); c != nil && !n.names("metric") && n.names("sql") {
 			r.fail(c, key+" goes with metric", "")
 		}
 	}
 	if unit := n.get("unit"); unit != nil {
-		b.Unit = r.oneOf(unit, "unit", UnitMs, UnitSeconds)
+		b.Unit, _ = r.oneOf(unit, "unit", UnitMs, UnitSeconds)
 	}
 	if at := n.get("url"); at != nil {
-		b.URL = r.text(at)
+		var ok bool
+		b.URL, ok = r.text(at)
 		u, err := url.Parse(b.URL)
-		if b.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		if ok && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
 			r.fail(at, fmt.Sprintf("%s is not an http or https URL without user and password", quote(b.URL)), "write for example "+example["url"])
 		}
 	}

@@ -42,10 +42,10 @@ func Arguments(statement, run string) []any {
 }
 
 func (r *reader) ledger(n *node) *Ledger {
-	var l Ledger
 	if !r.object(n, []string{"persisted"}, []string{"cleanup"}) {
-		return &l
+		return nil
 	}
+	var l Ledger
 	l.Persisted = r.statement(n.get("persisted"), "persisted")
 	switch c := n.get("cleanup"); {
 	case c == nil:
@@ -63,8 +63,8 @@ func (r *reader) ledger(n *node) *Ledger {
 
 // statement reads SQL that names the run.
 func (r *reader) statement(n *node, key string) string {
-	text := r.text(n)
-	if text != "" && !strings.Contains(text, "?") {
+	text, ok := r.text(n)
+	if ok && !strings.Contains(text, "?") {
 		r.fail(n, "has no question mark, which stands for the run id", "write for example "+example[key])
 	}
 	return text

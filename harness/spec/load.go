@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,88 +24,38 @@ const (
 	rounding = 1e-9
 )
 
-// load reads either form of a load.
-func (r *reader) load(n *node) Load {
-	var l Load
-	faults := len(r.faults)
-	common := []string{"spacing"}
-	if n.get("stages") != nil {
-		for _, key := range []string{"target", "warmup", "baseline", "ramp", "hold", "cooldown"} {
-			if c := n.get(key); c != nil {
-				r.failAt(c.nameAt, n.place(), fmt.Sprintf("%q and \"stages\" exclude each other", key), "a load has either target and phases, or stages")
-				return l
-			}
-		}
-		if !r.object(n, []string{"unit", "stages"}, common) {
-			return l
-		}
-		for _, c := range r.list(n.get("stages")) {
-			l.Stages = append(l.Stages, r.stage(c))
-		}
-		if len(l.Stages) == 0 {
-			r.fail(n.get("stages"), "there is no stage", "add "+example["stages"])
-		}
-	} else {
-		phases := []string{"unit", "target", "warmup", "baseline", "ramp", "hold", "cooldown"}
-		if !r.object(n, phases, append(common, "stages")) {
-			return l
-		}
-		l.Target = r.number(n.get("target"))
-		l.Warmup = r.duration(n.get("warmup"))
-		if b := n.get("baseline"); r.object(b, []string{"rate", "for"}, nil) {
-			l.Baseline = Baseline{Rate: r.number(b.get("rate")), For: r.duration(b.get("for"))}
-		}
-		l.Ramp = r.duration(n.get("ramp"))
-		l.Hold = r.duration(n.get("hold"))
-		l.Cooldown = r.duration(n.get("cooldown"))
-	}
-	l.Unit = r.oneOf(n.get("unit"), "unit", "tps", "rps")
-	if s := n.get("spacing"); s != nil {
-		l.Even = r.oneOf(s, "spacing", "poisson", "even") == "even"
-	}
-	if len(r.faults) > faults {
-		return l
-	}
-	for _, f := range l.check() {
-		r.fail(n.at(f.path...), f.problem, f.hint)
-	}
-	return l
-}
-
-func (r *reader) stage(n *node) (s Stage) {
-	if !r.object(n, []string{"rate", "for"}, []string{"ramp", "judge"}) {
-		return s
-	}
-	s.Rate = r.number(n.get("rate"))
-	s.For = r.duration(n.get("for"))
-	if c := n.get("ramp"); c != nil {
-		s.Ramp = r.duration(c)
-	}
-	if c := n.get("judge"); c != nil {
-		s.Judge = r.bool(c)
-	}
-	return s
-}
-
 // loadFault is what a load may not be; path leads to its key in the file.
 type loadFault struct {
 	path          []string
 	problem, hint string
 }
 
-// loadCheck gathers faults and the length of the whole load.
+// loadCheck gathers faults, and tells no value of which one is known.
 type loadCheck struct {
+	sound  func(path ...string) bool // false: the file is wrong about it already
 	faults []loadFault
-	total  time.Duration
+	wrong  map[string]bool // paths that lead to a fault, as text
 }
 
 func (c *loadCheck) fail(problem, hint string, path ...string) {
 	c.faults = append(c.faults, loadFault{path, problem, hint})
+	if c.wrong == nil {
+		c.wrong = map[string]bool{}
+	}
+	for i := range path {
+		c.wrong[strings.Join(path[:i+1], "/")] = true
+	}
+}
+
+// fine reports whether the value at a path is known and nothing wrong with it.
+func (c *loadCheck) fine(path ...string) bool {
+	return c.sound(path...) && !c.wrong[strings.Join(path, "/")]
 }
 
 // rate checks a rate; zero tells whether it may be 0.
 func (c *loadCheck) rate(v float64, zero bool, path ...string) {
 	switch {
+	case !c.sound(path...):
 	case math.IsNaN(v):
 		c.fail("rate is not a number", "", path...)
 	case v < 0 || v == 0 && !zero:
@@ -118,6 +69,7 @@ func (c *loadCheck) rate(v float64, zero bool, path ...string) {
 func (c *loadCheck) duration(d, least time.Duration, path ...string) {
 	name := path[len(path)-1]
 	switch {
+	case !c.sound(path...):
 	case d < 0:
 		c.fail(fmt.Sprintf("%s %v is negative", name, d), "", path...)
 	case d%time.Second != 0:
@@ -126,62 +78,104 @@ func (c *loadCheck) duration(d, least time.Duration, path ...string) {
 		c.fail(fmt.Sprintf("%s %v is less than %v", name, d, least), "", path...)
 	case d > MaxDuration:
 		c.fail(fmt.Sprintf("%s %v is more than %v", name, d, MaxDuration), "", path...)
-	default:
-		if c.total += d; c.total > MaxDuration && c.total-d <= MaxDuration {
-			c.fail(fmt.Sprintf("the load up to here takes %v, more than %v", c.total, MaxDuration), "", path...)
+	}
+}
+
+// phaseLength is a phase of the load by its length.
+type phaseLength struct {
+	path []string
+	d    time.Duration
+}
+
+// total checks the length of all phases, each of which is fine by itself.
+func (c *loadCheck) total(parts []phaseLength) {
+	sum := time.Duration(0)
+	for _, p := range parts {
+		if !c.fine(p.path...) {
+			return
+		}
+		if sum += p.d; sum > MaxDuration {
+			c.fail(fmt.Sprintf("the load up to here takes %v, more than %v", sum, MaxDuration), "", p.path...)
+			return
 		}
 	}
 }
 
+// allSound is for loads that come from no file.
+func allSound(...string) bool { return true }
+
 // check lists what is wrong with a load, from the file or after an override.
-func (l Load) check() []loadFault {
-	var c loadCheck
+// What several values must be to each other is looked at where each is fine.
+func (l Load) check(sound func(path ...string) bool) []loadFault {
+	c := loadCheck{sound: sound}
 	if len(l.Stages) > 0 {
 		l.checkStages(&c)
 		return c.faults
 	}
 	c.rate(l.Target, false, "target")
 	c.rate(l.Baseline.Rate, false, "baseline", "rate")
-	if len(c.faults) == 0 {
+	c.duration(l.Warmup, 0, "warmup")
+	c.duration(l.Baseline.For, time.Second, "baseline", "for")
+	c.duration(l.Ramp, 0, "ramp")
+	c.duration(l.Hold, MinHold, "hold")
+	c.duration(l.HoldMax, 0, "hold_max")
+	c.duration(l.Cooldown, 0, "cooldown")
+	if c.fine("target") && c.fine("baseline", "rate") {
 		switch {
 		case l.Baseline.Rate > l.Target*(1+rounding):
 			c.fail(fmt.Sprintf("baseline rate %g is above the target, %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
 		case l.Baseline.Rate < l.Target*BaselineShare*(1-rounding):
 			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target, %g", l.Baseline.Rate, BaselineShare*100, l.Target),
 				fmt.Sprintf("write at least %g", l.Target*BaselineShare), "baseline", "rate")
-		case l.Hold >= MinHold && l.Target*l.Hold.Seconds() < 1:
-			c.fail(fmt.Sprintf("rate %g schedules no transaction in a hold of %v", l.Target, l.Hold), "", "target")
 		}
 	}
-	c.duration(l.Warmup, 0, "warmup")
-	c.duration(l.Baseline.For, time.Second, "baseline", "for")
-	c.duration(l.Ramp, 0, "ramp")
-	c.duration(l.Hold, MinHold, "hold")
-	c.duration(l.Cooldown, 0, "cooldown")
+	if c.fine("target") && c.fine("hold") && l.Target*l.Hold.Seconds() < 1 {
+		c.fail(fmt.Sprintf("rate %g schedules no transaction in a hold of %v", l.Target, l.Hold), "", "target")
+	}
+	longest := phaseLength{[]string{"hold"}, l.Hold}
+	if l.HoldMax != 0 && c.fine("hold") && c.fine("hold_max") {
+		if problem, hint := l.holdMaxFault(); problem != "" {
+			c.fail(problem, hint, "hold_max")
+		}
+		longest = phaseLength{[]string{"hold_max"}, l.HoldMax}
+	}
+	c.total([]phaseLength{
+		{[]string{"warmup"}, l.Warmup},
+		{[]string{"baseline", "for"}, l.Baseline.For},
+		{[]string{"ramp"}, l.Ramp},
+		{[]string{"hold"}, 0},
+		longest,
+		{[]string{"cooldown"}, l.Cooldown},
+	})
 	return c.faults
 }
 
 func (l Load) checkStages(c *loadCheck) {
-	judged := false
+	judged, known := false, true
 	var hold time.Duration
+	var parts []phaseLength
 	for i, s := range l.Stages {
 		at := func(key string) []string { return []string{"stages", strconv.Itoa(i), key} }
-		c.rate(s.Rate, !s.Judge, at("rate")...)
 		c.duration(s.Ramp, 0, at("ramp")...)
 		c.duration(s.For, time.Second, at("for")...)
-		if !s.Judge {
+		parts = append(parts, phaseLength{at("ramp"), s.Ramp}, phaseLength{at("for"), s.For})
+		c.rate(s.Rate, !s.Judge, at("rate")...)
+		if known = known && c.sound(at("judge")...); !s.Judge {
 			continue
 		}
 		judged = true
+		known = known && c.fine(at("for")...)
 		hold += min(max(s.For, 0), MaxDuration)
-		if s.Rate > 0 && s.For >= time.Second && s.Rate*s.For.Seconds() < 1 {
+		if c.fine(at("rate")...) && c.fine(at("for")...) && s.Rate*s.For.Seconds() < 1 {
 			c.fail(fmt.Sprintf("rate %g schedules no transaction in %v", s.Rate, s.For), "", at("rate")...)
 		}
 	}
 	switch {
+	case !known:
 	case !judged:
 		c.fail("no stage is judged", `add "judge": true to the stages that the SLOs must hold in`, "stages")
 	case hold < MinHold:
 		c.fail(fmt.Sprintf("the judged stages take %v, less than %v", hold, MinHold), "", "stages")
 	}
+	c.total(parts)
 }

@@ -93,6 +93,57 @@ func TestCheckMetrics(t *testing.T) {
 	}
 }
 
+// Everything that does not fit the script's metrics is told at once: what the
+// script takes first, then in the order of the file, a metric once.
+func TestCheckMetricsTellsAll(t *testing.T) {
+	f, err := spec.Decode("t.json", []byte(`{"version": 1, "profiles": {"p": {
+ "scenario": "s.js", "load": {"target": 1},
+ "slo": {"zebra": ["p(95)<1", "max<2"], "http_req_duratoin{name:a}": ["max<3"], "calls": ["rate<0.1", "rate<0.2"],
+  "bytes": ["rate<0.3", "p(95)<4"], "checks": ["rate>0.5"]},
+ "abort": {"bytes": "rate>0.5 for 10s"}
+}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.Profiles["p"].CheckMetrics(map[string]string{"calls": "counter", "bytes": "trend", "vus": "rate", "checks": "trend"})
+	var all spec.Errors
+	if !errors.As(err, &all) {
+		t.Fatalf("error %v", err)
+	}
+	var got []string
+	for _, e := range all {
+		got = append(got, e.Error())
+	}
+	want := []string{
+		`profiles.p.scenario: the script registers "checks" as a trend, but it is a rate of k6`,
+		`profiles.p.scenario: the script registers "vus" as a rate, but it is a gauge of k6`,
+		`t.json:3: profiles.p.slo: unknown metric "zebra"`,
+		`t.json:3: profiles.p.slo: unknown metric "http_req_duratoin": did you mean "http_req_duration"?`,
+		`t.json:3: profiles.p.slo.calls: calls is a counter: SLOs stand on trends and rates (throughput is judged without one)`,
+		`t.json:4: profiles.p.slo.bytes: bytes is a trend: use p(95)<250 or max<1000`,
+		`t.json:5: profiles.p.abort: bytes is a trend: an abort takes a rate`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An SLO has the basis that the file gives it, and is the same SLO without.
+func TestBasis(t *testing.T) {
+	p := decode(t, "testdata/good/short.json").Profiles["longer"]
+	got := map[string]spec.Basis{}
+	for _, s := range p.SLOs {
+		got[s.ID()] = s.Basis
+	}
+	want := map[string]spec.Basis{
+		"transaction_duration:p(95)<250": "", "transaction_duration:p(99.9)<1500": spec.Counted,
+		"transaction_duration:max<9000": spec.Counted, "http_req_failed:rate<0.01": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLatency(t *testing.T) {
 	p := decode(t, "testdata/good/full.json").Profiles["payment"]
 	for _, s := range p.SLOs {

@@ -11,7 +11,7 @@ import (
 // the same proportion to it as before. The target of stages is the highest
 // judged rate. What a file may not ask for, an override may not either.
 func (p Profile) WithRate(target float64) (Profile, error) {
-	var c loadCheck
+	c := loadCheck{sound: allSound}
 	c.rate(target, false, "target")
 	if err := p.overrideError(c.faults); err != nil {
 		return Profile{}, err
@@ -33,14 +33,15 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 		l.Stages[i].Rate = scale(l.Stages[i].Rate)
 	}
 	p.Load = l
-	if err := p.overrideError(l.check()); err != nil {
+	if err := p.overrideError(l.check(allSound)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil
 }
 
 // WithHold is the profile with another hold. Stages have none: which of them
-// should change is not for a number to say.
+// should change is not for a number to say. A hold_max that does not go with the
+// new hold changes with it, so that there are as many looks as before.
 func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	if len(p.Load.Stages) > 0 {
 		return Profile{}, &Error{
@@ -49,8 +50,8 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 			Hint:    `change "for" of its stages in the file`,
 		}
 	}
-	p.Load.Hold = d
-	if err := p.overrideError(p.Load.check()); err != nil {
+	p.Load = p.Load.withHold(d)
+	if err := p.overrideError(p.Load.check(allSound)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -11,11 +12,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// reader turns nodes into values and gathers what is wrong, so that decoding
-// reads as a list of keys; the error that stands first in the file is told.
+// reader turns nodes into values and gathers all that is wrong, so that decoding
+// reads as a list of keys. A key that is missing is a nil node: what object has
+// told of it is enough, and reading it says no more. What is read comes with ok
+// false where it is not to be used, so that one mistake is not told twice.
 type reader struct {
 	path   string
-	data   []byte
+	lines  []int // offsets of the line feeds
 	faults []fault
 }
 
@@ -24,22 +27,49 @@ type fault struct {
 	err    *Error
 }
 
-func (r *reader) first() error {
+func newReader(path string, data []byte) *reader {
+	r := &reader{path: path}
+	for i, c := range data {
+		if c == '\n' {
+			r.lines = append(r.lines, i)
+		}
+	}
+	return r
+}
+
+// errors is all that is wrong, in the order of the file; nil where nothing is.
+func (r *reader) errors() error {
 	if len(r.faults) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(r.faults, func(a, b fault) int { return cmp.Compare(a.offset, b.offset) })
-	return r.faults[0].err
+	all := make(Errors, len(r.faults))
+	for i, f := range r.faults {
+		all[i] = f.err
+	}
+	return all
 }
 
-func (r *reader) fail(n *node, problem, hint string) { r.failAt(n.offset, n.place(), problem, hint) }
+// fail tells what is wrong with a value.
+func (r *reader) fail(n *node, problem, hint string) {
+	n.bad = true
+	r.add(n.offset, n.place(), problem, hint)
+}
 
-func (r *reader) failAt(offset int, place, problem, hint string) {
-	err := &Error{Path: r.path, Line: lineOf(r.data, offset), Place: place, Problem: problem, Hint: hint}
+// failKey tells what is wrong with a member's key. Its place is the object's.
+func (r *reader) failKey(n *node, problem, hint string) {
+	n.bad = true
+	r.add(n.nameAt, n.parent.place(), problem, hint)
+}
+
+func (r *reader) add(offset int, place, problem, hint string) {
+	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Hint: hint}
 	r.faults = append(r.faults, fault{offset, err})
 }
 
-func (r *reader) position(n *node) Position { return Position{r.path, lineOf(r.data, n.offset)} }
+func (r *reader) lineAt(offset int) int { return 1 + sort.SearchInts(r.lines, offset) }
+
+func (r *reader) position(n *node) Position { return Position{r.path, r.lineAt(n.offset), n.offset} }
 
 var kindWords = map[jsontext.Kind]string{
 	jsontext.KindNull: "null", jsontext.KindTrue: "true", jsontext.KindFalse: "false",
@@ -48,124 +78,116 @@ var kindWords = map[jsontext.Kind]string{
 }
 
 func (r *reader) is(n *node, kind jsontext.Kind, example string) bool {
+	if n == nil {
+		return false
+	}
 	if n.kind == kind {
 		return true
 	}
-	hint := ""
-	if example != "" {
-		hint = "write for example " + example
-	}
-	r.fail(n, fmt.Sprintf("want %s, not %s", kindWords[kind], kindWords[n.kind]), hint)
+	r.fail(n, fmt.Sprintf("want %s, not %s", kindWords[kind], kindWords[n.kind]), likeThis(example))
 	return false
 }
 
-// example says, for each key of the format, what a value looks like.
-var example = map[string]string{
-	"version": `"version": 1`, "profiles": `"profiles": {"payment": {...}}`, "targets": `"targets": ["staging.example"]`,
-	"description": `"description": "card payments"`, "scenario": `"scenario": "scenarios/payment.js"`,
-	"load": `"load": {...}`, "timeout": `"timeout": "10s"`, "slo": `"slo": {"transaction_duration": ["p(95)<250"]}`,
-	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
-	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
-	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
-	"abort": `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "rules": `"rules": {}`,
-	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
-	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "cooldown": `"cooldown": "5s"`,
-	"spacing": `"spacing": "poisson"`, "stages": `"stages": [{"rate": 100, "for": "60s", "judge": true}]`,
-	"rate": `"rate": 25`, "for": `"for": "20s"`, "judge": `"judge": true`,
-	"persisted":       `"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"`,
-	"cleanup":         `"cleanup": "DELETE FROM payments WHERE run_id = ?"`,
-	"generator-drops": `"generator-drops": 0.001`, "generator-lag": `"generator-lag": 0.005`, "generator-cpu": `"generator-cpu": 0.8`,
-	"collector": `"collector": {"share": 0.99, "gap": "2s"}`, "share": `"share": 0.99`, "gap": `"gap": "2s"`,
-	"$schema": `"$schema": "thresholds.schema.json"`,
-
-	// Of experiment files.
-	"question": `"question": "does the binlog hold the commits up?"`, "source": `"source": "report A"`, "profile": `"profile": "payment"`,
-	"pairs": `"pairs": 6`, "tolerance": `"tolerance": 0.03`, "seed": `"seed": 1`, "primary": `"primary": ["transaction p99", "database binlog"]`,
-	"variants": `"variants": [{"name": "as-is"}, {"name": "binlog-off", "stack": {"database": ["--skip-log-bin"]}}]`,
-	"name":     `"name": "as-is"`, "global": `"global": {"sync_binlog": "0"}`,
-	"database": `"database": ["--skip-log-bin"]`, "stack": `"stack": {"database": ["--skip-log-bin"]}`, "service": `"service": ["--commits", "transaction"]`,
-	"command": `"command": {"apply": ["tc", "..."], "revert": ["tc", "..."]}`, "apply": `"apply": ["..."]`, "revert": `"revert": ["..."]`,
-	"binlog_readers": `"binlog_readers": 4`, "workers": `"workers": 10`,
-	"capacity": `"capacity": {"from": 100, "trial": "30s"}`, "from": `"from": 100`, "max": `"max": 1000`, "trial": `"trial": "30s"`,
-	"trials": `"trials": 3`, "width": `"width": 0.05`,
-}
-
-func exampleOf(n *node) string {
-	switch {
-	case n.parent == nil:
-		return `{"version": 1, "profiles": {...}}`
-	case n.name == "sql" && n.parent.parent != nil && n.parent.parent.name == "variants":
-		return `"sql": {"apply": ["..."], "revert": ["..."]}`
-	case n.parent.name == "slo":
-		return `"transaction_duration": ["p(95)<250"]`
+func likeThis(example string) string {
+	if example == "" {
+		return ""
 	}
-	return example[n.name]
+	return "write for example " + example
 }
 
-// object checks that n is an object with all required keys and none but those
-// and the optional ones.
+// refusal is why a known key does not go into an object, and what to do. An
+// empty one is told elsewhere.
+type refusal struct{ problem, hint string }
+
+// object checks that n is an object, tells its keys that are neither required
+// nor optional, and the required ones that it lacks. It is false where n is no
+// object at all: the values of the keys that are there are worth a look
+// whatever is wrong with others.
 func (r *reader) object(n *node, required, optional []string) bool {
+	return r.objectBut(n, required, optional, nil)
+}
+
+// objectBut is object with keys that are refused with words of their own.
+func (r *reader) objectBut(n *node, required, optional []string, refused map[string]refusal) bool {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return false
 	}
-	ok := true
 	known := slices.Concat(required, optional)
 	for _, c := range n.children {
-		if !slices.Contains(known, c.name) {
-			r.failAt(c.nameAt, n.place(), unknown("key", c.name, known), "keys here: "+strings.Join(known, ", "))
-			ok = false
+		if slices.Contains(known, c.name) {
+			continue
+		}
+		if no, ok := refused[c.name]; ok {
+			if no.problem != "" {
+				r.failKey(c, no.problem, no.hint)
+			}
+			continue
+		}
+		near, _ := nearest(c.name, known)
+		n.lost = append(n.lost, near)
+		r.failKey(c, unknown("key", c.name, known), "keys here: "+strings.Join(known, ", "))
+	}
+	r.missing(n, required)
+	return true
+}
+
+// missing tells the required keys that an object lacks. Those that are misspelt
+// are told already; so are they where as many keys are like no other.
+func (r *reader) missing(n *node, required []string) {
+	missing := slices.DeleteFunc(slices.Clone(required), func(key string) bool { return n.get(key) != nil || slices.Contains(n.lost, key) })
+	strange := 0
+	for _, near := range n.lost {
+		if near == "" {
+			strange++
 		}
 	}
-	if !ok {
-		return false // a missing key is most likely the misspelt one
+	n.lost = append(n.lost, missing...)
+	if len(missing) <= strange {
+		return
 	}
-	for _, key := range required {
-		if n.get(key) == nil {
-			r.fail(n, fmt.Sprintf("missing key %q", key), "add "+example[key])
-			ok = false
-		}
+	for _, key := range missing {
+		r.add(n.offset, n.place(), fmt.Sprintf("missing key %q", key), "add "+example[key])
 	}
-	return ok
 }
 
 // text reads a string that is not blank.
-func (r *reader) text(n *node) string {
+func (r *reader) text(n *node) (text string, ok bool) {
 	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return ""
+		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" {
-		hint := ""
-		if example := exampleOf(n); example != "" {
-			hint = "write for example " + example
-		}
-		r.fail(n, "is empty", hint)
+		r.fail(n, "is empty", likeThis(exampleOf(n)))
+		return "", false
 	}
-	return n.text
+	return n.text, true
 }
 
-func (r *reader) number(n *node) float64 {
+func (r *reader) number(n *node) (v float64, ok bool) {
 	if !r.is(n, jsontext.KindNumber, exampleOf(n)) {
-		return 0
+		return 0, false
 	}
 	v, err := strconv.ParseFloat(n.text, 64)
 	if err != nil {
 		r.fail(n, fmt.Sprintf("number %s is out of range", n.text[:min(len(n.text), quoteLimit)]), "")
 	}
-	return v
+	return v, err == nil
 }
 
-func (r *reader) duration(n *node) time.Duration {
+func (r *reader) duration(n *node) (d time.Duration, ok bool) {
 	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return 0
+		return 0, false
 	}
 	d, err := time.ParseDuration(n.text)
 	if err != nil {
 		r.fail(n, fmt.Sprintf("%s is not a duration", quote(n.text)), `write for example "5s", "90s" or "10m"`)
 	}
-	return d
+	return d, err == nil
 }
 
 func (r *reader) bool(n *node) bool {
+	if n == nil {
+		return false
+	}
 	if n.kind == jsontext.KindTrue || n.kind == jsontext.KindFalse {
 		return n.kind == jsontext.KindTrue
 	}
@@ -174,14 +196,15 @@ func (r *reader) bool(n *node) bool {
 }
 
 // oneOf reads a string that must be one of the given words.
-func (r *reader) oneOf(n *node, what string, words ...string) string {
+func (r *reader) oneOf(n *node, what string, words ...string) (word string, ok bool) {
 	if !r.is(n, jsontext.KindString, exampleOf(n)) {
-		return ""
+		return "", false
 	}
 	if !slices.Contains(words, n.text) {
 		r.fail(n, unknown(what, n.text, words), "known: "+strings.Join(words, ", "))
+		return "", false
 	}
-	return n.text
+	return n.text, true
 }
 
 // list checks that n is a list and gives its elements.

@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 		t.Error("the README has no thresholds.json")
 	}
 	for _, key := range []string{
-		"scenario", "load.unit", "load.target", "hold", "load.warmup", "ramp", "cooldown", "load.baseline",
+		"scenario", "load.unit", "load.target", "hold", "load.hold_max", "load.warmup", "ramp", "cooldown", "load.baseline",
 		"load.stages", "load.spacing", "timeout", "slo", "ledger", "abort", "needs", "rules",
 	} {
 		if !strings.Contains(string(readme), "`"+key+"`") {

@@ -39,6 +39,7 @@ type Load struct {
 	Baseline Baseline      `json:"baseline"`
 	Ramp     time.Duration `json:"ramp_ns,omitempty"`
 	Hold     time.Duration `json:"hold_ns,omitempty"`
+	HoldMax  time.Duration `json:"hold_max_ns,omitempty"` // how long an undecided hold may go on; 0: not at all
 	Cooldown time.Duration `json:"cooldown_ns,omitempty"`
 	Stages   []Stage       `json:"stages,omitempty"`
 	Even     bool          `json:"even,omitempty"` // even spacing of arrivals instead of Poisson
@@ -70,6 +71,15 @@ const (
 	Exact      Aggregate = "exact"      // a count that must equal the bound: ledger's missing, duplicated
 )
 
+// Basis is what an SLO is decided on (RULEBOOK section 2a).
+type Basis string
+
+// The bases.
+const (
+	Counted  Basis = "counted"  // what this run showed, exactly
+	Inferred Basis = "inferred" // what holds of the system, at 95 % confidence
+)
+
 // SLO is one condition on one metric.
 type SLO struct {
 	Metric     string         `json:"metric"`             // e.g. "http_req_duration"
@@ -80,6 +90,7 @@ type SLO struct {
 	Count      string         `json:"count,omitempty"`    // for Exact: "missing" or "duplicated"
 	Operator   string         `json:"operator"`           // "<", "<=", ">", ">=" (the last two for Rate alone), "=="
 	Bound      float64        `json:"bound"`              // in the metric's own unit: ms for times, a share for rates
+	Basis      Basis          `json:"basis,omitempty"`    // as the file declares it; empty: the scope decides
 	At         Position       `json:"-"`                  // where the expression stands, for CheckMetrics
 }
 
@@ -96,7 +107,7 @@ func (s SLO) ID() string { return s.MetricText() + ":" + s.Expression }
 // a lower bound: one that is 0).
 func (s SLO) Violates(v float64) bool {
 	switch {
-	case s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">="):
+	case s.AtLeast():
 		return v == 0
 	case s.Aggregate == Rate:
 		return v != 0
@@ -106,6 +117,10 @@ func (s SLO) Violates(v float64) bool {
 		return v >= s.Bound
 	}
 }
+
+// AtLeast reports whether the SLO bounds a share from below: what violates it is
+// then a sample that is 0.
+func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
 
 // Sampled reports whether samples of the load decide the SLO, so that workers
 // count its violations; the others are decided by the ledger, or by the lag of
@@ -135,8 +150,9 @@ type Abort struct {
 // the default.
 type Rules struct {
 	GeneratorDrops *float64       `json:"generator_drops,omitempty"` // share of scheduled arrivals [0,1]
-	GeneratorLag   *float64       `json:"generator_lag,omitempty"`   // share of slots [0,1]
+	Offered        *float64       `json:"offered,omitempty"`         // share of slots displaced [0,1]
 	GeneratorCPU   *float64       `json:"generator_cpu,omitempty"`   // share of the CPUs a worker may use [0,1]
+	Machine        *float64       `json:"machine,omitempty"`         // share of a host's CPU time that others may take from it [0,1]
 	CollectorShare *float64       `json:"collector_share,omitempty"` // share of database samples taken [0,1]
 	CollectorGap   *time.Duration `json:"collector_gap_ns,omitempty"`
 }

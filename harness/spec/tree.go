@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,10 @@ type node struct {
 	nameAt   int           // of the key's first byte, or of the value's
 	text     string        // of a string, unescaped; of a number, its digits
 	children []*node       // in the order of the file
+	twice    []*node       // members whose key stands before already; not among children
+
+	bad  bool     // something is told to be wrong with it
+	lost []string // keys of an object whose values the file does not tell: missing or misspelt; "": it may be any
 }
 
 // maxDepth is above what the format needs (6) and bounds the recursion.
@@ -40,19 +45,50 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// step is a member of an object, an element of an array by its index, or nil.
+func (n *node) step(name string) *node {
+	if i, err := strconv.Atoi(name); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
+		return n.children[i]
+	}
+	return n.get(name)
+}
+
 // at follows keys (and indices of arrays) as far as the file has them.
 func (n *node) at(path ...string) *node {
-	for _, step := range path {
-		next := n.get(step)
-		if i, err := strconv.Atoi(step); err == nil && n.kind == jsontext.KindBeginArray && i >= 0 && i < len(n.children) {
-			next = n.children[i]
-		}
+	for _, name := range path {
+		next := n.step(name)
 		if next == nil {
 			return n
 		}
 		n = next
 	}
 	return n
+}
+
+// names reports whether an object has a key, be it misspelt.
+func (n *node) names(key string) bool {
+	return n.get(key) != nil || slices.Contains(n.lost, key) || slices.Contains(n.lost, "")
+}
+
+// sound reports whether the value at a path is known: nothing is wrong with it
+// or above it, and where it is left out, no misspelt key was meant for it.
+func (n *node) sound(path ...string) bool {
+	for _, name := range path {
+		next := n.step(name)
+		switch {
+		case next == nil:
+			return !n.names(name)
+		case next.bad:
+			return false
+		}
+		n = next
+	}
+	return n.whole()
+}
+
+// whole reports whether nothing is wrong with a value and those in it.
+func (n *node) whole() bool {
+	return !n.bad && len(n.lost) == 0 && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.whole() })
 }
 
 // place is the path of keys from the top, e.g. profiles.payment.load.stages[1].
@@ -86,8 +122,8 @@ type parser struct {
 	open *node
 }
 
-// parse reads the whole file. Duplicate keys and invalid UTF-8 are errors of
-// jsontext's defaults.
+// parse reads the whole file. What is no JSON ends it, with one error; invalid
+// UTF-8 is such an error of jsontext's defaults.
 func parse(path string, data []byte) (*node, *Error) {
 	fail := func(offset int, place, problem string) *Error {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
@@ -98,7 +134,7 @@ func parse(path string, data []byte) (*node, *Error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")
 	}
-	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data))}
+	p := &parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))}
 	root := &node{}
 	err := p.value(root, 0)
 	if err == nil {
@@ -120,8 +156,6 @@ func parse(path string, data []byte) (*node, *Error) {
 		return nil, fail(deep.offset, place, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "the file ends before the object does")
-	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
-		return nil, fail(int(syntax.ByteOffset), place, fmt.Sprintf("key %s stands here twice", quote(syntax.JSONPointer.LastToken())))
 	case errors.As(err, &syntax):
 		return nil, fail(int(syntax.ByteOffset), place, "not JSON: "+oneLine(syntax.Err.Error()))
 	}
@@ -161,6 +195,7 @@ func (p *parser) value(n *node, depth int) error {
 func (p *parser) members(n *node, depth int) error {
 	outer := p.open
 	p.open = n
+	keys := map[string]bool{}
 	for {
 		if kind := p.dec.PeekKind(); kind == jsontext.KindEndObject || kind == jsontext.KindEndArray {
 			if _, err := p.dec.ReadToken(); err != nil {
@@ -181,6 +216,11 @@ func (p *parser) members(n *node, depth int) error {
 		if err := p.value(c, depth+1); err != nil {
 			return err
 		}
+		if n.kind == jsontext.KindBeginObject && keys[c.name] {
+			n.twice = append(n.twice, c)
+			continue
+		}
+		keys[c.name] = true
 		n.children = append(n.children, c)
 	}
 }

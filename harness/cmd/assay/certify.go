@@ -143,7 +143,26 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err := f.checkBefore(ctx, runs); err != nil {
 		return err
 	}
-	return f.each(c, runs, key)
+	return f.each(c, file, runs, key)
+}
+
+// foretell says which SLOs a run's plan cannot let pass, before minutes of load are
+// spent, and as soon as nothing stands in the way of it.
+func (f *certifyFlags) foretell(p *progress, o run.Options) {
+	found, err := f.forecasts(o.Profile)
+	if err != nil || len(found) == 0 {
+		return // a run without such an SLO; or the run says what is wrong
+	}
+	enough := true
+	for _, one := range found {
+		if why, remedy := undecidable(one); why != "" {
+			enough = false
+			p.tell(run.Event{Kind: run.Note, Text: why + "; " + remedy})
+		}
+	}
+	if enough {
+		p.tell(run.Event{Kind: run.Step, Text: fmt.Sprintf("the plan has samples enough for its %d percentiles and rates", len(found))})
+	}
 }
 
 // environment takes from the environment what no option says: a container's
@@ -166,7 +185,7 @@ func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec
 		runs[i] = run.Options{
 			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
 			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Journal: f.runs, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempt: attempt,
+			Executable: executable, Tool: tool(), Attempt: attempt, Undecided: verdict.Undecided,
 		}
 	}
 	return runs
@@ -192,12 +211,20 @@ func (f *certifyFlags) checkBefore(ctx context.Context, runs []run.Options) erro
 }
 
 // each runs and judges one after the other.
-func (f *certifyFlags) each(c *cobra.Command, runs []run.Options, key *signature.PrivateKey) error {
+func (f *certifyFlags) each(c *cobra.Command, file spec.File, runs []run.Options, key *signature.PrivateKey) error {
 	ctx := c.Context()
+	var done []judged
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
 		p := newProgress(c.ErrOrStderr(), o.Profile.Name, f.quiet)
-		o.Progress = p.tell
+		foretold := false
+		o.Progress = func(e run.Event) {
+			if !foretold {
+				foretold = true
+				f.foretell(p, o)
+			}
+			p.tell(e)
+		}
 		err := run.Run(ctx, o)
 		p.end()
 		if err != nil {
@@ -220,9 +247,14 @@ func (f *certifyFlags) each(c *cobra.Command, runs []run.Options, key *signature
 				p.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})
 			}
 		}
-		worst = verdict.Worse(worst, j.verdict.Outcome)
+		worst, done = verdict.Worse(worst, j.verdict.Outcome), append(done, j)
 		if ctx.Err() != nil {
 			return exitCode(exitInterrupted)
+		}
+	}
+	if !f.json && !f.quiet {
+		if err := f.tellNext(c.OutOrStdout(), file, runs, done); err != nil {
+			return err
 		}
 	}
 	if code := worst.ExitCode(); code != 0 {

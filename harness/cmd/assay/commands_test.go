@@ -80,8 +80,9 @@ func exitOf(ts *testscript.TestScript, err error) int {
 const quick = 5 * time.Second
 
 // problem is what stderr may hold then: one line, one more for the next step,
-// and before them what `stack` was about to do.
-var problem = regexp.MustCompile(`\A(?:stack: [^\n]*\n)?assay: [^\n]+\n(?:hint: [^\n]+\n)?\z`)
+// and before them what `stack` was about to do. A file may have several errors,
+// each with its next step.
+var problem = regexp.MustCompile(`\A(?:stack: [^\n]*\n)?assay: [^\n]+\n(?:hint: [^\n]+\n)?(?:assay: (?:[^\n]+\.json:|profiles\.)[^\n]+\n(?:hint: [^\n]+\n)?)*(?:assay: there are \d+ more errors\n)?\z`)
 
 // refused COMMAND...: exit code 2, nothing on stdout, one line and perhaps a
 // hint on stderr; no file, folder or process more than before; and quickly.

@@ -83,6 +83,13 @@ func (f *certifyFlags) doctor(c *cobra.Command, names []string) error {
 		s.Loads = append(s.Loads, doctor.Load{Profile: p, Plan: pl})
 	}
 	all := doctor.Machine(s)
+	for _, p := range profiles {
+		found, err := f.decides(p)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
 	if s.Target == "" {
 		state, found := lookAtStack(stack.DefaultDir)
 		all = append(all, found)

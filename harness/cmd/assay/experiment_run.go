@@ -132,7 +132,7 @@ func (b *bench) searching(v spec.Variant) (*trials, error) {
 		asked: search.Asked{
 			ID: b.asked.ID, Profile: short.Name, Unit: short.Load.Unit, Target: b.asked.Target, Seconds: seconds,
 			Workers: b.flags.workers, Seed: b.asked.Seed,
-			Goal:  search.Goal{Trials: c.Trials, Exceed: search.DefaultExceed, Width: c.Width, Spare: search.DefaultSpare},
+			Goal:  search.Goal{Trials: c.Trials, Width: c.Width, Spare: search.DefaultSpare},
 			Range: search.Range{From: from, Max: c.Max, Floor: max(from*search.FloorShare, min(from, 1/seconds))},
 		},
 	}, nil

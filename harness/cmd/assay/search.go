@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -33,29 +34,38 @@ func newSearch() *cobra.Command {
 		Short: "The highest rate within the SLOs, between two bounds; never a certificate",
 		Long: `Search tries one load after another, each by short runs of the profile (trials):
 it doubles the rate until the SLOs are missed, or halves it until they hold, and
-then bisects what is between until it is narrow. Normally at most so many trials as
---trials says decide a load: it holds where more than half of them would still
-have passed if those not made, and those that could not tell, had failed; it is
-missed where more than half failed (MLRsearch, FD.io). Where some could not tell
-it gets up to two more. A trial that may not be judged is made again, and counts
-for nothing.
+then bisects what is between until it is narrow (MLRsearch, FD.io). What a trial
+showed is counted: it is clear with at most half of the violations that each SLO
+allows, broken with twice of what one allows, and else close. A clear or a broken
+trial decides its load, but for the broken one that ends the doubling or halving:
+it is made once more, and where the two differ a third decides. One that is close
+is made again; a load at which --trials of them were close is taken as not
+sustained, and called close. A trial that may not be judged is made again, up to
+twice, and counts for nothing. With --trials 1 no load has a second opinion.
 
 Of the profile it takes scenario, SLOs and rules; --trial is the hold of each
-trial, whose warm-up and ramp are shortened to a few seconds and whose baseline is
-one second. Each trial is a sealed run folder below runs/search-ID, where
-search.json tells all; it is written after every trial, so that a search that is
-interrupted keeps what it has. runs/latest stays where it is, and trials are no
-attempts of the profile.
+trial, whose warm-up, ramp and cool-down are shortened to a few seconds and whose
+baseline is one second. A trial at the default takes about 32 s; where the highest
+rate lies within a factor of four of the first, the search takes 4 to 5 minutes,
+and 8 at most. After a trial that left transactions undone the system is left alone
+for up to 5 s.
 
-A search certifies nothing: its rates were chosen by how they came out. The last
-line that it prints is the command that would certify the rate it found.
+Each trial is a sealed run folder below runs/search-ID, where search.json tells
+all; it is written after every trial, so that a search that is interrupted keeps
+what it has. runs/latest stays where it is, and trials are no attempts of the
+profile. However a search ends, it says what bounds were seen: "at least 60" where
+no load was missed, "less than 120" where none held.
 
-Exit codes: 0 bounds were found, or the SLOs hold at --max; 1 the SLOs are missed
-already at a hundredth of the first rate; 2 usage or operational error; 3 the
-generator's limit came first, or trials may not be judged; 4 the trials did not
-decide; 130 interrupted.`,
+A search certifies nothing: its rates were chosen by how they came out, and one
+hiccup may move a bound. The last line that it prints is the command that would
+certify the rate it found.
+
+Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
+hold even at a hundredth of the first rate; 2 usage or operational error; with one
+bound or none: 3 the generator's limit came first, or trials may not be judged, 4
+the trials are too short to tell; 130 interrupted.`,
 		Example: `  assay search payment
-  assay search payment --from 200 --trial 120s --width 2%
+  assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
   assay search payment --json | jq '.lower, .upper'`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -71,9 +81,9 @@ decide; 130 interrupted.`,
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
-	fs.DurationVar(&f.trial, "trial", time.Minute, "judged length of a trial")
-	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "trials that decide a load, normally at most")
-	fs.StringVar(&f.width, "width", "5%", "width of the bracket when it is narrow enough, of its upper bound")
+	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged length of a trial")
+	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "most trials of a load that is close")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*search.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
 	fs.StringVar(&f.out, "out", "", "folder of the search (default: runs/search-ID)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the first trial; each has the next (default: a random one, recorded)")
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
@@ -131,8 +141,8 @@ func (t *trials) search(ctx context.Context) error {
 	if err := t.check(ctx, t.asked.Range.Floor); err != nil {
 		return err // no load could be tried
 	}
-	t.say("%s from %.12g/s, trials of %s, normally at most %d a load, until the bounds are %s apart",
-		t.asked.Profile, t.asked.Range.From, time.Duration(t.asked.Seconds*float64(time.Second)), t.asked.Goal.Trials, t.flags.width)
+	t.say("%s from %.12g/s, trials of %s, until the bounds are %s apart",
+		t.asked.Profile, t.asked.Range.From, time.Duration(t.asked.Seconds*float64(time.Second)), t.flags.width)
 	d, err := search.Run(ctx, t.asked, search.Loop{Trial: t.trial, Keep: t.keep, Confirm: func(rate float64) string {
 		return t.flags.confirm(t.command, t.profile, rate)
 	}})
@@ -147,15 +157,15 @@ func (t *trials) search(ctx context.Context) error {
 		}
 		return err
 	}
-	if code := searchExit[d.End()]; code != 0 {
-		return exitCode(code)
+	if !d.Bracketed() {
+		return exitCode(searchExit[d.End()])
 	}
 	return nil
 }
 
-// searchExit are the exit codes of searches that came to an end; 0: the bounds
-// are known.
-var searchExit = map[search.End]int{search.Missed: 1, search.Generator: 3, search.Invalid: 3, search.Undetermined: 4}
+// searchExit are the exit codes of searches that came to an end without both
+// bounds.
+var searchExit = map[search.End]int{search.Missed: 1, search.Generator: 3, search.Invalid: 3, search.Undecided: 4}
 
 func (t *trials) tell(d search.Document) error {
 	out := t.command.OutOrStdout()

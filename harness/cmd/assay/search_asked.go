@@ -20,7 +20,7 @@ func (f *searchFlags) shorten(c *cobra.Command, p spec.Profile) (spec.Profile, m
 	}
 	short, changed, err := search.Shorten(p, f.trial)
 	if err != nil {
-		return p, nil, &usageError{"--trial: " + err.Error(), cmp.Or(hintOf(err), "like: --trial 60s")}
+		return p, nil, &usageError{"--trial: " + err.Error(), cmp.Or(hintOf(err), "like: --trial 20s")}
 	}
 	return short, changed, nil
 }
@@ -29,7 +29,7 @@ func (f *searchFlags) shorten(c *cobra.Command, p spec.Profile) (spec.Profile, m
 func (f *searchFlags) asked(c *cobra.Command, short spec.Profile) (search.Asked, error) {
 	a := search.Asked{
 		ID: "search-" + runID(short.Name), Profile: short.Name, Unit: short.Load.Unit, Workers: f.workers, Seed: f.seed,
-		Goal:    search.Goal{Trials: f.trials, Exceed: search.DefaultExceed, Spare: search.DefaultSpare},
+		Goal:    search.Goal{Trials: f.trials, Spare: search.DefaultSpare},
 		Range:   search.Range{From: short.Target(), Max: f.max},
 		Seconds: judgedLength(short).Seconds(),
 	}

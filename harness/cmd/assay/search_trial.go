@@ -97,9 +97,22 @@ func (t *trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 			bar.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})
 		}
 	}
-	p.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
 	p.Judge(v)
+	t.rest(ctx, search.Rest(v))
+	p.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
 	return p, nil
+}
+
+// rest leaves the system alone.
+func (t *trials) rest(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	t.say("the system is left alone for %s, to work off what it has", d.Round(time.Second))
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // first reports whether a note is new: trials are much alike.

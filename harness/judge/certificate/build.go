@@ -77,11 +77,11 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 	for _, s := range slos {
 		all = append(all, SLO{
 			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
-			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper),
-			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed,
-			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed),
-			FailedWindow: s.FailedWindow,
-			Verdict:      s.Outcome.String(),
+			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper), Basis: string(s.Basis),
+			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed, Cleared: s.Cleared,
+			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed), Correlation: round(s.Correlation),
+			FailedWindow: s.FailedWindow, CloseWindow: s.CloseWindow,
+			Verdict: s.Outcome.String(),
 		})
 	}
 	return all

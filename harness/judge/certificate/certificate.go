@@ -78,18 +78,22 @@ type SLO struct {
 	Observed   *float64 `json:"observed"`
 	Lower      *float64 `json:"lower"`
 	Upper      *float64 `json:"upper"`
+	Basis      string   `json:"basis"` // of the verdict: "counted" in this run, or "inferred" at 95 % confidence
 	Samples    *int64   `json:"samples"`
 	Violations *int64   `json:"violations"`
 	AtLeast    *int64   `json:"violations_at_least,omitempty"` // bounds where violations have no exact count
 	AtMost     *int64   `json:"violations_at_most,omitempty"`
-	Allowed    *int64   `json:"violations_allowed"` // null: the share decides
+	Allowed    *int64   `json:"violations_allowed"`
+	Cleared    *int64   `json:"violations_cleared"` // certain without the generator's share; null: no samples decide
 
-	// Of conditions that a test decides; null for the others.
+	// Of conditions that the inferred test may decide; null for the others.
 	DesignEffect *float64 `json:"design_effect"`
 	Effective    *float64 `json:"effective_samples"`
 	Needed       *float64 `json:"effective_samples_needed"`
+	Correlation  *float64 `json:"correlation_seconds"`
 
 	FailedWindow *int   `json:"failed_window"` // from 1, that failed by itself where all together do not; null: none
+	CloseWindow  *int   `json:"close_window"`  // from 1, that holds more violations than it allows without surely failing; null: none
 	Verdict      string `json:"verdict"`
 }
 

@@ -47,7 +47,7 @@ func held(second int64) bool { return second >= 0 }
 // Records that tell too little, or of something else, give no confident name.
 func TestDoubts(t *testing.T) {
 	grown := func(name string) map[string]float64 { return with(healthy(), map[string]float64{name: 400}) }
-	http := []string{"http_req_duration", "http_req_blocked", "http_reqs", "http_req_failed" + metric.RateTotal, "http_req_failed" + metric.RateOccurred}
+	http := []string{"http_req_duration", "http_reqs", metric.EndedRequests, metric.EndedRequestTime, metric.EndedBlockedTime, "http_req_failed" + metric.RateTotal, "http_req_failed" + metric.RateOccurred}
 	for name, c := range map[string]struct {
 		w    world
 		says string
@@ -132,7 +132,7 @@ func cutOff(second int64, source string, points []metric.Point) []metric.Point {
 	case "worker/0":
 		h := &metric.Hist{}
 		h.Record(10_000, 20)
-		points = without("iterations", "iteration_duration", "http_req_duration", "http_req_blocked", "http_reqs", metric.Transactions, metric.TransactionDuration)(second, source, points)
+		points = without("http_req_duration", "http_reqs", metric.EndedIterations, metric.EndedIterationTime, metric.EndedRequests, metric.EndedRequestTime, metric.EndedBlockedTime, metric.Transactions, metric.TransactionDuration)(second, source, points)
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.Transactions, "", "outcome", metric.TimedOut), 20), metric.HistPoint(metric.NewSeries(metric.TransactionDuration, "ms"), h))
 	case "service":
 		points = without(metric.ServiceRequests, metric.ServiceRequestTime, metric.ServiceDownstreamTime)(second, source, points)
@@ -246,7 +246,7 @@ func TestOneDivisor(t *testing.T) {
 	f := world{base: healthy(), hold: healthy(), noise: 0.1, frames: func(second int64, source string, points []metric.Point) []metric.Point {
 		if source == "worker/0" && second >= 0 {
 			for i, p := range points {
-				if p.Series.Name == "iterations" {
+				if p.Series.Name == metric.EndedIterations {
 					points[i].Value = 1
 				}
 			}

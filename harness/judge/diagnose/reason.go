@@ -28,6 +28,7 @@ func (w reason) any() bool { return w.time() || len(w.failures)+len(w.others) > 
 func (w reason) time() bool { return len(w.slow)+len(w.rules) > 0 || w.generator != "" }
 
 func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
+	short := ""
 	for _, s := range v.SLOs {
 		if !broken(s) {
 			continue
@@ -47,8 +48,10 @@ func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
 	}
 	for _, rule := range v.Rules {
 		switch {
-		case strings.HasPrefix(rule.ID, "generator-") && rule.Outcome == verdict.Invalid && w.generator == "":
+		case (strings.HasPrefix(rule.ID, "generator-") || rule.ID == "offered") && rule.Outcome == verdict.Invalid && w.generator == "":
 			w.generator = rule.ID
+		case rule.ID == "generator-cpu" && rule.Limitation != "":
+			short = rule.ID
 		case (rule.ID == "steady" || rule.ID == "per-class") && rule.Outcome == verdict.Fail:
 			w.rules = append(w.rules, rule.ID)
 		case rule.ID == "collector" && (rule.Limitation != "" || rule.Outcome != verdict.Pass):
@@ -57,6 +60,9 @@ func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
 	}
 	if len(w.failures) > 0 { // which break an endpoint's SLO too
 		w.rules = slices.DeleteFunc(w.rules, func(id string) bool { return id == "per-class" })
+	}
+	if w.generator == "" && w.any() { // a generator short of CPU splits time wrongly
+		w.generator = short
 	}
 	if slices.ContainsFunc(w.slow, func(s verdict.SLO) bool { return s.FailedWindow == nil }) {
 		w.window = nil // all windows together are broken too

@@ -21,9 +21,9 @@ const (
 	ended                           // iterations, by the second of their end; those that were cut off are not among them
 	failed                          // transactions, by the second they were due
 	timedOut                        // transactions, by the second they were due: they were cut off
-	iterationTime
-	blockedTime // requests: waiting for and opening a connection to the service
-	requestTime // requests: sent, answered
+	iterationTime                   // by the second of its end, as are the three that follow
+	blockedTime                     // requests: waiting for and opening a connection to the service
+	requestTime                     // requests: sent, answered
 	requests
 	serviceTime // the service: requests
 	serviceRequests
@@ -79,8 +79,8 @@ func tableOf(r record.Run) *table {
 var nameOf = map[quantity]string{
 	scheduled: metric.TransactionsScheduled, transactionTime: metric.TransactionDuration,
 	lagTime: metric.GeneratorLag, queueTime: metric.ArrivalQueueing,
-	ended: "iterations", failed: metric.Transactions, timedOut: metric.Transactions, iterationTime: "iteration_duration",
-	blockedTime: "http_req_blocked", requestTime: "http_req_duration", requests: "http_reqs",
+	ended: metric.EndedIterations, failed: metric.Transactions, timedOut: metric.Transactions, iterationTime: metric.EndedIterationTime,
+	blockedTime: metric.EndedBlockedTime, requestTime: metric.EndedRequestTime, requests: metric.EndedRequests,
 	serviceTime: metric.ServiceRequestTime, serviceRequests: metric.ServiceRequests, acquireTime: metric.ServiceAcquireTime, poolTime: metric.ServicePoolWaitTime,
 	queryTime: metric.ServiceQueryTime, queries: metric.ServiceQueries, downstreamTime: metric.ServiceDownstreamTime,
 	poolInUse: metric.ServicePoolInUse, poolMax: metric.ServicePoolMax,
@@ -176,7 +176,7 @@ var gaugeOf = map[quantity]string{
 
 func isHistogram(q quantity) bool {
 	switch q {
-	case transactionTime, lagTime, queueTime, iterationTime, blockedTime, requestTime, sampleTime:
+	case transactionTime, lagTime, queueTime, sampleTime:
 		return true
 	}
 	return false

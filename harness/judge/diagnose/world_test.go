@@ -140,14 +140,15 @@ func (w world) second(rate float64, parts map[string]float64, held bool, random 
 		counter(metric.TransactionsScheduled, rate), counter(metric.Transactions, rate-failed, "outcome", metric.Completed),
 		counter(metric.Transactions, failed, "outcome", metric.Failed),
 		hist(metric.TransactionDuration, total), hist(metric.GeneratorLag, lag), hist(metric.ArrivalQueueing, 0),
-		counter("iterations", rate), hist("iteration_duration", total-lag),
-		hist("http_req_duration", seen), hist("http_req_blocked", 0), counter("http_reqs", rate),
+		counter(metric.EndedIterations, rate), counter(metric.EndedIterationTime, rate*(total-lag)),
+		hist("http_req_duration", seen), counter("http_reqs", rate),
+		counter(metric.EndedRequests, rate), counter(metric.EndedRequestTime, rate*seen), counter(metric.EndedBlockedTime, 0),
 		counter("http_req_failed"+metric.RateTotal, rate), counter("http_req_failed"+metric.RateOccurred, failed),
 		counter(metric.WorkerCPU, 0.2), counter(metric.WorkerRunQueue, map[bool]float64{true: 3}[w.starvedWorker && held]),
 		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
 	)
 	if now[Residual] > 0 { // neither script nor request: nothing that k6 tells of
-		worker = slices.DeleteFunc(worker, func(p metric.Point) bool { return p.Series.Name == "iteration_duration" })
+		worker = slices.DeleteFunc(worker, func(p metric.Point) bool { return p.Series.Name == metric.EndedIterationTime })
 	}
 	handled := seen - now[Network]
 	connections := w.connections

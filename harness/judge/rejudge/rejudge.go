@@ -38,17 +38,17 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, rec
 	as = r
 	as.Rejudged = &file
 	as.Plan.Profile.SLOs, as.Plan.Profile.Rules = p.SLOs, p.Rules
-	as.Plan.Load.LagLimit = plan.LagLimit(p.SLOs)
+	as.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
 	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations),
 		fmt.Sprintf("re-judged with %s: the load, the scenario and the timeout are the run's", file.Path))
-	return as, as.Plan.Load.LagLimit != r.Plan.Load.LagLimit
+	return as, as.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 }
 
 // uncounted is the timeline without the workers' counter of late slots.
 func uncounted(dir string) (*record.Timeline, error) {
 	t := record.NewTimeline()
 	err := record.EachFrame(dir, func(f metric.Frame) error {
-		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorLate })
+		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced })
 		t.Add(f)
 		return nil
 	})

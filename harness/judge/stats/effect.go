@@ -46,6 +46,12 @@ func Sum(all []Batch) (total Batch) {
 // It is false where v is 0 or 1, which makes the formula 0/0, or no stratum has
 // two batches with samples.
 func Effect(all []Batch) (deff float64, ok bool) {
+	deff, degrees, ok := ratioEffect(all)
+	return max(1, deff) * Few(degrees+1), ok
+}
+
+// ratioEffect is m s2 / (v (1 - v)), and of how many degrees of freedom.
+func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	total, strata := Sum(all), map[int]*Batch{}
 	b := 0
 	for _, x := range all {
@@ -61,19 +67,19 @@ func Effect(all []Batch) (deff float64, ok bool) {
 		s.N += x.N
 		s.K += x.K
 	}
-	degrees := b - len(strata)
+	degrees = b - len(strata)
 	if degrees < 1 || total.K <= 0 || total.K >= total.N {
-		return 0, false
+		return 0, degrees, false
 	}
 	v, m, s2 := total.K/total.N, total.N/float64(b), 0.0
 	for _, x := range all {
-		if s := strata[x.Stratum]; s != nil {
+		if s := strata[x.Stratum]; s != nil && s.N > 0 {
 			d := x.K - s.K/s.N*x.N
 			s2 += d * d
 		}
 	}
 	s2 /= m * m * float64(degrees)
-	return max(1, m*s2/(v*(1-v))) * Few(degrees+1), true
+	return m * s2 / (v * (1 - v)), degrees, true
 }
 
 // Few is what a design effect from b batches is multiplied by, and the design

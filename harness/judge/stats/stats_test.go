@@ -43,54 +43,6 @@ func TestSmallestSamplesWithoutViolations(t *testing.T) {
 	}
 }
 
-func TestDecide(t *testing.T) {
-	p99 := Test{Q: 0.01}
-	for name, tt := range map[string]struct {
-		n, k, deff float64
-		want       Outcome
-	}{
-		"none of enough":         {2000, 0, 1, Holds},
-		"none of too few":        {1999, 0, 1, Undecided},
-		"none, but alike":        {6000, 0, 4, Undecided},
-		"few":                    {10_000, 70, 1, Holds},
-		"at the limit":           {10_000, 100, 1, Undecided},
-		"many":                   {10_000, 130, 1, Broken},
-		"many in one stretch":    {10_000, 130, 50, Undecided},
-		"all, whatever they are": {3, 3, math.Inf(1), Broken},
-		"no data":                {0, 0, 1, Undecided},
-	} {
-		if got := p99.Decide(tt.n, tt.k, tt.deff); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
-	}
-	never := Test{Q: 0}
-	if never.Decide(100, 0, 1) != Holds || never.Decide(100, 1, 1) != Broken {
-		t.Error("a limit of 0 is not decided by count")
-	}
-}
-
-// More violations never do better, nor does less independence.
-func TestDecideIsMonotone(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		test := Test{Q: rapid.Float64Range(0.0005, 0.5).Draw(rt, "q")}
-		n := rapid.Float64Range(1, 1e6).Draw(rt, "n")
-		k := rapid.Float64Range(0, n).Draw(rt, "k")
-		more := rapid.Float64Range(k, n).Draw(rt, "more")
-		deff := rapid.Float64Range(1, 500).Draw(rt, "deff")
-		a, b := test.Decide(n, k, deff), test.Decide(n, more, deff)
-		if a == Broken && b != Broken || b == Holds && a != Holds {
-			rt.Errorf("%g violations: %v; %g: %v", k, a, more, b)
-		}
-		if c := test.Decide(n, k, deff*2); k < n && (a == Undecided && c == Broken || a != Broken && c == Broken || a != Holds && c == Holds) {
-			rt.Errorf("%v with a design effect of %g, %v with twice that", a, deff, c)
-		}
-		// What holds is below the limit, what is broken above it.
-		if a == Holds && k/n >= test.Q || a == Broken && k/n <= test.Q {
-			rt.Errorf("%v with a share of %g, limit %g", a, k/n, test.Q)
-		}
-	})
-}
-
 func TestEffect(t *testing.T) {
 	alike := func(ks ...float64) (all []Batch) {
 		for _, k := range ks {

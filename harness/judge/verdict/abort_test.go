@@ -28,7 +28,7 @@ func aborted(c *synthetic.Case, second int64) {
 		}
 	}
 	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to spare the target", time.Unix(to+2, 0).UTC()
-	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to}
+	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to, Occurred: 45, Total: 50}
 }
 
 // An abort after the judged windows takes nothing back of what they show.
@@ -89,8 +89,11 @@ func TestAborted(t *testing.T) {
 			aborted(c, 26)
 		}, Fail, "aborted after 10 of the 600 judged seconds"},
 		"by a starved generator": {26, func(c *synthetic.Case) {
-			edit(c, "worker/1", metric.WorkerCPU, times(100))
-		}, Invalid, "worker/1 needed"},
+			displace(c, 22, 30)
+		}, Invalid, "the generator itself started 30 of"},
+		"by a generator that loses arrivals": {26, func(c *synthetic.Case) {
+			c.Frames[20].Points = append(c.Frames[20].Points, metric.CounterPoint(metric.NewSeries(metric.GeneratorDropped, ""), 1))
+		}, Invalid, "the generator lost 1 of 200 arrivals"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)

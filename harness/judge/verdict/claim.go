@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -24,7 +23,7 @@ func claim(e *evidence, v Verdict) string {
 	where := conditions(e)
 	switch v.Outcome {
 	case Pass:
-		return fmt.Sprintf("%s sustained %s within all %d SLOs%s (%s).", name, load, len(v.SLOs), e.confidence(v.SLOs), where)
+		return fmt.Sprintf("%s sustained %s within all %d SLOs, %s (%s).", name, load, len(v.SLOs), bases(v.SLOs), where)
 	case LostWrite:
 		return fmt.Sprintf("%s lost %d of %d acknowledged transactions: answered as done, never persisted (%s).",
 			name, e.Ledger.Missing, e.Ledger.Acknowledged, where)
@@ -93,6 +92,9 @@ func broken(e *evidence, v Verdict) string {
 	}
 	if first.Violations != nil && first.Metric != spec.LedgerMetric {
 		count := fmt.Sprintf("%d of %d violate it", *first.Violations, *first.Samples)
+		if first.Cleared != nil && *first.Cleared < *first.Violations {
+			count += fmt.Sprintf(" (%d without the generator's share)", *first.Cleared)
+		}
 		if first.Allowed != nil {
 			count += fmt.Sprintf(", %d may", *first.Allowed)
 		}
@@ -124,65 +126,46 @@ func undecided(v Verdict) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s %s", first.Metric, first.Expression)
-	switch {
-	case first.Effective != nil && *first.Effective < *first.Needed:
-		text += " has " + first.effective()
-	case first.AtLeast != nil:
-		text += fmt.Sprintf(" has between %d and %d violations of %d samples", *first.AtLeast, *first.AtMost, *first.Samples)
-		if first.Allowed != nil {
-			text += fmt.Sprintf(", %d may be", *first.Allowed)
-		}
-	case first.Samples == nil:
-		text += " has no data"
-	default:
-		text += fmt.Sprintf(" is not decided by %d violations of %d samples", *first.Violations, *first.Samples)
-		if first.Allowed != nil {
-			text += fmt.Sprintf(", %d may be", *first.Allowed)
-		}
-		if first.DesignEffect != nil && *first.DesignEffect > 1 {
-			text += fmt.Sprintf(", with a design effect of %s", number(*first.DesignEffect))
-		}
-	}
+	text := first.name() + " " + first.why()
 	if more > 0 {
 		text += fmt.Sprintf("; %d more undecided", more)
 	}
 	return text
 }
 
-// Calibration has looked at windows of a minute and more, and at percentiles
-// from p95 on (docs/calibration.md): elsewhere no confidence is claimed.
-const (
-	calibratedSeconds = 60
-	calibratedShare   = 0.05
-)
-
-// confidence is said where tests have decided, all of them as they were
-// calibrated.
-func (e *evidence) confidence(slos []SLO) string {
-	tested := false
-	for _, s := range slos {
-		tested = tested || s.Effective != nil
+// why tells why an SLO is undecided, as a verb and what follows.
+func (s SLO) why() string {
+	if s.Samples == nil {
+		return "has no data"
 	}
-	if !tested || e.uncalibrated() != "" {
-		return ""
-	}
-	return fmt.Sprintf(", at %s confidence", percent(stats.Confidence))
-}
-
-// uncalibrated tells why no confidence can be stated; "" where it can be.
-func (e *evidence) uncalibrated() string {
-	if e.seconds < calibratedSeconds {
-		return fmt.Sprintf("the confidence of a verdict on less than %d s is not known", calibratedSeconds)
-	}
-	for _, s := range e.Plan.Profile.SLOs {
-		const least = calibratedShare + 1e-9 // 1 - 0.95 is a little more
-		if s.Sampled() && s.Aggregate != spec.Max && allowedShare(s) > least {
-			return fmt.Sprintf("the confidence of a verdict on %s %s, which lets more than %s violate it, is not known",
-				s.MetricText(), s.Expression, percent(calibratedShare))
+	if s.Effective != nil {
+		if share, text := s.enough(); share < 1 {
+			return "has " + text
 		}
 	}
-	return ""
+	text := fmt.Sprintf("has between %d and %d violations of %d samples", deref(s.AtLeast), deref(s.AtMost), *s.Samples)
+	if s.Violations != nil {
+		text = fmt.Sprintf("has %d violations of %d samples", *s.Violations, *s.Samples)
+	}
+	if s.Allowed != nil {
+		text += fmt.Sprintf(", %d allowed", *s.Allowed)
+	}
+	switch {
+	case s.CloseWindow != nil:
+		return text + fmt.Sprintf(", but more than its share in window %d", *s.CloseWindow)
+	case s.Basis == spec.Counted:
+		return text + ": too close to the limit to call"
+	case s.DesignEffect != nil && *s.DesignEffect > 1:
+		return text + fmt.Sprintf(": too close to the limit to call at a design effect of %s", number(*s.DesignEffect))
+	}
+	return text
+}
+
+func deref(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func pick(slos []SLO, o Outcome) (first SLO, more int) {

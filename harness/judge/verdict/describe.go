@@ -12,6 +12,8 @@ import (
 const (
 	requestDuration = "http_req_duration"
 	requestFailed   = "http_req_failed"
+	requestCount    = "http_reqs"
+	checks          = "checks"
 	dataSent        = "data_sent"
 )
 
@@ -76,7 +78,7 @@ func endpointName(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
-func describe(name string, d distribution) Latency {
+func describe(name string, d *distribution) Latency {
 	l := Latency{Name: name, Count: int64(d.all.Count())}
 	for _, p := range []struct {
 		q                float64

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"assay/harness/judge/stats"
 	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -25,13 +26,14 @@ type evidence struct {
 	ended     map[string]tally // by outcome
 	lag       *metric.Hist     // generator lag, one observation a slot
 
-	batches       []batch // of the judged windows
-	distributions map[string]distribution
+	windows       []int // judged window of each judged second, from 0
+	distributions map[string]*distribution
 
 	aborted *record.Abort // what cut the judged windows short; nil: nothing did
 
 	streams map[string]record.Source
-	slos    []SLO // once judged
+	slos    []SLO   // once judged
+	classes []class // likewise, of SLOs on several endpoints
 }
 
 // tally is a sum that may have no data. A counter that stayed at 0 may be
@@ -60,7 +62,7 @@ func gather(r record.Run) *evidence {
 	if r.Timeline == nil {
 		r.Timeline = record.NewTimeline()
 	}
-	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}, distributions: map[string]distribution{}}
+	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}, distributions: map[string]*distribution{}}
 	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
 		e.aborted = a
 	}
@@ -68,7 +70,11 @@ func gather(r record.Run) *evidence {
 	for _, span := range e.spans {
 		e.seconds += max(0, span.Seconds())
 	}
-	e.batches = cut(e.spans)
+	for i, span := range e.spans {
+		for range span.Seconds() {
+			e.windows = append(e.windows, i)
+		}
+	}
 	for _, s := range r.Timeline.Sources() {
 		e.streams[s.Name] = s
 	}
@@ -112,6 +118,11 @@ func (e *evidence) fromJudged() record.Span {
 	return from
 }
 
+// alpha is the level of the inferred test: what this look at the hold may spend.
+func (e *evidence) alpha() float64 {
+	return stats.Looks(max(1, len(e.plan.Looks))).Alpha(max(1, e.Facts.Look))
+}
+
 // plannedSeconds is how long the plan judges.
 func (e *evidence) plannedSeconds() (n int64) {
 	for _, w := range e.plan.Judged {
@@ -146,9 +157,9 @@ func (e *evidence) notCompleted() int64 {
 	return e.ended[metric.Failed].n + e.ended[metric.TimedOut].n + e.ended[metric.Dropped].n
 }
 
-// notCompletedBy is notCompleted by batch.
+// notCompletedBy is notCompleted by second.
 func (e *evidence) notCompletedBy() []float64 {
-	all := make([]float64, len(e.batches))
+	all := make([]float64, len(e.windows))
 	for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
 		for i, n := range e.counts(metric.Transactions, label("outcome", outcome)) {
 			all[i] += n
@@ -170,6 +181,10 @@ const workerPrefix = "worker/"
 
 // stoppedEarly reports whether the run ended before its plan did.
 func (e *evidence) stoppedEarly() bool { return e.Facts.Stopped != "" || e.Facts.Interrupted }
+
+// endedAtLook reports whether a look decided before the last, while the load of
+// the next had begun.
+func (e *evidence) endedAtLook() bool { return e.Facts.Look > 0 && e.Facts.Look < len(e.plan.Looks) }
 
 // judgedEnd is when the last judged window ended.
 func (e *evidence) judgedEnd() time.Duration {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -33,12 +34,11 @@ func limitations(e *evidence, rules []Rule) []string {
 	case l.Reason != "":
 		all = append(all, "ledger: "+l.Reason)
 	}
+	all = append(all, e.uncheckedChecks()...)
 	all = append(all,
 		"durability when a process or host is killed was not tested")
-	if why := e.uncalibrated(); why != "" {
-		all = append(all, why)
-	}
-	if e.counted() {
+	all = append(all, e.unearned()...)
+	if e.countsOnly() {
 		all = append(all, e.countedText())
 	}
 	return append(all, e.Facts.Limitations...)
@@ -56,8 +56,9 @@ func (e *evidence) loosened() (all []string) {
 		is, usual *float64
 	}{
 		{"generator-drops", e.limits.GeneratorDrops, usual.GeneratorDrops},
-		{"generator-lag", e.limits.GeneratorLag, usual.GeneratorLag},
+		{"offered", e.limits.Offered, usual.Offered},
 		{"generator-cpu", e.limits.GeneratorCPU, usual.GeneratorCPU},
+		{"machine", e.limits.Machine, usual.Machine},
 	} {
 		if *r.is > *r.usual {
 			add(r.id, percent(*r.is), percent(*r.usual))
@@ -72,18 +73,56 @@ func (e *evidence) loosened() (all []string) {
 	return all
 }
 
-// countedText names what is counted.
-func (e *evidence) countedText() string {
-	what := "maxima and the ledger"
-	if slices.ContainsFunc(e.Plan.Profile.SLOs, spec.SLO.OfReaders) {
-		what = "maxima, the ledger and lags"
+// uncheckedChecks tells of checks of the script that failed, where no SLO judges
+// them.
+func (e *evidence) uncheckedChecks() []string {
+	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == checks }) {
+		return nil
 	}
-	return what + " are counted in this run, and say nothing of another"
+	made, _ := e.sum(checks+metric.RateTotal, nil)
+	held, _ := e.sum(checks+metric.RateOccurred, nil)
+	if failed := made - held; failed > 0 {
+		return []string{fmt.Sprintf("%s of %s checks of the script failed, and no SLO judges them", number(failed), number(made))}
+	}
+	return nil
 }
 
-// counted tells whether the profile asks what no sample can show of more than
+// unearned tells of SLOs of a certificate that this run was too short to speak of
+// at 95 % confidence.
+func (e *evidence) unearned() []string {
+	var names []string
+	longest := 0.0
+	for _, s := range e.slos {
+		if s.Outcome != Pass || s.Asked != spec.Inferred || s.Basis == spec.Inferred {
+			continue
+		}
+		names = append(names, s.name())
+		if s.Correlation != nil {
+			longest = max(longest, *s.Correlation)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	why := fmt.Sprintf("the judged %d s are too few", e.seconds)
+	if longest > 0 {
+		why += fmt.Sprintf(" where neighbouring seconds resemble each other for %s s", number(longest))
+	}
+	return []string{fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", some(names, 3), why)}
+}
+
+// countedText names what is counted.
+func (e *evidence) countedText() string {
+	what := "maximum and ledger SLOs describe this run only"
+	if e.Plan.Scope == scopeSmoke {
+		what = "a smoke describes this run only: another may differ"
+	}
+	return what
+}
+
+// counts tells whether the profile asks what no sample can show of more than
 // itself.
-func (e *evidence) counted() bool {
+func (e *evidence) countsOnly() bool {
 	return slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
 }
 

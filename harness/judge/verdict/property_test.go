@@ -226,8 +226,55 @@ func TestSums(t *testing.T) {
 		if v.Outcome != worst {
 			rt.Errorf("%v, but its worst part is %v", v.Outcome, worst)
 		}
-		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 30 s within all %d SLOs (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
+		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 30 s within all %d SLOs, in this run (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
 			rt.Errorf("%v claims: %s", v.Outcome, v.Claim)
+		}
+	})
+}
+
+// What the generator adds, however much, never turns FAIL into PASS nor PASS into
+// FAIL: a late start, or a stall while a transaction is open.
+func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		system := anySystem(rt)
+		share := rapid.SampledFrom([]float64{0.001, 0.01, 0.1, 0.5, 1}).Draw(rt, "share of slots")
+		most := rapid.SampledFrom([]float64{5, 60, 200, 5000}).Draw(rt, "most, ms")
+		stall := rapid.Bool().Draw(rt, "by stalls")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "lag seed"), 0))
+		lags := make([]float64, 2000)
+		for i := range lags {
+			if rng.Float64() < share {
+				lags[i] = rng.Float64() * most
+			}
+		}
+		generator := func(n int64) (lag, stood float64) {
+			if stall {
+				return 0, lags[n]
+			}
+			return lags[n], 0
+		}
+		p := synthetic.Profile()
+		before := Judge(synthetic.New(p, 1, system).Record())
+		after := Judge(synthetic.NewWith(p, 1, system, generator).Record())
+		if before.Outcome == Fail && after.Outcome == Pass || before.Outcome == Pass && after.Outcome == Fail {
+			rt.Fatalf("%v turned to %v: %s", before.Outcome, after.Outcome, after.Claim)
+		}
+		for i, s := range after.SLOs {
+			if was := before.SLOs[i].Outcome; was == Fail && s.Outcome == Pass || was == Pass && s.Outcome == Fail {
+				rt.Fatalf("%s: %v turned to %v", s.name(), was, s.Outcome)
+			}
+		}
+		// By the histograms alone, as other thresholds are judged, likewise.
+		r := synthetic.NewWith(p, 1, system, generator).Record()
+		for i := range r.Plan.Profile.SLOs {
+			if s := &r.Plan.Profile.SLOs[i]; s.Aggregate == spec.Percentile {
+				s.Bound, s.Expression = s.Bound+1, s.Expression+" by histogram"
+			}
+		}
+		for i, s := range Judge(r).SLOs {
+			if was := before.SLOs[i].Outcome; was == Pass && s.Outcome == Fail {
+				rt.Fatalf("%s: %v turned to %v", s.name(), was, s.Outcome)
+			}
 		}
 	})
 }

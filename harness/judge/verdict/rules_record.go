@@ -214,9 +214,17 @@ func (e *evidence) whyNot(source string) string {
 	return ""
 }
 
-// data: no SLO without data. It must not pass, and it must not fail either,
-// unless the system's failure is certain without it.
+// data: no SLO without data, and no scenario that sends nothing. Neither must
+// pass, nor fail, unless the system's failure is certain without it.
 func data(e *evidence) Rule {
+	if !e.asked() && !e.failed() {
+		return Rule{
+			Observed: pointer(0.0), Unit: "requests",
+			Outcome: Invalid,
+			Detail:  "the scenario sent nothing: it made no request, and no statement through k6/x/sql",
+			Advice:  "Send the system under test something in the scenario's default function.",
+		}
+	}
 	var without []string
 	ledger, lag, excused := false, false, false
 	for _, s := range e.slos {

@@ -1,12 +1,14 @@
 package verdict
 
 import (
+	"slices"
+
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
 // minThroughput is the share of scheduled transactions that must complete
-// (RULEBOOK section 2, throughput).
+// (RULEBOOK section 2c, throughput).
 const minThroughput = 0.99
 
 // Throughput is the SLO that every profile has without naming it.
@@ -52,6 +54,9 @@ func (e *evidence) asked() bool {
 			}
 		}
 	}
+	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.fromJudged()); n > 0 {
+		return true
+	}
 	return e.tally(requestFailed+metric.RateTotal, nil).n > 0
 }
 
@@ -68,7 +73,7 @@ func excuse(slos []SLO) {
 }
 
 func newSLO(s spec.SLO, unit string) SLO {
-	return SLO{Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Outcome: Invalid}
+	return SLO{Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
 }
 
 // byCount decides a condition of the run itself, which is not a sample of
@@ -82,6 +87,25 @@ func byCount(lo, hi, allowed int64) Outcome {
 	default:
 		return Inconclusive
 	}
+}
+
+// failed tells whether the system failed an SLO, which is decided without the
+// generator's share. An abort is not: it was decided as the run went.
+func (e *evidence) failed() bool {
+	slos := e.slos
+	if e.aborted != nil && len(slos) > 0 {
+		slos = slos[:len(slos)-1] // judgeAbort's
+	}
+	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })
+}
+
+// passes tells whether every SLO holds.
+func (e *evidence) passes() bool {
+	return !anySLO(e.slos, Inconclusive) && !anySLO(e.slos, Invalid) && !e.failed()
+}
+
+func anySLO(slos []SLO, o Outcome) bool {
+	return slices.ContainsFunc(slos, func(s SLO) bool { return s.Outcome == o })
 }
 
 func when(holds bool) Outcome {

@@ -4,21 +4,18 @@ import (
 	"fmt"
 	"math"
 
-	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // judgeAbort is the condition that stopped the run: by its profile, a system
 // under which it holds does not sustain the load.
 func judgeAbort(e *evidence) SLO {
 	a := e.aborted
-	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Share, Outcome: Fail}
-	span := record.Span{From: a.From, To: a.To}
-	total, found := e.Timeline.Sum(a.Metric+metric.RateTotal, nil, span)
-	if found && total > 0 {
-		occurred, _ := e.Timeline.Sum(a.Metric+metric.RateOccurred, nil, span)
-		samples, violations := int64(math.Round(total)), int64(math.Round(occurred))
-		out.Observed, out.Samples, out.Violations = pointer(occurred/total), &samples, &violations
+	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Share, Basis: spec.Counted, Outcome: Fail}
+	if a.Total > 0 {
+		samples, violations := int64(math.Round(a.Total)), int64(math.Round(a.Occurred))
+		out.Observed, out.Samples, out.Violations = pointer(a.Occurred/a.Total), &samples, &violations
 	}
 	return out
 }

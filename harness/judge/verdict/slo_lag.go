@@ -25,7 +25,7 @@ func judgeLag(e *evidence, s spec.SLO) SLO {
 	inPart := violating(partial, s) // surely, whatever the readers that were not read did
 	broken := violating(lags, s) + inPart
 	possible := broken + n - int64(len(lags)) - inPart
-	allowed := allowance(s, n)
+	allowed := mayViolate(s, n)
 	out.Samples, out.Allowed = &n, &allowed
 	if broken == possible {
 		out.Violations = &broken

@@ -50,7 +50,7 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 			broken++
 		}
 	}
-	allowed := allowance(s, n)
+	allowed := mayViolate(s, n)
 	out.Samples, out.Violations, out.Allowed = &n, &broken, &allowed
 	out.Outcome = ledgerOutcome(e, broken <= allowed)
 	return out

@@ -30,11 +30,11 @@ func TestAllowance(t *testing.T) {
 		{80, 5, 1},
 		{99.9, 9_000_000_000_000_000, 9_000_000_000_000},
 	} {
-		if got := allowance(synthetic.Percentile("m", tt.p, 1), tt.n); got != tt.want {
+		if got := mayViolate(synthetic.Percentile("m", tt.p, 1), tt.n); got != tt.want {
 			t.Errorf("p(%g) of %d samples allows %d violations, want %d", tt.p, tt.n, got, tt.want)
 		}
 	}
-	if got := allowance(spec.SLO{Aggregate: spec.Max}, 1000); got != 0 {
+	if got := mayViolate(spec.SLO{Aggregate: spec.Max}, 1000); got != 0 {
 		t.Errorf("a maximum allows %d violations", got)
 	}
 }
@@ -104,10 +104,10 @@ func TestAScriptThatSendsNothingIsInvalid(t *testing.T) {
 	}
 }
 
-// With 600 samples in 15 batches (562 effective ones), p(95) passes with up to
-// 17 violations and fails from 45 on: the binomial test at 1 %, where 30 may
-// violate.
-func TestTheTestDecides(t *testing.T) {
+// Of 600 samples 30 may violate p(95): up to half as many pass by the count, from
+// twice as many on it is broken, and in between the inferred test decides what it
+// can.
+func TestTheCountDecides(t *testing.T) {
 	const latency, requests = "transaction_duration:p(95)<250", "http_req_duration{name:pay}:p(95)<250"
 	for _, tt := range []struct {
 		system     synthetic.System
@@ -115,22 +115,21 @@ func TestTheTestDecides(t *testing.T) {
 		violations int64
 		want       Outcome
 	}{
-		{violate(17, 250, metric.Completed), latency, 17, Pass}, // the bound itself violates
-		{violate(18, 250, metric.Completed), latency, 18, Inconclusive},
+		{violate(15, 250, metric.Completed), latency, 15, Pass}, // the bound itself violates
 		{violate(30, 250, metric.Completed), latency, 30, Inconclusive},
-		{violate(44, 250, metric.Completed), latency, 44, Inconclusive},
-		{violate(45, 250, metric.Completed), latency, 45, Fail},
+		{violate(60, 250, metric.Completed), latency, 60, Fail},
 		{violate(600, 250, metric.Completed), latency, 600, Fail},
-		{violate(45, 249.99, metric.Completed), latency, 0, Pass},
-		{violate(45, 10, metric.Failed), latency, 45, Fail}, // a quick failure is no quick success
-		{violate(45, 10, metric.TimedOut), latency, 45, Fail},
-		{violate(45, 10, metric.Dropped), latency, 45, Fail},
-		{violate(45, 10, metric.Failed), requests, 45, Fail},
+		{violate(60, 249.99, metric.Completed), latency, 0, Pass},
+		{violate(60, 10, metric.Failed), latency, 60, Fail}, // a quick failure is no quick success
+		{violate(60, 10, metric.TimedOut), latency, 60, Fail},
+		{violate(60, 10, metric.Dropped), latency, 60, Fail},
+		{violate(60, 10, metric.Failed), requests, 60, Fail},
 		{violate(45, 300, metric.Dropped), requests, 0, Pass}, // it issued none
 		{violate(30, 10, metric.Failed), "http_req_failed:rate<0.1", 30, Pass},
 		{violate(60, 10, metric.Failed), "http_req_failed:rate<0.1", 60, Inconclusive}, // exactly 10 %
-		{violate(90, 10, metric.Failed), "http_req_failed:rate<0.1", 90, Fail},
+		{violate(120, 10, metric.Failed), "http_req_failed:rate<0.1", 120, Fail},
 		{violate(1, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 1, Pass},
+		{violate(3, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 3, Pass},
 		{violate(6, 10, metric.Failed), "throughput:completed/scheduled>=0.99", 6, Inconclusive},
 		{violate(7, 10, metric.Dropped), "throughput:completed/scheduled>=0.99", 7, Fail},
 		{violate(1, 2000, metric.Completed), "transaction_duration:max<2000", 1, Fail},
@@ -150,20 +149,6 @@ func TestTheTestDecides(t *testing.T) {
 	}
 }
 
-// As many violations say less where they come together.
-func TestViolationsInOneStretchSayLess(t *testing.T) {
-	together := func(n int64) (float64, string) {
-		if n > 400 && n <= 417 {
-			return 250, metric.Completed
-		}
-		return 50, metric.Completed
-	}
-	s := sloOf(t, Judge(synthetic.New(synthetic.Profile(), 1, together).Record()), "transaction_duration:p(95)<250")
-	if s.Outcome != Inconclusive || *s.Violations != 17 || *s.Effective >= *s.Needed {
-		t.Errorf("%v with %d violations, %s", s.Outcome, *s.Violations, s.effective())
-	}
-}
-
 // Thresholds other than the run's have no counter: the histogram decides what
 // it can.
 func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
@@ -180,15 +165,15 @@ func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
 		want   Outcome
 	}{
 		"clear pass":              {violate(40, 300, metric.Completed), p95(400), 0, 0, Pass},
-		"clear fail":              {violate(45, 300, metric.Completed), p95(200), 45, 45, Fail},
-		"within a bucket":         {violate(45, 300, metric.Completed), p95(299.9), 15, 45, Inconclusive},
-		"few enough either way":   {violate(16, 300, metric.Completed), p95(299.9), 15, 16, Pass},
+		"clear fail":              {violate(60, 300, metric.Completed), p95(200), 60, 60, Fail},
+		"within a bucket":         {violate(45, 300, metric.Completed), p95(299.9), 30, 45, Inconclusive},
+		"few enough either way":   {violate(15, 300, metric.Completed), p95(299.9), 15, 15, Pass},
 		"above the maximum":       {violate(45, 300, metric.Completed), p95(300.1), 0, 0, Pass},
-		"failures are violations": {violate(45, 10, metric.Failed), p95(200), 45, 45, Fail},
-		"failures may be slow":    {violate(45, 300, metric.Failed), p95(200), 45, 90, Fail},
+		"failures are violations": {violate(60, 10, metric.Failed), p95(200), 60, 60, Fail},
+		"failures may be slow":    {violate(60, 300, metric.Failed), p95(200), 60, 120, Fail},
 		"failed requests": {
-			violate(45, 10, metric.Failed),
-			synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "pay"}), 45, 45, Fail,
+			violate(60, 10, metric.Failed),
+			synthetic.Percentile("http_req_duration", 95, 200, metric.Label{Key: "name", Value: "pay"}), 60, 60, Fail,
 		},
 		"failed requests under an unknown label": {
 			violate(31, 10, metric.Failed),
@@ -257,31 +242,5 @@ func TestLedgerSLOs(t *testing.T) {
 				t.Errorf("%s is %v with %d of %d", tt.slo, s.Outcome, *s.Violations, *s.Samples)
 			}
 		})
-	}
-}
-
-// A rate with few samples is not as much alike as the latency of all
-// transactions, of which each batch has many more.
-func TestEffectOfASparserRate(t *testing.T) {
-	bursts := func(n int64) (float64, string) { // every fifth batch is slow
-		if n/40%5 == 0 {
-			return 200, metric.Completed
-		}
-		return 50 + float64(n%7), metric.Completed
-	}
-	c := synthetic.New(synthetic.Profile(), 1, bursts)
-	rate := spec.SLO{Metric: "confirmed", Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
-	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, rate)
-	for i, f := range c.Frames {
-		if f.Source == "worker/0" && !f.Closing {
-			c.Frames[i].Points = append(f.Points,
-				metric.CounterPoint(metric.NewSeries("confirmed"+metric.RateTotal, ""), 2),
-				metric.CounterPoint(metric.NewSeries("confirmed"+metric.RateOccurred, ""), 2))
-		}
-	}
-	v := Judge(c.Record())
-	all, sparse := sloOf(t, v, "transaction_duration:p(95)<250"), sloOf(t, v, "confirmed:rate>0.9")
-	if *all.DesignEffect < 5 || *sparse.DesignEffect > 1+(*all.DesignEffect-1)*0.15 || *sparse.DesignEffect < 1 {
-		t.Errorf("the transactions' effect is %g, that of a tenth as many samples %g", *all.DesignEffect, *sparse.DesignEffect)
 	}
 }

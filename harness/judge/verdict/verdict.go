@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"assay/harness/observe/record"
+	"assay/harness/spec"
 )
 
 // Verdict is what a record says. A nil pointer is "no data", which is never 0.
@@ -31,20 +32,33 @@ type SLO struct {
 	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %: the counts decide, not this
 	Lower      *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
 	Upper      *float64
+	Asked      spec.Basis // what a PASS was asked to rest on, where that is earned
+	Basis      spec.Basis // what the outcome rests on: this run alone, or the test at 95 % confidence
 	Samples    *int64
 	Violations *int64 // exact; nil where only the interval below is known
 	AtLeast    *int64 // violations that are certain, where no exact counter exists
 	AtMost     *int64 // violations that are possible
-	Allowed    *int64 // most violations with which the percentile of these samples, or the maximum, keeps the bound
+	Allowed    *int64 // most violations with which these samples keep the bound
+	// Cleared is how many violate it for certain even without what the generator
+	// itself added; nil: of a condition that no samples decide.
+	Cleared *int64
 
-	// Of conditions that the binomial test decides; nil for the others.
+	// Of conditions that the inferred test may decide; nil for the others.
 	DesignEffect *float64 // nil too where the seconds are too few to tell it: none counts then
 	Effective    *float64 // samples that count: Samples / DesignEffect
 	Needed       *float64 // least of them for PASS
+	Correlation  *float64 // s, for which neighbouring samples resemble each other
+	Earned       bool     // the window is long enough, beside Correlation, to speak of 95 % confidence
 
 	// FailedWindow is the judged window, from 1, that breaks the condition by
 	// itself where all together do not; nil: none does, or all do.
 	FailedWindow *int
+	// CloseWindow is one that holds more violations than it allows, and does not
+	// surely break the condition; nil: none.
+	CloseWindow *int
+	// Hidden tells that the outcome would be another without the generator's share,
+	// which leaves open what the system did.
+	Hidden bool
 
 	Outcome Outcome
 }
@@ -106,6 +120,7 @@ type Ledger struct {
 func Judge(r record.Run) Verdict {
 	e := gather(r)
 	e.slos = judgeSLOs(e)
+	e.classes = judgeClasses(e)
 	v := Verdict{
 		SLOs:      e.slos,
 		Rules:     applyRules(e),

@@ -11,38 +11,6 @@ import (
 	"assay/harness/spec"
 )
 
-// What is claimed at a stated confidence is what calibration has looked at.
-func TestConfidence(t *testing.T) {
-	for name, tt := range map[string]struct {
-		hold   time.Duration
-		slos   []spec.SLO
-		stated bool
-		why    string
-	}{
-		"a minute of p95":  {time.Minute, []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 2000)}, true, ""},
-		"less":             {59 * time.Second, []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 2000)}, false, "the confidence of a verdict on less than 60 s is not known"},
-		"a rate below 5 %": {time.Minute, []spec.SLO{{Metric: requestFailed, Expression: "rate<0.05", Aggregate: spec.Rate, Operator: "<", Bound: 0.05}}, true, ""},
-		"a rate over 95 %": {time.Minute, []spec.SLO{{Metric: requestFailed, Expression: "rate>=0", Aggregate: spec.Rate, Operator: ">=", Bound: 0.95}}, true, ""},
-		"p90": {
-			time.Minute,
-			[]spec.SLO{synthetic.Percentile(metric.TransactionDuration, 90, 2000)},
-			false,
-			"the confidence of a verdict on transaction_duration p(90)<2000, which lets more than 5 % violate it, is not known",
-		},
-		"nothing tested": {time.Minute, []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000}}, false, ""},
-	} {
-		p := synthetic.Profile()
-		p.Load.Hold, p.SLOs = tt.hold, tt.slos
-		v := Judge(synthetic.New(p, 1, synthetic.Healthy).Record())
-		if strings.Contains(v.Claim, "at 95 % confidence") != (tt.stated && v.Outcome == Pass) || tt.stated && name != "a rate over 95 %" && v.Outcome != Pass {
-			t.Errorf("%s: %s", name, v.Claim)
-		}
-		if said := slices.Contains(v.Limitations, tt.why); said != (tt.why != "") {
-			t.Errorf("%s: %q", name, v.Limitations)
-		}
-	}
-}
-
 // A quiet stretch must not hide the window that mattered, in latency or in
 // throughput; and of many short windows each can still fail.
 func TestWindowsByThemselves(t *testing.T) {

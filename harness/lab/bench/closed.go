@@ -204,7 +204,7 @@ type sink struct {
 }
 
 func (b *bench) startSink() (*sink, error) {
-	data, err := json.Marshal(k6.Session{Run: "bench", Scenario: "default", LagLimit: 10 * time.Millisecond})
+	data, err := json.Marshal(k6.Session{Run: "bench", Scenario: "default", DisplacedAfter: 10 * time.Millisecond})
 	if err != nil {
 		return nil, err
 	}

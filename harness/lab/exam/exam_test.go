@@ -111,7 +111,7 @@ func (e exercise) outcome() verdict.Outcome {
 // decide nothing.
 func disturbed(v verdict.Verdict) bool {
 	for _, r := range v.Rules {
-		if r.Outcome == verdict.Invalid && !strings.HasPrefix(r.ID, "generator-") {
+		if r.Outcome == verdict.Invalid && r.ID != "offered" && !strings.HasPrefix(r.ID, "generator-") {
 			return false
 		}
 	}
@@ -220,12 +220,12 @@ func (e exercise) profile(name string) spec.Profile {
 		// For machines that run other things beside the exam. A starved database
 		// answers its collector late, too.
 		Rules: spec.Rules{
-			GeneratorLag: share(0.5), GeneratorDrops: share(0.1), GeneratorCPU: share(0.9),
+			Offered: share(0.5), GeneratorDrops: share(0.1), GeneratorCPU: share(0.9),
 			CollectorShare: share(0.5), CollectorGap: &gap,
 		},
 	}
 	if e.component == diagnose.Generator {
-		p.Rules.GeneratorLag, p.Rules.GeneratorDrops, p.Rules.GeneratorCPU = nil, nil, nil // as everybody's
+		p.Rules.Offered, p.Rules.GeneratorDrops, p.Rules.GeneratorCPU = nil, nil, nil // as everybody's
 	}
 	if e.component == diagnose.None {
 		// How many samples were over decides nothing where the machine's busy

@@ -108,7 +108,7 @@ func migrate(ctx context.Context, t *testing.T, db *sql.DB) {
 			t.Errorf("alter: %v", err)
 			return
 		}
-		pause(ctx, 100*time.Millisecond)
+		pause(ctx, 20*time.Millisecond)
 	}
 }
 

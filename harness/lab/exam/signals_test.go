@@ -77,7 +77,7 @@ func signals(r record.Run) string {
 	}
 	line("arrival queueing ms", func(p phase) float64 { return p.mean(metric.ArrivalQueueing) })
 	line("generator lag ms", func(p phase) float64 { return p.mean(metric.GeneratorLag) })
-	line("generator late share", func(p phase) float64 { return p.sum(metric.GeneratorLate) / p.sum(metric.TransactionsScheduled) })
+	line("generator late share", func(p phase) float64 { return p.sum(metric.GeneratorDisplaced) / p.sum(metric.TransactionsScheduled) })
 	line("worker CPUs used", func(p phase) float64 { return p.sum(metric.WorkerCPU) / seconds(p) })
 	line("worker CPUs waited for", func(p phase) float64 { return p.sum(metric.WorkerRunQueue) / seconds(p) })
 	for _, name := range []string{"http_req_duration", "http_req_waiting", "http_req_connecting", "http_req_blocked"} {

@@ -97,9 +97,9 @@ func (w *world) loop(t *testing.T) Loop {
 						if w.place != v.Name {
 							t.Errorf("%s is in place for a trial of %s", w.place, v.Name)
 						}
-						p = search.Probe{Rate: rate, Result: search.Good}
+						p = search.Probe{Rate: rate, Result: search.Clear}
 						if rate > w.limits[v.Name] {
-							p.Result = search.Bad
+							p.Result = search.Broken
 						}
 						return w.do(strings.ToLower(v.Name))
 					})

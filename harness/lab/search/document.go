@@ -49,33 +49,31 @@ type Decisive struct {
 type Document struct {
 	Schema string `json:"schema"`
 	Asked
-	State         string      `json:"state"` // an End's word, or "interrupted", or "failed"
-	Sentence      string      `json:"sentence"`
-	Lower         *float64    `json:"lower"`    // nil: none
-	Upper         *float64    `json:"upper"`    // nil: none
-	Decisive      *Decisive   `json:"decisive"` // at the upper bound
-	Width         *float64    `json:"width"`    // of the bracket
-	GeneratorAt   *float64    `json:"generator_limit"`
-	Loads         []LoadState `json:"loads"` // ascending
-	Contradicting []float64   `json:"contradicting"`
-	Probes        []Probe     `json:"probes"` // in their order
-	Certifies     bool        `json:"certifies"`
-	Confirm       string      `json:"confirm,omitempty"` // the command that would certify the lower bound
+	State       string      `json:"state"` // an End's word, or "interrupted", or "failed"
+	Sentence    string      `json:"sentence"`
+	Lower       *float64    `json:"lower"`    // nil: none
+	Upper       *float64    `json:"upper"`    // nil: none
+	Decisive    *Decisive   `json:"decisive"` // at the upper bound
+	Width       *float64    `json:"width"`    // of the bracket
+	GeneratorAt *float64    `json:"generator_limit"`
+	Loads       []LoadState `json:"loads"`  // ascending
+	Probes      []Probe     `json:"probes"` // in their order
+	Certifies   bool        `json:"certifies"`
+	Confirm     string      `json:"confirm,omitempty"` // the command that would certify the lower bound
 
 	end  End
 	left *int // trials, estimated; nil: not known
 }
 
-// LoadState is a load with its exceed ratios as they stand.
+// LoadState is a load with what its trials came to.
 type LoadState struct {
-	Rate        float64 `json:"rate"`
-	Class       Class   `json:"class"`
-	Good        int     `json:"good"`
-	Bad         int     `json:"bad"`
-	Unclear     int     `json:"unclear"`
-	NotJudged   int     `json:"not_judged"`
-	Optimistic  float64 `json:"exceed_ratio_optimistic"`
-	Pessimistic float64 `json:"exceed_ratio_pessimistic"`
+	Rate      float64 `json:"rate"`
+	Class     Class   `json:"class"`
+	Clear     int     `json:"clear"`
+	Broken    int     `json:"broken"`
+	Close     int     `json:"close"`
+	Scarce    int     `json:"scarce"`
+	NotJudged int     `json:"not_judged"`
 }
 
 // Interrupted and Failed are the states of a search that was cut short.
@@ -87,6 +85,10 @@ const (
 // End is how the search came out; Running where it was cut short.
 func (d Document) End() End { return d.end }
 
+// Bracketed reports whether both bounds are known, or that the SLOs hold at the
+// most that was to be tried.
+func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.end == AtMax }
+
 // Left is how many trials are still to come, about.
 func (d Document) Left() (trials int, known bool) {
 	if d.left == nil {
@@ -97,24 +99,23 @@ func (d Document) Left() (trials int, known bool) {
 
 // take brings the document up to the search's state.
 func (d *Document) take(s *Search, confirm func(rate float64) string) {
-	bounds, against := s.Bounds()
+	bounds := s.Bounds()
 	d.end = s.End()
 	d.State = d.end.String()
 	d.Lower, d.Upper, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil
 	d.Confirm, d.left = "", nil
-	d.Loads, d.Contradicting = []LoadState{}, []float64{}
+	d.Loads = []LoadState{}
 	for _, l := range s.loads {
-		optimistic, pessimistic := l.ratios(s.goal)
 		d.Loads = append(d.Loads, LoadState{
-			Rate: l.Rate, Class: l.Class(s.goal), Good: l.Good, Bad: l.Bad, Unclear: l.Unclear,
-			NotJudged: l.Starved + l.Void + l.None, Optimistic: optimistic, Pessimistic: pessimistic,
+			Rate: l.Rate, Class: l.Class(s.goal), Clear: l.Clear, Broken: l.Broken, Close: l.Close, Scarce: l.Scarce,
+			NotJudged: l.Starved + l.Void + l.Refused,
 		})
 	}
-	for _, l := range against {
-		d.Contradicting = append(d.Contradicting, l.Rate)
-	}
 	if bounds.Upper != nil {
-		d.Upper, d.Decisive = &bounds.Upper.Rate, d.decisiveAt(bounds.Upper.Rate)
+		d.Upper = &bounds.Upper.Rate
+		if p := d.decisiveAt(*d.Upper); p != nil {
+			d.Decisive = p.Decisive
+		}
 	}
 	if bounds.Lower != nil {
 		d.Lower, d.Confirm = &bounds.Lower.Rate, confirm(bounds.Lower.Rate)
@@ -132,14 +133,21 @@ func (d *Document) take(s *Search, confirm func(rate float64) string) {
 	d.Sentence = d.sentence()
 }
 
-// decisiveAt is what the first trial that missed the SLOs there missed.
-func (d *Document) decisiveAt(rate float64) *Decisive {
-	for _, p := range d.Probes {
-		if p.Rate == rate && p.Result == Bad { //nolint:staticcheck // the load of the trial, not one near it
-			return p.Decisive
+// decisiveAt is the trial that made a load an upper bound: one that was broken, or
+// else the last that was close.
+func (d *Document) decisiveAt(rate float64) (at *Probe) {
+	for i, p := range d.Probes {
+		if p.Rate != rate { //nolint:staticcheck // the load of the trial, not one near it
+			continue
+		}
+		if p.Result == Broken {
+			return &d.Probes[i]
+		}
+		if p.Result == Close {
+			at = &d.Probes[i]
 		}
 	}
-	return nil
+	return at
 }
 
 // Marshal writes search.json.

@@ -1,21 +1,24 @@
 package search
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // bracket is what is known of where the highest load lies.
 type bracket struct {
-	low     float64   // largest relevant lower bound; 0: none
-	high    float64   // smallest upper bound; +Inf: none
-	ceiling float64   // smallest load that the generator does not make; +Inf: none
-	grey    []float64 // undecided loads between low and the smaller of both
-	open    float64   // smallest load that is not decided yet; 0: none
-	void    bool      // a load cannot be judged
-	starved int       // loads at which trials showed that the generator does not make them
+	low     float64 // largest relevant lower bound; 0: none
+	high    float64 // smallest upper bound; +Inf: none
+	ceiling float64 // smallest load that the generator does not make; +Inf: none
+	open    float64 // smallest load that is not decided yet; 0: none
+	void    bool    // a load cannot be judged
+	scarce  bool    // a load has too few samples to tell
+	starved int     // loads at which trials showed that the generator does not make them
 }
 
 func (s *Search) bracket() bracket {
 	b := bracket{high: math.Inf(1), ceiling: math.Inf(1)}
-	bounds, _ := relevant(s.loads, s.goal)
+	bounds := s.Bounds()
 	if bounds.Lower != nil {
 		b.low = bounds.Lower.Rate
 	}
@@ -32,16 +35,13 @@ func (s *Search) bracket() bracket {
 			if l.Rate > b.low {
 				b.ceiling = min(b.ceiling, l.Rate)
 			}
-			if l.None == 0 {
+			if l.Refused == 0 {
 				b.starved++
 			}
 		case Unjudged:
 			b.void = true
-		}
-	}
-	for _, l := range s.loads {
-		if l.Class(s.goal) == Undecided && l.Rate > b.low && l.Rate < b.top() {
-			b.grey = append(b.grey, l.Rate)
+		case TooShort:
+			b.scarce = true
 		}
 	}
 	return b
@@ -53,22 +53,21 @@ func (b bracket) top() float64 { return min(b.high, b.ceiling) }
 
 // topEnd is the end of a search that has come up to top.
 func (b bracket) topEnd(of End) End {
-	switch {
-	case len(b.grey) > 0:
-		return Undetermined
-	case b.ceiling < b.high:
+	if b.ceiling < b.high {
 		return Generator
 	}
 	return of
 }
 
-// greyLoads are how many loads that trials could not decide end a search for a
-// bound: where trials are too short to tell, or the generator's machine is too
-// busy, the loads further on are no better.
-const greyLoads = 2
+// starvedLoads are how many loads that the generator did not make end a search for
+// a lower bound, at a quarter of the first: where its machine is too busy for that,
+// the loads further down are no better.
+const starvedLoads = 3
 
-// next decides what is tried: a load that is not decided yet, then a lower
-// bound, then an upper one, then what lies between them.
+// next decides what is tried: a load that is not decided yet, then a lower bound,
+// then an upper one, which may be in doubt, then what lies between them. A load with
+// too few samples ends the search, since lower ones have fewer still, and higher ones
+// were tried.
 func (s *Search) next() (rate float64, end End) {
 	b := s.bracket()
 	switch {
@@ -76,25 +75,26 @@ func (s *Search) next() (rate float64, end End) {
 		return 0, Invalid
 	case b.open > 0:
 		return b.open, Running
+	case b.scarce:
+		return 0, Undecided
 	case len(s.loads) == 0:
 		return s.span.From, Running
 	case b.low == 0:
 		return s.down(b)
 	case math.IsInf(b.top(), 1):
 		return s.up(b)
-	case s.narrow(b.low, b.high):
-		return 0, Found
+	case b.high < b.ceiling && s.doubtful(b):
+		return b.high, Running
+	case s.narrow(b.low, b.top()):
+		return 0, b.topEnd(Found)
 	}
-	return s.between(b)
+	return middle(b.low, b.top()), Running
 }
 
 // down halves the least load: there is no lower bound yet.
 func (s *Search) down(b bracket) (float64, End) {
 	least := b.top()
-	if len(b.grey) > 0 {
-		least = min(least, b.grey[0])
-	}
-	if least <= s.span.Floor || len(b.grey) >= greyLoads || b.starved >= greyLoads {
+	if least <= s.span.Floor || b.starved >= starvedLoads {
 		return 0, b.topEnd(Missed)
 	}
 	return max(s.span.Floor, least/2), Running
@@ -102,39 +102,22 @@ func (s *Search) down(b bracket) (float64, End) {
 
 // up doubles the largest load: there is no upper bound yet.
 func (s *Search) up(b bracket) (float64, End) {
-	most := b.low
-	if n := len(b.grey); n > 0 {
-		most = b.grey[n-1]
-	}
-	switch {
-	case b.low >= s.span.Max:
+	if b.low >= s.span.Max {
 		return 0, AtMax
-	case most < s.span.Max && len(b.grey) < greyLoads:
-		return min(s.span.Max, 2*most), Running
-	case s.narrow(b.low, b.grey[0]):
-		return 0, Undetermined
 	}
-	return middle(b.low, b.grey[0]), Running
+	return min(s.span.Max, 2*b.low), Running
 }
 
-// between bisects the bracket. Where undecided loads lie in it, what is below
-// them, and then what is above them, is made narrow instead.
-func (s *Search) between(b bracket) (float64, End) {
-	below, above := b.top(), b.low
-	if n := len(b.grey); n > 0 {
-		below, above = b.grey[0], b.grey[n-1]
-	}
-	switch {
-	case !s.narrow(b.low, below):
-		return middle(b.low, below), Running
-	case len(b.grey) > 0 && !s.narrow(above, b.top()):
-		return middle(above, b.top()), Running
-	}
-	return 0, b.topEnd(Found)
+// doubtful reports whether one broken trial alone ends the doubling or halving.
+// Nothing above an upper bound is tried, so that there a hiccup, or a system that was
+// just started, would hide most of what it can do; later it hides no more than lies
+// between two bounds. Once such a hiccup was found none is looked for any more, which
+// would take more time than is likely to be worth it.
+func (s *Search) doubtful(b bracket) bool {
+	l := s.Load(b.high)
+	return s.goal.Trials > 1 && 2*b.low <= b.high && l.Broken == 1 && l.Clear+l.Close == 0 && l.Starved+l.Void <= s.goal.Spare &&
+		!slices.ContainsFunc(s.loads, func(l Load) bool { return l.Broken > 0 && l.Clear > 0 })
 }
 
-// narrow reports whether a bracket meets the goal's width; without a bound on
-// either side it does not.
-func (s *Search) narrow(low, high float64) bool {
-	return low > 0 && !math.IsInf(high, 1) && Width(low, high) <= s.goal.Width
-}
+// narrow reports whether a bracket meets the goal's width.
+func (s *Search) narrow(low, high float64) bool { return Width(low, high) <= s.goal.Width }

@@ -33,17 +33,21 @@ func probes(of func(rate float64, n int) Result) func(context.Context, float64) 
 		}
 		p.Folder = p.Run
 		switch p.Result {
-		case Good:
+		case Clear:
 			p.Verdict, p.Claim = "PASS", "payment sustained it."
-		case Bad:
+		case Broken:
 			observed, limit := 347.6, 250.0
 			p.Verdict, p.Claim = "FAIL", "payment did not sustain it."
 			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
-		case Unclear:
-			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell."
+		case Close:
+			observed, limit := 262.0, 250.0
+			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell: too close to the limit to call."
+			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
+		case Scarce:
+			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell: 60 samples, of which 3 may violate it."
 		case Starved:
-			p.Verdict, p.Claim = "INVALID", "payment may not be judged: worker/0 needed 97 % of its CPUs."
-			p.Decisive = &Decisive{Kind: "rule", Name: "generator-cpu", Detail: "worker/0 needed 97 % of its CPUs"}
+			p.Verdict, p.Claim = "INVALID", "payment may not be judged: the generator lost 1602 of 2000 arrivals."
+			p.Decisive = &Decisive{Kind: "rule", Name: "generator-drops", Detail: "the generator lost 1602 of 2000 arrivals"}
 		case Void:
 			p.Verdict, p.Claim = "INVALID", "payment may not be judged: no data."
 		case Refused:
@@ -105,14 +109,11 @@ func compile(t *testing.T) *jsonschema.Schema {
 func TestResults(t *testing.T) {
 	for name, of := range map[string]func(float64, int) Result{
 		"found": below(150), "at-max": below(1000), "missed": below(0.5), "generator": over(300, Starved, below(1000)),
-		"refused":   over(0, Refused, nil),
-		"undecided": over(180, Bad, over(150, Unclear, below(150))), "invalid": over(200, Void, below(1000)),
-		"contradicting": over(400, Bad, func(rate float64, n int) Result {
-			if rate == 100 {
-				return Unclear
-			}
-			return Good
-		}),
+		"refused": over(0, Refused, nil),
+		"close":   over(180, Broken, over(150, Close, below(150))),
+		"scarce":  func(rate float64, _ int) Result { return map[bool]Result{true: Scarce, false: Broken}[rate < 50] },
+		"invalid": over(200, Void, below(1000)),
+		"unmade":  over(80, Broken, over(55, Starved, below(55))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var kept []Document
@@ -215,7 +216,7 @@ func TestCutShort(t *testing.T) {
 			}
 			counted := 0
 			for _, l := range last.Loads {
-				counted += l.Good + l.Bad
+				counted += l.Clear + l.Broken
 			}
 			if counted != c.trial-1 {
 				t.Errorf("%d trials count, %d came to their end", counted, c.trial-1)

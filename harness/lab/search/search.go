@@ -56,26 +56,26 @@ func (s *Search) Load(rate float64) Load {
 	return Load{Rate: rate}
 }
 
-// Bounds are the relevant bounds so far, and the loads that contradict them.
-func (s *Search) Bounds() (Bounds, []Load) { return relevant(slices.Clone(s.loads), s.goal) }
+// Bounds are the relevant bounds so far.
+func (s *Search) Bounds() Bounds { return relevant(slices.Clone(s.loads), s.goal) }
 
 // End is how a search ends.
 type End int
 
 // The ends.
 const (
-	Running      End = iota
-	Found            // the bracket is as narrow as the goal
-	AtMax            // the SLOs hold at the most that may be asked
-	Missed           // they do not hold at the least
-	Generator        // the generator's limit came first
-	Undetermined     // trials did not decide
-	Invalid          // trials may not be judged, for a reason that is not the generator
+	Running   End = iota
+	Found         // the bracket is as narrow as the goal
+	AtMax         // the SLOs hold at the most that may be asked
+	Missed        // they do not hold at the least
+	Generator     // the generator's limit came first
+	Undecided     // trials are too short to tell
+	Invalid       // trials may not be judged, for a reason that is not the generator
 )
 
 var endWords = map[End]string{
 	Running: "running", Found: "found", AtMax: "at-max", Missed: "missed",
-	Generator: "generator", Undetermined: "undecided", Invalid: "invalid",
+	Generator: "generator", Undecided: "undecided", Invalid: "invalid",
 }
 
 // String is the word that documents have.

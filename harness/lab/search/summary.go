@@ -3,11 +3,13 @@ package search
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// sentence is the result in words. What is not known it does not name.
+// sentence is the result in words: what was seen of the bounds in any case, then
+// why there is no more. What is not known it does not name.
 func (d *Document) sentence() string {
 	trials := fmt.Sprintf("(%d trials)", len(d.Probes))
 	if len(d.Probes) == 1 {
@@ -16,22 +18,36 @@ func (d *Document) sentence() string {
 	switch {
 	case d.State == Interrupted || d.State == Failed:
 		return fmt.Sprintf("%s before its end: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
-	case d.end == AtMax:
-		return fmt.Sprintf("highest rate within the SLOs: at least %s, the most that was to be tried %s", d.rate(*d.Lower), trials)
 	case d.end == Missed:
-		return fmt.Sprintf("no rate within the SLOs: they are missed already at %s, %.3g %% of the first load %s",
+		return fmt.Sprintf("no rate within the SLOs: they do not hold even at %s, %.3g %% of the first load %s",
 			d.rate(*d.Upper), 100**d.Upper/d.Range.From, trials)
-	case d.end == Generator && d.Lower == nil:
-		return fmt.Sprintf("the generator's limit is below %s, the system's is not known %s", d.rate(*d.GeneratorAt), trials)
-	case d.end == Generator:
-		return fmt.Sprintf("the generator's limit is between %s and %s, the system's is not known: it holds its SLOs at %s %s",
-			number(*d.Lower), d.rate(*d.GeneratorAt), d.rate(*d.Lower), trials)
-	case d.end == Undetermined:
-		return fmt.Sprintf("the trials do not decide: highest rate within the SLOs: %s %s", d.between(), trials)
-	case d.end == Invalid:
-		return fmt.Sprintf("trials may not be judged; highest rate within the SLOs so far: %s %s", d.between(), trials)
 	}
-	return fmt.Sprintf("highest rate within the SLOs: %s %s", d.between(), trials)
+	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.why(), trials)
+}
+
+// why tells what kept the search from narrower bounds; empty: nothing did.
+func (d *Document) why() string {
+	switch d.end {
+	case AtMax:
+		return ", the most that was to be tried"
+	case Generator:
+		return fmt.Sprintf("; the generator does not make %s", d.rate(*d.GeneratorAt))
+	case Undecided:
+		return fmt.Sprintf("; trials at %s are too short to tell", d.rate(d.first(TooShort)))
+	case Invalid:
+		return fmt.Sprintf("; trials at %s may not be judged", d.rate(d.first(Unjudged)))
+	}
+	return ""
+}
+
+// first is the smallest load of a class.
+func (d *Document) first(of Class) float64 {
+	for _, l := range d.Loads {
+		if l.Class == of {
+			return l.Rate
+		}
+	}
+	return 0
 }
 
 // between is the bracket as far as it is known.
@@ -77,8 +93,8 @@ func (d *Decisive) Text() string {
 func Summary(w io.Writer, d Document, path string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
-	if d.Decisive != nil {
-		fmt.Fprintf(&b, "at %s missed: %s\n", d.rate(*d.Upper), d.Decisive.Text())
+	if d.Upper != nil {
+		fmt.Fprintf(&b, "%s\n", d.atUpper())
 	}
 	for _, note := range d.notes() {
 		fmt.Fprintf(&b, "%s\n", note)
@@ -97,16 +113,26 @@ func Summary(w io.Writer, d Document, path string) error {
 	return err
 }
 
+// atUpper tells what was missed at the upper bound, or that it was close.
+func (d Document) atUpper() string {
+	at := "at " + d.rate(*d.Upper)
+	p := d.decisiveAt(*d.Upper)
+	switch {
+	case p == nil:
+		return at + ": missed"
+	case p.Result == Broken:
+		return fmt.Sprintf("%s missed: %s", at, p.Decisive.Text())
+	}
+	return fmt.Sprintf("%s close, which is taken as not sustained: %s", at, p.Decisive.Text())
+}
+
 // notes are what a reader of the bracket must know beside it.
 func (d Document) notes() (all []string) {
 	last := func(r ...Result) {
-		for i := len(d.Probes) - 1; i >= 0; i-- {
-			p := d.Probes[i]
-			for _, is := range r {
-				if p.Result == is {
-					all = append(all, fmt.Sprintf("at %s: %s", d.rate(p.Rate), p.Claim))
-					return
-				}
+		for _, p := range slices.Backward(d.Probes) {
+			if slices.Contains(r, p.Result) {
+				all = append(all, fmt.Sprintf("at %s: %s", d.rate(p.Rate), p.Claim))
+				return
 			}
 		}
 	}
@@ -120,30 +146,23 @@ func (d Document) notes() (all []string) {
 		all = append(all, hint)
 	case Invalid:
 		last(Void)
-	case Undetermined:
-		last(Unclear)
-		all = append(all, "hint: longer trials decide more: --trial")
-	}
-	for _, rate := range d.Contradicting {
-		all = append(all, fmt.Sprintf("%s contradicts these bounds: see its line", d.rate(rate)))
+	case Undecided:
+		last(Scarce)
+		all = append(all, "hint: make longer trials: --trial")
 	}
 	return all
 }
 
 var classTexts = map[Class]string{
-	Open: "open", Lower: "holds", Upper: "missed", Undecided: "undecided", Unmade: "generator's limit", Unjudged: "not judged",
+	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
 func (d Document) table(b *strings.Builder) {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s\tSLOs\tgood\tbad\tunclear\tnot judged\texceed ratio\n", d.Unit)
+	fmt.Fprintf(t, "%s\tSLOs\ttrials: clear\tclose\tbroken\tnot judged\n", d.Unit)
 	for _, l := range d.Loads {
-		ratio := fmt.Sprintf("%.2f", l.Optimistic)
-		if l.Pessimistic > l.Optimistic {
-			ratio += fmt.Sprintf(" to %.2f", l.Pessimistic)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", number(l.Rate), classTexts[l.Class], l.Good, l.Bad, l.Unclear, l.NotJudged, ratio)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", number(l.Rate), classTexts[l.Class], l.Clear, l.Close, l.Broken, l.Scarce+l.NotJudged)
 	}
 	_ = t.Flush() // into memory
 	for line := range strings.Lines(text.String()) {

@@ -17,11 +17,11 @@ func payment() spec.Profile {
 		Name: "payment",
 		Load: spec.Load{
 			Unit: "tps", Target: 100, Warmup: time.Minute, Baseline: spec.Baseline{Rate: 25, For: 20 * time.Second},
-			Ramp: 2 * time.Second, Hold: 10 * time.Minute, Cooldown: 6 * time.Second,
+			Ramp: 2 * time.Second, Hold: 10 * time.Minute, HoldMax: 30 * time.Minute, Cooldown: 6 * time.Second,
 		},
 		Timeout: 10 * time.Second,
 		SLOs: []spec.SLO{{
-			Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250,
+			Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250, Basis: spec.Inferred,
 		}},
 	}
 }
@@ -34,11 +34,12 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := payment()
-	want.Load.Warmup, want.Load.Baseline.For, want.Load.Hold, want.Load.Cooldown = 5*time.Second, time.Second, time.Minute, 5*time.Second
+	want.Load.Warmup, want.Load.Baseline.For, want.Load.Hold, want.Load.Cooldown = 3*time.Second, time.Second, time.Minute, 2*time.Second
+	want.Load.HoldMax, want.SLOs[0].Basis = 0, spec.Counted
 	if diff := cmp.Diff(want, short); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"warmup": "5s", "baseline": "1s", "hold": "1m0s", "cooldown": "5s"}, changed); diff != "" {
+	if diff := cmp.Diff(map[string]string{"warmup": "3s", "baseline": "1s", "hold": "1m0s", "hold_max": "none", "cooldown": "2s", "basis": "counted"}, changed); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(payment(), p); diff != "" {
@@ -54,8 +55,8 @@ func TestShorten(t *testing.T) {
 // Trials with too few transactions are refused, with the least that would do.
 func TestCanTell(t *testing.T) {
 	for seconds, want := range map[float64]string{
-		4: "",
-		3: "lengthen them with --trial 4s, better several times that, or begin higher with --from",
+		1:    "",
+		0.99: "lengthen them with --trial 1s, better several times that, or begin higher with --from",
 	} {
 		a := Asked{Seconds: seconds, Range: Range{From: 100}}
 		var refused *Refusal
@@ -77,21 +78,47 @@ func TestCanTell(t *testing.T) {
 func TestJudge(t *testing.T) {
 	observed := 347.6
 	broken := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Fail}
-	starved := verdict.Rule{ID: "generator-cpu", Outcome: verdict.Invalid, Detail: "busy"}
-	void := verdict.Rule{ID: "frames", Outcome: verdict.Invalid, Detail: "gaps"}
+	unsure := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Inconclusive}
+	rule := func(id string, o verdict.Outcome) verdict.Rule {
+		return verdict.Rule{ID: id, Outcome: o, Detail: "why"}
+	}
+	invalid := func(rules ...string) (v verdict.Verdict) {
+		v.Outcome = verdict.Invalid
+		for _, id := range rules {
+			v.Rules = append(v.Rules, rule(id, verdict.Invalid))
+		}
+		return v
+	}
+	held := verdict.SLO{Outcome: verdict.Pass}
 	for name, c := range map[string]struct {
 		v        verdict.Verdict
 		want     Result
 		decisive string
 	}{
-		"pass":               {verdict.Verdict{Outcome: verdict.Pass, SLOs: []verdict.SLO{{Outcome: verdict.Pass}}}, Good, ""},
-		"fail":               {verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{{Outcome: verdict.Pass}, broken}}, Bad, "transaction_duration p(95)<250, 347.6 ms observed"},
-		"lost":               {verdict.Verdict{Outcome: verdict.LostWrite, Ledger: &verdict.Ledger{Missing: 3}}, Bad, "ledger missing==0, 3 observed"},
-		"undecided":          {verdict.Verdict{Outcome: verdict.Inconclusive, Rules: []verdict.Rule{{ID: "steady", Outcome: verdict.Inconclusive, Detail: "short"}}}, Unclear, "steady: short"},
-		"the generator":      {verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{starved}}, Starved, "generator-cpu: busy"},
-		"and more":           {verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{starved, void}}, Void, "generator-cpu: busy"},
-		"the record":         {verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{void, starved}}, Void, "frames: gaps"},
-		"an SLO that cannot": {verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{starved}, SLOs: []verdict.SLO{{Metric: "m", Expression: "e", Outcome: verdict.Invalid}}}, Void, "m e"},
+		"pass": {verdict.Verdict{Outcome: verdict.Pass, SLOs: []verdict.SLO{held}}, Clear, ""},
+		"fail": {verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held, broken}}, Broken, "transaction_duration p(95)<250, 347.6 ms observed"},
+		"lost": {verdict.Verdict{Outcome: verdict.LostWrite, Ledger: &verdict.Ledger{Missing: 3}}, Broken, "ledger missing==0, 3 observed"},
+		"saturated": {
+			verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held}, Rules: []verdict.Rule{rule("steady", verdict.Fail)}}, Broken, "steady: why",
+		},
+		"close": {verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{held, unsure}}, Close, "transaction_duration p(95)<250, 347.6 ms observed"},
+		"too few samples": {
+			verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{unsure}, Rules: []verdict.Rule{rule("samples", verdict.Inconclusive)}},
+			Scarce, "transaction_duration p(95)<250, 347.6 ms observed",
+		},
+		"lost arrivals":           {invalid("generator-drops"), Starved, "generator-drops: why"},
+		"displaced load":          {invalid("offered"), Starved, "offered: why"},
+		"all of the generator's":  {invalid("generator-drops", "offered", "generator-lag", "steady"), Starved, "generator-drops: why"},
+		"its share decides":       {invalid("generator-lag"), Starved, "generator-lag: why"},
+		"slower, near an SLO":     {invalid("steady"), Close, "steady: why"},
+		"slower, and more":        {invalid("frames", "steady"), Void, "frames: why"},
+		"the generator, and more": {invalid("offered", "frames"), Void, "offered: why"},
+		"the record":              {invalid("frames", "generator-drops"), Void, "frames: why"},
+		"no rule says why":        {invalid(), Void, ""},
+		"an SLO without any samples": {
+			verdict.Verdict{Outcome: verdict.Invalid, Rules: []verdict.Rule{rule("offered", verdict.Invalid)}, SLOs: []verdict.SLO{{Metric: "m", Expression: "e", Outcome: verdict.Invalid}}},
+			Void, "m e",
+		},
 	} {
 		c.v.Claim = name
 		var p Probe
@@ -99,5 +126,26 @@ func TestJudge(t *testing.T) {
 		if p.Result != c.want || p.Claim != name || p.Verdict != c.v.Outcome.String() || p.Decisive.Text() != c.decisive {
 			t.Errorf("%s: %s by %q: %+v", name, resultWords[p.Result], p.Decisive.Text(), p)
 		}
+	}
+}
+
+// Who finished all that it took has no queue left; else the slowest tells how long
+// it was, up to a limit.
+func TestRest(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	slowest := func(ms float64) []verdict.Latency {
+		return []verdict.Latency{{Name: verdict.TransactionName, Max: &ms}, {Name: "pay"}}
+	}
+	for want, v := range map[time.Duration]verdict.Verdict{
+		0:               {Outcomes: verdict.Outcomes{Failed: n(100), TimedOut: n(0), Dropped: n(0)}, Latency: slowest(8000)},
+		3 * time.Second: {Outcomes: verdict.Outcomes{TimedOut: n(1)}, Latency: slowest(3000)},
+		mostRest:        {Outcomes: verdict.Outcomes{Dropped: n(1)}, Latency: slowest(60_000)},
+	} {
+		if got := Rest(v); got != want {
+			t.Errorf("%s, want %s: %+v", got, want, v.Outcomes)
+		}
+	}
+	if got := Rest(verdict.Verdict{Outcomes: verdict.Outcomes{Dropped: n(1)}}); got != mostRest {
+		t.Errorf("%s where nothing tells how slow it was", got)
 	}
 }

@@ -6,8 +6,8 @@ import "math"
 func Width(low, high float64) float64 { return (high - low) / high }
 
 // slack is how far from the geometric mean the middle of a bracket may lie, as a
-// share of the bracket in logarithms.
-const slack = 0.1
+// share of the bracket in logarithms: so little that Loads counts on it.
+const slack = 0.03
 
 // middle is the roundest load near the geometric mean of a bracket, of which
 // each half is then as many times as large as the other.
@@ -26,22 +26,19 @@ func middle(low, high float64) float64 {
 	return mean
 }
 
-// Left estimates the trials to come, if every load takes as many as the goal
-// needs at least; ok is false while there are no two bounds, so that nobody
-// knows.
+// Left estimates the trials to come, if one decides each load; ok is false while
+// there are no two bounds, so that nobody knows.
 func (s *Search) Left() (trials int, ok bool) {
 	b := s.bracket()
 	if b.low == 0 || math.IsInf(b.top(), 1) || s.End() != Running {
 		return 0, false
 	}
-	halvings := math.Ceil(math.Log2(math.Log(b.top()/b.low) / -math.Log(1-s.goal.Width)))
-	each := 0
-	for l := (Load{}); l.Class(s.goal) == Open; each++ {
-		l.Good++
-	}
-	begun := 0
-	if b.open > 0 {
-		begun = min(each-1, s.Load(b.open).judged())
-	}
-	return int(max(1, halvings))*each - begun, true
+	return max(1, s.goal.bisections(b.top()/b.low)), true
+}
+
+// bisections are how many loads at most it takes to make a bracket narrow of which
+// one bound is so many times the other.
+func (g Goal) bisections(times float64) int {
+	const left = 0.5 + slack // of a bracket, at most, after each
+	return max(0, int(math.Ceil(math.Log(-math.Log(1-g.Width)/math.Log(times))/math.Log(left))))
 }

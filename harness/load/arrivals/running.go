@@ -19,7 +19,7 @@ type running struct {
 	out      chan<- metrics.SampleContainer
 	tags     *metrics.TagSet
 	cancel   context.CancelFunc
-	stalls   stalls
+	stalls   Stalls
 	crew     crew
 	// stopped is the instant, since t0, from which no slot falls due any more,
 	// once the run's context is done: the same for everyone who asks.
@@ -90,7 +90,7 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 			r.crew.pass()
 			return
 		}
-		t := &Transaction{Due: due, VU: name}
+		t := &Transaction{Due: due, VU: name, Stalls: &r.stalls}
 		now := time.Since(r.t0)
 		switch {
 		case now < due:
@@ -140,6 +140,7 @@ func (r *running) waitUntil(ctx context.Context, end time.Duration) {
 
 // run runs one iteration and reports it.
 func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
+	r.out <- (*Begun)(t)
 	err := vu.RunOnce()
 	end := time.Now()
 	t.Latency = end.Sub(r.t0) - t.Due
@@ -147,6 +148,7 @@ func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 	if interrupted && t.Due > r.stopped() {
 		return
 	}
+	t.Interrupted = interrupted
 	switch {
 	case interrupted || t.Latency > r.executor.config.Parameters.Timeout:
 		t.Outcome = TimedOut
@@ -210,16 +212,17 @@ func (r *running) sweep(ctx context.Context) (end time.Duration) {
 		if !ok || due > end {
 			return end
 		}
-		t := &Transaction{Due: due, Lag: r.stalls.blame(due, end)}
+		t := &Transaction{Due: due, Lag: r.stalls.blame(due, end), Stalls: &r.stalls}
 		t.Queueing = end - due - t.Lag
 		r.drop(t)
 	}
 }
 
-// startHeart starts the heartbeat. The function that it returns stops it, after
-// it has counted the slots up to the end.
+// startHeart starts the heartbeat and its echo. The function that it returns stops
+// them, after it has counted the slots up to the end.
 func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
+	echo := startEcho(r.t0, &r.stalls)
 	var heart sync.WaitGroup
 	heart.Go(func() {
 		count := newSlotCount(r.executor.newSchedule())
@@ -228,11 +231,15 @@ func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration))
 		for {
 			select {
 			case end := <-done:
+				echo.stop()
+				r.tellStalls()
 				count.upTo(end+1, r.out) // a slot due at the very end was due
 				return
 			case <-tick.C:
 				now := time.Since(r.t0)
 				r.stalls.check(now, true)
+				echo.send(now)
+				r.tellStalls()
 				if ctx.Err() != nil {
 					continue // the end is decided; what falls due after it never does
 				}
@@ -241,4 +248,10 @@ func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration))
 		}
 	})
 	return func(end time.Duration) { done <- end; heart.Wait() }
+}
+
+func (r *running) tellStalls() {
+	for _, s := range r.stalls.news() {
+		r.out <- s
+	}
 }

@@ -34,9 +34,19 @@ type Transaction struct {
 	VU       string        // that ran it, as in its samples' VUTag; empty for a dropped one
 	Lag      time.Duration // delay of its start that the generator caused
 	Queueing time.Duration // delay of its start because every VU was busy
+	// Interrupted tells of one that was still under way when the run ended.
+	Interrupted bool
+	Stalls      *Stalls // of the generator
 
 	sample metrics.Sample
 }
+
+// Begun is a transaction whose VU is about to run it: what the VU sends from now
+// on belongs to it. Of its fields only Due, VU, Lag, Queueing and Stalls are set.
+type Begun Transaction
+
+// GetSamples is empty: other outputs have no use for it.
+func (*Begun) GetSamples() []metrics.Sample { return nil }
 
 // GetSamples gives the transaction as a sample of transaction_duration.
 func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.sample} }

@@ -69,7 +69,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 		},
 	}}}
 	session := k6.Session{
-		Run: s.Run, Scenario: name, Seed: s.Plan.Seed, SLOs: s.Profile.SLOs, LagLimit: s.Plan.LagLimit,
+		Run: s.Run, Scenario: name, Seed: s.Plan.Seed, SLOs: s.Profile.SLOs, DisplacedAfter: s.Plan.DisplacedAfter, Timeout: s.Plan.Timeout,
 		VUs: w.VUs, Rate: s.Plan.Target / float64(len(s.Plan.Workers)),
 	}
 	configPath := filepath.Join(s.Dir, fmt.Sprintf("worker-%d.k6.json", i))

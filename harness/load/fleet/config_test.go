@@ -98,7 +98,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("configuration %+v", config)
 		}
 		session := read[k6.Session](t, strings.TrimPrefix(after("--out"), k6.OutputName+"="))
-		if session.Run != "a-run" || session.Scenario != "payment" || len(session.SLOs) != 1 || session.LagLimit != s.Plan.LagLimit {
+		if session.Run != "a-run" || session.Scenario != "payment" || len(session.SLOs) != 1 || session.DisplacedAfter != s.Plan.DisplacedAfter {
 			t.Errorf("session %+v", session)
 		}
 	}

@@ -23,9 +23,10 @@ const (
 // goroutine in the order in which each VU made them; taking the buckets out may
 // happen in another.
 type aggregate struct {
-	run      string
-	seed     uint64
-	lagLimit time.Duration
+	run            string
+	seed           uint64
+	displacedAfter time.Duration
+	timeout        time.Duration
 
 	mu        sync.Mutex
 	t0        time.Time // with its monotonic reading; zero until the start
@@ -33,9 +34,9 @@ type aggregate struct {
 	own       ownSeries
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
-	failing   map[string]bool       // VUs of which a request failed in the current iteration
-	led       map[string]int        // redirects in a row, likewise
-	unled     bool                  // the script says itself how many to follow
+	now       time.Duration         // since t0, of the samples that are being folded in
+	vus       map[string]*vu        // by name
+	redirects bool                  // the script says itself how many to follow
 	entries   []ledger.Entry        // acknowledged since the last take
 	first     *arrivals.Transaction // of the earliest slot that has ended
 	txnSLOs   []int                 // SLOs of transaction_duration
@@ -44,8 +45,8 @@ type aggregate struct {
 
 // ownSeries are the series that transactions go to.
 type ownSeries struct {
-	duration, scheduled, lag, late, lost, queueing int
-	outcomes                                       [4]int
+	duration, scheduled, lag, displaced, lost, undone, queueing, stall, open int
+	outcomes                                                                 [4]int
 }
 
 // bucket holds what one second has so far: values and histograms by series.
@@ -57,8 +58,8 @@ type bucket struct {
 
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
-		run: s.Run, seed: s.Seed, lagLimit: s.LagLimit, cat: newCatalogue(s.SLOs, s.VUs),
-		seconds: map[int64]*bucket{}, failing: map[string]bool{}, led: map[string]int{},
+		run: s.Run, seed: s.Seed, displacedAfter: s.DisplacedAfter, timeout: s.Timeout,
+		cat: newCatalogue(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
 	}
 	counter := func(name string, labels ...string) int {
 		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", s.Scenario)...), metric.Counter)
@@ -68,8 +69,9 @@ func newAggregate(s Session) *aggregate {
 	}
 	a.own = ownSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),
-		lag: hist(metric.GeneratorLag), late: counter(metric.GeneratorLate),
-		lost: counter(metric.GeneratorDropped), queueing: hist(metric.ArrivalQueueing),
+		lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
+		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
+		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 	}
 	for i, name := range metric.Outcomes {
 		a.own.outcomes[i] = counter(metric.Transactions, "outcome", name)
@@ -96,121 +98,195 @@ func (a *aggregate) start(t0 time.Time) {
 func (a *aggregate) add(containers []metrics.SampleContainer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.now = time.Since(a.t0)
 	for _, c := range containers {
 		switch c := c.(type) {
+		case *arrivals.Begun:
+			a.vu(c.VU).begin(a.secondOf(c.Due), c)
 		case *arrivals.Transaction:
 			a.transaction(c)
 		case arrivals.Scheduled:
 			a.bucket(a.t0.Unix()+c.Second).count(a.own.scheduled, float64(c.Slots))
+		case arrivals.Stall:
+			a.stall(c)
 		case *httpext.Trail:
-			failed := c.Failed.Valid && c.Failed.Bool
-			if failed {
-				vu, _ := c.Tags.Get(arrivals.VUTag)
-				a.failing[vu] = true
-			}
-			a.samples(c.GetSamples(), failed)
-			a.follow(c)
+			a.request(c)
 		default:
-			a.samples(c.GetSamples(), false)
+			all := c.GetSamples()
+			for i := range all {
+				a.sample(&all[i], nil)
+			}
 		}
-	}
-}
-
-// maxRedirects is how many redirects k6 follows unless it is told otherwise.
-const maxRedirects = 10
-
-// follow fails the transaction that a target leads in circles: k6 gives it the
-// last redirect as its answer, and calls that a success.
-func (a *aggregate) follow(c *httpext.Trail) {
-	redirect := a.cat.last.redirect
-	if a.unled || !redirect && len(a.led) == 0 {
-		return
-	}
-	vu, _ := c.Tags.Get(arrivals.VUTag)
-	if !redirect {
-		delete(a.led, vu)
-	} else if a.led[vu]++; a.led[vu] > maxRedirects {
-		a.failing[vu] = true
 	}
 }
 
 // transaction books one slot of the schedule under its scheduled second.
 func (a *aggregate) transaction(t *arrivals.Transaction) {
+	v := &vu{}
+	if t.VU != "" {
+		v = a.vu(t.VU)
+		defer v.end()
+	}
 	outcome := t.Outcome
-	delete(a.led, t.VU)
-	if a.failing[t.VU] {
-		delete(a.failing, t.VU)
-		if outcome == arrivals.Completed {
-			outcome = arrivals.Failed
-		}
+	if v.failed && outcome == arrivals.Completed {
+		outcome = arrivals.Failed
 	}
 	if a.first == nil || t.Due < a.first.Due {
 		a.first = t
 	}
-	b := a.bucket(a.t0.Unix() + int64(t.Due/time.Second))
+	b := a.bucket(a.secondOf(t.Due))
 	latency := milliseconds(t.Latency)
 	b.observe(a.own.duration, latency)
 	b.count(a.own.outcomes[outcome], 1)
 	b.observe(a.own.lag, milliseconds(t.Lag))
 	b.observe(a.own.queueing, milliseconds(t.Queueing))
-	if t.Lag > a.lagLimit {
-		b.count(a.own.late, 1)
+	if t.Lag > a.displacedAfter {
+		b.count(a.own.displaced, 1)
 	}
-	if outcome == arrivals.Dropped && t.Lag > t.Queueing {
+	lost := outcome == arrivals.Dropped && t.Lag > t.Queueing
+	if lost {
 		b.count(a.own.lost, 1)
 	}
+	cleared := a.cleared(t, v.requests)
+	undone := false // whatever the generator did
+	switch outcome {
+	case arrivals.Failed:
+		undone = !v.excused()
+	case arrivals.TimedOut:
+		undone = cleared > a.timeout
+	case arrivals.Dropped:
+		undone = !lost
+	}
+	if outcome != arrivals.Completed {
+		b.count(a.own.undone, one(!undone))
+	}
 	for _, i := range a.txnSLOs {
-		a.judge(b, i, outcome != arrivals.Completed || a.cat.slos[i].Violates(latency))
+		slo := a.cat.slos[i]
+		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
+			undone || !lost && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
 	}
-}
-
-// samples books ordinary samples under the second in which they ended.
-func (a *aggregate) samples(samples []metrics.Sample, failedRequest bool) {
-	var b *bucket
-	var at time.Time
-	for i := range samples {
-		s := &samples[i]
-		if b == nil || s.Time != at {
-			b, at = a.bucket(a.second(s.Time)), s.Time
-		}
-		to := a.cat.find(s.TimeSeries)
-		*to.total++
-		switch to.kind {
-		case metrics.Rate:
-			b.count(to.index, 1)
-			hit := 0.0
-			if s.Value != 0 {
-				hit = 1
-			}
-			b.count(to.hits, hit)
-		case metrics.Trend:
-			b.observe(to.index, s.Value)
-		case metrics.Gauge:
-			b.set(to.index, s.Value)
-		default:
-			b.count(to.index, s.Value)
-			if s.Metric.Name == acknowledgedMetric {
-				a.acknowledge(s)
-			}
-		}
-		for _, slo := range to.slos {
-			failed := failedRequest && isRequestDuration(s.Metric.Name)
-			a.judge(b, slo, failed || a.cat.slos[slo].Violates(s.Value))
-		}
+	if t.Interrupted { // k6 does not report the request that it may have had open
+		b.observe(a.own.open, milliseconds(t.Due+t.Latency-v.last))
 	}
 }
 
-// judge counts a sample for an SLO.
-func (a *aggregate) judge(b *bucket, slo int, violates bool) {
+// wakeups of one request that a generator short of CPU delays: its sending, the
+// taking up of its answer, and that of the VU that waits for it (net/http has a
+// goroutine each to write and to read a connection).
+const wakeups = 3
+
+// cleared is a transaction's latency without what the generator itself added:
+// its late start, and its stalls while the transaction was under way.
+func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration {
+	if t.Outcome == arrivals.Dropped {
+		return t.Latency
+	}
+	start, end := t.Due+t.Lag+t.Queueing, t.Due+t.Latency
+	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, wakeups*(1+requests), a.now))
+}
+
+// stall books for how long the generator stood still under the seconds in which
+// it did.
+func (a *aggregate) stall(s arrivals.Stall) {
+	for from := s.From; from < s.To; {
+		to := min(s.To, from.Truncate(time.Second)+time.Second)
+		a.bucket(a.secondOf(from)).count(a.own.stall, milliseconds(to-from))
+		from = to
+	}
+}
+
+// request books the samples of one request.
+func (a *aggregate) request(c *httpext.Trail) {
+	r := requestEnd{failed: c.Failed.Valid && c.Failed.Bool}
+	all := c.GetSamples()
+	if len(all) == 0 {
+		return
+	}
+	a.cat.find(all[0].TimeSeries, a)
+	of := a.cat.last
+	if v := of.vu; v != nil && v.begun {
+		end := c.EndTime.Sub(a.t0)
+		r.stood = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
+		r.excused = r.failed && of.unanswered && r.stood > 0
+		v.request(end, r, of.redirect && !a.redirects)
+	}
+	for i := range all {
+		a.sample(&all[i], &r)
+	}
+}
+
+// sample books one sample under the second in which its VU's transaction was
+// scheduled, or where there is none under that in which it was taken. of is the
+// request that it measures; nil: none.
+func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
+	to := a.cat.find(s.TimeSeries, a)
+	v := a.cat.last.vu
+	second := a.second(s.Time)
+	if to.ended >= 0 {
+		a.bucket(second).count(to.ended, s.Value)
+	}
+	if v != nil && v.begun {
+		second = v.second
+	}
+	b := a.bucket(second)
+	*to.total++
+	switch to.kind {
+	case metrics.Rate:
+		b.count(to.index, 1)
+		hit := 0.0
+		if s.Value != 0 {
+			hit = 1
+		}
+		b.count(to.hits, hit)
+	case metrics.Trend:
+		b.observe(to.index, s.Value)
+	case metrics.Gauge:
+		b.set(to.index, s.Value)
+	default:
+		b.count(to.index, s.Value)
+		if s.Metric.Name == acknowledgedMetric {
+			a.acknowledge(s)
+		}
+	}
+	if len(to.slos) == 0 {
+		return
+	}
+	failed, excused, cleared := false, false, s.Value
+	switch {
+	case of == nil && v != nil && v.begun && to.kind == metrics.Rate:
+		excused = v.excused() // as a check of an answer that did not come
+	case of != nil && to.kind == metrics.Rate && of.excused:
+		cleared = 0
+	case of != nil && to.kind == metrics.Trend:
+		failed = of.failed && isRequestDuration(s.Metric.Name)
+		cleared = max(0, s.Value-milliseconds(of.stood))
+	case v != nil && v.begun && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
+		end := s.Time.Sub(a.t0)
+		stood := v.stalls.Share(end-time.Duration(s.Value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
+		cleared = max(0, s.Value-milliseconds(stood))
+	}
+	for _, i := range to.slos {
+		slo := a.cat.slos[i]
+		a.judge(b, i, failed || slo.Violates(s.Value), !excused && (failed && !of.excused || slo.Violates(cleared)))
+	}
+}
+
+// judge counts a sample for an SLO: whether it violates as measured, and whether
+// it still does, cleared of what the generator added to it.
+func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
 	b.count(a.cat.judged[slo], 1)
-	broken := 0.0
-	if violates {
-		broken = 1
+	b.count(a.cat.broken[slo], one(measured))
+	b.count(a.cat.cleared[slo], one(measured && cleared))
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
 	}
-	b.count(a.cat.broken[slo], broken)
+	return 0
 }
 
 func (a *aggregate) acknowledge(s *metrics.Sample) {
@@ -231,6 +307,9 @@ func (a *aggregate) second(t time.Time) int64 {
 	}
 	return a.t0.Unix() + int64(since/time.Second)
 }
+
+// secondOf is the unix second of an instant since t0.
+func (a *aggregate) secondOf(t time.Duration) int64 { return a.t0.Unix() + int64(t/time.Second) }
 
 func (a *aggregate) bucket(second int64) *bucket {
 	if b, ok := a.seconds[second]; ok {

@@ -71,14 +71,16 @@ func pointsOf(a *aggregate) map[int64]map[string]float64 {
 
 func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
 	t0 := time.Now().Truncate(time.Second)
 	a.start(t0)
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
+		&arrivals.Begun{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		k.trail(t0.Add(3*time.Second), "pay", "7", 300*time.Millisecond, true),
 		&arrivals.Transaction{Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		// The next iteration of the same VU is clean.
+		&arrivals.Begun{Due: 3500 * time.Millisecond, VU: "7"},
 		k.trail(t0.Add(4*time.Second), "pay", "7", 10*time.Millisecond, false),
 		&arrivals.Transaction{Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
 		&arrivals.Transaction{Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},
@@ -93,17 +95,18 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	}{
 		{0, metric.NewSeries("transactions", "", "outcome", "failed", "scenario", "payment").Key(), 1},
 		{0, metric.NewSeries("slo_violations", "", "slo", txn).Key(), 1},
-		{0, metric.NewSeries("generator_late", "", "scenario", "payment").Key(), 1},
+		{0, metric.NewSeries("generator_displaced", "", "scenario", "payment").Key(), 1},
 		{3, metric.NewSeries("transactions", "", "outcome", "completed", "scenario", "payment").Key(), 1},
 		{3, metric.NewSeries("transactions", "", "outcome", "dropped", "scenario", "payment").Key(), 1},
 		{3, metric.NewSeries("transaction_duration", "", "scenario", "payment").Key(), 2},
 		{3, metric.NewSeries("transactions_scheduled", "", "scenario", "payment").Key(), 2},
 		{3, metric.NewSeries("slo_samples", "", "slo", txn).Key(), 2},
 		{3, metric.NewSeries("slo_violations", "", "slo", txn).Key(), 1},
-		{3, metric.NewSeries("http_req_failed.occurred", "", "scenario", "payment", "name", "pay").Key(), 1},
-		{3, metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key(), 1},
-		{4, metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key(), 0},
-		{4, metric.NewSeries("slo_samples", "", "slo", paySLOs()[1].ID()).Key(), 1},
+		// A request belongs to the second of its transaction.
+		{0, metric.NewSeries("http_req_failed.occurred", "", "scenario", "payment", "name", "pay").Key(), 1},
+		{0, metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key(), 1},
+		{3, metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key(), 0},
+		{3, metric.NewSeries("slo_samples", "", "slo", paySLOs()[1].ID()).Key(), 1},
 	} {
 		if v, ok := got[t0.Unix()+want.second][want.key]; !ok || v != want.value {
 			t.Errorf("second %d: %s is %g (there: %t), want %g", want.second, want.key, v, ok, want.value)
@@ -144,7 +147,7 @@ func TestClosingTellsSeedAndStart(t *testing.T) {
 // A fast failure is not a fast answer.
 func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
 	now := time.Now()
 	a.add([]metrics.SampleContainer{k.trail(now, "pay", "1", time.Millisecond, true)})
 	key := metric.NewSeries("slo_violations", "", "slo", paySLOs()[1].ID()).Key()
@@ -155,9 +158,9 @@ func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 
 func TestSeriesAreBounded(t *testing.T) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", LagLimit: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Scenario: "payment", DisplacedAfter: 10 * time.Millisecond})
 	now := time.Now()
-	const names = 3 * maxSeries
+	const names = 3 * metric.MaxSeries
 	for i := range names {
 		a.add([]metrics.SampleContainer{k.trail(now, fmt.Sprintf("/user/%d", i), "1", time.Millisecond, false)})
 	}
@@ -169,17 +172,17 @@ func TestSeriesAreBounded(t *testing.T) {
 			series++
 		}
 	}
-	if total != names || series != maxSeries+1 {
-		t.Errorf("%d series hold %g samples, want %d and %d", series, total, maxSeries+1, names)
+	if total != names || series != metric.MaxSeries+1 {
+		t.Errorf("%d series hold %g samples, want %d and %d", series, total, metric.MaxSeries+1, names)
 	}
-	if v := sums[metric.NewSeries("http_req_duration", "", overflowLabel, "true").Key()]; v != names-maxSeries {
-		t.Errorf("overflow holds %g samples, want %d", v, names-maxSeries)
+	if v := sums[metric.NewSeries("http_req_duration", "", metric.OverflowLabel, "true").Key()]; v != names-metric.MaxSeries {
+		t.Errorf("overflow holds %g samples, want %d", v, names-metric.MaxSeries)
 	}
 }
 
 func BenchmarkRequest(b *testing.B) {
 	k := newK6Metrics()
-	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), LagLimit: 10 * time.Millisecond})
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
 	batch := []metrics.SampleContainer{k.trail(time.Now(), "pay", "1", 12*time.Millisecond, false)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -24,13 +24,14 @@ const OutputName = "assay"
 // Session is what a worker must know of its run to aggregate; a JSON file that
 // the fleet writes and `--out assay=` names.
 type Session struct {
-	Run      string        `json:"run"`
-	Scenario string        `json:"scenario"`
-	Seed     uint64        `json:"seed"` // of arrivals and data
-	SLOs     []spec.SLO    `json:"slos"`
-	LagLimit time.Duration `json:"lag_limit_ns"`
-	VUs      int           `json:"vus"`
-	Rate     float64       `json:"rate"` // this worker's share of the target, transactions a second
+	Run            string        `json:"run"`
+	Scenario       string        `json:"scenario"`
+	Seed           uint64        `json:"seed"` // of arrivals and data
+	SLOs           []spec.SLO    `json:"slos"`
+	DisplacedAfter time.Duration `json:"displaced_after_ns"`
+	Timeout        time.Duration `json:"timeout_ns"`
+	VUs            int           `json:"vus"`
+	Rate           float64       `json:"rate"` // this worker's share of the target, transactions a second
 }
 
 const (
@@ -74,9 +75,9 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
 	w.agg = newAggregate(s)
-	w.agg.unled = p.ScriptOptions.MaxRedirects.Valid
+	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
-		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(), gc: newCollector(s.Rate),
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.link.Source), gc: newCollector(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, nil
 }

@@ -8,18 +8,26 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
+
+	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
 
-// selfMeter measures what the worker itself uses, so that a fleet on many
-// hosts needs nobody to look at its processes.
+// selfMeter measures what the worker itself uses, and what others take from it,
+// so that a fleet on many hosts needs nobody to look at its processes.
 type selfMeter struct {
-	cpu  float64 // seconds used up to the last call
-	wait float64 // seconds its threads waited for a CPU up to the last call
+	source string
+	cpu    float64 // seconds used up to the last call
+	wait   float64 // seconds its threads waited for a CPU up to the last call
+	host   hostTime
+	quota  *quota.Meter
 }
 
-func newSelfMeter() *selfMeter {
-	return &selfMeter{cpu: cpuSeconds(), wait: runQueueSeconds()}
+func newSelfMeter(source string) *selfMeter {
+	m := &selfMeter{source: source, cpu: cpuSeconds(), wait: runQueueSeconds(), host: hostSeconds(), quota: quota.New(os.Getpid())}
+	m.quota.Read() // what later readings count from
+	return m
 }
 
 // points are the use since the last call.
@@ -29,6 +37,9 @@ func (m *selfMeter) points() []metric.Point {
 		metric.CounterPoint(metric.NewSeries(metric.WorkerCPU, "s"), cpu-m.cpu),
 		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), float64(runtime.GOMAXPROCS(0))),
 	}
+	if sent := sentToDatabases.Swap(0); sent > 0 {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSQLSent, "By"), float64(sent)))
+	}
 	// A thread that ends takes its waiting time with it.
 	if wait >= m.wait {
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerRunQueue, "s"), wait-m.wait))
@@ -36,8 +47,36 @@ func (m *selfMeter) points() []metric.Point {
 	if rss, ok := residentBytes(); ok {
 		points = append(points, metric.GaugePoint(metric.NewSeries(metric.WorkerMemory, "By"), rss))
 	}
-	m.cpu, m.wait = cpu, wait
+	host := hostSeconds()
+	if m.host.known && host.known {
+		points = append(points,
+			metric.CounterPoint(metric.NewSeries(metric.WorkerHostCPU, "s", "mode", "steal"), max(0, host.stolen-m.host.stolen)),
+			metric.CounterPoint(metric.NewSeries(metric.WorkerHostCPU, "s", "mode", "other"), max(0, host.other-m.host.other)))
+	}
+	if s, ok := m.quota.Read(); ok {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.CgroupThrottled, "s", "process", m.source), s))
+	}
+	m.cpu, m.wait, m.host = cpu, wait, host
 	return points
+}
+
+// hostTime is the CPU time of the host since it is up, in seconds.
+type hostTime struct {
+	stolen, other float64
+	known         bool
+}
+
+func hostSeconds() hostTime {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return hostTime{}
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return hostTime{}
+	}
+	t := stat.CPUTotal // guests' time is part of user and nice
+	return hostTime{t.Steal, t.User + t.Nice + t.System + t.Idle + t.Iowait + t.IRQ + t.SoftIRQ, true}
 }
 
 func cpuSeconds() float64 {

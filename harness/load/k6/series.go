@@ -7,21 +7,17 @@ import (
 
 	"go.k6.io/k6/metrics"
 
+	"assay/harness/load/arrivals"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
 const (
-	// maxSeries bounds the label sets kept for one metric; what comes above it
-	// is counted under the label overflow, so that nothing is lost but detail.
-	maxSeries = 200
 	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which
 	// every VU has its own. A script with unbounded URLs would otherwise let it
 	// grow; it is then built anew.
 	leastCached = 20_000
 	cachedPerVU = 20
-
-	overflowLabel = "overflow"
 )
 
 // keptTags are the tags of k6 that become labels, for every metric: few, because
@@ -52,6 +48,16 @@ func SystemTags(slos []spec.SLO) []string {
 	return tags
 }
 
+// ended are the series that sum up k6's own metrics by the second in which what
+// they measure ended.
+var ended = map[string]metric.Series{
+	metrics.IterationsName:        metric.NewSeries(metric.EndedIterations, ""),
+	metrics.IterationDurationName: metric.NewSeries(metric.EndedIterationTime, "ms"),
+	metrics.HTTPReqsName:          metric.NewSeries(metric.EndedRequests, ""),
+	metrics.HTTPReqDurationName:   metric.NewSeries(metric.EndedRequestTime, "ms"),
+	metrics.HTTPReqBlockedName:    metric.NewSeries(metric.EndedBlockedTime, "ms"),
+}
+
 // redirects are the answers that net/http follows.
 var redirects = []string{"301", "302", "303", "307", "308"}
 
@@ -62,17 +68,19 @@ type slot struct {
 	kind   metrics.MetricType
 	index  int    // of the series; for a rate that of NAME.total
 	hits   int    // of NAME.occurred, for a rate
+	ended  int    // series that sums it up by the second of its end; -1: none
 	slos   []int  // indexes into catalogue.slos
 	total  *int64 // samples of the series' name, over the whole run
 }
 
 // catalogue gives every k6 time series its slot. Not safe for concurrent use.
 type catalogue struct {
-	slos   []spec.SLO
-	series []metric.Series
-	kinds  []metric.Kind
-	judged []int // series of slo_samples, by SLO
-	broken []int // series of slo_violations, by SLO
+	slos    []spec.SLO
+	series  []metric.Series
+	kinds   []metric.Kind
+	judged  []int // series of slo_samples, by SLO
+	broken  []int // series of slo_violations, by SLO
+	cleared []int // series of slo_violations_cleared, by SLO
 
 	byKey     map[string]int
 	cached    map[*metrics.TagSet]*tagged
@@ -85,9 +93,11 @@ type catalogue struct {
 // tagged are the slots of the k6 time series with one tag set. There are about
 // ten; going through them is quicker than a map.
 type tagged struct {
-	tags     *metrics.TagSet
-	slots    []*slot
-	redirect bool // of an answer that leads elsewhere
+	tags       *metrics.TagSet
+	slots      []*slot
+	redirect   bool // of an answer that leads elsewhere
+	unanswered bool // of a request that got no answer
+	vu         *vu  // that took them; nil: none did
 }
 
 func newCatalogue(slos []spec.SLO, vus int) *catalogue {
@@ -101,6 +111,7 @@ func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 			c.slos = append(c.slos, s)
 			c.judged = append(c.judged, c.add(metric.NewSeries(metric.Judged, "", "slo", s.ID()), metric.Counter))
 			c.broken = append(c.broken, c.add(metric.NewSeries(metric.Violations, "", "slo", s.ID()), metric.Counter))
+			c.cleared = append(c.cleared, c.add(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), metric.Counter))
 		}
 	}
 	return c
@@ -118,8 +129,8 @@ func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 	return i
 }
 
-// find gives the slot of a k6 time series.
-func (c *catalogue) find(ts metrics.TimeSeries) *slot {
+// find gives the slot of a k6 time series; a knows the VUs.
+func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
 		if c.last == nil {
@@ -127,7 +138,10 @@ func (c *catalogue) find(ts metrics.TimeSeries) *slot {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			c.last = &tagged{tags: ts.Tags, redirect: slices.Contains(redirects, status)}
+			c.last = &tagged{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
+			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
+				c.last.vu = a.vu(name)
+			}
 			c.cached[ts.Tags] = c.last
 		}
 	}
@@ -151,7 +165,10 @@ func (c *catalogue) total(name string) *int64 {
 
 func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	name := ts.Metric.Name
-	s := &slot{metric: ts.Metric, kind: ts.Metric.Type}
+	s := &slot{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
+	if e, ok := ended[name]; ok {
+		s.ended = c.add(e, metric.Counter)
+	}
 	labels := c.labels(ts)
 	switch s.kind {
 	case metrics.Rate:
@@ -203,8 +220,8 @@ func (c *catalogue) labels(ts metrics.TimeSeries) []string {
 	if _, known := c.byKey[metric.NewSeries(probe, "", labels...).Key()]; known {
 		return labels
 	}
-	if c.count[name]++; c.count[name] > maxSeries {
-		return []string{overflowLabel, "true"}
+	if c.count[name]++; c.count[name] > metric.MaxSeries {
+		return []string{metric.OverflowLabel, "true"}
 	}
 	return labels
 }

@@ -2,17 +2,13 @@ package k6
 
 import (
 	"context"
-	dbsql "database/sql"
 	"encoding/json"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
-	_ "github.com/grafana/xk6-sql"     // k6/x/sql
-	"github.com/grafana/xk6-sql/sql"
-	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/grafana/xk6-sql" // k6/x/sql
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/output"
 
@@ -39,10 +35,7 @@ func Main(args []string) {
 	// for k6/x/sql, whose version it cannot tell.
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
-	sql.RegisterModule("mysql")
-	// Under the name that k6/x/sql/driver/postgres looks for.
-	dbsql.Register("postgres", stdlib.GetDefaultDriver())
-	sql.RegisterModule("postgres")
+	registerSQL()
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -55,16 +56,20 @@ type Fleet struct {
 
 // Plan is what a run does, before it is done.
 type Plan struct {
-	Unit     string        `json:"unit"`
-	Target   float64       `json:"target"` // highest judged rate, arrivals a second
-	Stages   []Stage       `json:"stages"`
-	Baseline *Window       `json:"baseline,omitempty"` // nil: the plan has none
-	Judged   []Window      `json:"judged"`
-	Timeout  time.Duration `json:"timeout_ns"`
-	Even     bool          `json:"even,omitempty"`
-	Seed     uint64        `json:"seed"`
+	Unit     string   `json:"unit"`
+	Target   float64  `json:"target"` // highest judged rate, arrivals a second
+	Stages   []Stage  `json:"stages"`
+	Baseline *Window  `json:"baseline,omitempty"` // nil: the plan has none
+	Judged   []Window `json:"judged"`
+	// Looks are the ends of the hold, since t0, at which the run may be judged: an
+	// undecided one goes on to the next. The first is that of Judged; nil: the plan
+	// has no other.
+	Looks   []time.Duration `json:"looks_ns,omitempty"`
+	Timeout time.Duration   `json:"timeout_ns"`
+	Even    bool            `json:"even,omitempty"`
+	Seed    uint64          `json:"seed"`
 	Fleet
-	LagLimit time.Duration `json:"lag_limit_ns"` // a slot delayed longer by the generator itself counts against it
+	DisplacedAfter time.Duration `json:"displaced_after_ns"` // a slot that the generator itself starts later than this is displaced
 }
 
 // Duration is the length of the schedule; transactions may end up to Timeout
@@ -136,11 +141,9 @@ const (
 	minVUs = 10
 	// room over the VUs that a system just within its SLOs needs.
 	room = 1.5
-	// lagShare of the tightest latency bound is what the generator may add
-	// before a slot counts against it (RULEBOOK, generator-lag).
-	lagShare = 0.05
-	// defaultLagLimit stands where a profile has no latency SLO.
-	defaultLagLimit = 50 * time.Millisecond
+	// maxDisplaced is how late the generator may start a slot before its load
+	// counts as displaced, unless a latency bound is tighter (RULEBOOK, offered).
+	maxDisplaced = 100 * time.Millisecond
 )
 
 // New plans a profile on a number of workers.
@@ -148,7 +151,7 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if workers < 1 {
 		return Plan{}, fmt.Errorf("plan %s: %d workers: there must be at least one", p.Name, workers)
 	}
-	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, LagLimit: LagLimit(p.SLOs)}
+	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
 	if len(p.Load.Stages) > 0 {
 		pl.addStages(p.Load)
 	} else {
@@ -198,6 +201,12 @@ func (p *Plan) addPhases(l spec.Load) {
 	}
 	p.add(Ramp, l.Ramp, low, l.Target)
 	p.Judged = []Window{p.add(Hold, l.Hold, l.Target, l.Target)}
+	if n := int(l.HoldMax / max(l.Hold, 1)); n > 1 {
+		p.Looks = []time.Duration{p.Duration()}
+		for range n - 1 {
+			p.Looks = append(p.Looks, p.add(Hold, l.Hold, l.Target, l.Target).End)
+		}
+	}
 	p.add(Cooldown, l.Cooldown, l.Target, l.Target)
 }
 
@@ -221,6 +230,23 @@ func (p *Plan) addStages(l spec.Load) {
 			p.add(Cooldown, s.For, rate, rate)
 		}
 	}
+}
+
+// At is the plan as a run carries it out that ends its hold at a look, counted
+// from 1: judged up to there, without the holds after it, and where it is not the
+// last without the cool-down, whose place the next hold has. Of a plan with one
+// look, and at 0, it is the plan.
+func (p Plan) At(look int) Plan {
+	if look < 1 || len(p.Looks) == 0 {
+		return p
+	}
+	look = min(look, len(p.Looks))
+	end := p.Looks[look-1]
+	p.Judged = []Window{{Start: p.Judged[0].Start, End: end}}
+	if look < len(p.Looks) {
+		p.Stages = slices.Clone(p.Stages[:slices.IndexFunc(p.Stages, func(s Stage) bool { return s.Start >= end })])
+	}
+	return p
 }
 
 // countArrivals gives each stage rate x seconds arrivals, rounding what has
@@ -260,20 +286,17 @@ func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	return best
 }
 
-// LagLimit is the share of the tightest latency bound that the generator may
-// add. It takes the bounds of times alone: a script's own trend may measure
-// bytes.
-func LagLimit(slos []spec.SLO) time.Duration {
-	tightest := math.Inf(1)
+// DisplacedAfter is how late the generator itself may start a slot before that
+// slot's load is displaced: the tightest latency bound, at most maxDisplaced. It
+// takes the bounds of times alone: a script's own trend may measure bytes.
+func DisplacedAfter(slos []spec.SLO) time.Duration {
+	limit := maxDisplaced
 	for _, s := range slos {
 		if s.Latency() {
-			tightest = min(tightest, s.Bound)
+			limit = min(limit, time.Duration(s.Bound*float64(time.Millisecond)))
 		}
 	}
-	if math.IsInf(tightest, 1) {
-		return defaultLagLimit
-	}
-	return time.Duration(tightest * lagShare * float64(time.Millisecond))
+	return limit
 }
 
 // Share splits the schedule evenly over workers.

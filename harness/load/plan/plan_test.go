@@ -42,8 +42,8 @@ func TestNewLaysOutPhases(t *testing.T) {
 		},
 		Baseline: &baseline, Judged: []plan.Window{window(40, 100)},
 		// No SLO on the transaction: 100/s for up to 10 s each, and room.
-		Fleet:    plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", VUs: 1500}}},
-		LagLimit: 50 * time.Millisecond,
+		Fleet:          plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", VUs: 1500}}},
+		DisplacedAfter: 100 * time.Millisecond,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -162,21 +162,25 @@ func TestTooManyVUsAreRefused(t *testing.T) {
 	}
 }
 
-func TestLagLimitIsAShareOfTheTightestLatency(t *testing.T) {
+// A slot is displaced once it starts later than 100 ms, or than the tightest
+// bound of a latency where that is less.
+func TestDisplacedAfterIsTheTightestLatency(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		slos []spec.SLO
 		want time.Duration
 	}{
-		{"none", nil, 50 * time.Millisecond},
-		{"tightest", []spec.SLO{percentile("transaction_duration", 0.95, 250), percentile("http_req_duration", 0.95, 200)}, 10 * time.Millisecond},
-		{"not of the ledger", []spec.SLO{percentile(spec.PersistLagMetric, 0.99, 1)}, 50 * time.Millisecond},
-		{"not of a script's trend", []spec.SLO{percentile("answer_bytes", 0.99, 1e300)}, 50 * time.Millisecond},
-		{"not of a rate", []spec.SLO{{Metric: "http_req_failed", Aggregate: spec.Rate, Operator: "<", Bound: 0.01}}, 50 * time.Millisecond},
+		{"none", nil, 100 * time.Millisecond},
+		{"looser bounds", []spec.SLO{percentile("transaction_duration", 0.95, 250), percentile("http_req_duration", 0.95, 200)}, 100 * time.Millisecond},
+		{"at the limit", []spec.SLO{percentile("transaction_duration", 0.95, 100)}, 100 * time.Millisecond},
+		{"tightest", []spec.SLO{percentile("transaction_duration", 0.95, 80), percentile("http_req_duration", 0.95, 20.5)}, 20500 * time.Microsecond},
+		{"not of the ledger", []spec.SLO{percentile(spec.PersistLagMetric, 0.99, 1)}, 100 * time.Millisecond},
+		{"not of a script's trend", []spec.SLO{percentile("answer_bytes", 0.99, 1)}, 100 * time.Millisecond},
+		{"not of a rate", []spec.SLO{{Metric: "http_req_failed", Aggregate: spec.Rate, Operator: "<", Bound: 0.01}}, 100 * time.Millisecond},
 	} {
 		got, err := plan.New(spec.Profile{Load: payment, Timeout: second, SLOs: c.slos}, 1, 0)
-		if err != nil || got.LagLimit != c.want {
-			t.Errorf("%s: lag limit %v, wanted %v, error %v", c.name, got.LagLimit, c.want, err)
+		if err != nil || got.DisplacedAfter != c.want {
+			t.Errorf("%s: displaced after %v, wanted %v, error %v", c.name, got.DisplacedAfter, c.want, err)
 		}
 	}
 }

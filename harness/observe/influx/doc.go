@@ -23,7 +23,7 @@
 //	  limit                  its bound; in every second of the plan
 //	  samples, violations    and the share violation_rate
 //	  allowed                the share of violations that still passes
-//	request        by the second in which it ended; tag name
+//	request        by the second in which its transaction was scheduled; tag name
 //	  as transaction, of http_req_duration and http_req_failed
 //	request        with tag slo: as transaction, one for each other SLO that
 //	               samples decide
@@ -51,11 +51,17 @@
 //	  pool_wait_ms_per_transaction, query_ms_per_transaction
 //	host           the generator's host
 //	  cpus, cpu_busy         CPUs; the share of them that did something
+//	  cpu_stolen             the share that the hypervisor took from them
 //	  database_cpus          CPUs of the database, known where it shares the host
 //	  memory_available       bytes
 //	host           tag device:    disk_read, disk_written (bytes), disk_busy (ms)
 //	host           tag interface: network_received, network_sent (bytes)
-//	host           tag process:   process_cpu (CPUs in use), process_memory (bytes)
+//	host           tag process:   process_cpu (CPUs in use), process_memory (bytes),
+//	                              process_throttled (share of the time for which a
+//	                              CPU quota stopped it; none without a quota)
+//	host           tags resource (cpu, io, memory), kind (some, full)
+//	  pressure               share of the time in which some tasks waited for it,
+//	                         or all that could run
 //	run_event      tag kind: stage (a stage of the load begins), verdict
 //	  title, text            texts, for annotations
 //

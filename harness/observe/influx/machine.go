@@ -40,6 +40,8 @@ func (s *second) host() {
 	idle, _ := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "idle"})
 	waiting, _ := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "iowait"})
 	f.ratio("cpu_busy", all-idle-waiting, all, ok)
+	stolen, ok := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "steal"})
+	f.ratio("cpu_stolen", stolen, all, ok)
 	memory, ok := s.level(metric.HostMemoryAvailable)
 	f.add("memory_available", memory, ok)
 	s.add("host", f)
@@ -47,7 +49,14 @@ func (s *second) host() {
 	s.parts("device",
 		part{metric.HostDiskRead, "disk_read"}, part{metric.HostDiskWritten, "disk_written"}, part{metric.HostDiskBusy, "disk_busy"})
 	s.parts("interface", part{metric.HostNetReceived, "network_received"}, part{metric.HostNetSent, "network_sent"})
-	s.parts("process", part{metric.ProcessCPU, "process_cpu"}, part{metric.ProcessMemory, "process_memory"})
+	s.parts("process", part{metric.ProcessCPU, "process_cpu"}, part{metric.ProcessMemory, "process_memory"},
+		part{metric.CgroupThrottled, "process_throttled"})
+	for _, group := range s.groups(metric.HostPressure, "resource", "kind") {
+		var f fields
+		v, ok := s.sum(metric.HostPressure, group...)
+		f.add("pressure", v, ok)
+		s.add("host", f, "resource", group[0].Value, "kind", group[1].Value)
+	}
 }
 
 // part is a metric that each part of the host has, and its field.

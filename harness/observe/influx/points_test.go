@@ -120,6 +120,8 @@ func machine(sequence uint64, second int64) []metric.Frame {
 		{Source: "host", Sequence: sequence, Second: second, Points: []metric.Point{
 			gauge(metric.HostCPUs, 2), gauge(metric.HostMemoryAvailable, 1<<30),
 			counter(metric.HostCPU, 0.5, "mode", "user"), counter(metric.HostCPU, 1.25, "mode", "idle"), counter(metric.HostCPU, 0.25, "mode", "iowait"),
+			counter(metric.HostCPU, 0.5, "mode", "steal"), counter(metric.HostPressure, 0.125, "resource", "cpu", "kind", "some"),
+			counter(metric.HostPressure, 0, "resource", "memory", "kind", "full"), counter(metric.CgroupThrottled, 0.75, "process", "database"),
 			counter(metric.HostDiskWritten, 4096, "device", "vda"), counter(metric.HostDiskBusy, 12, "device", "vda"),
 			counter(metric.HostNetSent, 100, "interface", "loopback"),
 			counter(metric.ProcessCPU, 0.25, "process", "worker/0"), gauge(metric.ProcessMemory, 1<<20, "process", "worker/0"),

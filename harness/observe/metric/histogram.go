@@ -1,6 +1,9 @@
 package metric
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // Scale is the resolution at which we record. Bucket i of scale s holds the
 // values in (b^i, b^(i+1)] with b = 2^(2^-s), as OpenTelemetry's exponential
@@ -236,14 +239,13 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 	if limit <= 0 {
 		return h.total - h.zero, h.total
 	}
-	for i, n := range h.counts {
-		upper := upperBound(h.offset+i, h.Scale())
-		lower := upperBound(h.offset+i-1, h.Scale())
-		if lower >= limit {
-			lo += n
-		}
-		if upper >= limit {
-			hi += n
+	// Bounds grow with the bucket: from the first that reaches the limit on all
+	// do, and those after it lie wholly at or above it.
+	first := sort.Search(len(h.counts), func(i int) bool { return upperBound(h.offset+i, h.Scale()) >= limit })
+	for i := first; i < len(h.counts); i++ {
+		hi += h.counts[i]
+		if upperBound(h.offset+i-1, h.Scale()) >= limit {
+			lo += h.counts[i]
 		}
 	}
 	return lo, hi

@@ -22,16 +22,37 @@ const (
 	// (label slo: its text) the samples that break it, and all of them.
 	Violations = "slo_violations"
 	Judged     = "slo_samples"
+	// ViolationsCleared counts, for each SLO, the samples that break it even
+	// without what the generator itself added to them (RULEBOOK section 1a).
+	ViolationsCleared = "slo_violations_cleared"
+	// OpenRequests is a histogram (ms), by transactions that were under way when the
+	// run ended: for how long the request that each may have had open had taken.
+	OpenRequests = "open_requests"
+
+	// Parts of transactions, by the second in which each part ended, while k6's own
+	// metrics stand under the second in which the transaction was scheduled: service
+	// and database are known by when they did something, and are compared with these.
+	EndedIterations    = "ended_iterations"     // counter
+	EndedIterationTime = "ended_iteration_time" // counter, ms
+	EndedRequests      = "ended_requests"       // counter
+	EndedRequestTime   = "ended_request_time"   // counter, ms: sent, answered
+	EndedBlockedTime   = "ended_blocked_time"   // counter, ms: waiting for and opening connections to the service
 
 	// The generator, by the second of the slot.
-	GeneratorLag     = "generator_lag"      // histogram, ms, one observation a slot: delay that the generator itself caused
-	GeneratorLate    = "generator_late"     // slots whose generator lag exceeded the plan's limit
-	GeneratorDropped = "generator_dropped"  // slots lost, more by the generator's lag than by queueing
-	ArrivalQueueing  = "arrival_queueing"   // histogram, ms: delay because every VU was busy with the system under test
-	WorkerCPU        = "worker_cpu_seconds" // counter: CPU time used
-	WorkerCPUs       = "worker_cpus"        // gauge: CPUs that the worker may use
-	WorkerRunQueue   = "worker_runqueue_seconds"
-	WorkerMemory     = "worker_memory_bytes"
+	GeneratorLag       = "generator_lag"       // histogram, ms, one observation a slot: delay that the generator itself caused
+	GeneratorDisplaced = "generator_displaced" // slots that the generator itself started later than the plan's limit
+	GeneratorStall     = "generator_stall"     // counter, ms: time for which the generator's heartbeat stood still
+	GeneratorDropped   = "generator_dropped"   // slots lost, more by the generator's lag than by queueing
+	GeneratorUndone    = "generator_undone"    // transactions that were not completed by the generator's own doing: lost ones, and those that failed or timed out as it stood still
+	ArrivalQueueing    = "arrival_queueing"    // histogram, ms: delay because every VU was busy with the system under test
+	WorkerCPU          = "worker_cpu_seconds"  // counter: CPU time used
+	WorkerCPUs         = "worker_cpus"         // gauge: CPUs that the worker may use
+	WorkerRunQueue     = "worker_runqueue_seconds"
+	WorkerSQLSent      = "worker_sql_sent" // counter, By: what k6/x/sql sent to databases
+	WorkerMemory       = "worker_memory_bytes"
+	// WorkerHostCPU is the CPU time (s) of the host that the worker runs on, by
+	// label mode: steal, other. Only the coordinator's host has a collector.
+	WorkerHostCPU = "worker_host_cpu_seconds"
 	// In a worker's closing frame: what it aggregated and sent, over all seconds.
 	WorkerSamples    = "worker_samples"     // counter by label metric
 	WorkerFrames     = "worker_frames"      // counter: frames sent before the closing one
@@ -77,6 +98,7 @@ const (
 	ServiceCPUs           = "service_cpus"             // gauge: CPUs that it may use
 	HostCPU               = "host_cpu_seconds"         // counter by label mode; all modes together are one second a second and CPU
 	HostCPUs              = "host_cpus"                // gauge
+	HostPressure          = "host_pressure_seconds"    // counter by labels resource (cpu, io, memory) and kind: time in which some tasks waited for it, or all that could run (full)
 	HostMemoryAvailable   = "host_memory_available"    // gauge, By
 	HostDiskWritten       = "host_disk_written"        // counter, By, by label device
 	HostDiskRead          = "host_disk_read"           // counter, By, likewise
@@ -88,15 +110,27 @@ const (
 	ProcessCPUIdle        = "process_cpu_idle_seconds" // counter likewise: time that those CPUs had nothing to do
 	ProcessRunQueue       = "process_runqueue_seconds" // counter likewise: time that its threads were ready to run and did not
 	ProcessMemory         = "process_resident_memory"  // gauge, By, by label process
+	// CgroupThrottled is the time (s) for which a CPU quota stopped a process: a
+	// counter by label process (service, database; a worker reports its own by its
+	// source's name). Without a quota, or where none can be read, there is none.
+	CgroupThrottled = "cgroup_throttled_seconds"
+)
+
+// A worker keeps at most MaxSeries label sets of one metric apart. What comes above
+// that is counted under OverflowLabel, so that nothing is lost but detail.
+const (
+	MaxSeries     = 200
+	OverflowLabel = "overflow"
 )
 
 // OfWorkers lists what workers send of their own, beside k6's metrics: names
 // that a script cannot use.
 var OfWorkers = []string{
-	TransactionDuration, Transactions, TransactionsScheduled, Violations, Judged,
-	GeneratorLag, GeneratorLate, GeneratorDropped, ArrivalQueueing,
-	WorkerCPU, WorkerCPUs, WorkerRunQueue, WorkerMemory, WorkerSamples, WorkerFrames,
-	WorkerSeed, WorkerStartDelay,
+	TransactionDuration, Transactions, TransactionsScheduled, Violations, ViolationsCleared, OpenRequests, Judged,
+	EndedIterations, EndedIterationTime, EndedRequests, EndedRequestTime, EndedBlockedTime,
+	GeneratorLag, GeneratorDisplaced, GeneratorStall, GeneratorDropped, GeneratorUndone, ArrivalQueueing,
+	WorkerCPU, WorkerCPUs, WorkerRunQueue, WorkerSQLSent, WorkerMemory, WorkerHostCPU, CgroupThrottled,
+	WorkerSamples, WorkerFrames, WorkerSeed, WorkerStartDelay,
 }
 
 // Values of the label outcome.

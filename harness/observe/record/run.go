@@ -24,7 +24,7 @@ type Plan struct {
 	Schema     string            `json:"schema"` // "assay/plan/v1"
 	Run        string            `json:"run"`
 	Profile    spec.Profile      `json:"profile"`
-	Load       plan.Plan         `json:"load"`
+	Load       plan.Plan         `json:"load"`               // of a Run up to the look at which it ended
 	Target     string            `json:"target"`             // base URL
 	Database   string            `json:"database,omitempty"` // DSN without password, else Insights; empty: the run had none
 	Insights   string            `json:"insights,omitempty"` // the instance in Performance Insights that its waits are read of; empty: none
@@ -97,6 +97,7 @@ type Facts struct {
 	Ended       time.Time  `json:"ended"`
 	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
 	Interrupted bool       `json:"interrupted,omitempty"`
+	Look        int        `json:"look,omitempty"`          // at which of the plan's looks the hold ended, from 1; 0: the plan has none
 	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
 	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // by how much somebody set the generator's wall clock, at most; nil: not known
 	Workers     []Worker   `json:"workers"`
@@ -115,6 +116,8 @@ type Abort struct {
 	Share      float64 `json:"share"`      // its limit
 	From       int64   `json:"from"`
 	To         int64   `json:"to"`
+	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0, of those that ended then
+	Total      float64 `json:"total"`
 }
 
 // States of a collector and of the ledger.

@@ -154,7 +154,7 @@ func sloText(s certificate.SLO) string {
 	if between := interval(s); between != "" {
 		text += " (" + between + ")"
 	}
-	return text + ", limit " + measured(&s.Limit, s.Unit) + ", violations/samples " + count(s)
+	return text + ", limit " + measured(&s.Limit, s.Unit) + ", violations/samples " + count(s) + ", basis " + s.Basis
 }
 
 func ledgerText(l certificate.Ledger) string {

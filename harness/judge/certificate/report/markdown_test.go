@@ -85,8 +85,8 @@ func TestMarkdownRenders(t *testing.T) {
 	root := rendered(t, Markdown(c))
 	tables := rows(root)
 	want := [][]string{
-		{"SLO", "verdict", "observed", "interval", "violations/samples"},
-		{"http_req_duration{name:GET /a|b_c_d} p(95)<250", "PASS", "115.8 ms", "100 to 130", "5/440 (22 may)"},
+		{"SLO", "verdict", "basis", "observed", "interval", "violations/samples"},
+		{"http_req_duration{name:GET /a|b_c_d} p(95)<250", "PASS", "this run", "115.8 ms", "100 to 130", "5/440 (22 may)"},
 	}
 	if diff := cmp.Diff(want, tables[0][:2]); diff != "" {
 		t.Errorf("the first rows of SLOs (-want +got):\n%s", diff)
@@ -109,7 +109,7 @@ func TestMarkdownRenders(t *testing.T) {
 	}
 	tables = rows(rendered(t, Markdown(example("lost"))))
 	for i, want := range [][]string{
-		{"generator", "0.1", "0.1", "0", "0 to 0"},
+		{"unmeasured", "44.42", "34.92", "9.5", "-3.912 to 22.35"},
 		{"transaction", "600", "69.98", "110.9", "115.8", "300", "300", "300", "74.42"},
 		{"commit", "io/file/innodb/innodb_log_file", "0.5", "83.33 %", "25", "40", "150"},
 		{"750", "747", "3", "0", "0", "98 ms", "99 ms"},

@@ -121,7 +121,7 @@ func texts(all ...string) (row []cell) {
 }
 
 func sloSection(c certificate.Certificate) section {
-	s := section{ID: "slos", Heading: "SLOs", Columns: headings("SLO", "verdict", ">observed", ">violations/samples")}
+	s := section{ID: "slos", Heading: "SLOs", Columns: headings("SLO", "verdict", "basis", ">observed", ">violations/samples")}
 	rows := slices.Clone(c.SLOs)
 	if len(rows) > mostRows { // the broken ones must not be those left out
 		slices.SortStableFunc(rows, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
@@ -129,12 +129,12 @@ func sloSection(c certificate.Certificate) section {
 	rows, s.More = first(rows)
 	estimated := hasIntervals(rows)
 	if estimated {
-		s.Columns = slices.Insert(s.Columns, 3, headings(">interval")...)
+		s.Columns = slices.Insert(s.Columns, 4, headings(">interval")...)
 	}
 	for _, o := range rows {
-		row := texts(o.Metric+" "+o.Expression, o.Verdict, measured(o.Observed, o.Unit), count(o))
+		row := texts(o.Metric+" "+o.Expression, o.Verdict, basis(o), measured(o.Observed, o.Unit), count(o))
 		if estimated {
-			row = slices.Insert(row, 3, texts(cmp.Or(interval(o), "-"))...)
+			row = slices.Insert(row, 4, texts(cmp.Or(interval(o), "-"))...)
 		}
 		row[1].Verdict = true
 		s.Rows = append(s.Rows, row)

@@ -57,12 +57,12 @@ func (p *page) slos(slos []certificate.SLO) {
 		slices.SortStableFunc(rows, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 		rows = rows[:mostSLOs]
 	}
-	table := [][]string{{"SLO", "observed", "", "violations/samples", "verdict"}}
+	table := [][]string{{"SLO", "observed", "", "violations/samples", "basis", "verdict"}}
 	if hasIntervals(rows) {
 		table[0][2] = "interval"
 	}
 	for _, s := range rows {
-		table = append(table, []string{s.Metric + "  " + s.Expression, measured(s.Observed, s.Unit), interval(s), count(s), s.Verdict})
+		table = append(table, []string{s.Metric + "  " + s.Expression, measured(s.Observed, s.Unit), interval(s), count(s), basis(s), s.Verdict})
 	}
 	p.Table(table, func(row int, text string) string {
 		if row == 0 {

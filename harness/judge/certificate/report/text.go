@@ -83,6 +83,14 @@ func count(s certificate.SLO) string {
 	return text
 }
 
+// basis is what an SLO's verdict rests on, in words that may stand alone.
+func basis(s certificate.SLO) string {
+	if s.Basis == "inferred" {
+		return "95 % sure"
+	}
+	return "this run"
+}
+
 // shorten cuts a text that is longer than most characters, and says so.
 func shorten(s string, most int) string {
 	const mark = " [...]"

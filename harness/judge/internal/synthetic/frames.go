@@ -71,7 +71,7 @@ func (s *sum) points() (all []metric.Point) {
 
 // workerFrames are those of one worker, which takes every transaction whose
 // number modulo the workers is its own, and its closing frame.
-func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all []metric.Frame) {
+func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, generator Generator) (all []metric.Frame) {
 	source, n := fmt.Sprintf("worker/%d", worker), int64(0)
 	totals := map[string]float64{}
 	for second, scheduled := range arrivals(pl) {
@@ -79,7 +79,8 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all 
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
-				s.transaction(p, latency, outcome)
+				lag, stood := generator(n)
+				s.transaction(p, pl, latency, outcome, lag, stood)
 			}
 		}
 		s.count(0.2, metric.WorkerCPU)
@@ -107,31 +108,44 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System) (all 
 	return append(all, metric.Frame{Source: source, Sequence: uint64(len(all) + 1), Second: end, Closing: true, Points: closing})
 }
 
-// transaction is one slot with one request, unless it was dropped.
-func (s *sum) transaction(p spec.Profile, latency float64, outcome string) {
+// transaction is one slot with one request, unless it was dropped. What the
+// generator adds to it, by starting it late and by standing still while it is
+// open, counts as measured and not as cleared.
+func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stood float64) {
 	s.count(1, metric.TransactionsScheduled)
 	s.count(1, metric.Transactions, "outcome", outcome)
-	s.observe(latency, metric.TransactionDuration)
-	s.observe(0.1, metric.GeneratorLag)
+	measured := latency
+	if outcome != metric.Dropped { // which has the time-out for its latency
+		measured += lag + stood
+	}
+	s.observe(measured, metric.TransactionDuration)
+	s.observe(lag, metric.GeneratorLag)
+	if time.Duration(lag*float64(time.Millisecond)) > pl.DisplacedAfter {
+		s.count(1, metric.GeneratorDisplaced)
+	}
+	if stood > 0 {
+		s.count(stood, metric.GeneratorStall)
+	}
 	failed := 0.0
 	if outcome != metric.Completed {
 		failed = 1
 	}
 	if outcome != metric.Dropped {
-		s.observe(latency, requests, "name", "pay", "status", fmt.Sprint(200+300*failed))
+		s.observe(latency+stood, requests, "name", "pay", "status", fmt.Sprint(200+300*failed))
+		s.count(1, metric.EndedRequests)
+		s.count(latency+stood, metric.EndedRequestTime)
 		s.count(1, failures+metric.RateTotal, "name", "pay")
 		s.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
 	for _, slo := range p.SLOs {
-		value, taken := latency, outcome != metric.Dropped
-		broken := slo.Violates(value)
+		taken, broken, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
 		switch slo.Metric {
 		case metric.TransactionDuration:
-			taken, broken = true, broken || failed == 1
+			taken, broken, cleared = true, broken || failed == 1, cleared || failed == 1
 		case requests:
-			broken = broken || failed == 1
+			broken, cleared = slo.Violates(latency+stood) || failed == 1, cleared || failed == 1
 		case failures:
-			broken = slo.Violates(failed)
+			broken, cleared = slo.Violates(failed), slo.Violates(failed)
 		}
 		if !slo.Sampled() || !taken {
 			continue
@@ -140,6 +154,7 @@ func (s *sum) transaction(p spec.Profile, latency float64, outcome string) {
 		if broken {
 			s.count(1, metric.Violations, "slo", slo.ID())
 		}
+		s.count(map[bool]float64{true: 1}[cleared], metric.ViolationsCleared, "slo", slo.ID())
 	}
 }
 

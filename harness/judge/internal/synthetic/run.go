@@ -24,6 +24,13 @@ type Case struct {
 // System answers transaction n of the run: how it ends and after how long.
 type System func(n int64) (latencyMs float64, outcome string)
 
+// Generator is what the generator itself adds to transaction n, in ms: by how much
+// it starts it late, and for how long it stands still while it is open.
+type Generator func(n int64) (lagMs, stoodMs float64)
+
+// Punctual is a generator on a machine of its own.
+func Punctual(int64) (lagMs, stoodMs float64) { return 0, 0 }
+
 // Healthy answers 98 of 100 transactions within 120 ms, the others at 300 ms.
 func Healthy(n int64) (latencyMs float64, outcome string) {
 	if n%50 == 7 {
@@ -65,6 +72,11 @@ func Percentile(name string, p, bound float64, selector ...metric.Label) spec.SL
 
 // New makes the run of a profile on a number of workers against a system.
 func New(p spec.Profile, workers int, system System) *Case {
+	return NewWith(p, workers, system, Punctual)
+}
+
+// NewWith makes it with a generator that is not punctual.
+func NewWith(p spec.Profile, workers int, system System, generator Generator) *Case {
 	load, err := plan.New(p, workers, 1)
 	if err != nil {
 		panic(err) // a test's own profile
@@ -96,7 +108,7 @@ func New(p spec.Profile, workers int, system System) *Case {
 	for i := range workers {
 		source := fmt.Sprintf("worker/%d", i)
 		c.Run.Facts.Workers = append(c.Run.Facts.Workers, record.Worker{Source: source, Exit: "0"})
-		c.Frames = append(c.Frames, workerFrames(p, load, i, system)...)
+		c.Frames = append(c.Frames, workerFrames(p, load, i, system, generator)...)
 	}
 	c.Frames = append(c.Frames, databaseFrames(load)...)
 	return c

@@ -116,6 +116,7 @@ func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 	for i, s := range slos {
 		count(metric.Judged, n, "slo", s.ID())
 		count(metric.Violations, min(n, reach[i]+failed), "slo", s.ID())
+		count(metric.ViolationsCleared, min(n, reach[i]+failed), "slo", s.ID())
 	}
 	if scheduled > 0 {
 		count(metric.TransactionsScheduled, scheduled, "scenario", scenario)
@@ -162,7 +163,8 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 		for i, s := range slos {
 			points = append(points,
 				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(some)),
-				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(min(some, reach[i]+failed))))
+				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(min(some, reach[i]+failed))),
+				metric.CounterPoint(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), float64(min(some, reach[i]+failed))))
 		}
 		for _, p := range parts {
 			s := p.spread
@@ -184,11 +186,17 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 		if s.Metric == requestFailed {
 			points = append(points,
 				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(n)),
-				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(failures)))
+				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(failures)),
+				metric.CounterPoint(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), float64(failures)))
 		}
 	}
 	hist("iteration_duration", transactions, n, nil)
 	counter("iterations", "", float64(n))
+	counter(metric.EndedIterations, "", float64(n))
+	counter(metric.EndedRequests, "", float64(n))
+	counter(metric.EndedIterationTime, "ms", 25*float64(n))
+	counter(metric.EndedRequestTime, "ms", 24*float64(n))
+	counter(metric.EndedBlockedTime, "ms", 0.004*float64(n))
 	counter("data_sent", "By", float64(400*n))
 	counter("data_received", "By", float64(900*n))
 	points = append(points,

@@ -64,9 +64,9 @@ func document(t *testing.T, failsAt int) experiment.Document {
 				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
 				Trial: func(_ context.Context, rate float64) (search.Probe, error) {
 					if rate > limits[v.Name] {
-						return search.Probe{Rate: rate, Result: search.Bad}, nil
+						return search.Probe{Rate: rate, Result: search.Broken}, nil
 					}
-					return search.Probe{Rate: rate, Result: search.Good}, nil
+					return search.Probe{Rate: rate, Result: search.Clear}, nil
 				},
 			})
 			return found, "capacity/" + v.Name, err

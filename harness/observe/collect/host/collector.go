@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/procfs/blockdevice"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
 
@@ -38,6 +39,7 @@ type process struct {
 	threads map[int]time.Duration // by id: time that each has waited for a CPU
 	queued  time.Duration         // of all threads, since the process is watched
 	cpu     float64               // s, of the process and all that it has started
+	quota   *quota.Meter
 }
 
 var _ collect.Collector = (*Collector)(nil)
@@ -103,6 +105,7 @@ func (p *points) counter(name, unit string, v float64, labels ...string) {
 func (c *Collector) read() []metric.Point {
 	p := &points{last: c.last, now: make(map[string]float64, len(c.last))}
 	c.cpu(p)
+	c.pressure(p)
 	c.memory(p)
 	c.disks(p)
 	c.network(p)

@@ -1,7 +1,8 @@
 // Package host collects from the Linux machine that it runs on: CPU, memory,
-// disks, network, and CPU and memory of the processes it is told to watch.
+// disks, network, what others take from it, and CPU and memory of the processes
+// it is told to watch.
 //
 // Input: /proc and /sys, and process ids by name. Output: one frame a second
-// with the metrics that start with host_ and process_ in metric's catalogue,
+// with the metrics that start with host_, process_ and cgroup_ in metric's catalogue,
 // and Describe, what the machine is.
 package host

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
 
@@ -202,7 +203,7 @@ func (c *Collector) processes(p *points) {
 	for name, pid := range c.pids {
 		w := c.watched[name]
 		if w == nil {
-			w = &process{}
+			w = &process{quota: quota.New(pid)}
 			c.watched[name] = w
 			var err error
 			if w.proc, err = c.proc.Proc(pid); err != nil {
@@ -230,5 +231,6 @@ func (c *Collector) processes(p *points) {
 		}
 		w.queue(append(children, pid))
 		p.counter(metric.ProcessRunQueue, "s", w.queued.Seconds(), "process", name)
+		w.throttled(p, name)
 	}
 }

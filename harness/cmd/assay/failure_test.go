@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/spec"
+)
+
+// Every error of a file has a line of its own, and its hint below it.
+func TestTell(t *testing.T) {
+	unit := &spec.Error{Path: "t.json", Line: 6, Place: "profiles.p.load.unit", Problem: `unknown unit "tpm"`, Hint: "known: tps, rps"}
+	rate := &spec.Error{Path: "t.json", Line: 7, Place: "profiles.p.load.target", Problem: "rate 0 is not above 0"}
+	told := `assay: t.json:6: profiles.p.load.unit: unknown unit "tpm"
+hint: known: tps, rps
+`
+	others := "assay: t.json:7: profiles.p.load.target: rate 0 is not above 0\n"
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"one":        {spec.Errors{unit}, told},
+		"two":        {spec.Errors{unit, rate}, told + others},
+		"wrapped":    {fmt.Errorf("profiles: %w", spec.Errors{rate, unit}), strings.ReplaceAll(others+told, "assay: ", "assay: profiles: ")},
+		"joined":     {errors.Join(spec.Errors{unit, rate}, errors.New("remove run: busy")), told + others + "assay: remove run: busy\n"},
+		"of no file": {errors.New("no such run"), "assay: no such run\n"},
+	} {
+		var got strings.Builder
+		tell(&got, c.err)
+		if diff := cmp.Diff(c.want, got.String()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTellEndsSomewhere(t *testing.T) {
+	var all spec.Errors
+	for i := range 2*maxTold + 1 {
+		all = append(all, &spec.Error{Path: "t.json", Line: i + 1, Problem: "wrong", Hint: "do right"})
+	}
+	var got strings.Builder
+	tell(&got, all)
+	lines := strings.Split(strings.TrimSpace(got.String()), "\n")
+	if len(lines) != 2*maxTold+1 || lines[len(lines)-1] != fmt.Sprintf("assay: there are %d more errors", maxTold+1) {
+		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
+	}
+}

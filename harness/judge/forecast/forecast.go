@@ -1,0 +1,126 @@
+package forecast
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"assay/harness/judge/stats"
+	"assay/harness/load/plan"
+	"assay/harness/spec"
+)
+
+// Past is what earlier runs of a profile gave for one SLO, as medians.
+type Past struct {
+	Runs         int
+	PerArrival   float64 // samples for each scheduled transaction
+	DesignEffect float64 // samples that count as one; 0: not known
+	Needed       float64 // effective samples; 0: not known
+	Correlation  float64 // s; 0: not known
+}
+
+// Forecast is what a plan can decide of one SLO.
+type Forecast struct {
+	SLO      string // metric and expression
+	Basis    spec.Basis
+	Decides  bool
+	Samples  float64 // that the longest hold of the plan will have
+	Expected float64 // of them that count, by Past: all of a counted SLO
+	Needed   float64
+	Earned   bool          // by Past, the hold is long enough to speak of 95 % confidence
+	Hold     time.Duration // that would do, in whole minutes; 0: the plan's does
+	Past     Past
+}
+
+// Of foresees each SLO of a profile that samples decide by their share. past is by
+// metric and expression, as Name gives them.
+func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
+	longest := pl.At(len(pl.Looks))
+	arrivals, hold := float64(longest.JudgedArrivals()), 0.0
+	for _, w := range longest.Judged {
+		hold += w.Duration().Seconds()
+	}
+	for _, s := range p.SLOs {
+		q := share(s)
+		if !s.Sampled() || q <= 0 || q >= 1 {
+			continue
+		}
+		f := Forecast{SLO: Name(s), Basis: s.Basis, Past: past[Name(s)], Earned: true}
+		if f.Basis == "" {
+			f.Basis = spec.Inferred
+			if scope == "smoke" {
+				f.Basis = spec.Counted
+			}
+		}
+		perArrival := f.Past.PerArrival
+		if perArrival == 0 {
+			perArrival = 1
+		}
+		f.Samples = arrivals * perArrival
+		f.Expected, f.Needed = f.Samples, stats.LeastAllowed/q
+		counts := 1.0 // samples for each that counts
+		if f.Basis == spec.Inferred {
+			counts, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
+			if f.Past.Needed > 0 {
+				f.Needed = f.Past.Needed
+			}
+			f.Earned = hold >= stats.LeastSeconds && hold/stats.Batches >= stats.Earning*f.Past.Correlation
+			if !f.Earned { // it will be counted
+				counts, f.Needed = 1, stats.LeastAllowed/q
+			}
+			f.Expected = f.Samples / counts
+		}
+		f.Decides = f.Expected >= f.Needed
+		if !f.Decides && arrivals > 0 {
+			seconds := f.Needed * counts / (perArrival * arrivals / hold)
+			f.Hold = time.Duration(math.Ceil(seconds/60)) * time.Minute
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// Name is an SLO as certificates name it.
+func Name(s spec.SLO) string { return s.MetricText() + " " + s.Expression }
+
+// share of samples that may violate an SLO; 0: no share decides it.
+func share(s spec.SLO) float64 {
+	switch {
+	case s.Aggregate == spec.Percentile:
+		return 1 - s.Quantile
+	case s.AtLeast():
+		return 1 - s.Bound
+	case s.Aggregate == spec.Rate:
+		return s.Bound
+	}
+	return 0
+}
+
+// String tells what is there and what is needed.
+func (f Forecast) String() string {
+	if f.Basis == spec.Counted {
+		return fmt.Sprintf("counted in this run: %.0f samples, %.0f needed", f.Samples, f.Needed)
+	}
+	if !f.Earned {
+		why := fmt.Sprintf("windows under %d s", stats.LeastSeconds)
+		if f.Past.Correlation > 0 {
+			why = fmt.Sprintf("neighbouring seconds resembled each other for %.1f s", f.Past.Correlation)
+		}
+		return fmt.Sprintf("counted in this run, as the hold is too short for 95 %% confidence (%s): %.0f samples, %.0f needed", why, f.Samples, f.Needed)
+	}
+	text := fmt.Sprintf("at 95 %% confidence: %.0f effective samples needed, %.0f samples planned", f.Needed, f.Samples)
+	switch {
+	case f.Past.Runs == 0:
+		text += "; how many of them count shows the run"
+	default:
+		text += fmt.Sprintf(", of which by %s about %.0f count", runs(f.Past.Runs), f.Expected)
+	}
+	return text
+}
+
+func runs(n int) string {
+	if n == 1 {
+		return "the last run"
+	}
+	return fmt.Sprintf("the last %d runs", n)
+}

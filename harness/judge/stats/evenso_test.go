@@ -1,0 +1,76 @@
+package stats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What a run too short to infer anything still tells: a share well over the limit,
+// of samples that are not too much alike; never one at it or below.
+func TestBrokenEvenSo(t *testing.T) {
+	p95 := Test{Q: 0.05, Alpha: Alpha}
+	for _, c := range []struct {
+		n, k, deff float64
+		want       bool
+	}{
+		{6000, 300, 1, false}, // at the limit
+		{6000, 150, 1, false},
+		{6000, 550, 1, true},
+		{6000, 550, 5, true},
+		{6000, 550, 50, false}, // a handful of bursts
+		{100, 9, 1, false},
+		{0, 0, 1, false},
+	} {
+		i := Inference{DesignEffect: c.deff, Effective: c.n / c.deff}
+		if got := p95.BrokenEvenSo(Batch{N: c.n, K: c.k}, i); got != c.want {
+			t.Errorf("%g of %g with a design effect of %g: %t", c.k, c.n, c.deff, got)
+		}
+	}
+	if p95.BrokenEvenSo(Batch{N: 6000, K: 5000}, Inference{}) {
+		t.Error("nothing is known of how alike samples are, and it is broken")
+	}
+	if (Test{Q: 0, Alpha: Alpha}).BrokenEvenSo(Batch{N: 100, K: 50}, Inference{DesignEffect: 1, Effective: 100}) {
+		t.Error("a bound of 0 has no share to test")
+	}
+}
+
+// TestEvenSoCalibration simulates systems that stand exactly at their limit, and
+// counts the runs that FAIL by BrokenEvenSo alone: they do so falsely.
+func TestEvenSoCalibration(t *testing.T) {
+	var rows strings.Builder
+	for _, s := range stationary() {
+		for _, l := range loads[:4] { // a certificate at 1,000/s is seldom close to a limit
+			l = l.sized()
+			var limits []float64
+			for _, q := range shares {
+				limits = append(limits, s.Limit(q, l.rate))
+			}
+			failed, lock := make([]int, len(shares)), sync.Mutex{}
+			each(l.runs, func(run int) {
+				x := simulate(s, l.rate, l.seconds, limits, rand.New(rand.NewPCG(uint64(run), uint64(l.rate*l.seconds))))
+				for i, q := range shares {
+					test, violations := Test{Q: q, Alpha: Alpha}, x.violations(i)
+					total, inferred := Sum(violations), test.Infer(violations, x.above)
+					if Count(q, int64(total.N), int64(total.K)) == Undecided && inferred.Outcome != Broken &&
+						int64(total.K) > Allowed(q, int64(total.N)) && test.BrokenEvenSo(total, inferred) {
+						lock.Lock()
+						failed[i]++
+						lock.Unlock()
+					}
+				}
+			})
+			fmt.Fprintf(&rows, "| %s | %g/s, %g s |", s.Name, l.rate, l.seconds)
+			for i, n := range failed {
+				fmt.Fprintf(&rows, " %s |", l.percent(n))
+				if share := float64(n) / float64(l.runs); share > l.most() {
+					t.Errorf("%s, %g/s in %g s: %g of the runs fail even so with p%g at its limit", s.Name, l.rate, l.seconds, share, 100*(1-shares[i]))
+				}
+			}
+			rows.WriteString("\n")
+		}
+	}
+	compare(t, map[string]string{"even so": rows.String()})
+}

@@ -1,0 +1,37 @@
+package stats
+
+// Second is what one whole second of a judged window holds. Those of a window
+// follow each other in time and have its Stratum; a second without samples is
+// one with N = 0.
+type Second = Batch
+
+// windows are the seconds of each window, in their order.
+func windows(seconds []Second) (each [][]Second) {
+	from := 0
+	for i := range seconds {
+		if i+1 == len(seconds) || seconds[i+1].Stratum != seconds[i].Stratum {
+			each = append(each, seconds[from:i+1])
+			from = i + 1
+		}
+	}
+	return each
+}
+
+// leastBatch is the shortest batch in seconds.
+const leastBatch = 2
+
+// batches adds seconds up to about b batches of nearly equal length, none of
+// which holds seconds of two windows. A window has two at least, where it can:
+// one says nothing of how they scatter.
+func batches(seconds []Second, b int) (all []Batch) {
+	for _, w := range windows(seconds) {
+		share := (b*len(w) + len(seconds)/2) / len(seconds)
+		n := max(1, min(max(2, share), len(w)/leastBatch))
+		for j := range n {
+			total := Sum(w[j*len(w)/n : (j+1)*len(w)/n])
+			total.Stratum = w[0].Stratum
+			all = append(all, total)
+		}
+	}
+	return all
+}

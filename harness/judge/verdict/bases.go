@@ -1,0 +1,77 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay/harness/judge/stats"
+	"assay/harness/spec"
+)
+
+// inThisRun and atConfidence are how a claim says what it rests on.
+const inThisRun = "in this run"
+
+var atConfidence = fmt.Sprintf("at %s confidence", percent(stats.Confidence))
+
+// bases says what a PASS rests on, in words that may stand alone: "in this run",
+// or "p95 and p99 at 95 % confidence, p99.9 and ledger in this run".
+func bases(slos []SLO) string {
+	inferred, counted := kinds(slos, spec.Inferred), kinds(slos, spec.Counted)
+	if len(inferred) == 0 {
+		return inThisRun
+	}
+	if len(counted) == 0 {
+		return atConfidence
+	}
+	// A kind that stands on both sides says nothing: then each is named.
+	if slices.ContainsFunc(inferred, func(k string) bool { return slices.Contains(counted, k) }) {
+		both := func(k string) bool { return slices.Contains(inferred, k) && slices.Contains(counted, k) }
+		inferred, counted = named(slos, spec.Inferred, both), named(slos, spec.Counted, both)
+	}
+	return fmt.Sprintf("%s %s, %s %s", list(inferred), atConfidence, list(counted), inThisRun)
+}
+
+// kinds are the kinds of the SLOs on a basis, in their order, each once.
+func kinds(slos []SLO, basis spec.Basis) []string {
+	return named(slos, basis, func(string) bool { return false })
+}
+
+// named is kinds, with the whole name of those SLOs whose kind does not do.
+func named(slos []SLO, basis spec.Basis, whole func(kind string) bool) (all []string) {
+	for _, s := range slos {
+		text := s.kind()
+		if whole(text) {
+			text = s.name()
+		}
+		if s.Basis == basis && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// kind is what an SLO is about in a word: "p95", "max", "rates", "ledger".
+func (s SLO) kind() string {
+	aggregate, _, _ := strings.Cut(s.Expression, "(")
+	switch {
+	case s.Metric == ThroughputMetric, s.Metric == spec.LedgerMetric:
+		return s.Metric
+	case spec.SLO{Metric: s.Metric}.OfReaders() || s.Metric == spec.PersistLagMetric:
+		return strings.ReplaceAll(s.Metric, "_", " ")
+	case aggregate == "p":
+		n, _, _ := strings.Cut(s.Expression[2:], ")")
+		return "p" + n
+	case strings.HasPrefix(s.Expression, "rate"):
+		return "rates"
+	}
+	return "maxima"
+}
+
+// list is "a, b and c".
+func list(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+}

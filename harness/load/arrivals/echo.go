@@ -1,0 +1,55 @@
+package arrivals
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// echo measures how late the generator takes up what comes from the network. A
+// byte at a time goes through a pipe, whose reader Go's network poller wakes, as it
+// wakes a VU whose answer has come.
+type echo struct {
+	in, out *os.File
+	sent    atomic.Int64 // when the byte that is under way was sent, ns since t0; 0: none is
+	done    chan struct{}
+}
+
+// startEcho starts the reader. Without a pipe there is no echo, and the heartbeat
+// alone notices stalls.
+func startEcho(t0 time.Time, stalls *Stalls) *echo {
+	e := &echo{done: make(chan struct{})}
+	var err error
+	if e.in, e.out, err = os.Pipe(); err != nil {
+		return nil
+	}
+	go func() {
+		defer close(e.done)
+		buf := make([]byte, 1)
+		for {
+			if _, err := e.in.Read(buf); err != nil {
+				return // stopped
+			}
+			stalls.echo(time.Duration(e.sent.Swap(0)), time.Since(t0))
+		}
+	}()
+	return e
+}
+
+// send sends a byte, unless one is still under way.
+func (e *echo) send(now time.Duration) {
+	if e == nil || !e.sent.CompareAndSwap(0, int64(max(now, 1))) {
+		return
+	}
+	_, _ = e.out.Write([]byte{0}) // has room
+}
+
+// stop ends the reader, once it has taken up what is under way.
+func (e *echo) stop() {
+	if e == nil {
+		return
+	}
+	_ = e.out.Close()
+	<-e.done
+	_ = e.in.Close()
+}

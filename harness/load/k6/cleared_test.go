@@ -1,0 +1,237 @@
+package k6
+
+import (
+	"testing"
+	"time"
+
+	"go.k6.io/k6/lib/netext/httpext"
+	"go.k6.io/k6/metrics"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+const ms = time.Millisecond
+
+// stalled is a generator that stood still in the spans.
+func stalled(spans ...arrivals.Stall) *arrivals.Stalls { return arrivals.StalledFor(spans...) }
+
+// What a violation as measured comes to once it is cleared of the generator's
+// share: late start, stalls while it was under way, and nothing else.
+func TestViolationsCleared(t *testing.T) {
+	unanswered := func(tr *httpext.Trail, k k6Metrics) *httpext.Trail {
+		for i := range tr.Samples {
+			tr.Samples[i].Tags = tr.Samples[i].Tags.With("status", "0")
+		}
+		return tr
+	}
+	txn, pay, failed := paySLOs()[0].ID(), paySLOs()[1].ID(), paySLOs()[2].ID()
+	type counts struct{ measured, cleared float64 }
+	for name, c := range map[string]struct {
+		txn    arrivals.Transaction
+		taken  time.Duration // by its request, which ends with it; 0: it made none
+		failed bool
+		silent bool // without an answer
+		stalls []arrivals.Stall
+		want   map[string]counts
+		undone bool // by the generator
+	}{
+		"slow by itself": {
+			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms,
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
+		},
+		"late by the generator": {
+			txn: arrivals.Transaction{Latency: 300 * ms, Lag: 200 * ms}, taken: 90 * ms,
+			want: map[string]counts{txn: {1, 0}, pay: {0, 0}},
+		},
+		"late behind busy VUs": {
+			txn: arrivals.Transaction{Latency: 300 * ms, Queueing: 200 * ms}, taken: 90 * ms,
+			want: map[string]counts{txn: {1, 1}, pay: {0, 0}},
+		},
+		"stopped while open": {
+			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
+			want: map[string]counts{txn: {1, 0}, pay: {1, 0}},
+		},
+		"stopped before and after": {
+			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms, stalls: []arrivals.Stall{{From: 500 * ms, To: 1000 * ms}, {From: 1300 * ms, To: 1900 * ms}},
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
+		},
+		"stopped within, and slow even so": {
+			txn: arrivals.Transaction{Latency: 600 * ms}, taken: 600 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1200 * ms}},
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
+		},
+		"failed with an answer, while stopped": {
+			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
+		},
+		"failed without an answer, while stopped": {
+			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true, stalls: []arrivals.Stall{{From: 1050 * ms, To: 1090 * ms}},
+			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}, failed: {1, 0}},
+			undone: true,
+		},
+		"failed without an answer": {
+			txn: arrivals.Transaction{Latency: 100 * ms}, taken: 90 * ms, failed: true, silent: true,
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}, failed: {1, 1}},
+		},
+		"timed out by a stop": {
+			txn: arrivals.Transaction{Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms, stalls: []arrivals.Stall{{From: 1050 * ms, To: 6000 * ms}},
+			want:   map[string]counts{txn: {1, 0}, pay: {1, 0}},
+			undone: true,
+		},
+		"timed out": {
+			txn: arrivals.Transaction{Latency: 5100 * ms, Outcome: arrivals.TimedOut}, taken: 5100 * ms,
+			want: map[string]counts{txn: {1, 1}, pay: {1, 1}},
+		},
+		"dropped by the generator": {
+			txn:    arrivals.Transaction{Latency: 5000 * ms, Outcome: arrivals.Dropped, Lag: 4000 * ms, Queueing: 1000 * ms},
+			want:   map[string]counts{txn: {1, 0}},
+			undone: true,
+		},
+		"dropped, every VU busy": {
+			txn:  arrivals.Transaction{Latency: 5000 * ms, Outcome: arrivals.Dropped, Queueing: 5000 * ms},
+			want: map[string]counts{txn: {1, 1}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newK6Metrics()
+			a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
+			t0 := time.Now().Add(-time.Minute)
+			a.start(t0)
+			one := c.txn
+			one.Due, one.Stalls = time.Second, stalled(c.stalls...)
+			if one.Outcome != arrivals.Dropped {
+				one.VU = "7"
+				a.add([]metrics.SampleContainer{&arrivals.Begun{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
+			}
+			if c.taken > 0 {
+				tr := k.trail(t0.Add(one.Due+one.Latency), "pay", "7", c.taken, c.failed)
+				if c.silent {
+					tr = unanswered(tr, k)
+				}
+				a.add([]metrics.SampleContainer{tr})
+			}
+			a.add([]metrics.SampleContainer{&one})
+			got := pointsOf(a)[a.secondOf(one.Due)]
+			if undone := got[metric.NewSeries(metric.GeneratorUndone, "", "scenario", "payment").Key()]; (undone == 1) != c.undone {
+				t.Errorf("%g transactions not completed by the generator's own doing, want %t", undone, c.undone)
+			}
+			for _, slo := range []string{txn, pay, failed} {
+				is := counts{got[metric.NewSeries(metric.Violations, "", "slo", slo).Key()], got[metric.NewSeries(metric.ViolationsCleared, "", "slo", slo).Key()]}
+				if is != c.want[slo] {
+					t.Errorf("%s: %v, want %v", slo, is, c.want[slo])
+				}
+			}
+		})
+	}
+}
+
+// A request under way when the run ends is not reported by k6. It is told with the
+// time that it has taken.
+func TestOpenRequestsAreTold(t *testing.T) {
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
+	t0 := time.Now().Add(-time.Minute)
+	a.start(t0)
+	begun := func(vu string, due time.Duration) *arrivals.Begun { return &arrivals.Begun{Due: due, VU: vu} }
+	ended := func(vu string, due, latency time.Duration) *arrivals.Transaction {
+		return &arrivals.Transaction{Due: due, VU: vu, Latency: latency, Outcome: arrivals.TimedOut, Interrupted: true}
+	}
+	a.add([]metrics.SampleContainer{
+		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
+		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
+	})
+	h := a.bucket(a.secondOf(1000 * ms)).hists[a.own.open]
+	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
+		if _, is := h.AtLeast(limit); is != want {
+			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
+		}
+	}
+}
+
+// A script's own times are cleared too; what is no time is not.
+func TestOwnTrendsAreCleared(t *testing.T) {
+	slo := func(name string) spec.SLO {
+		return spec.SLO{Metric: name, Expression: "p(95)<100", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 100}
+	}
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{slo("checkout_time"), slo("basket_size")}, Timeout: time.Second})
+	t0 := time.Now().Add(-time.Minute)
+	a.start(t0)
+	tags := k.registry.RootTagSet().With(arrivals.VUTag, "1")
+	sample := func(m *metrics.Metric) metrics.Samples {
+		return metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(1200 * ms), Value: 150}}
+	}
+	a.add([]metrics.SampleContainer{
+		&arrivals.Begun{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
+		sample(k.registry.MustNewMetric("checkout_time", metrics.Trend, metrics.Time)),
+		sample(k.registry.MustNewMetric("basket_size", metrics.Trend)),
+	})
+	got := pointsOf(a)[a.secondOf(time.Second)]
+	for name, want := range map[string]float64{"checkout_time": 0, "basket_size": 1} {
+		if is := got[metric.NewSeries(metric.ViolationsCleared, "", "slo", slo(name).ID()).Key()]; is != want {
+			t.Errorf("%s: %g violations cleared, want %g", name, is, want)
+		}
+	}
+}
+
+// Where the generator stood still shows second by second.
+func TestStallsAreBookedBySecond(t *testing.T) {
+	a := newAggregate(Session{Run: "r", Scenario: "payment"})
+	a.start(time.Unix(1000, 0))
+	a.add([]metrics.SampleContainer{arrivals.Stall{From: 1900 * ms, To: 4200 * ms}, arrivals.Stall{From: 4500 * ms, To: 4540 * ms}})
+	got := pointsOf(a)
+	key := metric.NewSeries(metric.GeneratorStall, "", "scenario", "payment").Key()
+	for second, want := range map[int64]float64{1001: 100, 1002: 1000, 1003: 1000, 1004: 240} {
+		if is := got[second][key]; is != want {
+			t.Errorf("second %d: %g ms, want %g", second, is, want)
+		}
+	}
+}
+
+// A check of an answer that did not come while the generator stood still is cleared
+// with its request; one of an answer that came is not.
+func TestChecksAreCleared(t *testing.T) {
+	checks := spec.SLO{Metric: metrics.ChecksName, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
+	for name, tt := range map[string]struct {
+		status  string
+		cleared float64
+	}{"no answer": {"0", 0}, "an answer": {"500", 1}} {
+		k := newK6Metrics()
+		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{checks}, Timeout: time.Second})
+		t0 := time.Now().Add(-time.Minute)
+		a.start(t0)
+		request := k.trail(t0.Add(1100*ms), "pay", "7", 90*ms, true)
+		for i := range request.Samples {
+			request.Samples[i].Tags = request.Samples[i].Tags.With("status", tt.status)
+		}
+		tags := k.registry.RootTagSet().With(arrivals.VUTag, "7")
+		a.add([]metrics.SampleContainer{
+			&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
+			request,
+			metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: k.registry.MustNewMetric(metrics.ChecksName, metrics.Rate), Tags: tags}, Time: t0.Add(1101 * ms), Value: 0}},
+		})
+		got := pointsOf(a)[a.secondOf(time.Second)]
+		of := func(name string) float64 { return got[metric.NewSeries(name, "", "slo", checks.ID()).Key()] }
+		if of(metric.Violations) != 1 || of(metric.ViolationsCleared) != tt.cleared {
+			t.Errorf("%s: %g violations, %g cleared, want 1 and %g", name, of(metric.Violations), of(metric.ViolationsCleared), tt.cleared)
+		}
+	}
+}
+
+// What ended stands under the second of its end, though its transaction was
+// scheduled before.
+func TestEndedPartsAreBookedByTheirEnd(t *testing.T) {
+	k := newK6Metrics()
+	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})
+	t0 := time.Now().Add(-time.Minute)
+	a.start(t0)
+	a.add([]metrics.SampleContainer{
+		&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled()},
+		k.trail(t0.Add(3500*ms), "pay", "7", 2400*ms, false),
+	})
+	got, key := pointsOf(a), metric.NewSeries(metric.EndedRequestTime, "").Key()
+	if began, ended := got[a.secondOf(time.Second)][key], got[a.secondOf(3*time.Second)][key]; began != 0 || ended != 2400 {
+		t.Errorf("%g ms in the second of the schedule and %g in that of the end, want 0 and 2400", began, ended)
+	}
+}

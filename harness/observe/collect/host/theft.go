@@ -1,0 +1,39 @@
+package host
+
+import (
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/metric"
+)
+
+// pressure reports for how long tasks waited for what they lacked, where the
+// kernel counts it (Documentation/accounting/psi.rst). Of the CPU it counts no
+// "full" for the whole machine, and writes 0.
+func (c *Collector) pressure(p *points) {
+	for _, resource := range []string{"cpu", "io", "memory"} {
+		stats, err := c.proc.PSIStatsForResource(resource)
+		if err != nil {
+			continue
+		}
+		if stats.Some != nil {
+			p.counter(metric.HostPressure, "s", seconds(stats.Some.Total), "resource", resource, "kind", "some")
+		}
+		if stats.Full != nil && resource != "cpu" {
+			p.counter(metric.HostPressure, "s", seconds(stats.Full.Total), "resource", resource, "kind", "full")
+		}
+	}
+}
+
+func seconds(micros uint64) float64 { return (time.Duration(micros) * time.Microsecond).Seconds() }
+
+// throttled reports for how long a quota has stopped the process. Workers, which
+// may run elsewhere, report that themselves.
+func (w *process) throttled(p *points, name string) {
+	if name != collect.Service && name != collect.Database {
+		return
+	}
+	if s, ok := w.quota.Read(); ok {
+		p.all = append(p.all, metric.CounterPoint(metric.NewSeries(metric.CgroupThrottled, "s", "process", name), s))
+	}
+}

@@ -1,0 +1,76 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/quota/quotatest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Pressure is what the kernel says, and of the watched processes the database
+// and the service have the time for which their quota stopped them: workers
+// report their own, which would count it twice.
+func TestTheft(t *testing.T) {
+	// Three that want one CPU: some of them always wait for it.
+	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done & while :; do :; done")
+	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := crowd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
+		_ = crowd.Wait()
+	}()
+	robbed := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
+	if err := robbed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = robbed.Process.Kill(); _ = robbed.Wait() }()
+	group, limited := quotatest.Make(t, 0.05)
+	if limited {
+		group.Put(robbed.Process.Pid)
+	}
+	c := host.New(map[string]int{collect.Database: robbed.Process.Pid, "worker/0": robbed.Process.Pid, collect.Service: os.Getpid()})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	line := record.NewTimeline()
+	begin := time.Now()
+	if err := c.Run(ctx, func(f metric.Frame) error { line.Add(f); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begin).Seconds()
+	sum := func(name string, labels ...string) (float64, bool) {
+		return line.Sum(name, metric.NewSeries("", "", labels...).Labels, record.All)
+	}
+
+	for _, resource := range []string{"cpu", "io", "memory"} {
+		_, err := os.ReadFile("/proc/pressure/" + resource)
+		for _, kind := range []string{"some", "full"} {
+			v, found := sum(metric.HostPressure, "resource", resource, "kind", kind)
+			counted := err == nil && (resource != "cpu" || kind == "some")
+			if found != counted || v > 1.1*took {
+				t.Errorf("pressure on %s, %s: %v s in %v s, %v", resource, kind, v, took, found)
+			}
+			if resource == "cpu" && counted && v < 0.3*took {
+				t.Errorf("tasks that share a CPU waited %v s in %v s", v, took)
+			}
+		}
+	}
+	if v, found := sum(metric.CgroupThrottled, "process", collect.Database); limited && (!found || v < 0.3*took) || v > 1.1*took {
+		t.Errorf("a quota of 5 %% stopped the database for %v s in %v s, %v", v, took, found)
+	}
+	if v, found := sum(metric.CgroupThrottled, "process", "worker/0"); found {
+		t.Errorf("a worker's %v s are reported for it", v)
+	}
+}

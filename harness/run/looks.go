@@ -1,0 +1,99 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"assay/harness/load/plan"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// looks are the instants at which a running hold is judged, to end or to go on
+// (RULEBOOK section 2c). A nil one has none.
+type looks struct {
+	plan      plan.Plan
+	undecided func(record.Run) []string
+
+	mu       sync.Mutex
+	timeline *record.Timeline
+	passed   int  // looks that did not decide, or were not taken
+	ended    bool // the one after them decided
+}
+
+func newLooks(p plan.Plan, undecided func(record.Run) []string) *looks {
+	if len(p.Looks) == 0 {
+		return nil
+	}
+	if undecided == nil {
+		undecided = func(record.Run) []string { return nil }
+	}
+	return &looks{plan: p, undecided: undecided, timeline: record.NewTimeline()}
+}
+
+func (l *looks) add(f metric.Frame) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timeline.Add(f)
+}
+
+// take judges r, of which plan, facts and frames up to now are known, where the
+// next look is due: its window has passed, and each transaction in it has ended.
+// The last look is the sealed record's; one whose transactions have not ended by
+// the time of the next is left out.
+func (l *looks) take(r record.Run, at time.Duration) (undecided []string, due bool) {
+	if l == nil || l.ended || l.passed+1 >= len(l.plan.Looks) || at < l.plan.Looks[l.passed] {
+		return nil, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.passed + 1
+	r.Facts.Look, r.Timeline = next, l.timeline
+	r.Plan.Load = l.plan.At(next)
+	if !l.complete(record.SpanOf(r.Facts.T0, r.Plan.Load.Judged[0])) {
+		if at >= l.plan.Looks[next] {
+			l.passed = next
+		}
+		return nil, false
+	}
+	if undecided = l.undecided(r); len(undecided) > 0 {
+		l.passed = next
+	} else {
+		l.ended = true
+	}
+	return undecided, true
+}
+
+// complete tells whether each transaction scheduled in the span has ended.
+func (l *looks) complete(span record.Span) bool {
+	scheduled, ok := l.timeline.Sum(metric.TransactionsScheduled, nil, span)
+	ended, _ := l.timeline.Sum(metric.Transactions, nil, span)
+	return ok && scheduled > 0 && scheduled == ended && scheduled >= float64(l.plan.At(l.passed+1).JudgedArrivals())
+}
+
+// look is the one at which the run ends, from 1; 0: the plan has one alone.
+func (l *looks) look() int {
+	if l == nil {
+		return 0
+	}
+	return l.passed + 1
+}
+
+// decided tells whether a look has ended the run.
+func (l *looks) decided() bool { return l != nil && l.ended }
+
+// hold is how long the hold lasts up to the next look.
+func (l *looks) hold() time.Duration { return l.plan.Looks[l.passed] - l.plan.Judged[0].Start }
+
+// summary is the first of several texts, and how many more there are.
+func summary(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return fmt.Sprintf("%s and %d more", strings.TrimSpace(texts[0]), len(texts)-1)
+}

@@ -1,0 +1,150 @@
+package run_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/load/plan"
+	"assay/harness/observe/collect/quota/quotatest"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+)
+
+// pinned is the executable on one CPU. A quota withholds each CPU by itself when
+// it has used its slice up: on the other one the heartbeat would go on.
+func pinned(t *testing.T, executable string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pinned")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec taskset -c 0 '%s' \"$@\"\n", executable), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// hog wants the worker's CPU for itself, as a neighbour in its container would,
+// and is as dear to the scheduler.
+func hog(t *testing.T) (pid int) {
+	t.Helper()
+	cmd := exec.Command("taskset", "-c", "0", "nice", "-n", "-10", "sh", "-c", "while :; do :; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// theft is what the record has from its window on, in s.
+func theft(r record.Run) (throttled, stalled float64, limited bool) {
+	span := record.Span{From: judged(r).From, To: record.All.To}
+	throttled, limited = r.Timeline.Sum(metric.CgroupThrottled, metric.NewSeries("", "", "process", "worker/0").Labels, span)
+	ms, _ := r.Timeline.Sum(metric.GeneratorStall, nil, span)
+	return throttled, ms / 1000, limited
+}
+
+// What a CPU quota takes from a worker and its neighbour stands in its frames, its
+// heartbeat noticed it, and the claim says so. On a machine that lets us set no
+// quota the worker is stopped in bursts instead.
+func TestAQuotaAgreesWithTheHeartbeat(t *testing.T) {
+	group, ok := quotatest.Make(t, 50) // which stops nothing
+	if !ok {
+		pausesAgree(t)
+		return
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	o := options(t, loose(steady(20, 8*time.Second)), getScript, server.URL)
+	o.Executable = pinned(t, o.Executable)
+	neighbour := hog(t)
+	o.Progress = func(e run.Event) {
+		switch {
+		case enter(plan.Warmup)(e):
+			group.Put(worker(t, o.ID, 0))
+			group.Put(neighbour)
+		case enter(plan.Hold)(e):
+			group.Set(0.2)
+		case enter(plan.Cooldown)(e):
+			group.Set(50)
+		}
+	}
+	r := certify(t, o)
+	throttled, stalled, limited := theft(r)
+	t.Logf("throttled for %.2f s of %d s, the heartbeat stood still for %.2f s", throttled, judged(r).Seconds(), stalled)
+	if share := throttled / float64(judged(r).Seconds()); !limited || share < 0.2 || share > 1.2 {
+		t.Errorf("a quota of a fifth of a CPU stopped who wants all of it for %.0f %% of the time", 100*share)
+	}
+	if stalled < throttled/2.5 || stalled > 2.5*throttled {
+		t.Errorf("the worker was stopped for %.2f s, its heartbeat for %.2f s", throttled, stalled)
+	}
+	for _, rule := range verdict.Judge(r).Rules {
+		if rule.ID == "machine" && !strings.Contains(rule.Limitation, "a CPU quota stopped the generator for ") {
+			t.Errorf("limitation %q of: %s", rule.Limitation, rule.Detail)
+		}
+	}
+}
+
+// A worker that is stopped in bursts says for how long, whatever stopped it.
+func TestPausesAgreeWithTheHeartbeat(t *testing.T) { pausesAgree(t) }
+
+func pausesAgree(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	o := options(t, loose(steady(20, 8*time.Second)), getScript, server.URL)
+	paused := make(chan time.Duration, 1)
+	o.Progress = func(e run.Event) {
+		if enter(plan.Hold)(e) {
+			go func(pid int) { paused <- pause(t, pid, 10) }(worker(t, o.ID, 0))
+		}
+	}
+	r := certify(t, o)
+	took := (<-paused).Seconds()
+	_, stalled, _ := theft(r)
+	t.Logf("stopped for %.2f s, the heartbeat stood still for %.2f s", took, stalled)
+	if stalled < took/2 || stalled > 2*took {
+		t.Errorf("the worker was stopped for %.2f s, its heartbeat for %.2f s", took, stalled)
+	}
+	oneHost(t, r)
+}
+
+// pause stops a process so many times for a while, and tells for how long in all.
+func pause(t *testing.T, pid, times int) (took time.Duration) {
+	for range times {
+		begin := time.Now()
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(250 * time.Millisecond)
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+		took += time.Since(begin)
+		time.Sleep(350 * time.Millisecond)
+	}
+	return took
+}
+
+// oneHost compares what the worker and the collector say of the host that they
+// share: CPU time in all, and the share that was stolen.
+func oneHost(t *testing.T, r record.Run) {
+	t.Helper()
+	of := func(name string) (all, stolen float64) {
+		all, _ = r.Timeline.Sum(name, nil, judged(r))
+		v, _ := r.Timeline.Sum(name, metric.NewSeries("", "", "mode", "steal").Labels, judged(r))
+		return all, v / all
+	}
+	all, stolen := of(metric.HostCPU)
+	again, seen := of(metric.WorkerHostCPU)
+	if all == 0 || again < 0.7*all || again > 1.3*all || math.Abs(seen-stolen) > 0.1 {
+		t.Errorf("the host's CPU time is %.2f s, %.3f of it stolen; by the worker %.2f s, %.3f", all, stolen, again, seen)
+	}
+}

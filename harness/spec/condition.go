@@ -1,0 +1,74 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// stopping are keys of k6's thresholds that stop a run. Here that is no business
+// of an SLO: a run that breaks one goes on, so that it is measured by how much.
+var stopping = map[string]refusal{
+	"abortOnFail":    {`"abortOnFail" does not go here: what stops a run stands in the profile's "abort"`, likeThis(example["abort"])},
+	"delayAbortEval": {`"delayAbortEval" does not go here: what stops a run stands in the profile's "abort", with how long it must last`, likeThis(example["abort"])},
+}
+
+// condition reads an SLO's condition: an expression, or k6's object that holds
+// one. named is false where the SLO's metric could not be read.
+func (r *reader) condition(n *node, s *SLO, named bool) bool {
+	if n.kind != jsontext.KindBeginObject {
+		return r.expression(n, s, named)
+	}
+	r.objectBut(n, []string{"threshold"}, []string{"basis"}, stopping)
+	ok := r.expression(n.get("threshold"), s, named)
+	basis := n.get("basis")
+	word, _ := r.oneOf(basis, "basis", string(Counted), string(Inferred))
+	s.Basis = Basis(word)
+	if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
+		r.fail(basis, reason, `write "counted", or leave "basis" out`)
+	}
+	return ok && n.whole()
+}
+
+// alwaysCounted says why no test can infer the SLO; empty where one can.
+func (s SLO) alwaysCounted() string {
+	switch {
+	case s.Metric == LedgerMetric, s.Metric == PersistLagMetric:
+		return s.Metric + " is always counted: every transaction of the run is compared"
+	case s.OfReaders():
+		return s.Metric + " is always counted, second by second"
+	case s.Aggregate == Max:
+		return "max is always counted: from the largest value of a run nothing follows for the next one's"
+	}
+	return ""
+}
+
+func (r *reader) expression(n *node, s *SLO, named bool) bool {
+	if n == nil {
+		return false
+	}
+	form := forms[kind(s.Metric)]
+	if n.kind != jsontext.KindString {
+		r.fail(n, fmt.Sprintf("want an expression in a string, not %s", kindWords[n.kind]), "use "+form)
+		return false
+	}
+	s.At = r.position(n)
+	problem := s.parseExpression(n.text)
+	// A wrong aggregate explains more than its wrong operator or bound. What a
+	// metric without a readable name takes is not known.
+	if s.Aggregate != "" && (named || kind(s.Metric) != "") {
+		if misfit := s.fits(kind(s.Metric)); misfit != "" {
+			problem = misfit
+		}
+	}
+	if problem == "" {
+		return true
+	}
+	hint := ""
+	if form != "" && !strings.HasSuffix(problem, form) {
+		hint = "use " + form
+	}
+	r.fail(n, fmt.Sprintf("%s: %s", quote(n.text), problem), hint)
+	return false
+}

@@ -1,0 +1,32 @@
+package spec
+
+import "time"
+
+// Defaults of what a profile leaves out. Together they are a smoke run of less
+// than two minutes: scenario, load.target and slo are all that a profile needs to
+// say. thresholds.schema.json and the README state them too.
+const (
+	// DefaultUnit: a scenario is a business flow, which may take several requests.
+	DefaultUnit = "tps"
+	// DefaultWarmup lets connections, pools and caches fill; nothing of it is
+	// judged or compared.
+	DefaultWarmup = 5 * time.Second
+	// DefaultBaselineShare of the target is a little above the least,
+	// BaselineShare: the lower the load, the clearer what grows with it.
+	DefaultBaselineShare = 0.25
+	// DefaultBaselineFor gives the diagnosis 20 seconds of waits to compare with,
+	// as many as the groups that a hold is cut into (RULEBOOK 2c).
+	DefaultBaselineFor = 20 * time.Second
+	// DefaultRamp is slow enough for pools to grow and processors to clock up, so
+	// that the hold begins at what it goes on with.
+	DefaultRamp = 15 * time.Second
+	// DefaultHold is the shortest round time above 40 s, the least that the
+	// inferred test takes (RULEBOOK 2c).
+	DefaultHold = 60 * time.Second
+	// DefaultCooldown keeps the target so long after the hold that its last
+	// transactions meet the same load as its first.
+	DefaultCooldown = 5 * time.Second
+	// DefaultTimeout is when people have given up (Nielsen's limit of attention,
+	// 1993), and well above any latency that is worth an SLO.
+	DefaultTimeout = 10 * time.Second
+)

@@ -1,0 +1,49 @@
+package spec
+
+// example says, for each key of the format, what a value looks like.
+var example = map[string]string{
+	"version": `"version": 1`, "profiles": `"profiles": {"payment": {...}}`, "targets": `"targets": ["staging.example"]`,
+	"description": `"description": "card payments"`, "scenario": `"scenario": "scenarios/payment.js"`,
+	"load": `"load": {"target": 100}`, "timeout": `"timeout": "10s"`, "slo": `"slo": {"transaction_duration": ["p(95)<250"]}`,
+	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
+	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
+	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
+	"abort": `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "rules": `"rules": {}`,
+	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
+	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "hold_max": `"hold_max": "120s"`, "cooldown": `"cooldown": "5s"`,
+	"spacing": `"spacing": "poisson"`, "stages": `"stages": [{"rate": 100, "for": "60s", "judge": true}]`,
+	"threshold": `"threshold": "p(99.9)<1500"`, "basis": `"basis": "counted"`,
+	"rate": `"rate": 25`, "for": `"for": "20s"`, "judge": `"judge": true`,
+	"persisted":       `"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"`,
+	"cleanup":         `"cleanup": "DELETE FROM payments WHERE run_id = ?"`,
+	"generator-drops": `"generator-drops": 0.001`, "offered": `"offered": 0.005`, "machine": `"machine": 0.02`, "generator-cpu": `"generator-cpu": 0.8`,
+	"collector": `"collector": {"share": 0.99, "gap": "2s"}`, "share": `"share": 0.99`, "gap": `"gap": "2s"`,
+	"$schema": `"$schema": "thresholds.schema.json"`,
+
+	// Of experiment files.
+	"question": `"question": "does the binlog hold the commits up?"`, "source": `"source": "report A"`, "profile": `"profile": "payment"`,
+	"pairs": `"pairs": 6`, "tolerance": `"tolerance": 0.03`, "seed": `"seed": 1`, "primary": `"primary": ["transaction p99", "database binlog"]`,
+	"variants": `"variants": [{"name": "as-is"}, {"name": "binlog-off", "stack": {"database": ["--skip-log-bin"]}}]`,
+	"name":     `"name": "as-is"`, "global": `"global": {"sync_binlog": "0"}`,
+	"database": `"database": ["--skip-log-bin"]`, "stack": `"stack": {"database": ["--skip-log-bin"]}`, "service": `"service": ["--commits", "transaction"]`,
+	"command": `"command": {"apply": ["tc", "..."], "revert": ["tc", "..."]}`, "apply": `"apply": ["..."]`, "revert": `"revert": ["..."]`,
+	"binlog_readers": `"binlog_readers": 4`, "workers": `"workers": 10`,
+	"capacity": `"capacity": {"from": 100, "trial": "30s"}`, "from": `"from": 100`, "max": `"max": 1000`, "trial": `"trial": "30s"`,
+	"trials": `"trials": 3`, "width": `"width": 0.05`,
+}
+
+// exampleOf is the example for a value, as a hint tells it; empty where there is
+// none.
+func exampleOf(n *node) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.parent == nil:
+		return `{"version": 1, "profiles": {...}}`
+	case n.name == "sql" && n.parent.parent != nil && n.parent.parent.name == "variants":
+		return `"sql": {"apply": ["..."], "revert": ["..."]}`
+	case n.parent.name == "slo":
+		return `"transaction_duration": ["p(95)<250"]`
+	}
+	return example[n.name]
+}

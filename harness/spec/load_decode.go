@@ -1,0 +1,127 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// phases are the keys of a load that has a hold; those of one that has stages
+// exclude them.
+var phases = []string{"target", "warmup", "baseline", "ramp", "hold", "hold_max", "cooldown"}
+
+// load reads either form of a load.
+func (r *reader) load(n *node) Load {
+	l := Load{Unit: DefaultUnit}
+	if n == nil {
+		return l
+	}
+	ok := false
+	if staged(n) {
+		ok = r.stages(n, &l)
+	} else {
+		ok = r.phases(n, &l)
+	}
+	if !ok {
+		return l
+	}
+	if u := n.get("unit"); u != nil {
+		l.Unit, _ = r.oneOf(u, "unit", "tps", "rps")
+	}
+	spacing, _ := r.oneOf(n.get("spacing"), "spacing", "poisson", "even")
+	l.Even = spacing == "even"
+	for _, f := range l.check(n.sound) {
+		r.fail(n.at(f.path...), f.problem, f.hint)
+	}
+	return l
+}
+
+// staged reports whether a load is of stages, be it that the key is misspelt.
+func staged(n *node) bool {
+	for _, c := range n.children {
+		near, _ := nearest(c.name, append([]string{"stages"}, phases...))
+		if n.kind == jsontext.KindBeginObject && c.kind == jsontext.KindBeginArray && near == "stages" {
+			return true
+		}
+	}
+	return n.get("stages") != nil
+}
+
+func (r *reader) stages(n *node, l *Load) bool {
+	apart := map[string]refusal{}
+	for _, c := range n.children {
+		if slices.Contains(phases, c.name) {
+			no := refusal{}
+			if len(apart) == 0 { // one is enough to tell
+				no = refusal{fmt.Sprintf("%q and \"stages\" exclude each other", c.name), "a load has either target and phases, or stages"}
+			}
+			apart[c.name] = no
+		}
+	}
+	if !r.objectBut(n, []string{"stages"}, []string{"unit", "spacing"}, apart) {
+		return false
+	}
+	stages := n.get("stages")
+	for _, c := range r.list(stages) {
+		l.Stages = append(l.Stages, r.stage(c))
+	}
+	if len(l.Stages) == 0 {
+		if stages != nil && !stages.bad {
+			r.fail(stages, "there is no stage", "add "+example["stages"])
+		}
+		return false
+	}
+	return true
+}
+
+func (r *reader) stage(n *node) (s Stage) {
+	if !r.object(n, []string{"rate", "for"}, []string{"ramp", "judge"}) {
+		return s
+	}
+	s.Rate, _ = r.number(n.get("rate"))
+	s.For, _ = r.duration(n.get("for"))
+	s.Ramp, _ = r.duration(n.get("ramp"))
+	s.Judge = r.bool(n.get("judge"))
+	return s
+}
+
+func (r *reader) phases(n *node, l *Load) bool {
+	if !r.object(n, []string{"target"}, []string{"unit", "warmup", "baseline", "ramp", "hold", "hold_max", "cooldown", "spacing", "stages"}) {
+		return false
+	}
+	l.Target, _ = r.number(n.get("target"))
+	l.Baseline = r.baseline(n.get("baseline"), l.Target)
+	l.Warmup = r.phase(n.get("warmup"), DefaultWarmup)
+	l.Ramp = r.phase(n.get("ramp"), DefaultRamp)
+	l.Hold = r.phase(n.get("hold"), DefaultHold)
+	if h := n.get("hold_max"); h != nil {
+		var ok bool
+		if l.HoldMax, ok = r.duration(h); ok && l.HoldMax == 0 { // in a Load that is none at all
+			r.fail(h, "hold_max 0s is not longer than hold", "leave it out where the hold shall not go on")
+		}
+	}
+	l.Cooldown = r.phase(n.get("cooldown"), DefaultCooldown)
+	return true
+}
+
+func (r *reader) phase(n *node, otherwise time.Duration) time.Duration {
+	if n == nil {
+		return otherwise
+	}
+	d, _ := r.duration(n)
+	return d
+}
+
+func (r *reader) baseline(n *node, target float64) Baseline {
+	b := Baseline{Rate: target * DefaultBaselineShare, For: DefaultBaselineFor}
+	if !r.object(n, nil, []string{"rate", "for"}) {
+		return b
+	}
+	if c := n.get("rate"); c != nil {
+		b.Rate, _ = r.number(c)
+	}
+	b.For = r.phase(n.get("for"), DefaultBaselineFor)
+	return b
+}
