@@ -102,8 +102,10 @@ func TestCommitOfSeveralStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		commits, ended := s.commits(), s.sum(metric.DBCounter, "name", "Com_commit")
-		if ended == 0 || math.Abs(commits-ended) > 0.02*ended+2 {
-			t.Errorf("%v commits, COMMIT was said %v times", commits, ended)
+		// MySQL counts the collector's own statements too, some 13 a second.
+		own := max(0, s.sum(metric.DBCounter, "name", "Questions")-7*ended)
+		if ended == 0 || commits < 0.98*ended-2 || commits > 1.02*ended+2+own {
+			t.Errorf("%v commits, COMMIT was said %v times, the collector made %v statements at most", commits, ended, own)
 		}
 	})
 }
