@@ -13,8 +13,8 @@ import (
 )
 
 // The matrix: systems that hold or break their SLOs, on machines that are quiet,
-// noisy, or worse. The records are synthetic; a few cells are shown end to end by
-// the tests of the command.
+// noisy, or worse. The records are synthetic; harness/run shows a few of the cells
+// end to end.
 
 // behaviour is a system and what is asked of it.
 type behaviour struct {
