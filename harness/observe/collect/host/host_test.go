@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,16 +23,8 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Two threads that want the one CPU that they may use.
-	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done")
-	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := crowd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
-		_ = crowd.Wait()
-	}()
-	c := host.New(map[string]int{"crowd": crowd.Process.Pid, "test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
+	crowd := startCrowd(t, 2)
+	c := host.New(map[string]int{"crowd": crowd, "test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -180,4 +173,21 @@ func TestListener(t *testing.T) {
 	if pid, ok := host.Listener(t.Context(), "127.0.0.1", port); ok {
 		t.Errorf("process %d listens on a port that was closed", pid)
 	}
+}
+
+// startCrowd starts as many busy loops on the first CPU as a shell and its
+// children, gives the shell's pid, and ends them after the test.
+func startCrowd(t *testing.T, loops int) (pid int) {
+	t.Helper()
+	loop := "while :; do :; done"
+	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", strings.Repeat(loop+" & ", loops-1)+loop)
+	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := crowd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
+		_ = crowd.Wait()
+	})
+	return crowd.Process.Pid
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,15 +19,7 @@ import (
 // report their own, which would count it twice.
 func TestTheft(t *testing.T) {
 	// Three that want one CPU: some of them always wait for it.
-	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done & while :; do :; done")
-	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := crowd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
-		_ = crowd.Wait()
-	}()
+	startCrowd(t, 3)
 	robbed := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
 	if err := robbed.Start(); err != nil {
 		t.Fatal(err)
