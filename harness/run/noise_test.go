@@ -91,7 +91,7 @@ func TestVerdictsBesideAnotherProcess(t *testing.T) {
 		want   verdict.Outcome
 	}{
 		{"healthy", some, verdict.Pass},
-		{"twice the allowed violations", func() {
+		{"four times the allowed violations", func() {
 			if some(); rand.Float64() < 0.12 {
 				time.Sleep(400 * time.Millisecond)
 			}
