@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack/dbserver/dbservertest"
-	"assay/harness/load/plan"
 	"assay/harness/observe/collect/quota/quotatest"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 const dashboards = "../../dashboards"
@@ -179,7 +179,7 @@ func (s service) burn(t *testing.T) func() {
 	}
 	var burning sync.WaitGroup
 	t.Cleanup(func() { burning.Wait(); _ = db.Close() })
-	dbservertest.Exec(t, db, "SELECT 1")
+	mysqldtest.Exec(t, db, "SELECT 1")
 	return func() {
 		burning.Go(func() {
 			for range 10 {

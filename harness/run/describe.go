@@ -16,11 +16,11 @@ import (
 	"slices"
 	"strings"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 )
 
 func vusText(p plan.Plan) string {

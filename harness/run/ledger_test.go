@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/database"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
@@ -17,9 +17,9 @@ import (
 func TestCleanupOutlivesDeadlock(t *testing.T) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
-			server := dbservertest.Start(t, flavour)
-			root := dbservertest.Open(t, server.DSN())
-			dbservertest.Exec(
+			server := mysqldtest.Start(t, flavour)
+			root := mysqldtest.Open(t, server.DSN())
+			mysqldtest.Exec(
 				t, root, "CREATE DATABASE shop",
 				"CREATE TABLE shop.a (id INT PRIMARY KEY, run_id VARCHAR(20), KEY (run_id))",
 				"CREATE TABLE shop.b LIKE shop.a", "CREATE TABLE shop.c LIKE shop.a", "CREATE TABLE shop.weight (i INT)",

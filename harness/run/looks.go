@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 )
 
 // looks are the instants at which a running hold is judged, to end or to go on

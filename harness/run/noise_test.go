@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // noiseArg makes the test binary a process that takes a share of each CPU, in

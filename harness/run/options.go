@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/run"
 )
 

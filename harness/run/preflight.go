@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"assay/harness/doctor"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 // subject is what the doctor has to look at for the run.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/metric"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
@@ -17,9 +17,9 @@ func TestReplicaLag(t *testing.T) {
 	s := serve(t, "mysql")
 	// What the service has made by now is there already: the replica gets it by
 	// replaying the binlog from its beginning.
-	replica := dbservertest.Replica(t, s.server)
-	root := dbservertest.Open(t, replica.DSN())
-	dbservertest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
+	replica := mysqldtest.Replica(t, s.server)
+	root := mysqldtest.Open(t, replica.DSN())
+	mysqldtest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
 	const bound = 3000
 	certified := func(during func()) verdict.Verdict {
 		t.Helper()
@@ -42,7 +42,7 @@ func TestReplicaLag(t *testing.T) {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 		tellRules(t, v)
 	}
-	v = certified(func() { dbservertest.Exec(t, root, "STOP REPLICA SQL_THREAD") })
+	v = certified(func() { mysqldtest.Exec(t, root, "STOP REPLICA SQL_THREAD") })
 	if v.Outcome != verdict.Fail {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 	}

@@ -13,7 +13,6 @@ import (
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
-	"assay/harness/load/plan"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/collect/service"
@@ -21,6 +20,7 @@ import (
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 )
 
 // Run carries out one run. When it returns nil the record is sealed, whatever

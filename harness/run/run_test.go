@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/load/k6"
 	"assay/harness/observe/record"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	before := goroutines()
-	code := dbservertest.Main(m)
+	code := mysqldtest.Main(m)
 	if code == 0 {
 		if left := remaining(before, 5*time.Second); left != "" {
 			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+left)

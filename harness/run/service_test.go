@@ -13,18 +13,18 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/target"
 	"assay/harness/lab/target/gateway"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
 // service is the reference service in this process, on a database server of the
 // test's own.
 type service struct {
-	server *dbserver.Server
+	server *mysqld.Server
 	dsn    string // of the service's database
 	url    string
 }
@@ -32,7 +32,7 @@ type service struct {
 // serve starts both; they end with the test.
 func serve(t *testing.T, flavour string) service {
 	t.Helper()
-	s := service{server: dbservertest.Start(t, flavour)}
+	s := service{server: mysqldtest.Start(t, flavour)}
 	c, err := mysql.ParseDSN(s.server.DSN())
 	if err != nil {
 		t.Fatal(err)

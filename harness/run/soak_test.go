@@ -20,12 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
-	"assay/harness/lab/stack/process"
 	"assay/harness/lab/target"
 	"assay/harness/observe/record"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process"
 	"assay/harness/spec"
 )
 
@@ -107,7 +107,7 @@ type soak struct {
 	root       string // scratch
 	executable string // a worker, with a scratch folder of its own
 	dir        string // the database's
-	binary     dbserver.Binary
+	binary     mysqld.Binary
 	setup      map[string]string
 	rows       map[string]string
 	before     footprint
@@ -121,7 +121,7 @@ func newSoak(t *testing.T) *soak {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
-	s := &soak{root: t.TempDir(), dir: t.TempDir(), binary: dbservertest.Binary(t, "mariadb"), verdicts: map[verdict.Outcome]int{}}
+	s := &soak{root: t.TempDir(), dir: t.TempDir(), binary: mysqldtest.Binary(t, "mariadb"), verdicts: map[verdict.Outcome]int{}}
 	for _, folder := range s.folders() {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -163,12 +163,12 @@ func (s *soak) folders() []string {
 // users know.
 func (s *soak) startDatabase(t *testing.T) {
 	t.Helper()
-	o := dbserver.Options{Dir: s.dir, Binary: s.binary}
+	o := mysqld.Options{Dir: s.dir, Binary: s.binary}
 	if s.server != nil {
 		o.Port = s.server.Port()
 	}
 	var err error
-	if s.server, err = dbserver.Start(context.WithoutCancel(t.Context()), o); err != nil {
+	if s.server, err = mysqld.Start(context.WithoutCancel(t.Context()), o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -197,7 +197,7 @@ func (s *soak) certifier(t *testing.T, root string) string {
 		t.Fatal(err)
 	}
 	defer db.Close() // now: the socket of a server that was killed would count
-	dbservertest.Exec(
+	mysqldtest.Exec(
 		t, db,
 		"CREATE USER certifier@127.0.0.1 IDENTIFIED BY '"+password+"'",
 		"GRANT PROCESS, BINLOG MONITOR ON *.* TO certifier@127.0.0.1",

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/run"
 )
 

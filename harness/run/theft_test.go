@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
 	"assay/harness/observe/collect/quota/quotatest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/run"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/run"
 )
 

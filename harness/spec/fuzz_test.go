@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -16,16 +16,16 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 // TestScriptsAlone runs those that break a database, or look at all of it: each
 // has one of its own.
 func TestScriptsAlone(t *testing.T) {
-	for file, flavours := range map[string][]dbserver.Flavour{
-		"together":    {dbserver.MariaDB, dbserver.MySQL},
-		"connections": {dbserver.MariaDB, dbserver.MySQL},
-		"disk":        {dbserver.MariaDB},
+	for file, flavours := range map[string][]mysqld.Flavour{
+		"together":    {mysqld.MariaDB, mysqld.MySQL},
+		"connections": {mysqld.MariaDB, mysqld.MySQL},
+		"disk":        {mysqld.MariaDB},
 	} {
 		for _, flavour := range flavours {
 			t.Run(string(flavour), func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"assay/harness/doctor"
 	"assay/harness/lab/stack"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/process"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/run"
+	"assay/harness/servers/process"
 	"assay/harness/spec"
 )
 

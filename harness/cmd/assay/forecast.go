@@ -12,7 +12,7 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/forecast"
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

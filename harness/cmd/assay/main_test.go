@@ -17,11 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
-	"assay/harness/lab/stack/influxserver/influxservertest"
-	"assay/harness/lab/stack/process"
 	"assay/harness/observe/influx/influxtest"
+	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process"
 )
 
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
@@ -38,18 +38,18 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: each command, what it accepts and what it
 // refuses, as a user types it, with a real service and a real database behind.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MariaDB), testscript.Params{Dir: "testdata/script"}))
+	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/script"}))
 }
 
 // TestScriptsOfDatabases runs those that ask much of the database on the other
 // flavour too.
 func TestScriptsOfDatabases(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
+	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
 }
 
 // TestScriptsOfConnections has servers to itself, whose connections it takes.
 func TestScriptsOfConnections(t *testing.T) {
-	for _, flavour := range []dbserver.Flavour{dbserver.MariaDB, dbserver.MySQL} {
+	for _, flavour := range []mysqld.Flavour{mysqld.MariaDB, mysqld.MySQL} {
 		t.Run(string(flavour), func(t *testing.T) {
 			testscript.Run(t, params(t, string(flavour), testscript.Params{Dir: "testdata/connections"}))
 		})
@@ -59,7 +59,7 @@ func TestScriptsOfConnections(t *testing.T) {
 // TestScriptsOfOverload has the machine's cores to itself: it pins what it
 // starts, and no other test of the package goes on meanwhile.
 func TestScriptsOfOverload(t *testing.T) {
-	testscript.Run(t, params(t, string(dbserver.MariaDB), testscript.Params{Dir: "testdata/overload"}))
+	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/overload"}))
 }
 
 // writeReadme writes what the README tells a user to write for a service of
@@ -128,10 +128,10 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_NO_DELETE": db.dsn("reader", db.password),
 		"DB_NOBODY":    fmt.Sprintf("certifier:%s@tcp(127.0.0.1:1)/shop", db.password),
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
-		"INFLUXD":      influxservertest.Binary(db.t),
+		"INFLUXD":      influxdtest.Binary(db.t),
 		"SERVER":       db.binary,
 		"COSIGN":       os.Getenv("ASSAY_TEST_COSIGN"),
-		"MARIADBD":     dbservertest.Binary(db.t, string(dbserver.MariaDB)).Path,
+		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
 		return err

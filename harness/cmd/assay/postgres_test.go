@@ -9,34 +9,34 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"assay/harness/lab/postgrestest"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/postgrestest"
 )
 
 // TestScriptsOfPostgreSQL runs those whose service keeps its orders in a
 // PostgreSQL.
 func TestScriptsOfPostgreSQL(t *testing.T) {
 	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
-	dbservertest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
+	mysqldtest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
 	db := &database{t: t, addr: server.Address(), password: crand.Text(), insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
 	db.pool = postgrestest.Open(t, server.In("shop"))
 	db.pool.SetMaxOpenConns(poolSize)
 	db.pool.SetMaxIdleConns(poolSize)
-	dbservertest.Exec(
+	mysqldtest.Exec(
 		t, db.pool, "CREATE EXTENSION pg_stat_statements",
 		"CREATE TABLE orders (id text PRIMARY KEY, run_id text, persisted_at timestamptz DEFAULT now())",
 		"CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 0)",
 	)
 	for user, rights := range map[string]string{"certifier": "SELECT, DELETE", "blind": "SELECT, DELETE", "reader": "SELECT", "auditor": ""} {
-		dbservertest.Exec(t, db.pool, "CREATE ROLE "+user+" LOGIN PASSWORD '"+db.password+"'")
+		mysqldtest.Exec(t, db.pool, "CREATE ROLE "+user+" LOGIN PASSWORD '"+db.password+"'")
 		if rights != "" {
-			dbservertest.Exec(t, db.pool, "GRANT "+rights+" ON orders TO "+user)
+			mysqldtest.Exec(t, db.pool, "GRANT "+rights+" ON orders TO "+user)
 		}
 		if user == "certifier" {
-			dbservertest.Exec(t, db.pool, "GRANT SELECT, UPDATE ON stock TO certifier")
+			mysqldtest.Exec(t, db.pool, "GRANT SELECT, UPDATE ON stock TO certifier")
 		}
 		if user != "blind" {
-			dbservertest.Exec(t, db.pool, "GRANT pg_monitor TO "+user)
+			mysqldtest.Exec(t, db.pool, "GRANT pg_monitor TO "+user)
 		}
 	}
 	// One after the other: runs at the same time tell of each other.

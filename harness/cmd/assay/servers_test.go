@@ -20,9 +20,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process"
 )
 
 // database is a real server with the schema shop and users of several rights.
@@ -43,7 +43,7 @@ const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
-	server := dbservertest.Start(t, flavour)
+	server := mysqldtest.Start(t, flavour)
 	db := &database{
 		t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text(),
 		insert: "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)",
@@ -60,7 +60,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 	db.pool.SetMaxIdleConns(poolSize)
 	t.Cleanup(func() { _ = db.pool.Close() })
 	status := "REPLICATION CLIENT"
-	if flavour == string(dbserver.MariaDB) {
+	if flavour == string(mysqld.MariaDB) {
 		status = "BINLOG MONITOR"
 	}
 	statements := []string{

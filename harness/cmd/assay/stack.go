@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 func newStack() *cobra.Command {
@@ -42,7 +42,7 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if server != "" {
-				if o.Binary, err = dbserver.Probe(server); err != nil {
+				if o.Binary, err = mysqld.Probe(server); err != nil {
 					return err
 				}
 			}

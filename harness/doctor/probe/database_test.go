@@ -10,19 +10,19 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/database"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 func TestDatabase(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			dsn := dbservertest.Start(t, flavour).DSN()
-			root := dbservertest.Open(t, dsn)
-			dbservertest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
+			dsn := mysqldtest.Start(t, flavour).DSN()
+			root := mysqldtest.Open(t, dsn)
+			mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
 				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
 			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
@@ -72,13 +72,13 @@ func says(err error, words string) bool {
 
 // A clock that is wrong is found out, by so much.
 func TestDatabaseClockAhead(t *testing.T) {
-	db, err := database.Open(dbservertest.Start(t, "mariadb").DSN())
+	db, err := database.Open(mysqldtest.Start(t, "mariadb").DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
 	// The one session that there is gets a time of its own, which stands still.
-	dbservertest.Exec(t, db.DB, "SET timestamp = UNIX_TIMESTAMP() + 3600")
+	mysqldtest.Exec(t, db.DB, "SET timestamp = UNIX_TIMESTAMP() + 3600")
 	if o := offset(t.Context(), db); !o.Known || o.Ahead > time.Hour || o.Ahead < 59*time.Minute {
 		t.Errorf("%+v", o)
 	}
@@ -106,9 +106,9 @@ func TestDatabaseThatIsNone(t *testing.T) {
 
 // All connections taken is told apart from other refusals.
 func TestDatabaseThatIsFull(t *testing.T) {
-	server := dbservertest.Start(t, "mariadb")
-	root := dbservertest.Open(t, server.DSN())
-	dbservertest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
+	server := mysqldtest.Start(t, "mariadb")
+	root := mysqldtest.Open(t, server.DSN())
+	mysqldtest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
 	for range 11 { // of root, who has one more
 		conn, err := root.Conn(t.Context())
 		if err != nil {

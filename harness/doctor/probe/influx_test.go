@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/influxserver/influxservertest"
+	"assay/harness/servers/influxd/influxdtest"
 )
 
 func TestInflux(t *testing.T) {
-	server := influxservertest.Start(t)
+	server := influxdtest.Start(t)
 	if i := LookAtInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Shown, "database assay") {
 		t.Errorf("%+v", i)
 	}

@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/postgrestest"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/database"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/postgrestest"
 	"assay/harness/spec"
 )
 
 func TestPostgreSQL(t *testing.T) {
 	s := postgrestest.Start(t, "max_connections=20")
 	root := postgrestest.Open(t, s.DSN())
-	dbservertest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
+	mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
 	shop := postgrestest.Open(t, s.In("shop"))
-	dbservertest.Exec(t, shop, "CREATE TABLE orders (id varchar(40), at timestamptz, day date, run_id uuid)",
+	mysqldtest.Exec(t, shop, "CREATE TABLE orders (id varchar(40), at timestamptz, day date, run_id uuid)",
 		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind")
 	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}

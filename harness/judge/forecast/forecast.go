@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"assay/harness/judge/stats"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

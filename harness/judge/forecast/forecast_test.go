@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

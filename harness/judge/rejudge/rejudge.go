@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"assay/harness/judge/stats"
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 )
 
 // edit changes every point of a counter in a worker's frames.

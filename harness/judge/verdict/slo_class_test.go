@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"assay/harness/load/k6"
-	"assay/harness/load/link"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/wire"
 )
 
 const (
@@ -172,7 +172,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		// As the fleet runs its workers.
 		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--system-tags", strings.Join(k6.SystemTags(nil), ","),
 			"--out", "assay="+b.path("session.json"))
-		env = append(env, link.EnvURL+"="+r.sink.URL, link.EnvToken+"="+benchToken, link.EnvSource+"=worker/0")
+		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchToken, wire.EnvSource+"=worker/0")
 	}
 	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path("script.js"))...)
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = env, r.out, r.out

@@ -17,7 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/prometheus/procfs"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 const (
@@ -65,7 +65,7 @@ func loadDatabase() error {
 
 // database is a server of its own under a load that a process of its own makes.
 type database struct {
-	server *dbserver.Server
+	server *mysqld.Server
 	db     *sql.DB // of root
 	load   *exec.Cmd
 	stdin  io.Closer
@@ -73,12 +73,12 @@ type database struct {
 
 // startDatabase starts the server, fills its table and begins the load.
 func startDatabase(ctx context.Context, dir, program string) (d *database, err error) {
-	binary, err := dbserver.Probe(program)
+	binary, err := mysqld.Probe(program)
 	if err != nil {
 		return nil, err
 	}
 	d = &database{}
-	if d.server, err = dbserver.Start(ctx, dbserver.Options{Dir: filepath.Join(dir, string(binary.Flavour)), Binary: binary}); err != nil {
+	if d.server, err = mysqld.Start(ctx, mysqld.Options{Dir: filepath.Join(dir, string(binary.Flavour)), Binary: binary}); err != nil {
 		return nil, err
 	}
 	defer func() {

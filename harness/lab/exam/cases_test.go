@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"assay/harness/judge/diagnose"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/wait"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // exercise is one case: what is set up, what is wrong with it, and what is to be
@@ -126,7 +126,7 @@ func global(t *testing.T, r *room, name, value string) {
 	if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL."+name).Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	dbservertest.Exec(t, db, "SET GLOBAL "+name+" = "+value)
+	mysqldtest.Exec(t, db, "SET GLOBAL "+name+" = "+value)
 	t.Cleanup(func() {
 		if _, err := db.Exec("SET GLOBAL " + name + " = " + before); err != nil {
 			t.Error(err)
@@ -140,14 +140,14 @@ func fill(t *testing.T, r *room, table, columns, values string, rows int) {
 	db := r.open(t)
 	db.SetMaxOpenConns(1)
 	const chunk = 10_000
-	dbservertest.Exec(
+	mysqldtest.Exec(
 		t, db,
 		"DROP TABLE IF EXISTS "+table,
 		fmt.Sprintf("CREATE TABLE %s (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, %s)", table, columns),
 		"SET SESSION sql_log_bin = 0",
 	)
 	for first := 0; first < rows; first += chunk {
-		dbservertest.Exec(t, db, fmt.Sprintf("INSERT INTO %s SELECT n + 1, %s FROM (SELECT %d + a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS n FROM %s a, %[4]s b, %[4]s c, %[4]s e) numbers",
+		mysqldtest.Exec(t, db, fmt.Sprintf("INSERT INTO %s SELECT n + 1, %s FROM (SELECT %d + a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS n FROM %s a, %[4]s b, %[4]s c, %[4]s e) numbers",
 			table, values, first, digits))
 	}
 	t.Cleanup(func() {

@@ -14,9 +14,9 @@ import (
 
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/spec"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // readBinlog follows the binlog from its end, as connectors that capture changes

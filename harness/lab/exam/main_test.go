@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay/harness/lab/exam/slowdisk"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/target"
 	"assay/harness/load/k6"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // recordsDir keeps the records, to be looked at or diagnosed again.
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
-	os.Exit(dbservertest.Main(m))
+	os.Exit(mysqldtest.Main(m))
 }
 
 // serve is `assay target`.

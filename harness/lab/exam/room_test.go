@@ -15,17 +15,17 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/exam/slowdisk"
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // room is where the cases of a flavour are examined: one database server, which
 // is restarted where a case needs other options, on a disk that can be slow.
 type room struct {
 	flavour string
-	options dbserver.Options
+	options mysqld.Options
 	disk    *slowdisk.Disk
-	server  *dbserver.Server
+	server  *mysqld.Server
 }
 
 // schema is the service's, and that of the exam's own tables.
@@ -51,16 +51,16 @@ func openRoom(t *testing.T, flavour string) *room {
 			t.Error(err)
 		}
 	})
-	binary := dbservertest.Binary(t, flavour)
-	r.options = dbserver.Options{Dir: filepath.Join(dir, "server"), Binary: binary}
+	binary := mysqldtest.Binary(t, flavour)
+	r.options = mysqld.Options{Dir: filepath.Join(dir, "server"), Binary: binary}
 	// With the program itself, whose folder holds what MariaDB is made from.
-	if err := dbserver.Prepare(t.Context(), r.options); err != nil {
+	if err := mysqld.Prepare(t.Context(), r.options); err != nil {
 		t.Fatalf("prepare %s: %v", flavour, err)
 	}
 	r.options.Binary.Path = wrapper(t, asProgram, socket, binary.Path)
 	r.start(t)
-	root := dbservertest.Open(t, r.server.DSN())
-	dbservertest.Exec(t, root, "CREATE DATABASE "+schema)
+	root := mysqldtest.Open(t, r.server.DSN())
+	mysqldtest.Exec(t, root, "CREATE DATABASE "+schema)
 	return r
 }
 
@@ -87,7 +87,7 @@ func (r *room) start(t *testing.T) {
 	t.Helper()
 	var err error
 	// Not the test's context: a case's ends before the server's life does.
-	if r.server, err = dbserver.Start(context.Background(), r.options); err != nil {
+	if r.server, err = mysqld.Start(context.Background(), r.options); err != nil {
 		t.Fatalf("start %s with %q: %v", r.flavour, r.options.Args, err)
 	}
 }
@@ -118,12 +118,12 @@ func (r *room) dsn(t *testing.T) string {
 
 func (r *room) open(t *testing.T) *sql.DB {
 	t.Helper()
-	return dbservertest.Open(t, r.dsn(t))
+	return mysqldtest.Open(t, r.dsn(t))
 }
 
 // redo is how the files of the redo log are called.
 func (r *room) redo() string {
-	if r.flavour == string(dbserver.MariaDB) {
+	if r.flavour == string(mysqld.MariaDB) {
 		return "ib_logfile*"
 	}
 	return "#ib_redo*"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // startService starts the reference service as a process of its own, and

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // Parts of what is examined that can be confined.

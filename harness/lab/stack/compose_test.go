@@ -12,8 +12,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // TestComposeAccounts: the accounts that docker-compose.yml makes have the
@@ -21,11 +21,11 @@ import (
 func TestComposeAccounts(t *testing.T) {
 	u := newState().Users
 	odd := map[string]string{"service": `it's \'; DROP USER root; -- "`, "collector": "per%cent $HOME `id`"}
-	root := dbservertest.Start(t, string(dbserver.MySQL)).DSN()
-	if err := grant(t.Context(), root, dbserver.MySQL, u); err != nil {
+	root := mysqldtest.Start(t, string(mysqld.MySQL)).DSN()
+	if err := grant(t.Context(), root, mysqld.MySQL, u); err != nil {
 		t.Fatal(err)
 	}
-	db := dbservertest.Open(t, root)
+	db := mysqldtest.Open(t, root)
 	for statement := range strings.SplitSeq(accountsSQL(t, odd), ";\n") {
 		if statement = strings.TrimSpace(statement); statement == "" {
 			continue
@@ -48,7 +48,7 @@ func TestComposeAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.User, c.Passwd = name, odd[kind]
-		if err := dbservertest.Open(t, c.FormatDSN()).Ping(); err != nil {
+		if err := mysqldtest.Open(t, c.FormatDSN()).Ping(); err != nil {
 			t.Errorf("%s cannot log in: %v", name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 // Down stops parts of what Up started on the folder: the service drains, then
@@ -54,7 +54,7 @@ func Down(ctx context.Context, dir string, which Parts) error {
 func stopDatabase(f folder, s *State) error {
 	// Also one that our state does not know: an Up that was killed may have
 	// left it.
-	server, err := dbserver.Attach(f.database())
+	server, err := mysqld.Attach(f.database())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil

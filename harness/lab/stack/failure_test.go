@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/influxserver/influxservertest"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/process"
 )
 
 // TestTargetFails: the error says why without a secret, and the database does
@@ -112,7 +112,7 @@ func TestUpKilled(t *testing.T) {
 	}
 	conditions(t, dir, stack.IsUp, stack.IsDown, stack.IsUp)
 	// Its new users replace the lost ones.
-	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t), Influxd: influxservertest.Binary(t)})
+	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t), Influxd: influxdtest.Binary(t)})
 	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 
-	"assay/harness/lab/stack/influxserver"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/influxd"
+	"assay/harness/servers/process"
 )
 
 // influx ends with an InfluxDB that runs, where there is a program for it. It
@@ -24,12 +24,12 @@ func (u *rise) influx(ctx context.Context) error {
 }
 
 func (u *rise) influxAsked() bool {
-	return u.options.Influxd != "" || os.Getenv(influxserver.BinaryEnv) != ""
+	return u.options.Influxd != "" || os.Getenv(influxd.BinaryEnv) != ""
 }
 
 func (u *rise) raiseInflux(ctx context.Context) error {
 	// Not from our state: it may have been lost, or never written.
-	server, err := influxserver.Attach(u.folder.influx())
+	server, err := influxd.Attach(u.folder.influx())
 	if err != nil || !server.Process.Alive() {
 		if server, err = u.startInflux(ctx); err != nil || server == nil {
 			return err
@@ -40,7 +40,7 @@ func (u *rise) raiseInflux(ctx context.Context) error {
 }
 
 // startInflux starts one; nil without an error where there is no program.
-func (u *rise) startInflux(ctx context.Context) (*influxserver.Server, error) {
+func (u *rise) startInflux(ctx context.Context) (*influxd.Server, error) {
 	binary, err := u.influxd()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (u *rise) startInflux(ctx context.Context) (*influxserver.Server, error) {
 		u.log.Info("no InfluxDB: influxd is not installed")
 		return nil, nil
 	}
-	server, err := influxserver.Start(ctx, influxserver.Options{
+	server, err := influxd.Start(ctx, influxd.Options{
 		Dir: u.folder.influx(), Port: u.options.InfluxPort, Binary: binary, Life: process.Detached,
 	})
 	if err != nil {
@@ -68,11 +68,11 @@ func (u *rise) startInflux(ctx context.Context) (*influxserver.Server, error) {
 // where none was asked for and none is there.
 func (u *rise) influxd() (string, error) {
 	if u.options.Influxd != "" {
-		return influxserver.Probe(u.options.Influxd)
+		return influxd.Probe(u.options.Influxd)
 	}
-	path, err := influxserver.Find()
+	path, err := influxd.Find()
 	if was := u.state.Influx.Binary; path == "" && err == nil && was != "" {
-		if path, err = influxserver.Probe(was); errors.Is(err, fs.ErrNotExist) {
+		if path, err = influxd.Probe(was); errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
 	}
@@ -81,7 +81,7 @@ func (u *rise) influxd() (string, error) {
 
 // checkInfluxPort refuses the port before seconds are spent on the database.
 func (u *rise) checkInfluxPort() error {
-	if server, err := influxserver.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
+	if server, err := influxd.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
 		return nil
 	}
 	if !u.influxAsked() {
@@ -97,7 +97,7 @@ func (u *rise) checkInfluxPort() error {
 }
 
 func stopInflux(f folder, s *State) error {
-	server, err := influxserver.Attach(f.influx())
+	server, err := influxd.Attach(f.influx())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -117,8 +117,8 @@ func stopInflux(f folder, s *State) error {
 const InfluxName = "influxdb"
 
 func influxStatus(f folder, s *State) Process {
-	p := Process{Name: InfluxName, Condition: IsDown, Log: influxserver.LogFile(f.influx())}
-	server, err := influxserver.Attach(f.influx())
+	p := Process{Name: InfluxName, Condition: IsDown, Log: influxd.LogFile(f.influx())}
+	server, err := influxd.Attach(f.influx())
 	switch {
 	case err != nil:
 		return p
@@ -143,8 +143,8 @@ func (s *State) InfluxURL() string {
 	if s.Influx.Process == (process.Identity{}) {
 		return ""
 	}
-	return (&influxserver.Server{Port: s.Influx.Port}).URL()
+	return (&influxd.Server{Port: s.Influx.Port}).URL()
 }
 
 // InfluxToken is user and password for it. It is a secret.
-func (s *State) InfluxToken() string { return influxserver.User + ":" + s.Influx.Password.reveal() }
+func (s *State) InfluxToken() string { return influxd.User + ":" + s.Influx.Password.reveal() }

@@ -18,10 +18,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
-	"assay/harness/lab/stack/influxserver/influxservertest"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process"
 )
 
 // upEnv makes the test binary an `assay stack up` of that folder.
@@ -76,14 +76,14 @@ func serve(args []string) int {
 func up(dir string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b, err := dbserver.Probe(os.Getenv(dbservertest.MariaDBEnv))
+	b, err := mysqld.Probe(os.Getenv(mysqldtest.MariaDBEnv))
 	if err == nil {
 		var ports [3]int
 		for i := range ports {
 			ports[i], _ = process.FreePort()
 		}
 		_, _, err = stack.Up(ctx, stack.Options{
-			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], InfluxPort: ports[2], Influxd: os.Getenv(influxservertest.Env), TargetArgs: args,
+			Dir: dir, Binary: b, DBPort: ports[0], TargetPort: ports[1], InfluxPort: ports[2], Influxd: os.Getenv(influxdtest.Env), TargetArgs: args,
 		}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func up(dir string, args []string) int {
 // options are those of a stack for one test, taken down when it ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
-	o := stack.Options{Dir: t.TempDir(), Binary: dbservertest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxservertest.Binary(t)}
+	o := stack.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}
 	cleanUp(t, o.Dir)
 	return o
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 // What Options say when they say nothing. The ports are beside those that a
@@ -22,15 +22,15 @@ const (
 // Options describe the stack that is wanted. Zero fields take whatever a stack
 // that is already up has, and else the default.
 type Options struct {
-	Dir        string          // default DefaultDir
-	Binary     dbserver.Binary // default: the one that made the data, else dbserver.Choose
-	DBPort     int             // default DefaultDBPort
-	TargetPort int             // default DefaultTargetPort
-	InfluxPort int             // default DefaultInfluxPort
-	Influxd    string          // the InfluxDB to run; default: influxserver.Find, or the one that ran before; none: no InfluxDB
-	DBArgs     []string        // further options of the database server
-	TargetArgs []string        // further arguments of `assay target`
-	Executable string          // the assay binary to run as `assay target`; default this program
+	Dir        string        // default DefaultDir
+	Binary     mysqld.Binary // default: the one that made the data, else mysqld.Choose
+	DBPort     int           // default DefaultDBPort
+	TargetPort int           // default DefaultTargetPort
+	InfluxPort int           // default DefaultInfluxPort
+	Influxd    string        // the InfluxDB to run; default: influxd.Find, or the one that ran before; none: no InfluxDB
+	DBArgs     []string      // further options of the database server
+	TargetArgs []string      // further arguments of `assay target`
+	Executable string        // the assay binary to run as `assay target`; default this program
 }
 
 // folder is where a stack keeps its things.
@@ -71,12 +71,12 @@ func (f folder) make() error {
 }
 
 // Server is the database server that Up would start in dir where none is named.
-func Server(dir string) (dbserver.Binary, error) {
+func Server(dir string) (mysqld.Binary, error) {
 	f, err := at(dir)
 	if err != nil {
-		return dbserver.Binary{}, err
+		return mysqld.Binary{}, err
 	}
-	return dbserver.ChooseFor(f.database())
+	return mysqld.ChooseFor(f.database())
 }
 
 // complete takes over what the options leave open from a component that is

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 // Setup is how the parts of a stack that can be set up in several ways are run.
@@ -59,7 +59,7 @@ func AdminDSN(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server, err := dbserver.Attach(f.database())
+	server, err := mysqld.Attach(f.database())
 	if err != nil {
 		return "", fmt.Errorf("reach the local database: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // TestRestart: server and service are started in another way, and back, on the
@@ -80,7 +80,7 @@ func lockWait(t *testing.T, dir string) (value string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := dbservertest.Open(t, dsn)
+	db := mysqldtest.Open(t, dsn)
 	if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL.innodb_lock_wait_timeout").Scan(&value); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/process"
 )
 
 // writerLog is the reference service's table for writers that do without it.
@@ -18,7 +18,7 @@ const writerLog = Schema + ".writer_log"
 
 // statements make the schema and both accounts; all can be repeated. %s is the
 // account.
-func statements(f dbserver.Flavour, u Users) []string {
+func statements(f mysqld.Flavour, u Users) []string {
 	account := func(u User) string { return fmt.Sprintf("'%s'@'%s'", u.Name, process.Loopback) }
 	list := []string{
 		// What this session does is not the load's: it shall not show in the
@@ -35,7 +35,7 @@ func statements(f dbserver.Flavour, u Users) []string {
 		)
 	}
 	binlogStatus := "REPLICATION CLIENT" // SHOW BINARY LOG STATUS, SHOW MASTER STATUS
-	if f == dbserver.MariaDB {
+	if f == mysqld.MariaDB {
 		binlogStatus = "BINLOG MONITOR"
 	}
 	service, collector := account(u.Service), account(u.Collector)
@@ -59,7 +59,7 @@ func statements(f dbserver.Flavour, u Users) []string {
 }
 
 // grant executes the statements as root, in one session.
-func grant(ctx context.Context, dsn string, f dbserver.Flavour, u Users) error {
+func grant(ctx context.Context, dsn string, f mysqld.Flavour, u Users) error {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return errors.New("make database users: unreadable DSN") // its own error would quote it

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // sample is the question that the collector asks ten times a second, as far as
@@ -19,9 +19,9 @@ LEFT JOIN performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID
 // checkRights: each user can do what it is for, and nothing beyond.
 func checkRights(t *testing.T, s *stack.State, flavour string) {
 	t.Helper()
-	service, collector := dbservertest.Open(t, s.ServiceDSN()), dbservertest.Open(t, s.CollectorDSN())
+	service, collector := mysqldtest.Open(t, s.ServiceDSN()), mysqldtest.Open(t, s.CollectorDSN())
 	locks, binlog := "SELECT * FROM performance_schema.data_lock_waits", "SHOW BINARY LOG STATUS"
-	if dbserver.Flavour(flavour) == dbserver.MariaDB {
+	if mysqld.Flavour(flavour) == mysqld.MariaDB {
 		locks, binlog = "SELECT * FROM information_schema.INNODB_LOCK_WAITS", "SHOW BINLOG STATUS"
 	}
 	for _, c := range []struct {

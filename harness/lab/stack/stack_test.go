@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 func TestUpDown(t *testing.T) {
@@ -33,9 +33,9 @@ func TestUpDown(t *testing.T) {
 			checkRights(t, s, flavour)
 			checkSecrets(t, o.Dir, s)
 
-			db := dbservertest.Open(t, s.ServiceDSN())
+			db := mysqldtest.Open(t, s.ServiceDSN())
 			db.SetMaxIdleConns(0) // the server is restarted under it
-			dbservertest.Exec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
+			mysqldtest.Exec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
 			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestUpDown(t *testing.T) {
 			if started != stack.All || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
 				t.Error("users, passwords or ports changed by down and up")
 			}
-			dbservertest.Exec(t, db, "INSERT INTO kept VALUES (1)")
+			mysqldtest.Exec(t, db, "INSERT INTO kept VALUES (1)")
 		})
 	}
 }

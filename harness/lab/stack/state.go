@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/process"
-	"assay/harness/lab/stack/statefile"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/process"
+	"assay/harness/servers/statefile"
 )
 
 // State is what the state file holds: who runs where, and the keys.
@@ -26,7 +26,7 @@ type State struct {
 type Database struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
-	Binary  dbserver.Binary  `json:"binary"`
+	Binary  mysqld.Binary    `json:"binary"`
 	Args    []string         `json:"args,omitempty"` // options beside our own
 	Ready   bool             `json:"ready"`          // schema and users are made
 }

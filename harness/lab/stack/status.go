@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 // Condition is how a component is.
@@ -51,8 +51,8 @@ func Status(dir string) (*State, []Process, error) {
 }
 
 func databaseStatus(f folder, s *State) Process {
-	p := Process{Name: "database", Condition: IsDown, Log: dbserver.LogFile(f.database())}
-	server, err := dbserver.Attach(f.database())
+	p := Process{Name: "database", Condition: IsDown, Log: mysqld.LogFile(f.database())}
+	server, err := mysqld.Attach(f.database())
 	if err != nil {
 		if db := s.Database; db.Port != 0 {
 			p.Condition, p.PID, p.Port = IsCrashed, db.Process.PID, db.Port

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/process"
 )
 
 // Parts are some of the stack.
@@ -101,7 +101,7 @@ const answerPatience = 10 * time.Second
 // database ends with a server that runs and has its users.
 func (u *rise) database(ctx context.Context) error {
 	// Not from our state: it may have been lost, or never written.
-	server, err := dbserver.Attach(u.folder.database())
+	server, err := mysqld.Attach(u.folder.database())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if server, err = u.startDatabase(ctx); err != nil {
@@ -132,11 +132,11 @@ func (u *rise) database(ctx context.Context) error {
 	return u.save(u.state)
 }
 
-func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
+func (u *rise) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 	b := u.options.Binary
 	if b.Path == "" {
 		var err error
-		if b, err = dbserver.ChooseFor(u.folder.database()); err != nil {
+		if b, err = mysqld.ChooseFor(u.folder.database()); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +148,7 @@ func (u *rise) startDatabase(ctx context.Context) (*dbserver.Server, error) {
 	}
 	u.log.Info("starting database", "server", string(b.Flavour), "version", b.Version, "port", u.options.DBPort)
 	begin := time.Now()
-	server, err := dbserver.Start(ctx, dbserver.Options{
+	server, err := mysqld.Start(ctx, mysqld.Options{
 		Dir: u.folder.database(), Port: u.options.DBPort, Binary: b, Args: u.options.DBArgs, Detach: true,
 	})
 	if err != nil {
@@ -174,7 +174,7 @@ func (f folder) checkNew(o Options) error {
 		return err
 	}
 	if o.Binary.Path == "" {
-		if _, err := dbserver.Choose(); err != nil {
+		if _, err := mysqld.Choose(); err != nil {
 			return err
 		}
 	}

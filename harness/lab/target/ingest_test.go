@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 func TestIngestion(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for ingest, code := range map[Ingest]int{IngestDirect: 200, IngestBulk: 200, IngestChannel: 202} {
 			t.Run(string(ingest), func(t *testing.T) {
 				s := serve(t, server, func(c *Config) { c.Ingest, c.IngestWait = ingest, 20*time.Millisecond })
@@ -67,7 +67,7 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 
 // An answer from the queue says nothing of the database: while that stands
 // still events are answered and wait, and persisted_at tells how late they were.
-func testLate(t *testing.T, server *dbserver.Server) {
+func testLate(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) { c.Ingest, c.IngestBatch = IngestChannel, 1 })
 	hold, err := s.db.Conn(t.Context())
 	if err != nil {
@@ -101,7 +101,7 @@ func testLate(t *testing.T, server *dbserver.Server) {
 }
 
 // Without a drain, what was acknowledged from the queue is lost, and is said to be.
-func testThrownAway(t *testing.T, server *dbserver.Server) {
+func testThrownAway(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) {
 		c.Ingest, c.IngestWait, c.Drain = IngestChannel, time.Second, false
 	})

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
 	"assay/harness/lab/target/gateway"
+	"assay/harness/servers/mysqld"
 )
 
 // What a gateway makes of a payment is told by the answer, never as an error,
 // and is what the tables say, in every commit mode.
 func TestOutcomes(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
 			t.Run(string(commits), func(t *testing.T) {
 				s := serve(t, server, func(c *Config) {

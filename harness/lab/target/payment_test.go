@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
+	"assay/harness/servers/mysqld"
 )
 
 func TestPayments(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
 			t.Run(string(commits), func(t *testing.T) {
 				s := serve(t, server, func(c *Config) {
@@ -218,7 +218,7 @@ func (s *service) leftOver(t *testing.T) (state string, final bool) {
 // Payments of all accounts are booked on those that there are; what a repeated
 // one is compared with is folded as well.
 func TestFewAccounts(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		s := serve(t, server, func(c *Config) { c.Accounts = 2 })
 		for _, account := range []int{1, 2, 3, 10_000} {
 			id := fmt.Sprint("of-", account)

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 func TestPool(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		const payments = 20
 		pay := func(t *testing.T, s *service) func() {
 			return func() {
@@ -60,7 +60,7 @@ func TestPool(t *testing.T) {
 		// The field report's own words, and the remedy: the same load through a
 		// bounded pool.
 		t.Run("more than the server takes", func(t *testing.T) {
-			crowded := dbservertest.Start(t, string(server.Binary().Flavour), "--max-connections=10")
+			crowded := mysqldtest.Start(t, string(server.Binary().Flavour), "--max-connections=10")
 			load := func(s *service) (refused int64) {
 				var n atomic.Int64
 				var clients sync.WaitGroup
@@ -96,7 +96,7 @@ func TestPool(t *testing.T) {
 }
 
 func TestDatabaseGone(t *testing.T) {
-	server := dbservertest.Start(t, "mariadb")
+	server := mysqldtest.Start(t, "mariadb")
 	s := serve(t, server, func(*Config) {})
 	if code, answer := s.do(t, "GET", "/healthz", ""); code != http.StatusOK {
 		t.Errorf("healthz: %d %v", code, answer)

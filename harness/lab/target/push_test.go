@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // The run's own receiver takes all that the service pushes, up to the drain, and
@@ -40,7 +40,7 @@ func TestPush(t *testing.T) {
 	defer listening.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20hunter2")
 
-	s := serve(t, dbservertest.Start(t, "mariadb"), func(c *Config) { c.OTLP = listening.URL })
+	s := serve(t, mysqldtest.Start(t, "mariadb"), func(c *Config) { c.OTLP = listening.URL })
 	const payments = 30
 	atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
 	shown := map[string]float64{}

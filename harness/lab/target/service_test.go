@@ -18,15 +18,15 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/target/gateway"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // onEveryServer runs the test on a MySQL and on a MariaDB, both real.
-func onEveryServer(t *testing.T, test func(*testing.T, *dbserver.Server)) {
+func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
-		t.Run(flavour, func(t *testing.T) { test(t, dbservertest.Start(t, flavour)) })
+		t.Run(flavour, func(t *testing.T) { test(t, mysqldtest.Start(t, flavour)) })
 	}
 }
 
@@ -43,7 +43,7 @@ type service struct {
 var databases atomic.Int64
 
 // serve runs the service until the test ends, or until stop.
-func serve(t *testing.T, server *dbserver.Server, change func(*Config)) *service {
+func serve(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(server.DSN())
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *service) do(t *testing.T, method, path, body string) (code int, answer 
 }
 
 // beside is a second service on the same database, with every worker at work.
-func (s *service) beside(t *testing.T, server *dbserver.Server, change func(*Config)) *service {
+func (s *service) beside(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
 	t.Helper()
 	return serve(t, server, func(c *Config) {
 		c.DSN = s.dsn

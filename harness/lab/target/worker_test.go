@@ -7,16 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/lab/target/gateway"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // Two services share the payments that a third left open and the outbox: every
 // payment is asked about once, ends as its gateway decided, and is booked once;
 // every notification is sent once.
 func TestWorkersShare(t *testing.T) {
-	onEveryServer(t, func(t *testing.T, server *dbserver.Server) {
+	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		const open = 60
 		declines := gateway.All(0.3)
 		s := serve(t, server, func(c *Config) {
@@ -29,7 +29,7 @@ func TestWorkersShare(t *testing.T) {
 			}
 		})
 		// One whose service died before it said PENDING, and one that is gone.
-		dbservertest.Exec(t, s.db, "UPDATE payments SET state = 'SENT' WHERE id = 'pay-0'",
+		mysqldtest.Exec(t, s.db, "UPDATE payments SET state = 'SENT' WHERE id = 'pay-0'",
 			"INSERT INTO pending_payments (payment_id) VALUES ('gone')")
 
 		var both [2]*service
@@ -89,7 +89,7 @@ func TestWorkersShare(t *testing.T) {
 // While a gateway gives no answer a payment stays PENDING, is asked about again,
 // and is told by the metrics.
 func TestUnanswered(t *testing.T) {
-	server := dbservertest.Start(t, "mariadb")
+	server := mysqldtest.Start(t, "mariadb")
 	s := serve(t, server, func(*Config) {}).beside(t, server, func(c *Config) {
 		c.Gateway.Timeouts, c.Gateway.Patience = gateway.All(1), time.Millisecond
 	})
@@ -111,8 +111,8 @@ func TestUnanswered(t *testing.T) {
 // A database that goes away and comes back finds the workers at work again;
 // meanwhile they say so a bounded number of times.
 func TestWorkersOutliveDatabase(t *testing.T) {
-	o := dbserver.Options{Dir: t.TempDir(), Binary: dbservertest.Binary(t, "mariadb")}
-	server, err := dbserver.Start(t.Context(), o)
+	o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, "mariadb")}
+	server, err := mysqld.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 		t.Errorf("%d lines logged, want a bounded number", lines)
 	}
 	o.Port = server.Port()
-	if server, err = dbserver.Start(t.Context(), o); err != nil {
+	if server, err = mysqld.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	if code, answer := s.pay(t, "after"); code != http.StatusCreated {
@@ -143,7 +143,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 // A drain ends the batch that was begun, and leaves the rest to the next
 // service. Thrown away, a batch is left whole.
 func TestWorkersStop(t *testing.T) {
-	server := dbservertest.Start(t, "mariadb")
+	server := mysqldtest.Start(t, "mariadb")
 	for _, drain := range []bool{true, false} {
 		t.Run(fmt.Sprint("drain ", drain), func(t *testing.T) {
 			const payments, batch = 40, 5

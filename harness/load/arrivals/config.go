@@ -10,7 +10,7 @@ import (
 	"go.k6.io/k6/lib"
 	"go.k6.io/k6/lib/executor"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 // ExecutorType is the executor's name in k6's configuration.

@@ -11,7 +11,7 @@ import (
 	"go.k6.io/k6/lib/executor"
 	"go.k6.io/k6/metrics"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 // slowVU is a system that takes its time.

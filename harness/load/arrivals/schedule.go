@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 // Stripe picks one worker's slots out of the whole schedule: the first is

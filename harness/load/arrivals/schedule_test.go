@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/lib"
 	"pgregory.net/rapid"
 
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 func stagesFrom(t *rapid.T) []plan.Stage {

@@ -10,9 +10,9 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
-	"assay/harness/load/link"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
+	"assay/harness/wire"
 )
 
 // Spec is what a fleet runs.
@@ -97,7 +97,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 	}
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
-		link.EnvURL + "=" + s.URL, link.EnvToken + "=" + s.Token, link.EnvSource + "=" + Source(i),
+		wire.EnvURL + "=" + s.URL, wire.EnvToken + "=" + s.Token, wire.EnvSource + "=" + Source(i),
 	}
 	if s.DSN != "" {
 		env = append(env, "ASSAY_DB="+s.DSN)

@@ -12,7 +12,7 @@ import (
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/k6"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

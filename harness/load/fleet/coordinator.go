@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"assay/harness/load/link"
+	"assay/harness/wire"
 )
 
 // headStart is the least time between the start signal and t0, which is then
@@ -44,15 +44,15 @@ func NewCoordinator(workers int, check func(metrics map[string]string) error) *C
 
 // Routes adds the coordinator's paths.
 func (c *Coordinator) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("POST "+link.PathReady, c.handleReady)
-	mux.HandleFunc("POST "+link.PathStart, c.handleStart)
+	mux.HandleFunc("POST "+wire.PathReady, c.handleReady)
+	mux.HandleFunc("POST "+wire.PathStart, c.handleStart)
 }
 
 // maxMessage bounds what a worker may send at the start: setup()'s result.
 const maxMessage = 16 << 20
 
 func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
-	var m link.Ready
+	var m wire.Ready
 	if !decode(w, r, &m) || !named(w, m.Source) {
 		return
 	}
@@ -65,7 +65,7 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
-	var m link.Started
+	var m wire.Started
 	if !decode(w, r, &m) || !named(w, m.Source) {
 		return
 	}
@@ -79,13 +79,13 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
-	answer := link.Go{T0: c.t0, Setup: c.setup}
+	answer := wire.Go{T0: c.t0, Setup: c.setup}
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it stays silent, which the frames rule notices
 }
 
-func (c *Coordinator) arrive(m link.Started) {
+func (c *Coordinator) arrive(m wire.Started) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting[m.Source] = true

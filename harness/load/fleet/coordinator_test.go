@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"assay/harness/load/fleet"
-	"assay/harness/load/link"
+	"assay/harness/wire"
 )
 
 func anyMetrics(map[string]string) error { return nil }
 
 // coordinate serves a coordinator of so many workers.
-func coordinate(t *testing.T, workers int, check func(map[string]string) error) (*fleet.Coordinator, func(i int) *link.Link) {
+func coordinate(t *testing.T, workers int, check func(map[string]string) error) (*fleet.Coordinator, func(i int) *wire.Link) {
 	t.Helper()
 	c := fleet.NewCoordinator(workers, check)
 	mux := http.NewServeMux()
 	c.Routes(mux)
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	return c, func(i int) *link.Link { return link.New(s.URL, "", fleet.Source(i)) }
+	return c, func(i int) *wire.Link { return wire.New(s.URL, "", fleet.Source(i)) }
 }
 
 type started struct {
@@ -34,7 +34,7 @@ type started struct {
 }
 
 // wait lets a worker come to the start line.
-func wait(ctx context.Context, l *link.Link, setup string) <-chan started {
+func wait(ctx context.Context, l *wire.Link, setup string) <-chan started {
 	done := make(chan started, 1)
 	go func() {
 		g, err := l.Start(ctx, json.RawMessage(setup))
@@ -95,7 +95,7 @@ func TestRefusal(t *testing.T) {
 	}
 	waiting := wait(t.Context(), worker(0), "")
 	err := worker(1).Ready(t.Context(), map[string]string{"http_req_duration": "trend", "odd": "rate"})
-	var refused *link.RefusedError
+	var refused *wire.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != why.Error() {
 		t.Errorf("the worker was told %v", err)
 	}
@@ -128,7 +128,7 @@ func TestMalformedMessages(t *testing.T) {
 	c := fleet.NewCoordinator(1, anyMetrics)
 	mux := http.NewServeMux()
 	c.Routes(mux)
-	for _, path := range []string{link.PathReady, link.PathStart} {
+	for _, path := range []string{wire.PathReady, wire.PathStart} {
 		for name, m := range map[string]struct {
 			method, body string
 			want         int

@@ -12,10 +12,10 @@ import (
 	"go.k6.io/k6/metrics"
 	"go.k6.io/k6/output"
 
-	"assay/harness/load/link"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
+	"assay/harness/wire"
 )
 
 // OutputName is the output's name: `--out assay=SESSION`.
@@ -63,7 +63,7 @@ type frameOutput struct {
 var _ output.WithTestRunStop = &frameOutput{}
 
 func (w *worker) newOutput(p output.Params) (output.Output, error) {
-	if w.link == nil {
+	if w.wire == nil {
 		return nil, errors.New("the assay output needs a coordinator: use `assay certify`")
 	}
 	data, err := os.ReadFile(p.ConfigArgument)
@@ -77,7 +77,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	w.agg = newAggregate(s)
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
-		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.link.Source), gc: newCollector(s.Rate),
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newCollector(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, nil
 }
@@ -142,14 +142,14 @@ func (o *frameOutput) close() error {
 		return err
 	}
 	last := metric.Frame{
-		Source: o.worker.link.Source, Sequence: o.frames + 1, Second: time.Now().Unix(),
+		Source: o.worker.wire.Source, Sequence: o.frames + 1, Second: time.Now().Unix(),
 		Closing: true, Points: o.agg.closing(o.frames),
 	}
 	body, err := metric.Encode(last)
 	if err != nil {
 		return err
 	}
-	return retry(deadline, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) })
+	return retry(deadline, func(ctx context.Context) error { return o.worker.wire.Frames(ctx, body) })
 }
 
 // flush sends frames and acknowledged identities, trying until the deadline.
@@ -159,7 +159,7 @@ func (o *frameOutput) flush(t taken, deadline time.Time) error {
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++
-		frames = append(frames, metric.Frame{Source: o.worker.link.Source, Sequence: o.frames, Second: second, Points: points})
+		frames = append(frames, metric.Frame{Source: o.worker.wire.Source, Sequence: o.frames, Second: second, Points: points})
 	}
 	for i, second := range t.seconds {
 		add(second, t.buckets[i].points(t.series, t.kinds))
@@ -171,7 +171,7 @@ func (o *frameOutput) flush(t taken, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := retry(deadline, func(ctx context.Context) error { return o.worker.link.Frames(ctx, body) }); err != nil {
+	if err := retry(deadline, func(ctx context.Context) error { return o.worker.wire.Frames(ctx, body) }); err != nil {
 		return err
 	}
 	if len(t.entries) == 0 {
@@ -179,7 +179,7 @@ func (o *frameOutput) flush(t taken, deadline time.Time) error {
 	}
 	o.batches++
 	text := ledger.AppendText(nil, t.entries)
-	return retry(deadline, func(ctx context.Context) error { return o.worker.link.Acknowledged(ctx, o.batches, text) })
+	return retry(deadline, func(ctx context.Context) error { return o.worker.wire.Acknowledged(ctx, o.batches, text) })
 }
 
 // retry repeats a send until it is answered, refused, or the deadline has come.
@@ -190,7 +190,7 @@ func retry(deadline time.Time, send func(context.Context) error) error {
 		one, done := context.WithTimeout(ctx, 5*time.Second)
 		err := send(one)
 		done()
-		var refused *link.RefusedError
+		var refused *wire.RefusedError
 		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
 			return err
 		}

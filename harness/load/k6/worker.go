@@ -13,19 +13,19 @@ import (
 	"go.k6.io/k6/output"
 
 	"assay/harness/load/arrivals"
-	"assay/harness/load/link"
+	"assay/harness/wire"
 )
 
 // worker is this process as a member of a fleet; without a link it is plain k6.
 type worker struct {
-	link *link.Link
+	wire *wire.Link
 	agg  *aggregate // made with the output, before the executor starts
 }
 
 // Main runs k6 with args and ends the process with k6's exit code.
 func Main(args []string) {
-	w := &worker{link: link.FromEnvironment()}
-	if w.link != nil {
+	w := &worker{wire: wire.FromEnvironment()}
+	if w.wire != nil {
 		cleanEnvironment()
 		arrivals.Register(w)
 	} else {
@@ -55,12 +55,12 @@ func cleanEnvironment() {
 // Ready registers the worker, whose VUs are there, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
 	runtime.GC() // what the making of VUs has left is not the run's
-	return w.link.Ready(ctx, registered)
+	return w.wire.Ready(ctx, registered)
 }
 
 // Start waits at the start line, and gives the aggregate its t0.
 func (w *worker) Start(ctx context.Context, own []byte) (time.Time, []byte, error) {
-	g, err := w.link.Start(ctx, json.RawMessage(own))
+	g, err := w.wire.Start(ctx, json.RawMessage(own))
 	if err != nil {
 		return time.Time{}, nil, err
 	}

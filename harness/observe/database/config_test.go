@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 // A DSN that cannot work is refused before anything is connected to, with a hint,
 // and never told back with its password.
@@ -71,7 +71,7 @@ func TestAuthority(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			ours, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
-			server := dbservertest.Start(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
+			server := mysqldtest.Start(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
 			ping := func(bundle, host string) error {
 				c, err := mysql.ParseDSN(server.DSN())
 				if err != nil {
@@ -107,7 +107,7 @@ func TestAuthority(t *testing.T) {
 		})
 	}
 	t.Run("a server without TLS", func(t *testing.T) {
-		server := dbservertest.Start(t, "mariadb", "--skip-ssl")
+		server := mysqldtest.Start(t, "mariadb", "--skip-ssl")
 		db, err := database.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestAuthority(t *testing.T) {
 // A connection that breaks after its token has expired comes back with another.
 func TestTokensAreFreshForEachConnection(t *testing.T) {
 	identity := databasetest.UseIdentity(t)
-	server := dbservertest.Start(t, "mariadb")
+	server := mysqldtest.Start(t, "mariadb")
 	root, err := mysql.ParseDSN(server.DSN())
 	if err != nil {
 		t.Fatal(err)

@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/postgrestest"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/database"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/postgrestest"
 )
 
 // What the server says is told in its own words, without where it was asked.
 func TestPostgreSQL(t *testing.T) {
 	s := postgrestest.Start(t, "max_connections=5", "superuser_reserved_connections=0", "max_wal_senders=0")
 	root := postgrestest.Open(t, s.DSN())
-	dbservertest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
+	mysqldtest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
 		"CREATE TABLE at (id uuid DEFAULT gen_random_uuid(), zoned timestamptz, plain timestamp)", "GRANT SELECT, DELETE ON at TO u",
 		"INSERT INTO at VALUES (DEFAULT, '2026-11-21 12:00:00Z', '2026-11-21 12:00:00')")
 	u := func(password string) string { return s.As("u", password, "postgres") }

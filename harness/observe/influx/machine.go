@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 )
 
 func (s *second) service() {

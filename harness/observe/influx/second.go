@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 )
 
 // About is what the points of a run need beside its frames.

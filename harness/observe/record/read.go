@@ -6,8 +6,8 @@ import (
 	"sort"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 )
 
 // Span is a span of unix seconds, [From, To).

@@ -3,8 +3,8 @@ package record
 import (
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/ledger"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 )
 
 func numbered(sequence uint64, second int64, value float64) metric.Frame {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

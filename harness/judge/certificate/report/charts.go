@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"assay/harness/judge/internal/plain"
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

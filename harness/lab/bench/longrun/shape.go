@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"assay/harness/load/plan"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 

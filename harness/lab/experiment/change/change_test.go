@@ -19,8 +19,8 @@ import (
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/journal"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/database"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == change.ReadersCommand {
 		os.Exit(read(os.Args[2]))
 	}
-	os.Exit(dbservertest.Main(m))
+	os.Exit(mysqldtest.Main(m))
 }
 
 func read(count string) int {
@@ -54,9 +54,9 @@ func TestOnServers(t *testing.T) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := dbservertest.Start(t, flavour)
-			db := dbservertest.Open(t, server.DSN())
-			dbservertest.Exec(t, db, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c INT)")
+			server := mysqldtest.Start(t, flavour)
+			db := mysqldtest.Open(t, server.DSN())
+			mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c INT)")
 			b := bench{db: db, dsn: server.DSN()}
 			t.Run("applied and reverted", b.appliedAndReverted)
 			t.Run("a step fails", b.stepFails)
@@ -152,7 +152,7 @@ func (b bench) appliedAndReverted(t *testing.T) {
 	}
 	noSecret(t, dir, w)
 	for i := range 50 {
-		dbservertest.Exec(t, b.db, fmt.Sprintf("INSERT INTO shop.orders VALUES (%d, 0)", i))
+		mysqldtest.Exec(t, b.db, fmt.Sprintf("INSERT INTO shop.orders VALUES (%d, 0)", i))
 	}
 	await(t, func() bool { return connections(t, b.db) == 2 })
 	await(t, func() bool { return sent(t, b.db) == 2 })

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // execute runs a command of the experiment to its end. It gets none of our

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"assay/harness/lab/experiment/binlog"
-	"assay/harness/lab/stack/process"
+	"assay/harness/servers/process"
 )
 
 // Read is what readers of the binlog have read.

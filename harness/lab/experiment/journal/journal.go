@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack"
-	"assay/harness/lab/stack/statefile"
+	"assay/harness/servers/statefile"
 )
 
 // File is the journal's name in its folder.

@@ -13,7 +13,7 @@ import (
 
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
-	"assay/harness/load/plan"
+	"assay/harness/plan"
 )
 
 // start starts workers that are shell scripts.

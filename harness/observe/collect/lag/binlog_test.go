@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/lag"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
 
@@ -60,15 +60,15 @@ func TestNoLag(t *testing.T) {
 
 // A lag that a reader keeps in the database is read by the profile's query.
 func TestLagBySQL(t *testing.T) {
-	server := dbservertest.Start(t, "mariadb")
-	root := dbservertest.Open(t, server.DSN())
-	dbservertest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
+	server := mysqldtest.Start(t, "mariadb")
+	root := mysqldtest.Open(t, server.DSN())
+	mysqldtest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
 	o := lag.Options{Database: server.DSN(), Binlog: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}
 	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) == 0 || got[0] != 1234.5 {
 		t.Errorf("readings %v, want 1234.5", got)
 	}
-	dbservertest.Exec(t, root, "DELETE FROM cdc.progress")
+	mysqldtest.Exec(t, root, "DELETE FROM cdc.progress")
 	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "returns no lag") {
 		t.Errorf("%v", err)
 	}

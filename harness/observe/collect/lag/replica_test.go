@@ -12,29 +12,29 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/lag"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 // pair is a server and a replica of it.
 type pair struct {
-	source, replica       *dbserver.Server
+	source, replica       *mysqld.Server
 	sourceRoot, replicaDB *sql.DB
 }
 
 func replicate(t *testing.T, flavour string) pair {
 	t.Helper()
-	p := pair{source: dbservertest.Start(t, flavour)}
-	p.replica = dbservertest.Replica(t, p.source)
-	p.sourceRoot, p.replicaDB = dbservertest.Open(t, p.source.DSN()), dbservertest.Open(t, p.replica.DSN())
-	dbservertest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
+	p := pair{source: mysqldtest.Start(t, flavour)}
+	p.replica = mysqldtest.Replica(t, p.source)
+	p.sourceRoot, p.replicaDB = mysqldtest.Open(t, p.source.DSN()), mysqldtest.Open(t, p.replica.DSN())
+	mysqldtest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var n int
 		if err := p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n); err == nil {
@@ -106,8 +106,8 @@ func TestReplica(t *testing.T) {
 			const stall = 4 * time.Second
 			for name, hold := range map[string]func() (release func()){
 				"stopped": func() func() {
-					dbservertest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
-					return func() { dbservertest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
+					mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
+					return func() { mysqldtest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
 				},
 				"locked": func() func() {
 					conn, err := p.replicaDB.Conn(t.Context())
@@ -182,13 +182,13 @@ func TestReplicaRefused(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			p := replicate(t, flavour)
-			dbservertest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
+			mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
 			blind, err := mysql.ParseDSN(p.replica.DSN())
 			if err != nil {
 				t.Fatal(err)
 			}
 			blind.User, blind.Passwd = "blind", "b"
-			other := dbservertest.Start(t, flavour, "--server-id=3")
+			other := mysqldtest.Start(t, flavour, "--server-id=3")
 			refused := func(name string, o lag.Options, problem, hint string) {
 				t.Helper()
 				err := lag.Examine(t.Context(), o)
@@ -203,7 +203,7 @@ func TestReplicaRefused(t *testing.T) {
 			refused("no replica", lag.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "replicates from nowhere", "--db-reader")
 			refused("no right", lag.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its state cannot be read", "GRANT REPLICATION CLIENT")
 			refused("nobody there", lag.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
-			dbservertest.Exec(t, p.replicaDB, "STOP REPLICA")
+			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
 			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
 		})
 	}
@@ -212,9 +212,9 @@ func TestReplicaRefused(t *testing.T) {
 // Aurora's replicas tell their lag themselves. The statements meet a real server,
 // with a table in the documented shape; no Aurora.
 func TestAuroraReplica(t *testing.T) {
-	server := dbservertest.Start(t, "mysql")
-	root := dbservertest.Open(t, server.DSN())
-	dbservertest.Exec(
+	server := mysqldtest.Start(t, "mysql")
+	root := mysqldtest.Open(t, server.DSN())
+	mysqldtest.Exec(
 		t, root, "CREATE DATABASE aurora",
 		"CREATE TABLE aurora.replica_host_status (SERVER_ID VARCHAR(100), SESSION_ID VARCHAR(100), LAST_UPDATE_TIMESTAMP TIMESTAMP(6), REPLICA_LAG_IN_MILLISECONDS DOUBLE)",
 		"INSERT INTO aurora.replica_host_status VALUES ('writer', 'MASTER_SESSION_ID', NOW(6), 0), ('reader-1', 'a', NOW(6), 17.5), ('reader-2', 'b', NOW(6), 900)",
@@ -236,7 +236,7 @@ func TestAuroraReplica(t *testing.T) {
 		}
 	}
 	// A row that is no longer brought up to date is no reading.
-	dbservertest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
+	mysqldtest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
 	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "does not tell its lag") {
 		t.Errorf("%v", err)
 	}

@@ -8,16 +8,16 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // An examination tells what Start would, and changes nothing.
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db,
+		mysqldtest.Exec(t, b.db,
 			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
 			"CREATE USER 'nobody'@'%' IDENTIFIED BY 'at all'")
 		user := func(name, password string) string {
@@ -51,7 +51,7 @@ func TestExamine(t *testing.T) {
 
 func TestExamineWithoutPerformanceSchema(t *testing.T) {
 	t.Parallel()
-	_, err := mysql.Examine(t.Context(), dbservertest.Start(t, "mariadb", "--performance-schema=OFF").DSN())
+	_, err := mysql.Examine(t.Context(), mysqldtest.Start(t, "mariadb", "--performance-schema=OFF").DSN())
 	if err == nil || !strings.Contains(err.Error(), "performance_schema is off in mariadb") {
 		t.Errorf("%v", err)
 	}

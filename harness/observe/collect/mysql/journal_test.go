@@ -9,8 +9,8 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // What a collector has switched on that was killed the next one restores, which
@@ -94,7 +94,7 @@ func TestKilledCollectorIsRestored(t *testing.T) {
 // it, and what is left in the other stays in the journal.
 func TestKilledCollectorIsRestoredByRights(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, "CREATE USER 'some'@'%' IDENTIFIED BY 'rights'",
+		mysqldtest.Exec(t, b.db, "CREATE USER 'some'@'%' IDENTIFIED BY 'rights'",
 			"GRANT SELECT, UPDATE ON performance_schema.* TO 'some'@'%'")
 		before, folder := setupRows(t, b.db), t.TempDir()
 		dsn := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "some", "rights" })
@@ -125,7 +125,7 @@ func TestKilledCollectorIsRestoredByRights(t *testing.T) {
 		if consumers, instruments, files := left(); consumers == 0 || instruments == 0 || files != 1 {
 			t.Fatalf("a killed collector left %d consumers, %d instruments and %d files", consumers, instruments, files)
 		}
-		dbservertest.Exec(t, b.db, "REVOKE UPDATE ON performance_schema.* FROM 'some'@'%'",
+		mysqldtest.Exec(t, b.db, "REVOKE UPDATE ON performance_schema.* FROM 'some'@'%'",
 			"GRANT UPDATE ON performance_schema.setup_instruments TO 'some'@'%'")
 		if err := begin().Close(); err != nil {
 			t.Error(err)
@@ -133,7 +133,7 @@ func TestKilledCollectorIsRestoredByRights(t *testing.T) {
 		if consumers, instruments, files := left(); consumers == 0 || instruments != 0 || files != 1 {
 			t.Errorf("left are %d consumers, %d instruments and %d files", consumers, instruments, files)
 		}
-		dbservertest.Exec(t, b.db, "GRANT UPDATE ON performance_schema.setup_consumers TO 'some'@'%'")
+		mysqldtest.Exec(t, b.db, "GRANT UPDATE ON performance_schema.setup_consumers TO 'some'@'%'")
 		if err := begin().Close(); err != nil {
 			t.Error(err)
 		}

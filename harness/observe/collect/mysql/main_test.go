@@ -11,14 +11,14 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbservertest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 // eachFlavour runs a test on a server of both flavours, one after the other:
 // two loads at a time would only measure each other. Tests without a load are
@@ -27,7 +27,7 @@ func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
 	t.Helper()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			s := dbservertest.Start(t, flavour)
+			s := mysqldtest.Start(t, flavour)
 			f(t, newBench(t, flavour, s.DSN()))
 		})
 	}
@@ -47,11 +47,11 @@ const (
 func newBench(t *testing.T, flavour, dsn string) *bench {
 	t.Helper()
 	b := &bench{flavour: flavour, dsn: dsn}
-	root := dbservertest.Open(t, dsn)
-	dbservertest.Exec(t, root, "CREATE DATABASE "+schema)
-	b.db = dbservertest.Open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
+	root := mysqldtest.Open(t, dsn)
+	mysqldtest.Exec(t, root, "CREATE DATABASE "+schema)
+	b.db = mysqldtest.Open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
 	b.db.SetMaxIdleConns(64)
-	dbservertest.Exec(t, b.db,
+	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB",
 		fmt.Sprintf("INSERT INTO item SELECT a.n * 100 + b.n, 0 FROM %s a, %s b WHERE a.n < %d", digits, digits, items/100))
 	return b

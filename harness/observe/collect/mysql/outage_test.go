@@ -8,23 +8,23 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // A connection that is killed, and can be made again only a second later.
 func TestConnectionKilled(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
+		mysqldtest.Exec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
 		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
 		stopLoad := b.load(t, 4, update)
 		r := start(t, c)
 		time.Sleep(1500 * time.Millisecond)
-		dbservertest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
+		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
 		time.Sleep(time.Second)
-		dbservertest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
+		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
 		time.Sleep(1500 * time.Millisecond)
 		s, err := r.stop(t)
 		stopLoad()
@@ -48,8 +48,8 @@ func TestConnectionKilled(t *testing.T) {
 func TestServerRestarted(t *testing.T) {
 	const flavour = "mariadb" // the same code for both, and the quicker start
 	dir := t.TempDir()
-	o := dbserver.Options{Dir: dir, Binary: dbservertest.Binary(t, flavour)}
-	server, err := dbserver.Start(t.Context(), o)
+	o := mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)}
+	server, err := mysqld.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestServerRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Port = server.Port()
-	if server, err = dbserver.Start(t.Context(), o); err != nil {
+	if server, err = mysqld.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Kill() })
@@ -105,7 +105,7 @@ func TestServerStandsStill(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := dbservertest.Start(t, flavour)
+			server := mysqldtest.Start(t, flavour)
 			b := newBench(t, flavour, server.DSN())
 			c := started(t, b.dsn)
 			r := start(t, c)
@@ -148,7 +148,7 @@ func TestServerGone(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := dbservertest.Start(t, flavour)
+			server := mysqldtest.Start(t, flavour)
 			c := started(t, newBench(t, flavour, server.DSN()).dsn)
 			r := start(t, c)
 			time.Sleep(1200 * time.Millisecond)

@@ -12,9 +12,9 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // odd is a setup that is neither all on nor all off.
@@ -67,7 +67,7 @@ func killed(t *testing.T, b *bench, c *mysql.Collector) {
 func TestRunsTogether(t *testing.T) {
 	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, odd...)
+		mysqldtest.Exec(t, b.db, odd...)
 		before := setupRows(t, b.db)
 		first := alone(t, b)
 		during := setupRows(t, b.db)
@@ -170,7 +170,7 @@ func TestFirstRunSeesTheSecond(t *testing.T) {
 func TestNoPromiseWithoutRights(t *testing.T) {
 	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, "CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'")
+		mysqldtest.Exec(t, b.db, "CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'")
 		before := setupRows(t, b.db)
 		first := alone(t, b)
 		watcher := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "look", "only" }))

@@ -12,9 +12,9 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // setupRows is all of setup_consumers and setup_instruments.
@@ -75,11 +75,11 @@ func TestInstrumentsAreRestored(t *testing.T) {
 		},
 		"without a run": func(*testing.T, *bench, *mysql.Collector) {},
 		"connection killed": func(t *testing.T, b *bench, c *mysql.Collector) {
-			dbservertest.Exec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
+			mysqldtest.Exec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
 		},
 	}
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, odd...)
+		mysqldtest.Exec(t, b.db, odd...)
 		before := setupRows(t, b.db)
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			t.Run(way, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCancelledStartIsRestored(t *testing.T) {
 
 func TestUserWithoutRights(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db,
+		mysqldtest.Exec(t, b.db,
 			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
 			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
 		user := func(name, password string) string {
@@ -192,7 +192,7 @@ func TestUserWithoutRights(t *testing.T) {
 		for _, note := range c.Notes() {
 			_, advice, _ := strings.Cut(note, "administrator: ")
 			for _, statement := range strings.Split(advice, "; -- or: ") {
-				dbservertest.Exec(t, b.db, strings.TrimSuffix(statement, ";"))
+				mysqldtest.Exec(t, b.db, strings.TrimSuffix(statement, ";"))
 			}
 		}
 		again := started(t, user("look", "only"))
@@ -216,7 +216,7 @@ func TestPerformanceSchemaOff(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			c := collector(t, dbservertest.Start(t, flavour, "--performance-schema=OFF").DSN())
+			c := collector(t, mysqldtest.Start(t, flavour, "--performance-schema=OFF").DSN())
 			err := c.Start(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {
 				t.Errorf("start: %v", err)

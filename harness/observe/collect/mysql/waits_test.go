@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // DDL that waits for a transaction.
@@ -60,7 +60,7 @@ func TestMetadataLock(t *testing.T) {
 // the same label, and prepared statements must not be missing.
 func TestDigestsOfSamplesAndTimesAgree(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, b *bench) {
-		dbservertest.Exec(t, b.db, "CREATE TABLE log (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50), at DATETIME, v DOUBLE)")
+		mysqldtest.Exec(t, b.db, "CREATE TABLE log (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50), at DATETIME, v DOUBLE)")
 		for name, next := range map[string]func() string{
 			"insert of many rows": func() string {
 				return "INSERT INTO log (name, at, v) VALUES ('it''s', NOW(), -1.5), (\"b\", NULL, 2), ('c', '2026-01-01', 0x10)"
@@ -123,8 +123,8 @@ func TestDigestsOfSamplesAndTimesAgree(t *testing.T) {
 func TestDigestsOverflow(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			b := newBench(t, flavour, dbservertest.Start(t, flavour, "--performance-schema-digests-size=5").DSN())
-			dbservertest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
+			b := newBench(t, flavour, mysqldtest.Start(t, flavour, "--performance-schema-digests-size=5").DSN())
+			mysqldtest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
 			c := started(t, b.dsn)
 			stopLoad := b.load(t, 2, update)
 			r := start(t, c)

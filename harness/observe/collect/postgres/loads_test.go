@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // watch samples for some time while a load runs, after it has begun.
@@ -196,7 +196,7 @@ func TestPageReads(t *testing.T) {
 	shares := map[string]float64{}
 	for _, buffers := range []string{"2MB", "256MB"} {
 		b := newBench(t, "shared_buffers="+buffers, "max_parallel_workers_per_gather=0")
-		dbservertest.Exec(t, b.db, "CREATE TABLE wide (id int PRIMARY KEY, pad text)",
+		mysqldtest.Exec(t, b.db, "CREATE TABLE wide (id int PRIMARY KEY, pad text)",
 			"INSERT INTO wide SELECT i, repeat('x', 900) FROM generate_series(1, 100000) i", "VACUUM ANALYZE wide", "CHECKPOINT", "SELECT sum(length(pad)) FROM wide")
 		s := b.watch(t, 3*time.Second, 8, func() string {
 			from := rand.IntN(90000)

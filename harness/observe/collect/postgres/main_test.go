@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"assay/harness/lab/postgrestest"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/postgres"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/postgrestest"
 )
 
 // bench is a server with a table to load.
@@ -31,16 +31,16 @@ const (
 func newBench(t *testing.T, settings ...string) *bench {
 	t.Helper()
 	b := &bench{Server: postgrestest.Start(t, settings...)}
-	dbservertest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+database)
+	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+database)
 	b.dsn = b.In(database)
 	b.db = postgrestest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
-	dbservertest.Exec(t, b.db,
+	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id int PRIMARY KEY, n int NOT NULL)",
 		fmt.Sprintf("INSERT INTO item SELECT i, 0 FROM generate_series(0, %d) i", items-1))
 	for _, s := range settings {
 		if s == counted {
-			dbservertest.Exec(t, b.db, "CREATE SCHEMA \"of its own\"", "CREATE EXTENSION pg_stat_statements SCHEMA \"of its own\"")
+			mysqldtest.Exec(t, b.db, "CREATE SCHEMA \"of its own\"", "CREATE EXTENSION pg_stat_statements SCHEMA \"of its own\"")
 		}
 	}
 	return b

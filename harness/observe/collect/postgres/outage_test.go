@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // ours is the server's process of the collector's session.
@@ -25,14 +25,14 @@ func ours(t *testing.T, b *bench) (pid int) {
 // A session that is ended, and can be made again only a second later.
 func TestSessionEnded(t *testing.T) {
 	b := newBench(t, counted)
-	dbservertest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
+	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
 	c := started(t, b.As("watcher", "x", database))
 	stop := b.load(t, 4, update)
 	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
-	dbservertest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", ours(t, b)))
+	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", ours(t, b)))
 	time.Sleep(time.Second)
-	dbservertest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
+	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
 	time.Sleep(1500 * time.Millisecond)
 	s, err := r.Stop(t)
 	stop()

@@ -9,19 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/lab/postgrestest"
-	"assay/harness/lab/stack/dbserver/dbservertest"
 	"assay/harness/observe/collect/postgres"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/postgrestest"
 )
 
 // A user who may not see other users' sessions is told what to run where there
 // are some, and goes on with a note where there are none.
 func TestUserWithoutRights(t *testing.T) {
 	b := newBench(t, counted)
-	dbservertest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
+	mysqldtest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
 	nobody := b.As("no'body", "at all", database)
 
 	idle, err := b.db.Conn(t.Context())
@@ -63,7 +63,7 @@ func TestUserWithoutRights(t *testing.T) {
 	}
 
 	// The SQL of the notes mends it.
-	dbservertest.Exec(t, b.db, rights.SQL)
+	mysqldtest.Exec(t, b.db, rights.SQL)
 	if err := alone.Close(); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +73,7 @@ func TestUserWithoutRights(t *testing.T) {
 	if notes := again.Notes(); len(notes) != 1 || !strings.HasSuffix(notes[0], usage) {
 		t.Errorf("notes of who may see all sessions: %q", notes)
 	}
-	dbservertest.Exec(t, b.db, usage)
+	mysqldtest.Exec(t, b.db, usage)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
@@ -107,7 +107,7 @@ func TestNotes(t *testing.T) {
 	if len(notes) != 1 || !strings.Contains(notes[0], "add pg_stat_statements to the server's shared_preload_libraries; restart it; CREATE EXTENSION pg_stat_statements; -- in database shop") {
 		t.Errorf("without the library: %q", notes)
 	}
-	dbservertest.Exec(t, b.db, "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
+	mysqldtest.Exec(t, b.db, "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
 	if err := errors.Join(b.Stop(), b.Up(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestNotes(t *testing.T) {
 		{"ALTER SYSTEM SET compute_query_id = auto", ""},
 	} {
 		if step.before != "" {
-			dbservertest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
+			mysqldtest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
 			time.Sleep(200 * time.Millisecond) // the reload goes by signals
 		}
 		e, err := postgres.Examine(t.Context(), b.dsn)
@@ -133,7 +133,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("hints %q", hints)
 		}
 	}
-	dbservertest.Exec(t, b.db, "ALTER SYSTEM SET track_activities = off", "SELECT pg_reload_conf()")
+	mysqldtest.Exec(t, b.db, "ALTER SYSTEM SET track_activities = off", "SELECT pg_reload_conf()")
 	time.Sleep(200 * time.Millisecond)
 	var blind *sampling.BlindError
 	if err := collector(t, b.dsn).Start(t.Context()); !errors.As(err, &blind) || !strings.Contains(blind.Remedy, "ALTER SYSTEM SET track_activities = on") {
@@ -147,7 +147,7 @@ func TestExtensionDropped(t *testing.T) {
 	b := newBench(t, counted)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	dbservertest.Exec(t, b.db, "DROP EXTENSION pg_stat_statements")
+	mysqldtest.Exec(t, b.db, "DROP EXTENSION pg_stat_statements")
 	time.Sleep(2200 * time.Millisecond)
 	s, err := r.Stop(t)
 	if err != nil || s.Total(metric.DBSample) < 15 {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 
-	"assay/harness/load/link"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
+	"assay/harness/wire"
 )
 
 // Sinks are where things go. Each is called from one goroutine at a time and
@@ -56,8 +56,8 @@ func (r *Receiver) Close() {
 
 // Routes adds the receiver's paths.
 func (r *Receiver) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("POST "+link.PathMetrics, r.handleMetrics)
-	mux.HandleFunc("POST "+link.PathAcknowledged, r.handleAcknowledged)
+	mux.HandleFunc("POST "+wire.PathMetrics, r.handleMetrics)
+	mux.HandleFunc("POST "+wire.PathAcknowledged, r.handleAcknowledged)
 }
 
 // Authorize lets through what carries the token.
@@ -122,10 +122,10 @@ func (r *Receiver) take(frames []metric.Frame) error {
 }
 
 func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) {
-	source := req.Header.Get(link.HeaderSource)
-	sequence, err := strconv.ParseUint(req.Header.Get(link.HeaderSequence), 10, 64)
+	source := req.Header.Get(wire.HeaderSource)
+	sequence, err := strconv.ParseUint(req.Header.Get(wire.HeaderSequence), 10, 64)
 	if err != nil || source == "" || sequence == 0 {
-		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", link.HeaderSource, link.HeaderSequence), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", wire.HeaderSource, wire.HeaderSequence), http.StatusBadRequest)
 		return
 	}
 	body, ok := read(w, req)

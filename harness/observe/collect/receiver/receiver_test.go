@@ -12,10 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"assay/harness/load/link"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
+	"assay/harness/wire"
 )
 
 // taken is what the sinks got. The receiver calls them one at a time, so that
@@ -86,21 +86,21 @@ func TestRefusals(t *testing.T) {
 		body                                        io.Reader
 		want                                        int
 	}{
-		"no token":               {"POST", link.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
-		"wrong token":            {"POST", link.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
-		"token alone":            {"POST", link.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
+		"no token":               {"POST", wire.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
+		"wrong token":            {"POST", wire.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
+		"token alone":            {"POST", wire.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
 		"no token, no such path": {"POST", "/v1/else", "", protobuf, "", "", strings.NewReader(""), 401},
 		"no such path":           {"POST", "/v1/else", good, protobuf, "", "", strings.NewReader(""), 404},
-		"GET":                    {"GET", link.PathMetrics, good, protobuf, "", "", nil, 405},
-		"JSON":                   {"POST", link.PathMetrics, good, "application/json", "", "", strings.NewReader("{}"), 415},
-		"no content type":        {"POST", link.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
-		"not protobuf":           {"POST", link.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
-		"too large":              {"POST", link.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
-		"no sequence":            {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
-		"sequence 0":             {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
-		"negative sequence":      {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},
-		"no source":              {"POST", link.PathAcknowledged, good, "text/plain", "", "1", strings.NewReader(entry), 400},
-		"not entries":            {"POST", link.PathAcknowledged, good, "text/plain", "worker/0", "1", strings.NewReader("hello\n"), 400},
+		"GET":                    {"GET", wire.PathMetrics, good, protobuf, "", "", nil, 405},
+		"JSON":                   {"POST", wire.PathMetrics, good, "application/json", "", "", strings.NewReader("{}"), 415},
+		"no content type":        {"POST", wire.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
+		"not protobuf":           {"POST", wire.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
+		"too large":              {"POST", wire.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
+		"no sequence":            {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
+		"sequence 0":             {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
+		"negative sequence":      {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},
+		"no source":              {"POST", wire.PathAcknowledged, good, "text/plain", "", "1", strings.NewReader(entry), 400},
+		"not entries":            {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "1", strings.NewReader("hello\n"), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, c.body)
@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			for header, value := range map[string]string{
-				"Authorization": c.token, "Content-Type": c.kind, link.HeaderSource: c.source, link.HeaderSequence: c.sequence,
+				"Authorization": c.token, "Content-Type": c.kind, wire.HeaderSource: c.source, wire.HeaderSequence: c.sequence,
 			} {
 				if value != "" {
 					req.Header.Set(header, value)
@@ -137,7 +137,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // What comes again counts once; what the sink did not take comes again.
 func TestEachFrameIsTakenOnce(t *testing.T) {
 	_, url, k := listen(t)
-	l := link.New(url, token, "worker/0")
+	l := wire.New(url, token, "worker/0")
 	send := func(sequences ...uint64) error {
 		var frames []metric.Frame
 		for _, s := range sequences {
@@ -156,7 +156,7 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 		}
 		return nil
 	}
-	var refused *link.RefusedError
+	var refused *wire.RefusedError
 	if err := send(4, 5, 6); err == nil || errors.As(err, &refused) {
 		t.Errorf("a full disk is %v, want an error that repeating may mend", err)
 	}
@@ -175,7 +175,7 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 
 func TestEachAcknowledgementIsTakenOnce(t *testing.T) {
 	_, url, k := listen(t)
-	l := link.New(url, token, "worker/0")
+	l := wire.New(url, token, "worker/0")
 	send := func(sequence uint64) error {
 		return l.Acknowledged(t.Context(), sequence, ledger.AppendText(nil, []ledger.Entry{{Millis: int64(sequence)}}))
 	}
@@ -199,7 +199,7 @@ func TestSendersAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range senders {
 		source := fmt.Sprintf("worker/%d", i)
-		l := link.New(url, token, source)
+		l := wire.New(url, token, source)
 		for s := uint64(1); s <= frames; s++ {
 			// The next frame is sent when this one is taken; its resend may be late.
 			body := encoded(t, frame(source, s))
@@ -229,7 +229,7 @@ func TestSendersAtOnce(t *testing.T) {
 // not to try again.
 func TestClosed(t *testing.T) {
 	r, url, k := listen(t)
-	l := link.New(url, token, "worker/0")
+	l := wire.New(url, token, "worker/0")
 	var senders sync.WaitGroup
 	for s := range uint64(20) {
 		body := encoded(t, frame(fmt.Sprintf("otlp/%d", s), 0))
@@ -238,7 +238,7 @@ func TestClosed(t *testing.T) {
 	r.Close()
 	before := len(k.frames)
 	senders.Wait()
-	var refused *link.RefusedError
+	var refused *wire.RefusedError
 	if err := l.Frames(t.Context(), encoded(t, frame("worker/0", 1))); !errors.As(err, &refused) {
 		t.Errorf("frames after the end: %v", err)
 	}

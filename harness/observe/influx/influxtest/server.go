@@ -5,13 +5,13 @@ import (
 	"syscall"
 	"testing"
 
-	"assay/harness/lab/stack/influxserver"
-	"assay/harness/lab/stack/influxserver/influxservertest"
+	"assay/harness/servers/influxd"
+	"assay/harness/servers/influxd/influxdtest"
 )
 
 // Server is an influxd of the test's own, on loopback.
 type Server struct {
-	server *influxservertest.Server
+	server *influxdtest.Server
 	t      testing.TB
 }
 
@@ -19,7 +19,7 @@ type Server struct {
 // test: a suite that skips its servers has tested nothing.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	return &Server{influxservertest.Start(t), t}
+	return &Server{influxdtest.Start(t), t}
 }
 
 // URL is the server's address, without a database.
@@ -61,4 +61,4 @@ func (s *Server) Restart() {
 }
 
 // user is the administrator.
-const user = influxserver.User
+const user = influxd.User

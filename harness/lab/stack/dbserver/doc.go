@@ -1,7 +1,0 @@
-// Package dbserver runs one MySQL or MariaDB server as a child process.
-//
-// In: a folder, a port and a server binary of the system's packages. Out: a
-// Server that answers on the loopback address, with everything it owns (data,
-// log, socket, password) below that folder. It never reads the configuration of
-// a system instance and never touches its data.
-package dbserver

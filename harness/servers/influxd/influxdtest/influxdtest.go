@@ -1,0 +1,65 @@
+package influxdtest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"assay/harness/servers/influxd"
+	"assay/harness/servers/process"
+)
+
+// Env names the influxd to test with.
+const Env = "ASSAY_TEST_INFLUXD"
+
+// Binary is the influxd to test with. A missing one fails the test.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath(os.Getenv(Env))
+	if err != nil {
+		t.Fatalf("no InfluxDB to test with: %s: %v (run: make test)", Env, err)
+	}
+	return path
+}
+
+// Server is a running InfluxDB and how to start it again.
+type Server struct {
+	*influxd.Server
+	t       testing.TB
+	options influxd.Options
+}
+
+// Start starts a server on a port and in a folder of its own, and ends it with
+// the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, options: influxd.Options{Dir: t.TempDir(), Binary: Binary(t), Life: process.Tied}}
+	for try := 1; ; try++ { // somebody else may take the port first
+		var err error
+		if s.options.Port, err = process.FreePort(); err != nil {
+			t.Fatal(err)
+		}
+		if err = s.Restart(); err == nil {
+			return s
+		}
+		if !errors.Is(err, process.ErrPortTaken) || try == 5 {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Restart starts the server again, after Kill, on the same data and port.
+func (s *Server) Restart() error {
+	started, err := influxd.Start(s.t.Context(), s.options)
+	if err != nil {
+		return err
+	}
+	s.Server = started
+	s.t.Cleanup(func() {
+		if err := started.Kill(); err != nil {
+			s.t.Errorf("end InfluxDB: %v", err)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,171 @@
+package mysqld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"assay/harness/servers/statefile"
+)
+
+// Flavour is the family of a server: options and rights differ between them.
+type Flavour string
+
+// The flavours that can be started.
+const (
+	MySQL   Flavour = "mysql"
+	MariaDB Flavour = "mariadb"
+)
+
+// BinaryEnv names the environment variable that chooses the server binary.
+const BinaryEnv = "ASSAY_MYSQLD"
+
+// Binary is a server program of this machine.
+type Binary struct {
+	Path    string  `json:"path"`
+	Flavour Flavour `json:"flavour"`
+	Version string  `json:"version"` // such as 9.7.4 or 10.11.19
+}
+
+func (b Binary) String() string { return fmt.Sprintf("%s %s (%s)", b.Flavour, b.Version, b.Path) }
+
+// ErrNoBinary says that no server is installed. Its text is the hint.
+var ErrNoBinary = errors.New("no mysqld or mariadbd found: install one, such as with `apt-get install mariadb-server-core`, or name one in " + BinaryEnv)
+
+// Find returns the usable servers of this machine, the preferred first: the
+// one in ASSAY_MYSQLD, then every real MySQL, then every MariaDB. Of several
+// names for one file (Debian's mysqld is a link to mariadbd) it keeps the first.
+func Find() []Binary {
+	var found []Binary
+	seen := map[string]bool{}
+	add := func(path string) {
+		file, err := filepath.EvalSymlinks(path)
+		if err != nil || seen[file] {
+			return
+		}
+		seen[file] = true
+		if b, err := Probe(path); err == nil {
+			found = append(found, b)
+		}
+	}
+	if path, err := exec.LookPath(os.Getenv(BinaryEnv)); err == nil {
+		add(path)
+	}
+	keep := len(found) // what the user chose stays first, whatever it is
+	for _, name := range []string{"mysqld", "mariadbd"} {
+		if path, err := exec.LookPath(name); err == nil {
+			add(path)
+		}
+		// Not in the PATH of an ordinary user on most distributions.
+		for _, folder := range []string{"/usr/sbin", "/usr/libexec"} {
+			add(filepath.Join(folder, name))
+		}
+	}
+	slices.SortStableFunc(found[keep:], func(a, b Binary) int {
+		return rank(a.Flavour) - rank(b.Flavour)
+	})
+	return found
+}
+
+func rank(f Flavour) int {
+	if f == MySQL {
+		return 0
+	}
+	return 1
+}
+
+// Choose returns the server to use when none was named: the first of Find. But
+// an ASSAY_MYSQLD that does not work is an error, not a reason to take another.
+func Choose() (Binary, error) {
+	if path := os.Getenv(BinaryEnv); path != "" {
+		b, err := Probe(path)
+		if err != nil {
+			return Binary{}, fmt.Errorf("use %s: %w", BinaryEnv, err)
+		}
+		return b, nil
+	}
+	if found := Find(); len(found) > 0 {
+		return found[0], nil
+	}
+	return Binary{}, ErrNoBinary
+}
+
+// ChooseFor returns the server to use on dir when none was named: as Choose, but
+// where there is data already, the one that made it, else one of its flavour.
+func ChooseFor(dir string) (Binary, error) {
+	l, err := at(dir)
+	if err != nil {
+		return Binary{}, err
+	}
+	var a account
+	err = statefile.Read(l.account(), &a)
+	if errors.Is(err, os.ErrNotExist) || os.Getenv(BinaryEnv) != "" {
+		return Choose()
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("choose server: %w", err)
+	}
+	if b, err := Probe(a.Binary.Path); err == nil && b.Flavour == a.Binary.Flavour {
+		return b, nil
+	}
+	for _, b := range Find() {
+		if b.Flavour == a.Binary.Flavour {
+			return b, nil
+		}
+	}
+	return Binary{}, fmt.Errorf("choose server: data folder %s was made by %s, and no %s is installed any more: name one in %s, or remove the folder",
+		l.data(), a.Binary, a.Binary.Flavour, BinaryEnv)
+}
+
+// versionLine matches what `--version` prints, such as
+//
+//	mysqld  Ver 9.7.4 for Linux on x86_64 (MySQL Community Server - GPL)
+//	mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)
+var versionLine = regexp.MustCompile(`Ver (\d+(?:\.\d+)+)(\S*)`)
+
+// probeTimeout bounds `--version`, which takes some 20 ms; a program of that
+// name that does something else must not hang us.
+const probeTimeout = 10 * time.Second
+
+// Probe asks the program at path what it is.
+func Probe(path string) (Binary, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	path, err := exec.LookPath(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("probe server: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, path, "--no-defaults", "--version").Output()
+	if err != nil {
+		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
+	}
+	b, err := parseVersion(string(out))
+	if err != nil {
+		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
+	}
+	// Absolute, as the server may be started again from another folder.
+	if b.Path, err = filepath.Abs(path); err != nil {
+		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
+	}
+	return b, nil
+}
+
+func parseVersion(out string) (Binary, error) {
+	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	m := versionLine.FindStringSubmatch(line)
+	if m == nil {
+		return Binary{}, fmt.Errorf("not a MySQL or MariaDB server: it says %q", line)
+	}
+	b := Binary{Flavour: MySQL, Version: m[1]}
+	if strings.Contains(line, "MariaDB") {
+		b.Flavour = MariaDB
+	}
+	return b, nil
+}

@@ -1,0 +1,118 @@
+package mysqld_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/mysqldtest"
+)
+
+// helperEnv makes the test binary a process that starts a server, says its pid
+// and then does what it is told: "wait" for its own death, or "leave".
+const helperEnv = "ASSAY_TEST_DBSERVER_HELPER"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(helperEnv); what != "" {
+		os.Exit(help(what))
+	}
+	os.Exit(mysqldtest.Main(m))
+}
+
+func help(what string) int {
+	b, err := mysqld.Probe(os.Args[2])
+	if err == nil {
+		var s *mysqld.Server
+		s, err = mysqld.Start(context.Background(), mysqld.Options{Dir: os.Args[1], Binary: b, Detach: what == "leave"})
+		if err == nil {
+			fmt.Println(s.Pid())
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if what == "wait" {
+		select {}
+	}
+	return 0
+}
+
+// helper starts such a process on dir and returns it with the server's pid.
+func helper(t *testing.T, what, dir, flavour string) (*exec.Cmd, int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], dir, mysqldtest.Binary(t, flavour).Path)
+	cmd.Env = append(os.Environ(), helperEnv+"="+what)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	var pid int
+	if _, err := fmt.Sscan(line, &pid); err != nil {
+		t.Fatalf("helper did not start a server: %q", line)
+	}
+	return cmd, pid
+}
+
+// eachFlavour runs f against both servers, at the same time.
+func eachFlavour(t *testing.T, f func(t *testing.T, flavour string)) {
+	t.Helper()
+	t.Parallel() // most of the time is spent waiting for the disk
+	for _, flavour := range []string{"mysql", "mariadb"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			f(t, flavour)
+		})
+	}
+}
+
+func query1(t *testing.T, db *sql.DB, query string) string {
+	t.Helper()
+	var v sql.NullString
+	if err := db.QueryRowContext(t.Context(), query).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v.String
+}
+
+// noServerOn fails the test if a process with dir in its command line lives.
+func noServerOn(t *testing.T, dir string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		left := processesOn(t, dir)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("still running on %s: %q", dir, left)
+		}
+	}
+}
+
+func processesOn(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	pids, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		b, _ := os.ReadFile("/proc/" + pid.Name() + "/cmdline")
+		line := strings.ReplaceAll(string(b), "\x00", " ")
+		if strings.Contains(line, "--datadir="+dir+"/") {
+			found = append(found, line)
+		}
+	}
+	return found
+}

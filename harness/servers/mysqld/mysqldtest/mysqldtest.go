@@ -1,0 +1,83 @@
+package mysqldtest
+
+import (
+	"database/sql"
+	"os"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"assay/harness/servers/mysqld"
+)
+
+// The environment variables that name the servers to test with.
+const (
+	MySQLEnv   = "ASSAY_TEST_MYSQLD"
+	MariaDBEnv = "ASSAY_TEST_MARIADBD"
+)
+
+// Binary returns the server of this flavour ("mysql" or "mariadb") to test
+// with. A missing one fails the test: a suite that skips its servers passes
+// without having tested anything.
+func Binary(t testing.TB, flavour string) mysqld.Binary {
+	t.Helper()
+	env := MySQLEnv
+	if mysqld.Flavour(flavour) == mysqld.MariaDB {
+		env = MariaDBEnv
+	}
+	path := os.Getenv(env)
+	if path == "" {
+		t.Fatalf("no %s server to test with: %s is not set (run: make test)", flavour, env)
+	}
+	b, err := mysqld.Probe(path)
+	if err != nil {
+		t.Fatalf("no %s server to test with: %v (run: make test)", flavour, err)
+	}
+	if string(b.Flavour) != flavour {
+		t.Fatalf("no %s server to test with: %s names %s (run: make test)", flavour, env, b)
+	}
+	return b
+}
+
+// Start starts a server of this flavour, with these options beside the usual
+// ones, in a folder of the test, and ends it with the test. Where the package
+// runs its tests through Main, all but the first start are quicker.
+func Start(t testing.TB, flavour string, args ...string) *mysqld.Server {
+	t.Helper()
+	o := mysqld.Options{Dir: t.TempDir(), Binary: Binary(t, flavour), Args: args}
+	if err := fill(t.Context(), o); err != nil {
+		t.Fatalf("prepare %s: %v", flavour, err)
+	}
+	s, err := mysqld.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("start %s: %v", flavour, err)
+	}
+	t.Cleanup(func() {
+		// Nobody needs the data: a shutdown would take MySQL a second.
+		if err := s.Kill(); err != nil {
+			t.Errorf("end %s: %v", flavour, err)
+		}
+	})
+	return s
+}
+
+// Open opens a pool that ends with the test.
+func Open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// Exec runs statements, each of which must succeed.
+func Exec(t testing.TB, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}

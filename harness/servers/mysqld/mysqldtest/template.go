@@ -1,0 +1,71 @@
+package mysqldtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"assay/harness/servers/mysqld"
+)
+
+// templates holds data folders to copy; made by Main, removed by it.
+var templates struct {
+	sync.Mutex
+	dir string // "" = no Main: every server initialises its own
+}
+
+// Main runs the tests of a package that starts many servers. It initialises one
+// data folder of each kind and lets Start copy it, which saves some two seconds
+// a MySQL server:
+//
+//	func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "assay-mysqldtest-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make folder for templates:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	templates.dir = dir
+	return m.Run()
+}
+
+// fill copies the template for these options into their folder.
+func fill(ctx context.Context, o mysqld.Options) error {
+	if templates.dir == "" {
+		return nil
+	}
+	// One copy at a time: they would only compete for the disk.
+	templates.Lock()
+	defer templates.Unlock()
+	args := sha256.Sum256([]byte(strings.Join(o.Args, " ")))
+	template := filepath.Join(templates.dir, fmt.Sprintf("%s-%x", o.Binary.Flavour, args[:8]))
+	if _, err := os.Stat(template); errors.Is(err, fs.ErrNotExist) {
+		made := o
+		made.Dir = template + ".partial"
+		if err := mysqld.Prepare(ctx, made); err != nil {
+			return err
+		}
+		// Else all copies would be one server to replication.
+		if err := os.Remove(filepath.Join(made.Dir, "data", "auto.cnf")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.Rename(made.Dir, template); err != nil {
+			return err
+		}
+	}
+	// cp keeps modes and holes, which os.CopyFS does not.
+	out, err := exec.CommandContext(ctx, "cp", "-a", "--reflink=auto", "--sparse=always", template+"/.", o.Dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy template: %w: %s", err, out)
+	}
+	return nil
+}

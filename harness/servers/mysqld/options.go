@@ -1,0 +1,103 @@
+package mysqld
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay/harness/servers/process"
+)
+
+// Options says which server to start, and where.
+type Options struct {
+	Dir    string   // holds data, log, socket and password; made if missing
+	Port   int      // on 127.0.0.1; 0 = a free one
+	Binary Binary   // zero = Choose
+	Args   []string // further server options, as --name=value; they win over ours
+	Detach bool     // outlives this process
+}
+
+// reserved options would lead the server out of its folder, or off the loopback
+// address, or would replace what Start itself relies on.
+var reserved = []string{
+	"bind-address", "port", "socket", "datadir", "pid-file", "basedir", "tmpdir", "log-error", "user",
+	"init-file", "daemonize", "skip-networking", "skip-grant-tables", "no-defaults",
+	"defaults-file", "defaults-extra-file", "defaults-group-suffix", "initialize", "initialize-insecure", "bootstrap",
+}
+
+// creation options count only when a data folder is made; the server refuses to
+// start later with another value.
+var creation = []string{
+	"innodb-page-size", "innodb-data-file-path", "innodb-undo-tablespaces", "lower-case-table-names",
+}
+
+// checkArgs refuses what is not an option or is reserved.
+func checkArgs(args []string) error {
+	for _, arg := range args {
+		name := optionName(arg)
+		if name == "" {
+			return fmt.Errorf("server option %q: want --name=value", arg)
+		}
+		if slices.Contains(reserved, name) {
+			return fmt.Errorf("server option %q: --%s is set by the stack itself", arg, name)
+		}
+	}
+	return nil
+}
+
+// optionName returns the name in --name=value as the manuals write it; the
+// servers take underscores as well.
+func optionName(arg string) string {
+	name, ok := strings.CutPrefix(arg, "--")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, "=")
+	return strings.TrimPrefix(strings.ReplaceAll(name, "_", "-"), "loose-")
+}
+
+// isolated comes first on every command line of a server.
+func isolated() []string {
+	args := []string{"--no-defaults"} // must be the very first
+	if os.Geteuid() == 0 {
+		args = append(args, "--user=root") // else the servers refuse to run as root
+	}
+	return args
+}
+
+// serverArgs is the command line of a running server. Durability is that of
+// production (every commit is flushed, redo and binlog): commit waits are what
+// the stack is there to show.
+func serverArgs(l layout, port int, flavour Flavour, extra []string) []string {
+	args := append(
+		isolated(),
+		"--datadir="+l.data(), "--tmpdir="+l.tmp(), "--pid-file="+l.pid(), "--socket="+l.socket(),
+		// The default folder of Debian's MySQL need not exist, and then it
+		// does not start.
+		"--secure-file-priv="+l.tmp(),
+		"--bind-address="+process.Loopback, "--port="+strconv.Itoa(port),
+		"--skip-name-resolve",
+		"--max-connections=500", "--max-connect-errors=1000000",
+		"--performance-schema=ON",
+		"--server-id=1", "--log-bin=binlog", "--sync-binlog=1",
+		"--innodb-flush-log-at-trx-commit=1",
+		// A soak test writes gigabytes of binlog an hour; MariaDB would keep
+		// it for ever.
+		"--max-binlog-size=128M", "--binlog-expire-logs-seconds=21600",
+		"--innodb-buffer-pool-size=256M",
+		"--table-open-cache=2000", "--table-definition-cache=1400",
+		"--character-set-server=utf8mb4",
+		// Times that the ledger compares must not depend on the zone of the
+		// machine.
+		"--default-time-zone=+00:00",
+	)
+	switch flavour {
+	case MySQL:
+		args = append(args, "--mysqlx=OFF") // would listen on another port
+	case MariaDB:
+		args = append(args, "--loose-feedback=OFF", "--binlog-format=ROW")
+	}
+	return append(args, extra...)
+}

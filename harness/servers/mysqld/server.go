@@ -1,0 +1,130 @@
+package mysqld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/servers/process"
+	"assay/harness/servers/statefile"
+)
+
+// Server is a running database server.
+type Server struct {
+	layout   layout
+	binary   Binary
+	port     int
+	password string
+	id       process.Identity
+	child    *process.Child // nil after Attach: then it is somebody else's
+}
+
+// stopPatience is how long a server may take to shut down cleanly before it is
+// killed; it takes about a second unless it has many dirty pages to write.
+const stopPatience = 30 * time.Second
+
+// Attach reaches the server that runs on dir, whoever started it. The error
+// wraps os.ErrNotExist if none runs there.
+func Attach(dir string) (*Server, error) {
+	l, err := at(dir)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		a account
+		r running
+	)
+	if err := errors.Join(statefile.Read(l.account(), &a), statefile.Read(l.running(), &r)); err != nil {
+		return nil, fmt.Errorf("attach to server: %w", err)
+	}
+	if !r.Process.Alive() {
+		return nil, fmt.Errorf("attach to server in %s: %w", dir, os.ErrNotExist)
+	}
+	return &Server{layout: l, binary: r.Binary, port: r.Port, password: a.Password, id: r.Process}, nil
+}
+
+// DSN is root's, over TCP, without a database, as go-sql-driver/mysql reads it.
+func (s *Server) DSN() string { return s.config().FormatDSN() }
+
+func (s *Server) config() *mysql.Config {
+	c := mysql.NewConfig()
+	c.User, c.Passwd = "root", s.password
+	c.Net, c.Addr = "tcp", process.Address(s.port)
+	return c
+}
+
+// Port is the TCP port on 127.0.0.1.
+func (s *Server) Port() int { return s.port }
+
+// Pid is the process id of the server.
+func (s *Server) Pid() int { return s.id.PID }
+
+// Identity names the process of the server also after its pid was reused.
+func (s *Server) Identity() process.Identity { return s.id }
+
+// Binary is the program that runs.
+func (s *Server) Binary() Binary { return s.binary }
+
+// LogFile is where the server writes its errors.
+func (s *Server) LogFile() string { return s.layout.log() }
+
+// LogFile is where a server on dir writes its errors.
+func LogFile(dir string) string { return layout{dir}.log() }
+
+// Alive reports whether the process still runs.
+func (s *Server) Alive() bool { return s.id.Alive() }
+
+// Ping asks the server for an answer.
+func (s *Server) Ping(ctx context.Context) error {
+	c := s.config()
+	c.Logger = &mysql.NopLogger{} // a server that starts up drops connections
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Stop shuts the server down and returns when the process is gone, with an
+// error if it had to be killed. It may be called again.
+func (s *Server) Stop() error {
+	var err error
+	if s.child != nil {
+		err = s.child.Stop(stopPatience)
+	} else {
+		err = s.id.Stop(stopPatience)
+	}
+	return s.ended(err)
+}
+
+// Kill ends the server as a crash does (kill -9) and returns when it is gone.
+func (s *Server) Kill() error {
+	var err error
+	if s.child != nil {
+		err = s.child.Kill()
+	} else {
+		err = s.id.Kill()
+	}
+	return s.ended(err)
+}
+
+// ended forgets the process; data, log and password stay.
+func (s *Server) ended(err error) error {
+	if err != nil {
+		err = fmt.Errorf("stop database server: %w", err)
+	}
+	if !s.id.Alive() {
+		if gone := os.Remove(s.layout.running()); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Paths of the coordinator.
+const (
+	PathReady        = "/v1/ready"        // POST Ready; 204, or 4xx with the reason why the run cannot start
+	PathStart        = "/v1/start"        // POST Started; answers Go once every worker has come
+	PathMetrics      = "/v1/metrics"      // POST OTLP protobuf
+	PathAcknowledged = "/v1/acknowledged" // POST ledger entries; headers name source and sequence
+)
+
+// Headers of PathAcknowledged.
+const (
+	HeaderSource   = "Assay-Source"
+	HeaderSequence = "Assay-Sequence"
+)
+
+// Environment variables that make a k6 process a worker. They are taken out of
+// the environment before k6 starts, so that scripts do not see the token.
+const (
+	EnvURL    = "ASSAY_COORDINATOR"
+	EnvToken  = "ASSAY_COORDINATOR_TOKEN"
+	EnvSource = "ASSAY_SOURCE"
+)
+
+// Ready tells that a worker has initialised its script and VUs.
+type Ready struct {
+	Source  string            `json:"source"`
+	Metrics map[string]string `json:"metrics"` // registered metrics: name -> "trend", "rate", "counter", "gauge"
+}
+
+// Started tells that a worker waits at the start line.
+type Started struct {
+	Source string          `json:"source"`
+	Setup  json.RawMessage `json:"setup,omitempty"` // what setup() returned, from the worker that ran it
+}
+
+// Go is the start signal.
+type Go struct {
+	T0    time.Time       `json:"t0"`
+	Setup json.RawMessage `json:"setup,omitempty"`
+}
+
+// Link is one worker's line.
+type Link struct {
+	Source string
+	url    string
+	token  string
+	client *http.Client
+}
+
+// FromEnvironment makes the link that the environment describes and removes
+// its variables; nil where there is none.
+func FromEnvironment() *Link {
+	url, token, source := os.Getenv(EnvURL), os.Getenv(EnvToken), os.Getenv(EnvSource)
+	for _, name := range []string{EnvURL, EnvToken, EnvSource} {
+		_ = os.Unsetenv(name) // fails for malformed names alone
+	}
+	if url == "" {
+		return nil
+	}
+	return New(url, token, source)
+}
+
+// New makes a link to a coordinator.
+func New(url, token, source string) *Link {
+	return &Link{
+		Source: source, url: strings.TrimSuffix(url, "/"), token: token,
+		// A transport of its own: k6 tunes the default one, and a proxy of the
+		// environment must not see the token.
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}},
+	}
+}
+
+// RefusedError is an answer that repeating will not change.
+type RefusedError struct {
+	Status int
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("coordinator refused (%d): %s", e.Status, e.Reason)
+}
+
+// Ready registers the worker.
+func (l *Link) Ready(ctx context.Context, metrics map[string]string) error {
+	body, err := json.Marshal(Ready{Source: l.Source, Metrics: metrics})
+	if err != nil {
+		return fmt.Errorf("register worker: %w", err)
+	}
+	_, err = l.post(ctx, PathReady, "application/json", body, nil)
+	return err
+}
+
+// Start waits at the start line. It blocks until every worker has come, or ctx
+// is done.
+func (l *Link) Start(ctx context.Context, setup json.RawMessage) (Go, error) {
+	body, err := json.Marshal(Started{Source: l.Source, Setup: setup})
+	if err != nil {
+		return Go{}, fmt.Errorf("wait for start: %w", err)
+	}
+	answer, err := l.post(ctx, PathStart, "application/json", body, nil)
+	if err != nil {
+		return Go{}, err
+	}
+	var g Go
+	if err := json.Unmarshal(answer, &g); err != nil {
+		return Go{}, fmt.Errorf("wait for start: %w", err)
+	}
+	return g, nil
+}
+
+// Frames sends encoded frames once.
+func (l *Link) Frames(ctx context.Context, body []byte) error {
+	_, err := l.post(ctx, PathMetrics, "application/x-protobuf", body, nil)
+	return err
+}
+
+// Acknowledged sends encoded ledger entries once.
+func (l *Link) Acknowledged(ctx context.Context, sequence uint64, body []byte) error {
+	_, err := l.post(ctx, PathAcknowledged, "text/plain", body, map[string]string{
+		HeaderSource: l.Source, HeaderSequence: strconv.FormatUint(sequence, 10),
+	})
+	return err
+}
+
+// maxAnswer bounds the longest answer, the start signal: setup()'s result, which
+// the coordinator takes up to 16 MiB long, and what goes with it.
+const maxAnswer = 17 << 20
+
+func (l *Link) post(ctx context.Context, path, contentType string, body []byte, headers map[string]string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("post to coordinator: %w", err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("Authorization", "Bearer "+l.token)
+	for k, v := range headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("post to coordinator: %w", err)
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read coordinator's answer: %w", err)
+	}
+	switch {
+	case resp.StatusCode < 300:
+		return answer, nil
+	case resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests:
+		return nil, &RefusedError{resp.StatusCode, strings.TrimSpace(string(answer))}
+	}
+	return nil, fmt.Errorf("coordinator answered %s", resp.Status)
+}
