@@ -13,11 +13,11 @@ import (
 
 // collection is the collectors of a run.
 type collection struct {
-	cancel  context.CancelFunc
-	hurry   context.CancelFunc // ends the waiting for what comes late
-	running sync.WaitGroup
-	members []*member
-	states  []record.Collect // of those that never started
+	cancel      context.CancelFunc
+	stopWaiting context.CancelFunc // for what comes late
+	running     sync.WaitGroup
+	members     []*member
+	states      []record.Collect // of those that never started
 }
 
 type member struct {

@@ -44,9 +44,9 @@ func newBook(o Options) *book {
 
 // settle reads the persisted side back, again until nothing acknowledged is
 // missing or patience ends, records it, and removes the run's rows. Once ctx is
-// done nothing is compared any more: rows may still be on their way; once hurry
+// done nothing is compared any more: rows may still be on their way; once force
 // is done they are left where they cannot be removed at once.
-func (b *book) settle(ctx, hurry context.Context, w *record.Writer) (record.LedgerFact, error) {
+func (b *book) settle(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if b.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
@@ -76,7 +76,7 @@ func (b *book) settle(ctx, hurry context.Context, w *record.Writer) (record.Ledg
 	default:
 		unwritten = w.Persisted(rows)
 	}
-	if err := b.clean(ctx, hurry, db); err != nil {
+	if err := b.clean(ctx, force, db); err != nil {
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
@@ -104,9 +104,9 @@ func (b *book) reach(ctx context.Context, db *database.DB) error {
 
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
-func (b *book) clean(ctx, hurry context.Context, db *database.DB) error {
+func (b *book) clean(ctx, force context.Context, db *database.DB) error {
 	patience := cleanPatience
-	if hurry.Err() != nil {
+	if force.Err() != nil {
 		patience = time.Second
 	}
 	ctx, cancel := outlast(ctx, patience, queryTimeout)

@@ -75,7 +75,7 @@ func (r *run) look() (ended bool) {
 	}
 	r.step("decided: the hold ends")
 	r.ended = time.Now()
-	r.fleet.Stop(r.Hurry)
+	r.fleet.Stop(r.ForceStop)
 	return true
 }
 
@@ -84,7 +84,7 @@ func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
 	r.ended = time.Now()
-	r.fleet.Stop(r.Hurry) // it has a limit of its own
+	r.fleet.Stop(r.ForceStop) // it has a limit of its own
 }
 
 // explainExits finds why the run ended early, if it did.

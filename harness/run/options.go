@@ -42,9 +42,9 @@ type Options struct {
 	Log       *slog.Logger
 	Progress  func(Event) // called from one goroutine at a time; must not block long
 
-	// Hurry is done when a run that is ending is to wait for nothing any more:
+	// ForceStop is done when a run that is ending is to wait for nothing any more:
 	// workers are killed. What was changed is restored all the same. nil: never.
-	Hurry context.Context
+	ForceStop context.Context
 
 	// StartTimeout bounds the initialisation of scripts and VUs, setup()
 	// included; 0: DefaultStartTimeout.
@@ -74,15 +74,6 @@ const (
 	Enter                  // a stage of the load begins
 	Tick                   // a second of load has passed
 )
-
-// Error is a run that did not start, or could not be recorded.
-type Error struct {
-	Err  error
-	Hint string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
 
 // script is the path of the profile's scenario, which is relative to the
 // thresholds file.

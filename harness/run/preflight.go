@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"assay/harness/doctor"
+	"assay/harness/hint"
 	"assay/harness/plan"
 )
 
@@ -12,7 +13,7 @@ import (
 func (o Options) subject() (doctor.Subject, error) {
 	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
 	if err != nil {
-		return doctor.Subject{}, &Error{Err: err}
+		return doctor.Subject{}, err
 	}
 	return doctor.Subject{
 		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, Vacant: true,
@@ -58,7 +59,7 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 
 func refusal(found doctor.Findings) error {
 	if f, lacking := found.Lacking(); lacking {
-		return &Error{errors.New(f.Why), f.Remedy}
+		return hint.With(errors.New(f.Why), f.Remedy)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay/harness/doctor"
+	"assay/harness/hint"
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
@@ -27,12 +28,12 @@ import (
 // the run came to; ctx done after the load has begun seals it as interrupted.
 // An error before that leaves no folder behind.
 func Run(ctx context.Context, o Options) error {
-	if o.Hurry == nil {
-		o.Hurry = context.WithoutCancel(ctx)
+	if o.ForceStop == nil {
+		o.ForceStop = context.WithoutCancel(ctx)
 	}
 	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
 	if err != nil {
-		return &Error{Err: err}
+		return err
 	}
 	found, err := o.preflight(ctx)
 	if err != nil {
@@ -40,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	scripts, err := scriptDigests(o.script())
 	if err != nil {
-		return &Error{Err: err}
+		return err
 	}
 	asked := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
@@ -49,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	w, err := record.Create(o.Dir, asked)
 	if err != nil {
-		return &Error{err, "name another folder with --out"}
+		return hint.With(err, "name another folder with --out")
 	}
 	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), unwritten: make(chan error, 1)}
 	for _, f := range found {
@@ -97,7 +98,7 @@ func (r *run) start(ctx context.Context) error {
 	coordinator := fleet.NewCoordinator(len(r.plan.Workers), r.Profile.CheckMetrics)
 	var err error
 	if r.server, err = serve(coordinator, r.receiver); err != nil {
-		return &Error{Err: err}
+		return err
 	}
 	r.openView(ctx)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
@@ -109,12 +110,12 @@ func (r *run) start(ctx context.Context) error {
 		spec.DSN = r.DSN
 	}
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
-		return &Error{Err: err}
+		return err
 	}
 	r.startCollectors(ctx)
 	environment := r.environment(ctx)
 	if err := r.writer.Environment(environment); err != nil {
-		return &Error{Err: err}
+		return err
 	}
 	t0, err := r.awaitStart(ctx, coordinator)
 	if err != nil {
@@ -142,7 +143,7 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 	go func() {
 		t0, err := c.Started(ctx)
 		if errors.Is(err, tooLong) {
-			err = &Error{fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run " + r.script()}
+			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script())
 		}
 		started <- result{t0, err}
 	}()
@@ -158,11 +159,11 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 			}
 		case <-time.After(200 * time.Millisecond):
 		}
-		hint := "try the scenario alone: assay k6 run " + r.script()
+		next := "try the scenario alone: assay k6 run " + r.script()
 		if exit.Status == strconv.Itoa(arrivals.BreachExit) {
-			hint = "" // alone, nothing would keep it from going there
+			next = "" // alone, nothing would keep it from going there
 		}
-		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), hint}
+		return time.Time{}, hint.With(fmt.Errorf("%s: %s", r.script(), exit), next)
 	}
 }
 
@@ -182,7 +183,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.book.settle(ctx, r.Hurry, r.writer)
+	ledgerFact, err := r.book.settle(ctx, r.ForceStop, r.writer)
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
@@ -204,22 +205,20 @@ func (r *run) unsealed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{
-		fmt.Errorf("the record could not be written: %w", err),
-		fmt.Sprintf("make room and certify again; what is left in %s is not sealed and proves nothing: remove it", r.Dir),
-	}
+	return hint.With(fmt.Errorf("the record could not be written: %w", err),
+		fmt.Sprintf("make room and certify again; what is left in %s is not sealed and proves nothing: remove it", r.Dir))
 }
 
 // abandon undoes start where the run never began.
 func (r *run) abandon() error {
 	if r.fleet != nil {
-		ctx, cancel := context.WithTimeout(r.Hurry, 5*time.Second)
+		ctx, cancel := context.WithTimeout(r.ForceStop, 5*time.Second)
 		defer cancel()
 		r.fleet.Stop(ctx)
 	}
 	var errs []error
 	if r.collect != nil {
-		r.collect.hurry()
+		r.collect.stopWaiting()
 		for _, text := range r.collect.stop().notes {
 			errs = append(errs, errors.New(text)) // there will be no record to tell it
 		}

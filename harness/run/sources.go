@@ -21,7 +21,7 @@ import (
 // there is a limitation.
 func (r *run) startCollectors(ctx context.Context) {
 	// Collectors end when they are told to, in order, not when ctx is done.
-	c := &collection{hurry: func() {}}
+	c := &collection{stopWaiting: func() {}}
 	r.collect = c
 	var running context.Context
 	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -61,7 +61,7 @@ func (r *run) waits(ctx context.Context) collect.Collector {
 		// It waits for points that are published late, but not in a run that was
 		// interrupted, or never began.
 		var interrupted context.Context
-		interrupted, r.collect.hurry = context.WithCancel(ctx)
+		interrupted, r.collect.stopWaiting = context.WithCancel(ctx)
 		return pi.New(*r.Insights, pi.Options{Interrupted: interrupted})
 	case r.database != nil:
 		return r.database

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/judge/verdict"
 	"assay/harness/plan"
 	"assay/harness/run"
@@ -87,9 +88,8 @@ func TestWorkerThatDoesNotStart(t *testing.T) {
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("the error took %s", took)
 			}
-			var hinted *run.Error
-			if !errors.As(err, &hinted) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(hinted.Hint, c.hint) {
-				t.Errorf("error %q, hint %q; want one line with %q, and %q", err, hinted, c.want, c.hint)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(hint.Of(err), c.hint) {
+				t.Errorf("error %q, hint %q; want one line with %q, and %q", err, hint.Of(err), c.want, c.hint)
 			}
 			if _, err := os.Stat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the run folder is left: %v", err)

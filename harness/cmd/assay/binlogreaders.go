@@ -20,11 +20,11 @@ func newBinlogReaders() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			count, err := strconv.Atoi(args[0])
 			if err != nil || count < 1 {
-				return &usageError{fmt.Sprintf("%q is no number of readers", args[0]), ""}
+				return fmt.Errorf("%q is no number of readers", args[0])
 			}
 			dsn := os.Getenv("ASSAY_DB")
 			if dsn == "" {
-				return &usageError{"no database is named", "set ASSAY_DB to its DSN"}
+				return usage("set ASSAY_DB to its DSN", "no database is named")
 			}
 			read, err := binlog.Run(c.Context(), dsn, count, func() { fmt.Fprintln(c.OutOrStdout(), "reading") })
 			if err != nil {

@@ -1,37 +1,25 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"time"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
+	"assay/harness/trial"
 )
 
 // certifyFlags are the options of `assay certify`.
 type certifyFlags struct {
-	thresholds string
-	rate       float64
-	hold       time.Duration
-	workers    int
-	target     string
-	allow      []string
-	db         string
-	readers    []string
-	scope      string
-	out        string
-	runs       string
-	seed       uint64
-	k6Out      []string
-	keepStack  bool
-	json       bool
-	quiet      bool
+	runFlags
+	load  loadFlags
+	scope string
+	k6Out []string
 }
 
 func newCertify() *cobra.Command {
@@ -68,47 +56,22 @@ on GitHub Actions, the Markdown is appended to it.`,
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{"no profile is named", "assay certify PROFILE..., as in: assay certify payment"}
+				return usage("assay certify PROFILE..., as in: assay certify payment", "no profile is named")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
-	f.addShared(c)
-	fs := c.Flags()
-	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
-	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
-	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
-	fs.BoolVar(&f.json, "json", false, "print certificate.json instead of the summary")
-	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
+	f.addSystem(c)
+	f.load.add(c)
+	f.addResult(c, "run folder; several profiles get one each below it (default: runs/RUN-ID)",
+		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
+	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
+	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
 	return c
 }
 
-// addShared adds the options that say what is run against what.
-func (f *certifyFlags) addShared(c *cobra.Command) {
-	f.addWhere(c)
-	fs := c.Flags()
-	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
-	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
-}
-
-// addWhere adds those of them that every load needs, whatever its rate.
-func (f *certifyFlags) addWhere(c *cobra.Command) {
-	c.PreRun = func(*cobra.Command, []string) { f.environment() }
-	fs := c.Flags()
-	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
-	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
-	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
-	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
-	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds; or pi:RESOURCE-ID?region=REGION, to read its waits from Performance Insights")
-	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password: that of ASSAY_DB's user is taken")
-	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
-}
-
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
-	ctx := c.Context()
 	key, err := signingKey() // before minutes of load are spent
 	if err != nil {
 		return err
@@ -117,157 +80,150 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	if !c.Flags().Changed("seed") {
-		f.seed = randomSeed()
-	}
-	profiles, err := f.profiles(c, file, names)
+	f.chooseSeed(c)
+	runs, err := f.plan(c, file, names)
 	if err != nil {
 		return err
 	}
-	g, err := f.prepare(c, func(executable string) error {
-		for _, o := range f.options(c, file, profiles, executable) {
-			if err := run.CheckMachine(o); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	console := f.console(c)
+	s, err := f.acquire(c, console, &runs[0], func() error { return each(runs, run.CheckMachine) })
 	if err != nil {
 		return err
 	}
-	defer g.leave()
-	runs := f.options(c, file, profiles, g.executable)
+	defer s.Release()
 	for i := range runs {
-		g.furnish(ctx, &runs[i])
+		s.Configure(&runs[i])
 	}
-	if err := f.checkBefore(ctx, runs); err != nil {
-		return err
-	}
-	return f.each(c, file, runs, key)
-}
-
-// foretell says which SLOs a run's plan cannot let pass, before minutes of load are
-// spent, and as soon as nothing stands in the way of it.
-func (f *certifyFlags) foretell(p *progress, o run.Options) {
-	found, err := f.forecasts(o.Profile)
-	if err != nil || len(found) == 0 {
-		return // a run without such an SLO; or the run says what is wrong
-	}
-	enough := true
-	for _, one := range found {
-		if why, remedy := undecidable(one); why != "" {
-			enough = false
-			p.tell(run.Event{Kind: run.Note, Text: why + "; " + remedy})
-		}
-	}
-	if enough {
-		p.tell(run.Event{Kind: run.Step, Text: fmt.Sprintf("the plan has samples enough for its %d percentiles and rates", len(found))})
-	}
-}
-
-// environment takes from the environment what no option says: a container's
-// command is then the same as a developer's.
-func (f *certifyFlags) environment() {
-	if f.target == "" {
-		f.target = os.Getenv("ASSAY_TARGET")
-	}
-	if host := os.Getenv("ASSAY_ALLOW_TARGET"); host != "" {
-		f.allow = append(f.allow, host)
-	}
-}
-
-// options are those of each profile's run, but for its database.
-func (f *certifyFlags) options(c *cobra.Command, file spec.File, profiles []spec.Profile, executable string) []run.Options {
-	runs := make([]run.Options, len(profiles))
-	for i, profile := range profiles {
-		id := runID(profile.Name)
-		dir, attempt := f.folder(id, profile.Name, len(profiles) > 1)
-		runs[i] = run.Options{
-			ID: id, Dir: dir, File: file, Profile: profile, Overrides: f.overrides(c), Workers: f.workers,
-			Seed: f.seed, Target: f.target, AllowHosts: f.allow, Journal: f.runs, Scope: f.scopeOf(profile), Outputs: f.k6Out,
-			Executable: executable, Tool: tool(), Attempt: attempt, Undecided: verdict.Undecided,
-		}
-	}
-	return runs
-}
-
-// checkBefore finds what is wrong with a later run before minutes of load go
-// to the first.
-func (f *certifyFlags) checkBefore(ctx context.Context, runs []run.Options) error {
 	if f.out == "" {
-		if err := checkLatest(f.runs); err != nil {
+		if err := trial.CheckLatest(f.runs); err != nil {
 			return err
 		}
 	}
-	if len(runs) == 1 {
-		return nil // it checks itself
+	if len(runs) > 1 { // what is wrong with a later run; a single one checks itself
+		if err := each(runs, func(o run.Options) error { return run.Check(c.Context(), o) }); err != nil {
+			return err
+		}
 	}
+	return f.runAll(c, console, runs, key)
+}
+
+func each(runs []run.Options, do func(run.Options) error) error {
 	for _, o := range runs {
-		if err := run.Check(ctx, o); err != nil {
+		if err := do(o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each runs and judges one after the other.
-func (f *certifyFlags) each(c *cobra.Command, file spec.File, runs []run.Options, key *signature.PrivateKey) error {
-	ctx := c.Context()
-	var done []judged
+// plan are the options of each profile's run, but for the system under test.
+func (f *certifyFlags) plan(c *cobra.Command, file spec.File, names []string) (runs []run.Options, err error) {
+	if err := f.checkWorkers(); err != nil {
+		return nil, err
+	}
+	switch f.scope {
+	case "", spec.ScopeSmoke, spec.ScopeCertificate:
+	default:
+		return nil, fmt.Errorf("--scope is %q: smoke or certificate", f.scope)
+	}
+	profiles, err := f.load.profiles(c, file, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range profiles {
+		o, err := f.options(c, file)
+		if err != nil {
+			return nil, err
+		}
+		o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(p.Name), p, f.load.changes(c), f.seed, f.scopeOf(p)
+		if o.Scope == spec.ScopeCertificate && p.TargetHold() < spec.CertificateHold {
+			return nil, usage("lengthen it with --hold 10m, or leave --scope out",
+				"profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), spec.CertificateHold)
+		}
+		o.Outputs, o.Undecided = f.k6Out, verdict.Undecided
+		switch {
+		case f.out == "":
+			o.Dir, o.Attempt = filepath.Join(f.runs, o.ID), record.Attempts(f.runs, p.Name, o.Tool.Revision)+1
+		case len(profiles) > 1:
+			o.Dir = filepath.Join(f.out, p.Name)
+		default:
+			o.Dir = f.out
+		}
+		runs = append(runs, o)
+	}
+	return runs, nil
+}
+
+func (f *certifyFlags) scopeOf(p spec.Profile) string {
+	if f.scope != "" {
+		return f.scope
+	}
+	return p.Scope()
+}
+
+// runAll runs and certifies one after the other.
+func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
+	var results []trial.Result
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
-		p := newProgress(c.ErrOrStderr(), o.Profile.Name, f.quiet)
-		foretold := false
-		o.Progress = func(e run.Event) {
-			if !foretold {
-				foretold = true
-				f.foretell(p, o)
-			}
-			p.tell(e)
-		}
-		err := run.Run(ctx, o)
-		p.end()
+		r, err := f.run(c, console, o, key)
 		if err != nil {
 			return err
 		}
-		if f.out == "" {
-			if err := linkLatest(f.runs, o.ID); err != nil {
-				return err
-			}
-		}
-		j, err := judge(c.OutOrStdout(), o.Dir, key, f.json)
-		if err != nil {
-			return err
-		}
-		if err := summarise(o.Dir); err != nil { // it changes nothing of the verdict
-			fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
-		}
-		if o.View != nil {
-			if err := showVerdict(ctx, o.View, j); err != nil {
-				p.tell(run.Event{Kind: run.Note, Text: "the verdict is not shown: " + err.Error()})
-			}
-		}
-		worst, done = verdict.Worse(worst, j.verdict.Outcome), append(done, j)
-		if ctx.Err() != nil {
+		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
+		if c.Context().Err() != nil {
 			return exitCode(exitInterrupted)
 		}
 	}
 	if !f.json && !f.quiet {
-		if err := f.tellNext(c.OutOrStdout(), file, runs, done); err != nil {
+		if err := printNext(c.OutOrStdout(), runs, results); err != nil {
 			return err
 		}
 	}
-	if code := worst.ExitCode(); code != 0 {
-		return exitCode(code)
-	}
-	return nil
+	return exitBy(worst)
 }
 
-func readThresholds(path string) (spec.File, error) {
-	data, err := os.ReadFile(path)
+// run makes one run, and publishes and prints its certificate.
+func (f *certifyFlags) run(c *cobra.Command, console *trial.Console, o run.Options, key *signature.PrivateKey) (trial.Result, error) {
+	p := console.Progress(o.Profile.Name)
+	p.First = func() { forecast(p, o) }
+	r, err := trial.Run(c.Context(), o, p)
 	if err != nil {
-		hint := "name it with --thresholds FILE"
-		return spec.File{}, &usageError{fmt.Sprintf("thresholds cannot be read: %v", err), hint}
+		return r, err
 	}
-	return spec.Decode(path, data)
+	if f.out == "" {
+		if err := trial.LinkLatest(f.runs, o.ID); err != nil {
+			return r, err
+		}
+	}
+	i, err := trial.Publish(o.Dir, r, key)
+	if err != nil {
+		return r, err
+	}
+	if err := printCertificate(c.OutOrStdout(), i, f.json); err != nil {
+		return r, err
+	}
+	if err := trial.AppendStepSummary(o.Dir); err != nil { // the verdict stays what it is
+		fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
+	}
+	return r, nil
+}
+
+// forecast tells which SLOs the plan cannot let pass, before minutes of load are
+// spent.
+func forecast(p *trial.Progress, o run.Options) {
+	found, err := trial.Forecast(o.Profile, o.Workers, o.Scope, o.Journal)
+	if err != nil || len(found) == 0 {
+		return // no SLO needs samples; or the run tells the error
+	}
+	enough := true
+	for _, one := range found {
+		if why, remedy := trial.Undecidable(one); why != "" {
+			enough = false
+			p.Note(why + "; " + remedy)
+		}
+	}
+	if enough {
+		p.Step("the plan has samples enough for its %d percentiles and rates", len(found))
+	}
 }

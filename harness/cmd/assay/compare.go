@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay/harness/judge/certificate"
 	"assay/harness/judge/compare"
 	"assay/harness/judge/compare/report"
 	"assay/harness/observe/record"
+	"assay/harness/trial"
 )
 
 // compareFlags are the options of `assay compare`.
@@ -54,12 +53,7 @@ once it was made, 2 when it could not be.`,
   assay compare runs/before runs/after --metrics "transaction p95" --tolerance 5%
   assay compare runs/before runs/after --html comparison.html
   assay compare A B --json | jq -r '.metrics[] | select(.direction == "worse") | .metric'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return &usageError{"compare takes two folders, of one run or of several", "like: assay compare runs/before runs/after"}
-			}
-			return nil
-		},
+		Args: exactly(2, "compare takes two folders, of one run or of several", "like: assay compare runs/before runs/after"),
 		RunE: func(c *cobra.Command, args []string) error { return f.compare(c, args[0], args[1]) },
 	}
 	fs := c.Flags()
@@ -82,17 +76,13 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	}
 	var groups [2]compare.Group
 	for i, dir := range []string{dirA, dirB} {
-		if groups[i], err = readGroup(c.Context(), dir); err != nil {
+		if groups[i], err = trial.ReadGroup(c.Context(), dir); err != nil {
 			return err
 		}
 	}
 	result, err := compare.Compare(groups[0], groups[1], compare.Options{
 		Tolerance: tolerance, Unpaired: f.unpaired, Force: f.force, Metrics: f.metrics,
 	})
-	var refused *compare.Refusal
-	if errors.As(err, &refused) {
-		return &usageError{refused.Problem, refused.Hint}
-	}
 	if err != nil {
 		return err
 	}
@@ -130,61 +120,12 @@ func (f *compareFlags) checkPage() error {
 	dir := filepath.Dir(f.html)
 	switch info, err := os.Stat(dir); {
 	case err != nil:
-		return &usageError{fmt.Sprintf("--html %s cannot be written: %s: %v", f.html, dir, errors.Unwrap(err)), "make the folder first: mkdir -p " + dir}
+		return usage("make the folder first: mkdir -p "+dir, "--html %s cannot be written: %s: %w", f.html, dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return &usageError{fmt.Sprintf("--html %s cannot be written: %s is no folder", f.html, dir), "name a file in a folder that is there"}
+		return usage("name a file in a folder that is there", "--html %s cannot be written: %s is no folder", f.html, dir)
 	}
 	if info, err := os.Stat(f.html); err == nil && info.IsDir() {
-		return &usageError{fmt.Sprintf("--html %s is a folder", f.html), "name a file in it, like: --html " + filepath.Join(f.html, "comparison.html")}
+		return usage("name a file in it, like: --html "+filepath.Join(f.html, "comparison.html"), "--html %s is a folder", f.html)
 	}
 	return nil
-}
-
-// readGroup reads a run folder, or the run folders that a folder holds; links
-// in it, such as runs/latest, lead to runs that it holds already.
-func readGroup(ctx context.Context, dir string) (compare.Group, error) {
-	g := compare.Group{Name: dir}
-	if _, err := os.Stat(dir); err != nil {
-		return g, &usageError{fmt.Sprintf("%s cannot be read: %v", dir, errors.Unwrap(err)), "name a run folder, or a folder of run folders"}
-	}
-	if r, err := readRun(dir); !errors.Is(err, record.ErrNoRun) {
-		g.Runs = []compare.Run{r}
-		return g, err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return g, &usageError{fmt.Sprintf("%s is no folder of runs", dir), "name a run folder, or a folder of run folders"}
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return g, err
-		}
-		path := filepath.Join(dir, e.Name())
-		switch r, err := readRun(path); {
-		case errors.Is(err, record.ErrNoRun): // another folder
-		case errors.Is(err, record.ErrNotSealed):
-			g.LeftOut = append(g.LeftOut, compare.LeftOut{Folder: path, Reason: record.ErrNotSealed.Error()})
-		case err != nil: // a record that was changed is no accident to look away from
-			return g, err
-		default:
-			g.Runs = append(g.Runs, r)
-		}
-	}
-	if len(g.Runs)+len(g.LeftOut) == 0 {
-		return g, &usageError{fmt.Sprintf("%s holds no run folder", dir), "name a run folder, or a folder of run folders"}
-	}
-	return g, nil
-}
-
-// readRun judges one run again. What certificate.json says may be of another
-// version of the rules, or not be there.
-func readRun(dir string) (compare.Run, error) {
-	r, err := record.Open(dir)
-	if err != nil {
-		return compare.Run{}, err
-	}
-	return compare.Run{Folder: dir, Certificate: certificate.Of(r)}, nil
 }

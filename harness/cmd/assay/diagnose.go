@@ -3,9 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
-	"assay/harness/observe/record"
+	"assay/harness/trial"
 )
 
 func newDiagnose() *cobra.Command {
@@ -22,11 +21,11 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
   assay diagnose runs/latest --json | jq -r .bottleneck.sentence`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := record.Open(args[0])
+			r, err := trial.Open(args[0])
 			if err != nil {
 				return err
 			}
-			found := certificate.Of(r)
+			found := r.Certificate()
 			text := report.Diagnosis(found)
 			if asJSON {
 				if text, err = report.DiagnosisJSON(found); err != nil {

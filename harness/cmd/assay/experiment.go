@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,21 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/experiment/report"
+	"assay/harness/lab/experiment/session"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/record"
-	"assay/harness/run"
 	"assay/harness/spec"
 )
 
-const experimentFile = "experiment.json"
-
 // experimentFlags are the options of `assay experiment`.
 type experimentFlags struct {
-	certifyFlags
+	runFlags
+	load         loadFlags
 	pairs        int
 	skipCapacity bool
 }
@@ -61,112 +60,73 @@ or something could not be set back; 130 interrupted.`,
   # The database of a service elsewhere, by a user who may set global variables.
   export ASSAY_DB='admin:secret@tcp(db.test:3306)/shop'
   assay experiment sync-binlog.json --target http://shop.test:8080 --allow-target shop.test`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{"experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"}
-			}
-			return nil
-		},
+		Args: exactly(1, "experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"),
 		RunE: func(c *cobra.Command, args []string) error { return f.experiment(c, args[0]) },
 	}
-	f.addShared(c)
+	f.addSystem(c)
+	f.load.add(c)
+	f.addResult(c, "folder of the experiment (default: runs/ID)",
+		"seed of the first round; each has the next (default: the file's, or a random one, recorded)", "print experiment.json instead of the summary")
 	fs := c.Flags()
 	fs.IntVar(&f.pairs, "pairs", 0, "rounds in which each variant is run once, instead of the file's; a change takes at least 6")
 	fs.BoolVar(&f.skipCapacity, "skip-capacity", false, "do not search the highest rates, which take longest")
-	fs.StringVar(&f.out, "out", "", "folder of the experiment (default: runs/ID)")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of the first round; each has the next (default: the file's, or a random one, recorded)")
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
-	fs.BoolVar(&f.json, "json", false, "print experiment.json instead of the summary")
-	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
 	return c
 }
 
-func (f *experimentFlags) experiment(c *cobra.Command, path string) (err error) {
-	b, err := f.bench(c, path)
+func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
+	s, err := f.plan(c, path)
 	if err != nil {
 		return err
 	}
-	elsewhere := f.target
-	g, err := f.prepare(c, func(executable string) error {
-		b.executable = executable
-		o, err := b.options(experiment.Turn{}, b.file.Control(), "")
-		if err != nil {
-			return err
-		}
-		return run.CheckMachine(o)
-	})
+	elsewhere := f.target != ""
+	under, err := f.acquire(c, s.Console, &s.Options, s.CheckMachine)
 	if err != nil {
 		return err
 	}
-	defer g.leave()
-	b.ground, b.executable, b.asked.Target = g, g.executable, f.target
-	if elsewhere != "" {
-		if err := b.checkDatabase(); err != nil {
+	defer under.Release()
+	s.Asked.Target = under.Target
+	w := &change.World{Executable: s.Options.Executable, Log: s.Options.Log}
+	if elsewhere {
+		if err := checkDatabase(s.Experiment, under.Databases.DSN); err != nil {
 			return err
 		}
-		leave, err := stack.Occupy(stack.DefaultDir)
+		free, err := stack.Occupy(stack.DefaultDir)
 		if errors.Is(err, stack.ErrOccupied) {
-			return &usageError{"another experiment is under way in this folder, or a run on its local stack", "wait until it has ended"}
+			return usage("wait until it has ended", "another experiment is under way in this folder, or a run on its local stack")
 		}
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer free()
+		w.DSN = under.Databases.DSN
+	} else {
+		w.Dir = stack.DefaultDir
 	}
 	if err := checkJournal(); err != nil {
 		return err
 	}
-	return b.run(c.Context(), b.world(elsewhere))
+	w.Begin(stack.DefaultDir, s.Asked.ID, f.target, s.Asked.Started)
+	d, err := s.Run(c.Context(), w)
+	switch {
+	case len(d.Runs) == 0 && err != nil:
+		return err
+	case d.State != experiment.Done:
+		s.Console.Say("experiment: %s: %s", d.Sentence, s.File())
+		return err
+	}
+	return errors.Join(err, f.print(c, d, s.File()))
 }
 
-// world is where the variants are put in place: the local stack, or a database
-// elsewhere.
-func (b *bench) world(target string) *change.World {
-	w := &change.World{Executable: b.executable, Log: b.log}
-	if target == "" {
-		w.Dir = stack.DefaultDir
-	} else {
-		w.DSN = b.db.dsn
+func (f *experimentFlags) print(c *cobra.Command, d experiment.Document, path string) error {
+	if !f.json {
+		return report.Text(c.OutOrStdout(), d, path)
 	}
-	w.Begin(stack.DefaultDir, b.asked.ID, target, b.asked.Started)
-	return w
-}
-
-// run makes the experiment, sets back what it changed however it ended, and
-// tells the result.
-func (b *bench) run(ctx context.Context, w *change.World) error {
-	if err := b.checkBefore(ctx, w); err != nil {
-		return err // nothing was changed
-	}
-	if err := w.Journal.Keep(); err != nil {
+	data, err := d.Marshal()
+	if err != nil {
 		return err
 	}
-	b.say("%s, %d pairs, %s at %.12g %s", b.asked.Name, b.asked.Pairs, b.asked.Profile, b.asked.Rate, b.asked.Unit)
-	d, err := experiment.Run(ctx, b.file, b.asked, experiment.Loop{
-		Apply:  func(ctx context.Context, v spec.Variant) error { return b.apply(ctx, w, v) },
-		Revert: func() error { return w.Revert(ctx) },
-		Read:   w.Read,
-		Make:   b.makeRun(w),
-		Search: b.search,
-		Tell:   b.tell,
-	})
-	b.say("setting back what was changed")
-	if back := w.Close(ctx); back != nil {
-		err = &notSetBack{back, beside(err)}
-	} else if changedStill(err) {
-		err = cmp.Or(beside(err), errors.New("a variant could not be taken back at once, which ended the experiment: all is set back now"))
-	}
-	if len(d.Runs) == 0 && err != nil {
-		return err
-	}
-	if written := b.write(d); written != nil {
-		return both(err, written)
-	}
-	if d.State != experiment.Done {
-		b.say("%s: %s", d.Sentence, filepath.Join(b.dir, experimentFile))
-		return err
-	}
-	return both(err, b.show(d))
+	_, err = c.OutOrStdout().Write(data)
+	return err
 }
 
 // checkJournal refuses where an experiment on another system was cut short here:
@@ -181,87 +141,93 @@ func checkJournal() error {
 	if j.Target != "" {
 		where, there = j.Target, "with --target "+j.Target
 	}
-	return &usageError{
-		fmt.Sprintf("%s on %s was cut short in this folder, and what it changed is not set back", j.Experiment, where),
-		fmt.Sprintf("start assay experiment, certify or search %s, which sets it back; or set it back by hand, and delete %s", there, j.Path()),
-	}
+	return usage(fmt.Sprintf("start assay experiment, certify or search %s, which sets it back; or set it back by hand, and delete %s", there, j.Path()),
+		"%s on %s was cut short in this folder, and what it changed is not set back", j.Experiment, where)
 }
 
-// checkDatabase refuses what needs the database of a system elsewhere, where none
-// is named.
-func (b *bench) checkDatabase() error {
-	for _, v := range b.file.Variants {
-		if v.NeedsDatabase() && b.db.dsn == "" {
-			return &usageError{fmt.Sprintf("variant %s changes the database, and none is named", v.Name), "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop"}
+// checkDatabase refuses what needs the database of a named target, where none is
+// named.
+func checkDatabase(e spec.Experiment, dsn string) error {
+	for _, v := range e.Variants {
+		if v.NeedsDatabase() && dsn == "" {
+			return usage("set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop", "variant %s changes the database, and none is named", v.Name)
 		}
 	}
 	return nil
 }
 
-// checkBefore finds what would keep a run or a variant from its start.
-func (b *bench) checkBefore(ctx context.Context, w *change.World) error {
-	o, err := b.options(experiment.Turn{}, b.file.Control(), "check")
+// plan is what the file and the command line ask for, checked as far as that needs
+// neither the target nor the database.
+func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
+	e, err := readExperiment(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.furnish(ctx, &o)
-	if err := run.Check(ctx, o); err != nil {
-		return err
+	thresholds, err := readThresholds(f.thresholds)
+	if err != nil {
+		return nil, err
 	}
-	return w.Prepare(ctx, b.file.Variants)
+	if e, err = f.override(c, e); err != nil {
+		return nil, err
+	}
+	p, err := thresholds.Profile(e.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = e.Load.Apply(p); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Path, err)
+	}
+	if p, err = f.load.apply(c, p); err != nil {
+		return nil, err
+	}
+	s := session.New(e, p, f.workers, f.seed, f.out, f.console(c))
+	s.Console.Once = true
+	if s.Dir == "" {
+		s.Dir = filepath.Join(f.runs, s.Asked.ID)
+	}
+	if err := record.Vacant(s.Dir); err != nil {
+		return nil, hint.With(err, "name another folder with --out")
+	}
+	if s.Options, err = f.options(c, thresholds); err != nil {
+		return nil, err
+	}
+	return s, s.CheckCapacity()
 }
 
-// write keeps the result, each file whole.
-func (b *bench) write(d experiment.Document) error {
-	pages, err := report.Pages(d)
-	if err != nil {
-		return err
+// override puts what the command line says before what the file says.
+func (f *experimentFlags) override(c *cobra.Command, e spec.Experiment) (spec.Experiment, error) {
+	changed := c.Flags().Changed
+	if changed("pairs") {
+		if f.pairs < 1 || f.pairs > spec.MaxPairs {
+			return e, fmt.Errorf("--pairs is %d: from 1 to %d", f.pairs, spec.MaxPairs)
+		}
+		e.Pairs = f.pairs
 	}
-	for _, p := range pages {
-		if err := record.WriteFile(filepath.Join(b.dir, p.Name), p.Data); err != nil {
-			return &run.Error{Err: err, Hint: "make room; the runs so far are run folders in " + b.dir + ", which assay compare reads"}
+	if !changed("workers") {
+		f.workers = cmp.Or(e.Load.Workers, f.workers)
+	}
+	if err := f.checkWorkers(); err != nil {
+		return e, err
+	}
+	if f.chooseSeed(c); !changed("seed") && e.Seed != nil {
+		f.seed = *e.Seed
+	}
+	if f.skipCapacity {
+		e.Capacity = nil
+	}
+	for _, v := range e.Variants {
+		if f.target != "" && v.Local() {
+			return e, usage("leave --target (ASSAY_TARGET) out: the experiment then runs on the local stack",
+				"variant %s starts server or service anew, and those of --target are not ours", v.Name)
 		}
 	}
-	return nil
+	return e, nil
 }
-
-func (b *bench) show(d experiment.Document) error {
-	out := b.command.OutOrStdout()
-	if b.flags.json {
-		data, err := d.Marshal()
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(data)
-		return err
-	}
-	return report.Text(out, d, filepath.Join(b.dir, experimentFile))
-}
-
-func (b *bench) say(format string, args ...any) {
-	if !b.flags.quiet {
-		fmt.Fprintf(b.command.ErrOrStderr(), "experiment: "+format+"\n", args...)
-	}
-}
-
-// notSetBack is what remained changed, which matters more than why the
-// experiment ended.
-type notSetBack struct{ back, ended error }
-
-func (n *notSetBack) Error() string {
-	text := oneLine(n.back)
-	if n.ended != nil {
-		text = oneLine(n.ended) + "; and " + text
-	}
-	return text
-}
-
-func (n *notSetBack) Unwrap() error { return n.back }
 
 func readExperiment(path string) (spec.Experiment, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return spec.Experiment{}, &usageError{fmt.Sprintf("the experiment cannot be read: %v", err), "name its file, like: scenarios/experiments/binlog-off.json"}
+		return spec.Experiment{}, usage("name its file, like: scenarios/experiments/binlog-off.json", "the experiment cannot be read: %w", err)
 	}
 	return spec.DecodeExperiment(path, data)
 }

@@ -1,32 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"assay/harness/judge/verdict"
-	"assay/harness/lab/stack"
-	"assay/harness/observe/influx"
-	"assay/harness/observe/record"
+	"assay/harness/lab/system"
+	"assay/harness/trial"
 )
-
-// influxAccess is where points go, and the token for it, as the environment
-// names them; an empty address is nowhere.
-func influxAccess() (address, token string) {
-	return os.Getenv("ASSAY_INFLUX_URL"), os.Getenv("ASSAY_INFLUX_TOKEN")
-}
-
-// influxServer is nil where no address is named.
-func influxServer(address, token string) (*influx.Server, error) {
-	if address == "" {
-		return nil, nil //nolint:nilnil // no view is a choice, not an error
-	}
-	return influx.NewServer(address, token)
-}
 
 func newInflux() *cobra.Command {
 	c := group(&cobra.Command{
@@ -64,23 +46,15 @@ is written over with the same, so that it fills what a view lacks.`,
 }
 
 func push(c *cobra.Command, dir string, quiet bool) error {
-	address, token := influxAccess()
-	if address == "" {
-		if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil {
-			address, token = state.InfluxURL(), state.InfluxToken()
-		}
-	}
-	if address == "" {
-		return &usageError{
-			"no InfluxDB is named, and no local stack has one",
-			"set ASSAY_INFLUX_URL to its address, like http://127.0.0.1:8086, and ASSAY_INFLUX_TOKEN to user:password; or: assay stack up",
-		}
-	}
-	server, err := influxServer(address, token)
+	access, err := system.InfluxOrStack(influxAccess())
 	if err != nil {
 		return err
 	}
-	r, err := record.Open(dir)
+	server, err := access.Server()
+	if err != nil {
+		return err
+	}
+	r, err := trial.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -88,26 +62,10 @@ func push(c *cobra.Command, dir string, quiet bool) error {
 		return err
 	}
 	told := time.Now()
-	tell := func(done, of int) {
+	return trial.Push(c.Context(), server, r, func(done, of int) {
 		if now := time.Now(); !quiet && (done == of || now.Sub(told) >= time.Second) {
 			told = now
-			fmt.Fprintf(c.ErrOrStderr(), "influx: %d of %d seconds of %s written to %s\n", done, of, r.Plan.Run, server)
+			fmt.Fprintf(c.ErrOrStderr(), "influx: %d of %d seconds of %s written to %s\n", done, of, r.Record.Plan.Run, server)
 		}
-	}
-	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
-	return influx.Push(c.Context(), server, about, r.Timeline, verdictEvent(about, r, verdict.Judge(r)), tell)
-}
-
-func verdictEvent(a influx.About, r record.Run, v verdict.Verdict) []influx.Point {
-	return influx.Verdict(a, r.Facts.Ended, v.Outcome.String(), v.Claim)
-}
-
-// showVerdict writes the verdict's event. It outlasts an interrupt for a moment:
-// also such a run has a verdict.
-func showVerdict(ctx context.Context, server *influx.Server, j judged) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
-	defer cancel()
-	defer server.Close()
-	about := influx.NewAbout(j.record.Plan, j.record.Environment, j.record.Facts.T0)
-	return influx.WriteEvents(ctx, server, verdictEvent(about, j.record, j.verdict))
+	})
 }

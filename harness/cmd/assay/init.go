@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/project"
 )
 
@@ -19,16 +20,11 @@ it. Nothing that is there is overwritten. DIR/README.md tells the next steps:
 certify your own service in ten minutes.`,
 		Example: `  assay init certification
   cd certification && assay certify payment     # the reference service, to see one`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{"init takes one folder", "like: assay init certification"}
-			}
-			return nil
-		},
+		Args: exactly(1, "init takes one folder", "like: assay init certification"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := project.Write(args[0])
 			if errors.Is(err, project.ErrExists) {
-				return &usageError{err.Error(), "name an empty folder, or move that file away"}
+				return hint.With(err, "name an empty folder, or move that file away")
 			}
 			if err != nil {
 				return err

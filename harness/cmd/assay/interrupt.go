@@ -10,11 +10,11 @@ import (
 )
 
 // interruptible is done at the first interrupt: commands then end in order. A
-// second one ends what is only waited for (hurried), and no more than that: what
-// was changed is restored all the same.
+// second one ends the waiting for what is slow (forceStop), and no more than that:
+// what was changed is restored all the same.
 func interruptible(stderr io.Writer) context.Context {
-	hurry, second := context.WithCancel(context.Background())
-	ctx, first := context.WithCancel(context.WithValue(context.Background(), hurryKey{}, hurry))
+	force, second := context.WithCancel(context.Background())
+	ctx, first := context.WithCancel(context.WithValue(context.Background(), forceStopKey{}, force))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -30,17 +30,17 @@ func interruptible(stderr io.Writer) context.Context {
 	return ctx
 }
 
-// unread keeps this process alive where nobody reads what it says any more: tee
-// gets the Ctrl-C too, and what was changed is restored all the same. Children have
-// SIGPIPE as ever.
-func unread() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// ignoreBrokenPipe keeps this process alive where nobody reads its output any more:
+// tee gets the Ctrl-C too, and what was changed is restored all the same. Children
+// have SIGPIPE as ever.
+func ignoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-type hurryKey struct{}
+type forceStopKey struct{}
 
-// hurried is done at the second interrupt.
-func hurried(ctx context.Context) context.Context {
-	if hurry, ok := ctx.Value(hurryKey{}).(context.Context); ok {
-		return hurry
+// forceStop is done at the second interrupt.
+func forceStop(ctx context.Context) context.Context {
+	if force, ok := ctx.Value(forceStopKey{}).(context.Context); ok {
+		return force
 	}
 	return context.WithoutCancel(ctx)
 }

@@ -5,18 +5,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
-	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
-	"assay/harness/observe/record"
-	"assay/harness/spec"
+	"assay/harness/run"
+	"assay/harness/trial"
 )
 
 func newJudge() *cobra.Command {
@@ -46,19 +46,23 @@ run's own stays.`,
 			if err != nil {
 				return err
 			}
-			var j judged
-			if c.Flags().Changed("thresholds") {
-				j, err = judgeBy(c.OutOrStdout(), args[0], thresholds, key, asJSON)
-			} else {
-				j, err = judge(c.OutOrStdout(), args[0], key, asJSON)
+			judge := func() (r trial.Result, i issue.Issue, err error) {
+				if c.Flags().Changed("thresholds") {
+					return trial.Rejudge(args[0], thresholds, key)
+				}
+				if r, err = trial.Open(args[0]); err == nil {
+					i, err = trial.Publish(args[0], r, key)
+				}
+				return r, i, err
 			}
+			r, i, err := judge()
 			if err != nil {
 				return err
 			}
-			if code := j.verdict.Outcome.ExitCode(); code != 0 {
-				return exitCode(code)
+			if err := printCertificate(c.OutOrStdout(), i, asJSON); err != nil {
+				return err
 			}
-			return nil
+			return exitBy(r.Verdict.Outcome)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print certificate.json instead of the summary")
@@ -66,74 +70,27 @@ run's own stays.`,
 	return c
 }
 
-func oneRun(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return &usageError{fmt.Sprintf("%s takes one run folder", c.Name()), "like: " + c.CommandPath() + " runs/latest"}
+// signingKeyValue takes the key, or its file's name, out of the environment the
+// first time, so that no child of this process inherits it.
+var signingKeyValue = sync.OnceValue(func() string {
+	value := os.Getenv(signature.KeyEnv)
+	_ = os.Unsetenv(signature.KeyEnv) // fails for malformed names alone
+	return value
+})
+
+// signingKey is the key to sign with; nil where there is none.
+func signingKey() (*signature.PrivateKey, error) { return signature.LoadPrivate(signingKeyValue()) }
+
+// exitBy ends the command by the outcome's exit code.
+func exitBy(o verdict.Outcome) error {
+	if code := o.ExitCode(); code != 0 {
+		return exitCode(code)
 	}
 	return nil
 }
 
-// judged is a record and what it came to.
-type judged struct {
-	record  record.Run
-	verdict verdict.Verdict
-}
-
-// judge makes the certificate of a sealed run folder from nothing but its
-// record, writes it there and prints it.
-func judge(w io.Writer, dir string, key *signature.PrivateKey, asJSON bool) (judged, error) {
-	r, err := record.Open(dir)
-	if err != nil {
-		return judged{}, err
-	}
-	j := judged{r, verdict.Judge(r)}
-	i, err := issue.New(dir, certificate.Build(r, j.verdict), key)
-	if err != nil {
-		return judged{}, err
-	}
-	return j, publish(w, i, r, asJSON)
-}
-
-// judgeBy likewise makes another certificate, by other thresholds; the run's
-// own stays.
-func judgeBy(w io.Writer, dir, thresholds string, key *signature.PrivateKey, asJSON bool) (judged, error) {
-	text, err := os.ReadFile(thresholds)
-	if err != nil {
-		return judged{}, &usageError{fmt.Sprintf("thresholds cannot be read: %v", err), "name a file of profiles: --thresholds FILE"}
-	}
-	file, err := spec.Decode(thresholds, text)
-	if err != nil {
-		return judged{}, err
-	}
-	r, err := rejudge.Open(dir, file)
-	if err != nil {
-		return judged{}, err
-	}
-	j := judged{r, verdict.Judge(r)}
-	c := certificate.Build(r, j.verdict)
-	to := filepath.Join(dir, issue.RejudgedDir)
-	i, err := issue.New(to, c, key)
-	if err != nil {
-		return judged{}, err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return judged{}, fmt.Errorf("write certificate: %w", err)
-	}
-	if err := record.WriteFile(filepath.Join(to, issue.ThresholdsFile), text); err != nil {
-		return judged{}, err
-	}
-	return j, publish(w, i, r, asJSON)
-}
-
-// publish writes what was issued, with what people and CI read of it, and prints
-// it.
-func publish(w io.Writer, i issue.Issue, r record.Run, asJSON bool) error {
-	if err := i.Write(); err != nil {
-		return err
-	}
-	if err := writeReports(filepath.Dir(i.Path()), r, i.Certificate); err != nil {
-		return err
-	}
+// printCertificate prints what was published.
+func printCertificate(w io.Writer, i issue.Issue, asJSON bool) error {
 	if asJSON {
 		_, err := w.Write(i.Data)
 		return err
@@ -145,5 +102,23 @@ func publish(w io.Writer, i issue.Issue, r record.Run, asJSON bool) error {
 		text += "  " + path + "\n"
 	}
 	_, err := io.WriteString(w, text)
+	return err
+}
+
+// printNext prints what to open of the runs, and what to do next: of the first
+// that is not PASS what would help, else what a PASS leads to.
+func printNext(w io.Writer, runs []run.Options, results []trial.Result) error {
+	var b strings.Builder
+	next := len(results) - 1
+	for i := len(results) - 1; i >= 0; i-- {
+		if results[i].Verdict.Outcome != verdict.Pass {
+			next = i
+		}
+	}
+	for i := range results {
+		fmt.Fprintf(&b, "open  %s\n", filepath.Join(runs[i].Dir, trial.HTMLFile))
+	}
+	fmt.Fprintf(&b, "next  %s\n", trial.NextStep(runs[next], results[next]))
+	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
 )
 
@@ -49,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case ctx.Err() != nil && !changedStill(err):
+	case ctx.Err() != nil && !change.StillChanged(err):
 		fmt.Fprintln(stderr, "assay: interrupted")
 		for _, e := range aftermath(err) {
 			fmt.Fprintf(stderr, "assay: %v\n", e)

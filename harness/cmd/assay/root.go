@@ -1,18 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/load/k6"
 )
-
-// usageError is a command line that cannot be carried out.
-type usageError struct{ problem, hint string }
-
-func (e *usageError) Error() string { return e.problem }
 
 func newRoot() *cobra.Command {
 	root := group(&cobra.Command{
@@ -31,7 +28,7 @@ interrupted.`,
 		SilenceUsage: true, SilenceErrors: true,
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usageError{err.Error(), seeHelp(c)}
+		return hint.With(err, seeHelp(c))
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(newHelp())
@@ -63,7 +60,7 @@ func unknownCommand(parent *cobra.Command, word string) error {
 	if near := parent.SuggestionsFor(word); len(near) > 0 {
 		problem += fmt.Sprintf(": did you mean %q?", near[0])
 	}
-	return &usageError{problem, seeHelp(parent)}
+	return hint.With(errors.New(problem), seeHelp(parent))
 }
 
 func seeHelp(c *cobra.Command) string { return "see: " + c.CommandPath() + " --help" }
@@ -73,7 +70,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("%s takes no argument, and %q is one", strings.TrimPrefix(c.CommandPath(), "assay "), args[0]), seeHelp(c)}
+	return usage(seeHelp(c), "%s takes no argument, and %q is one", strings.TrimPrefix(c.CommandPath(), "assay "), args[0])
 }
 
 // newHelp is cobra's, but for an unknown command, which is an error.

@@ -1,25 +1,26 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/lab/search"
+	"assay/harness/lab/search/trials"
 	"assay/harness/observe/record"
-	"assay/harness/run"
 	"assay/harness/spec"
+	"assay/harness/trial"
 )
-
-const searchFile = "search.json"
 
 // searchFlags are the options of `assay search`.
 type searchFlags struct {
-	certifyFlags
+	runFlags
 	from   float64
 	max    float64
 	trial  time.Duration
@@ -68,15 +69,12 @@ the trials are too short to tell; 130 interrupted.`,
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
   assay search payment --json | jq '.lower, .upper'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{"search takes one profile", "like: assay search payment"}
-			}
-			return nil
-		},
+		Args: exactly(1, "search takes one profile", "like: assay search payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.search(c, args[0]) },
 	}
-	f.addWhere(c)
+	f.addSystem(c)
+	f.addResult(c, "folder of the search (default: runs/search-ID)",
+		"seed of the first trial; each has the next (default: a random one, recorded)", "print search.json instead of the summary")
 	fs := c.Flags()
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
@@ -84,11 +82,6 @@ the trials are too short to tell; 130 interrupted.`,
 	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged length of a trial")
 	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "most trials of a load that is close")
 	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*search.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
-	fs.StringVar(&f.out, "out", "", "folder of the search (default: runs/search-ID)")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of the first trial; each has the next (default: a random one, recorded)")
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
-	fs.BoolVar(&f.json, "json", false, "print search.json instead of the summary")
-	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
 	return c
 }
 
@@ -101,59 +94,37 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if !c.Flags().Changed("seed") {
-		f.seed = randomSeed()
-	}
-	short, changed, err := f.shorten(c, profile)
+	f.chooseSeed(c)
+	t, err := f.plan(c, profile)
 	if err != nil {
 		return err
 	}
-	asked, err := f.asked(c, short)
+	if err := record.Vacant(t.Dir); err != nil {
+		return hint.With(err, "name another folder with --out")
+	}
+	if t.Options, err = f.options(c, file); err != nil {
+		return err
+	}
+	s, err := f.acquire(c, t.Console, &t.Options, t.CheckMachine)
 	if err != nil {
 		return err
 	}
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join(f.runs, asked.ID)
-	}
-	if err := record.Vacant(dir); err != nil {
-		return &usageError{err.Error(), "name another folder with --out"}
-	}
-	t := &trials{flags: f, command: c, file: file, profile: profile, short: short, changed: changed, asked: asked, dir: dir, notes: map[string]bool{}}
-	g, err := f.prepare(c, func(executable string) error {
-		t.executable = executable
-		o, err := t.options(asked.Range.Floor)
-		if err != nil {
-			return err
-		}
-		return run.CheckMachine(o)
-	})
-	if err != nil {
-		return err
-	}
-	defer g.leave()
-	t.ground, t.executable, t.asked.Target = g, g.executable, f.target
-	return t.search(c.Context())
-}
-
-// search searches and tells the result.
-func (t *trials) search(ctx context.Context) error {
-	if err := t.check(ctx, t.asked.Range.Floor); err != nil {
+	defer s.Release()
+	t.Asked.Target = s.Target
+	if err := t.Check(c.Context()); err != nil {
 		return err // no load could be tried
 	}
-	t.say("%s from %.12g/s, trials of %s, until the bounds are %s apart",
-		t.asked.Profile, t.asked.Range.From, time.Duration(t.asked.Seconds*float64(time.Second)), t.flags.width)
-	d, err := search.Run(ctx, t.asked, search.Loop{Trial: t.trial, Keep: t.keep, Confirm: func(rate float64) string {
-		return t.flags.confirm(t.command, t.profile, rate)
-	}})
-	if len(d.Probes) > 0 && (err == nil || ctx.Err() != nil) {
-		if err := t.tell(d); err != nil {
+	t.Console.Say("search: %s from %.12g/s, trials of %s, until the bounds are %s apart",
+		name, t.Asked.Range.From, time.Duration(t.Asked.Seconds*float64(time.Second)), f.width)
+	d, err := t.Search(c.Context(), func(rate float64) string { return f.certifyCommand(c, profile, rate) })
+	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
+		if err := f.print(c, d, t.File()); err != nil {
 			return err
 		}
 	}
 	if err != nil {
-		if len(d.Probes) > 0 && ctx.Err() == nil {
-			t.say("what there is so far: %s", filepath.Join(t.dir, searchFile))
+		if len(d.Probes) > 0 && c.Context().Err() == nil {
+			t.Console.Say("search: what there is so far: %s", t.File())
 		}
 		return err
 	}
@@ -167,15 +138,96 @@ func (t *trials) search(ctx context.Context) error {
 // bounds.
 var searchExit = map[search.End]int{search.Missed: 1, search.Generator: 3, search.Invalid: 3, search.Undecided: 4}
 
-func (t *trials) tell(d search.Document) error {
-	out := t.command.OutOrStdout()
-	if t.flags.json {
-		data, err := d.Marshal()
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(data)
+func (f *searchFlags) print(c *cobra.Command, d search.Document, path string) error {
+	if !f.json {
+		return search.Summary(c.OutOrStdout(), d, path)
+	}
+	data, err := d.Marshal()
+	if err != nil {
 		return err
 	}
-	return search.Summary(out, d, filepath.Join(t.dir, searchFile))
+	_, err = c.OutOrStdout().Write(data)
+	return err
+}
+
+// plan is the search that the command line names.
+func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
+	t := &trials.Trials{Profile: p, Changed: map[string]string{}, Console: f.console(c)}
+	t.Console.Once = true
+	var err error
+	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the profile's stages
+		if t.Profile, t.Changed, err = search.Shorten(p, f.trial); err != nil {
+			return nil, hint.With(fmt.Errorf("--trial: %w", err), cmp.Or(hint.Of(err), "like: --trial 20s"))
+		}
+	}
+	if err := f.checkWorkers(); err != nil {
+		return nil, err
+	}
+	t.Asked = search.Asked{
+		ID: "search-" + trial.NewID(p.Name), Profile: p.Name, Unit: p.Load.Unit, Workers: f.workers, Seed: f.seed,
+		Goal:    search.Goal{Trials: f.trials, Spare: search.DefaultSpare},
+		Range:   search.Range{From: p.Target(), Max: f.max},
+		Seconds: t.Profile.TargetHold().Seconds(),
+	}
+	a := &t.Asked
+	if t.Dir = f.out; t.Dir == "" {
+		t.Dir = filepath.Join(f.runs, a.ID)
+	}
+	if a.Goal.Width, err = percentOf(c, "width"); err != nil {
+		return nil, err
+	}
+	if c.Flags().Changed("from") {
+		a.Range.From = f.from
+	}
+	if err := checkRate("--from", t.Profile, a.Range.From); err != nil {
+		return nil, err
+	}
+	if err := checkRate("--max", t.Profile, f.max); err != nil {
+		return nil, err
+	}
+	if err := a.CanTell(t.Profile.SLOs); err != nil {
+		return nil, err
+	}
+	// The least must still schedule a transaction.
+	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
+	if _, err := search.New(a.Goal, a.Range); err != nil {
+		return nil, usage(seeHelp(c), "this cannot be searched for: %w", err)
+	}
+	return t, nil
+}
+
+// checkRate refuses a rate at which the profile cannot run.
+func checkRate(flag string, p spec.Profile, rate float64) error {
+	if !(rate > 0 && rate <= spec.MaxRate) {
+		return usage(fmt.Sprintf("like: %s %.12g", flag, p.Target()), "%s is %.12g: a rate above 0 and up to %d a second", flag, rate, int(spec.MaxRate))
+	}
+	if _, err := p.WithRate(rate); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// certifyCommand is the command that would certify a rate, with the options of the
+// search that say against what.
+func (f *searchFlags) certifyCommand(c *cobra.Command, p spec.Profile, rate float64) string {
+	words := []string{"assay", "certify", p.Name, "--rate", fmt.Sprintf("%.12g", rate)}
+	if len(p.Load.Stages) == 0 {
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
+	}
+	for _, name := range []string{"thresholds", "target", "db", "workers"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			words = append(words, "--"+name, flag.Value.String())
+		}
+	}
+	if c.Flags().Changed("allow-target") {
+		for _, host := range f.allow {
+			words = append(words, "--allow-target", host)
+		}
+	}
+	for i, w := range words {
+		if strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }

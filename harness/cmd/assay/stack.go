@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
 
@@ -47,9 +46,8 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 				}
 			}
 			o.TargetArgs = strings.Fields(strings.Join(targetArgs, " "))
-			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 			fmt.Fprintln(c.ErrOrStderr(), "stack: starting what is not up")
-			if _, _, err := stack.Up(c.Context(), o, log); err != nil {
+			if _, _, err := stack.Up(c.Context(), o, logger(c)); err != nil {
 				return err
 			}
 			return printStatus(c, o.Dir)

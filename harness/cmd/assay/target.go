@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/lab/target"
 )
 
@@ -34,7 +35,7 @@ no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
 		RunE: func(c *cobra.Command, _ []string) error {
 			config.DSN = os.Getenv("ASSAY_DB")
 			if config.DSN == "" {
-				return &usageError{"no database is named", "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop"}
+				return usage("set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop", "no database is named")
 			}
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			err := target.Run(c.Context(), config, log, func(addr string) {
@@ -43,7 +44,7 @@ no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
 			var away *net.OpError
 			var refused *mysql.MySQLError
 			if errors.As(err, &away) && away.Op == "dial" || errors.As(err, &refused) {
-				return &usageError{err.Error(), "see that the database is up and what ASSAY_DB says of user and password"}
+				return hint.With(err, "see that the database is up and what ASSAY_DB says of user and password")
 			}
 			return err
 		},

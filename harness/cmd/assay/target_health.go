@@ -37,7 +37,7 @@ func askHealth(ctx context.Context, url string) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/healthz", http.NoBody)
 	if err != nil {
-		return &usageError{fmt.Sprintf("--url %s is not a URL", url), "like --url http://127.0.0.1:18080"}
+		return usage("like --url http://127.0.0.1:18080", "--url %s is not a URL", url)
 	}
 	// Without a proxy: the service is the one next to us.
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -11,11 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/hint"
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/lab/system"
 	"assay/harness/observe/collect/databases"
 	opened "assay/harness/observe/database" // database is a type of the tests
 	"assay/harness/observe/record"
+	"assay/harness/trial"
 )
 
 // verifyFlags are the options of `assay verify`.
@@ -46,12 +49,7 @@ names the key.`,
 
   # Is the database still the one that was certified?
   assay verify runs/latest --key keys/assay.pub --db 'assay@tcp(db.test:3306)/shop'`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{"verify takes one run folder or certificate", "like: " + c.CommandPath() + " runs/latest --key keys/assay.pub"}
-			}
-			return nil
-		},
+		Args: exactly(1, "verify takes one run folder or certificate", "like: assay verify runs/latest --key keys/assay.pub"),
 		RunE: func(c *cobra.Command, args []string) error { return f.verify(c, args[0]) },
 	}
 	fs := c.Flags()
@@ -62,15 +60,15 @@ names the key.`,
 }
 
 func (f *verifyFlags) verify(c *cobra.Command, path string) error {
-	o := audit.Options{Now: time.Now(), Tool: tool()}
+	o := audit.Options{Now: time.Now(), Tool: trial.Tool()}
 	if c.Flags().Changed("key") {
 		text, err := os.ReadFile(f.key)
 		if err != nil {
-			return &usageError{"the public key cannot be read: " + err.Error(), "name the issuer's: --key assay.pub"}
+			return usage("name the issuer's: --key assay.pub", "the public key cannot be read: %w", err)
 		}
 		key, err := signature.ParsePublic(text)
 		if err != nil {
-			return unusableKey("--key "+f.key, err)
+			return fmt.Errorf("--key %s: %w", f.key, err)
 		}
 		o.Key = &key
 	}
@@ -83,7 +81,7 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	}
 	r, err := audit.Verify(path, o)
 	if errors.Is(err, audit.ErrNoCertificate) {
-		return &usageError{err.Error(), "name a run folder, or the certificate.json in one, like: assay verify runs/latest"}
+		return hint.With(err, "name a run folder, or the certificate.json in one, like: assay verify runs/latest")
 	}
 	if err != nil {
 		return err
@@ -101,7 +99,7 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 		return err
 	}
 	if len(r.Broken) > 0 {
-		return &usageError{fmt.Sprintf("the certificate is broken: %s failed", strings.Join(r.Broken, ", ")), mend(r.Broken)}
+		return usage(audit.Advice(r.Broken), "the certificate is broken: %s failed", strings.Join(r.Broken, ", "))
 	}
 	if code := r.ExitCode(); code != 0 {
 		return exitCode(code)
@@ -109,31 +107,16 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	return nil
 }
 
-// mend is the next step for who holds a certificate that is broken in these
-// checks.
-func mend(broken []string) string {
-	switch only := broken[0]; {
-	case len(broken) > 1:
-	case only == audit.Signature:
-		return "name the issuer's own public key with --key; if it is, do not rely on the certificate"
-	case only == audit.Expiry, only == audit.Database, only == audit.Fingerprint:
-		return "certify again: what was certified is no longer what is there"
-	case only == audit.Verdict:
-		return "verify with the version of assay that judged it, or judge the run again with this one"
-	}
-	return "do not rely on it: ask the issuer for the run folder as it was sealed"
-}
-
 // presentDatabase describes the database as it is now; nothing of it changes.
 func presentDatabase(ctx context.Context, flag string) (record.Database, error) {
-	dsn, err := databaseDSN(flag, os.Getenv("ASSAY_DB"), "--db")
+	dsn, err := system.ParseDSN("--db", flag, os.Getenv("ASSAY_DB"))
 	if err != nil {
 		return record.Database{}, err
 	}
 	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, &usageError{"the database cannot be compared: " + opened.Reason(err), "check --db, and the password in ASSAY_DB; or leave --db out"}
+		return record.Database{}, usage("check --db, and the password in ASSAY_DB; or leave --db out", "the database cannot be compared: %s", opened.Reason(err))
 	}
 	return now, nil
 }

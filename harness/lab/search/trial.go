@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -65,11 +66,6 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 	return p, changed, err
 }
 
-// Refusal is why trials could tell nothing.
-type Refusal struct{ Problem, Hint string }
-
-func (r *Refusal) Error() string { return r.Problem }
-
 // CanTell refuses trials that could never hold a percentile of the transaction:
 // with fewer samples than a count takes no load could be told, and lower ones have
 // fewer still.
@@ -78,11 +74,11 @@ func (a Asked) CanTell(slos []spec.SLO) error {
 	for _, s := range slos {
 		least := math.Ceil(stats.LeastAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than a tenth
 		if s.Aggregate == spec.Percentile && s.Metric == metric.TransactionDuration && made < least {
-			return &Refusal{
-				fmt.Sprintf("trials of %gs at %s/s cannot tell: %s %s takes at least %.0f transactions, and they make %.0f",
+			return hint.With(
+				fmt.Errorf("trials of %gs at %s/s cannot tell: %s %s takes at least %.0f transactions, and they make %.0f",
 					a.Seconds, number(a.Range.From), s.MetricText(), s.Expression, least, made),
 				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or begin higher with --from", math.Ceil(least/a.Range.From)),
-			}
+			)
 		}
 	}
 	return nil

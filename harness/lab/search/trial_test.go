@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/hint"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -59,12 +60,7 @@ func TestCanTell(t *testing.T) {
 		0.99: "lengthen them with --trial 1s, better several times that, or begin higher with --from",
 	} {
 		a := Asked{Seconds: seconds, Range: Range{From: 100}}
-		var refused *Refusal
-		got := ""
-		if errors.As(a.CanTell(payment().SLOs), &refused) {
-			got = refused.Hint
-		}
-		if got != want {
+		if got := hint.Of(a.CanTell(payment().SLOs)); got != want {
 			t.Errorf("%gs: %q, want %q", seconds, got, want)
 		}
 	}

@@ -6,10 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"assay/harness/hint"
 )
 
 // ErrOccupied is a stack that a run has for itself.
-var ErrOccupied = errors.New("another run uses the local stack: each would measure the other's load, and the first to end would stop it")
+var ErrOccupied = hint.With(
+	errors.New("another run uses the local stack: each would measure the other's load, and the first to end would stop it"),
+	"wait until it has ended, or give this run a service of its own with --target",
+)
 
 // Occupy takes the stack of a folder for one run, until the returned function is
 // called or this process ends, however it does. Other commands may go on using

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/lab/target/gateway"
 	"assay/harness/lab/target/otlp"
 )
@@ -30,6 +32,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	}
 	// First: where nothing can be served, nothing is changed in the database.
 	listener, err := net.Listen("tcp", c.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = hint.With(err, "stop what listens there, or choose another port")
+	}
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

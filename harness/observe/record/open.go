@@ -13,16 +13,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/observe/metric"
+
+	"assay/harness/hint"
 )
 
 // What a folder may be that is no sealed record.
 var (
-	ErrNoRun = errors.New("not a run folder: it has no evidence")
+	ErrNoRun = hint.With(errors.New("not a run folder: it has no evidence"), "name the folder of a run, like: assay judge runs/latest")
 	// ErrNotSealed is a run folder whose run never came to its end: it has no
 	// manifest, and cannot be judged.
-	ErrNotSealed = errors.New("the record is not sealed: the run did not come to its end")
+	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not come to its end"), "certify again: what did not come to its end is no evidence")
 	// ErrChanged is a record whose files are not those that were sealed.
-	ErrChanged = errors.New("the record has changed since it was sealed")
+	ErrChanged = hint.With(errors.New("the record has changed since it was sealed"), "go back to the record as it was sealed, or certify again")
 )
 
 // Open reads a sealed run folder.

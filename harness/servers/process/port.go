@@ -7,6 +7,8 @@ import (
 	"net"
 	"strconv"
 	"syscall"
+
+	"assay/harness/hint"
 )
 
 // Loopback is the only address on which anything of the stack listens.
@@ -32,7 +34,8 @@ func FreePort() (int, error) {
 }
 
 // ErrPortTaken is wrapped by CheckPort.
-var ErrPortTaken = errors.New("is already in use")
+var ErrPortTaken = hint.With(errors.New("is already in use"),
+	"stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K")
 
 // CheckPort fails if somebody listens on this loopback port.
 func CheckPort(port int) error {

@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"os"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"assay/harness/judge/issue"
-	"assay/harness/run"
 	"assay/harness/spec"
 )
 
@@ -25,7 +24,7 @@ func TestAfterPass(t *testing.T) {
 		{"own-certificate", signed, "see how much more it takes: assay search own-certificate"},
 		{"event", t.TempDir(), "see how much more it takes: assay search event"},
 	} {
-		if got := afterPass(file, run.Options{Dir: tt.dir, Profile: spec.Profile{Name: tt.profile}}); got != tt.want {
+		if got := afterPass(file, tt.profile, tt.dir); got != tt.want {
 			t.Errorf("%s: %s", tt.profile, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"runtime/debug"
@@ -6,9 +6,9 @@ import (
 	"assay/harness/observe/record"
 )
 
-// tool describes this build. Where the build says nothing of its source, it
+// Tool describes this build. Where the build says nothing of its source, it
 // counts as dirty.
-func tool() record.Tool {
+func Tool() record.Tool {
 	t := record.Tool{Version: "devel", Dirty: true}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

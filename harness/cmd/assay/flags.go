@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/hint"
+	"assay/harness/lab/system"
+	"assay/harness/observe/influx"
+	"assay/harness/run"
+	"assay/harness/spec"
+	"assay/harness/trial"
+)
+
+// usage is a command line that cannot be carried out, with the next step.
+func usage(next, format string, args ...any) error {
+	return hint.With(fmt.Errorf(format, args...), next)
+}
+
+// runFlags are the options of every command that makes runs.
+type runFlags struct {
+	thresholds string
+	workers    int
+	target     string
+	allow      []string
+	db         string
+	readers    []string
+	runs       string
+	out        string
+	seed       uint64
+	keepStack  bool
+	json       bool
+	quiet      bool
+}
+
+// addSystem adds the options that say against what, and from what, load is sent.
+func (f *runFlags) addSystem(c *cobra.Command) {
+	// A container's command is the same as a developer's: what no option says is
+	// taken from the environment.
+	c.PreRun = func(*cobra.Command, []string) {
+		if f.target == "" {
+			f.target = os.Getenv("ASSAY_TARGET")
+		}
+		if host := os.Getenv("ASSAY_ALLOW_TARGET"); host != "" {
+			f.allow = append(f.allow, host)
+		}
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
+	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
+	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
+	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds; or pi:RESOURCE-ID?region=REGION, to read its waits from Performance Insights")
+	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password: that of ASSAY_DB's user is taken")
+	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
+}
+
+// addResult adds the options that say where results go.
+func (f *runFlags) addResult(c *cobra.Command, out, seed, json string) {
+	fs := c.Flags()
+	fs.StringVar(&f.out, "out", "", out)
+	fs.Uint64Var(&f.seed, "seed", 0, seed)
+	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
+	fs.BoolVar(&f.json, "json", false, json)
+	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
+}
+
+// chooseSeed draws a seed where no option names one.
+func (f *runFlags) chooseSeed(c *cobra.Command) {
+	if !c.Flags().Changed("seed") {
+		f.seed = trial.RandomSeed()
+	}
+}
+
+func (f *runFlags) checkWorkers() error {
+	if f.workers < 1 || f.workers > 64 {
+		return fmt.Errorf("--workers is %d: from 1 to 64", f.workers)
+	}
+	return nil
+}
+
+func (f *runFlags) console(c *cobra.Command) *trial.Console {
+	return &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
+}
+
+// options are what all runs of the command have in common.
+func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return run.Options{}, fmt.Errorf("find this program: %w", err)
+	}
+	return run.Options{
+		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target,
+		Executable: executable, Tool: trial.Tool(), Log: logger(c), ForceStop: forceStop(c.Context()),
+	}, nil
+}
+
+// acquire gets the system under test ready, and puts it into o.
+func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Options, checkMachine func() error) (*system.System, error) {
+	ignoreBrokenPipe()
+	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
+	if err != nil {
+		return nil, err
+	}
+	s, err := system.Acquire(c.Context(), system.Options{
+		Target: f.target, Databases: databases, OwnDatabase: f.db != "", Influx: influxAccess(), Executable: o.Executable,
+		KeepStack: f.keepStack, Log: o.Log, Console: console, CheckMachine: checkMachine,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Configure(o)
+	return s, nil
+}
+
+// influxAccess is the InfluxDB that the environment names.
+func influxAccess() influx.Access {
+	return influx.Access{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")}
+}
+
+// logger writes warnings and errors to stderr.
+func logger(c *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// loadFlags change a profile's load.
+type loadFlags struct {
+	rate float64
+	hold time.Duration
+}
+
+func (f *loadFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+}
+
+// apply changes the profile as the command line says.
+func (f *loadFlags) apply(c *cobra.Command, p spec.Profile) (_ spec.Profile, err error) {
+	if c.Flags().Changed("rate") {
+		if p, err = p.WithRate(f.rate); err != nil {
+			return p, fmt.Errorf("--rate: %w", err)
+		}
+	}
+	if c.Flags().Changed("hold") {
+		if p, err = p.WithHold(f.hold); err != nil {
+			return p, fmt.Errorf("--hold: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// changes are what the command line changes of a profile, for the record.
+func (f *loadFlags) changes(c *cobra.Command) map[string]string {
+	changed := map[string]string{}
+	for _, name := range []string{"rate", "hold"} {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			changed[name] = flag.Value.String()
+		}
+	}
+	return changed
+}
+
+// profiles are the named ones, with the command line's load.
+func (f *loadFlags) profiles(c *cobra.Command, file spec.File, names []string) (profiles []spec.Profile, err error) {
+	if len(f.changes(c)) > 0 && len(names) > 1 {
+		return nil, usage("certify them one by one", "--rate and --hold change one profile, and several are named")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, usage("run it again afterwards: a run has a folder of its own", "profile %s is named twice", name)
+		}
+		p, err := file.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = f.apply(c, p); err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
+}
+
+func readThresholds(path string) (spec.File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return spec.File{}, usage("name it with --thresholds FILE", "thresholds cannot be read: %w", err)
+	}
+	return spec.Decode(path, data)
+}
+
+// percentOf reads an option that is written like 5%, as a share.
+func percentOf(c *cobra.Command, name string) (share float64, err error) {
+	flag := c.Flags().Lookup(name)
+	number, ok := strings.CutSuffix(strings.TrimSpace(flag.Value.String()), "%")
+	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil || !(percent > 0 && percent <= 100) {
+		return 0, usage(fmt.Sprintf("like: --%s %s", name, flag.DefValue), "--%s is %q: a percentage above 0%% and up to 100%%", name, flag.Value)
+	}
+	return percent / 100, nil
+}
+
+// exactly is the check of a command's number of arguments.
+func exactly(n int, problem, next string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return hint.With(errors.New(problem), next)
+		}
+		return nil
+	}
+}
+
+func oneRun(c *cobra.Command, args []string) error {
+	return exactly(1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
+}

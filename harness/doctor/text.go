@@ -1,0 +1,57 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Text is a table of the findings, and below it what is wrong and its remedy.
+func (all Findings) Text() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
+	for _, f := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.name(), f.State, f.Observed, f.Needed)
+	}
+	_ = t.Flush() // a builder takes everything
+	for _, f := range all {
+		if f.State != OK {
+			fmt.Fprintf(&b, "\n%s  %s: %s\n", f.State, f.name(), f.Why)
+			if f.Remedy != "" {
+				fmt.Fprintf(&b, "  hint: %s\n", f.Remedy)
+			}
+		}
+	}
+	if lacking := all.Count(Lacking); lacking > 0 {
+		fmt.Fprintf(&b, "\nlacking: %d, warnings: %d; no run can start\n", lacking, all.Count(Warning))
+	} else {
+		fmt.Fprintf(&b, "\nnothing is lacking, warnings: %d\n", all.Count(Warning))
+	}
+	var text strings.Builder
+	for line := range strings.Lines(b.String()) {
+		text.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return text.String()
+}
+
+func (f Finding) name() string {
+	if f.Profile == "" {
+		return f.Check
+	}
+	return f.Check + " " + f.Profile
+}
+
+// Marshal is the findings as a JSON document, made at this instant.
+func (all Findings) Marshal(at time.Time) ([]byte, error) {
+	data, err := json.MarshalIndent(struct {
+		Schema   string    `json:"schema"`
+		At       time.Time `json:"at"`
+		Lacking  int       `json:"lacking"`
+		Warnings int       `json:"warnings"`
+		Findings Findings  `json:"findings"`
+	}{"assay/findings/v1", at.UTC().Truncate(time.Second), all.Count(Lacking), all.Count(Warning), all}, "", "  ")
+	return append(data, '\n'), err
+}

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/judge/compare"
+	"assay/harness/lab/experiment"
+	"assay/harness/lab/experiment/change"
+	"assay/harness/lab/search"
+	"assay/harness/lab/search/trials"
+	"assay/harness/spec"
+	"assay/harness/trial"
+)
+
+// apply puts a variant in place.
+func (s *Session) apply(ctx context.Context, w *change.World, v spec.Variant) error {
+	if changes := experiment.Changes(v); len(changes) > 0 {
+		s.say("%s: %s", v.Name, strings.Join(changes, "; "))
+	}
+	return w.Apply(ctx, v)
+}
+
+// makeRun makes one run. No certificate stands in the folder of an experiment's
+// run: it would certify a system that was changed.
+func (s *Session) makeRun(ctx context.Context, t experiment.Turn, v spec.Variant) (m experiment.Made, c compare.Run, err error) {
+	o := s.options(t, v)
+	result, err := trial.Run(ctx, o, s.Console.Progress(v.Name))
+	if err != nil {
+		return m, c, err
+	}
+	c = compare.Run{Folder: o.Dir, Certificate: result.Certificate()}
+	m = experiment.Made{
+		Run: o.ID, Folder: filepath.ToSlash(filepath.Join(v.Name, o.ID)), Verdict: result.Verdict.Outcome.String(),
+		Claim: result.Verdict.Claim, Invalid: compare.Invalid(c),
+	}
+	if named := c.Certificate.Bottleneck; named != nil {
+		m.Named = named.Component
+	}
+	return m, c, nil
+}
+
+// tell says which run is next, and how long the rest takes.
+func (s *Session) tell(p experiment.Progress) {
+	if p.Dropped != "" {
+		s.say("the round is made again: %s", p.Dropped)
+	}
+	if p.Next == nil {
+		return
+	}
+	left := ""
+	if p.Left > 0 {
+		left = fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
+		if s.Experiment.Capacity != nil {
+			left += " before the searches"
+		}
+	}
+	s.say("run %d of %d, round %d: %s%s", p.Made+1, p.Of, p.Next.Round+1, s.Experiment.Variants[p.Next.Variant].Name, left)
+}
+
+// CheckCapacity refuses searches that could tell nothing, before minutes of runs.
+func (s *Session) CheckCapacity() error {
+	if s.Experiment.Capacity == nil {
+		return nil
+	}
+	t, err := s.trials(s.Experiment.Control())
+	if err != nil {
+		return err
+	}
+	if err := t.Asked.CanTell(t.Profile.SLOs); err != nil {
+		return hint.With(fmt.Errorf("capacity: %w", err), "lengthen its trial in the file, or begin higher")
+	}
+	if _, err := search.New(t.Asked.Goal, t.Asked.Range); err != nil {
+		return fmt.Errorf("capacity: %w", err)
+	}
+	return nil
+}
+
+// trials are those of the search for a variant's highest rate within the SLOs.
+func (s *Session) trials(v spec.Variant) (*trials.Trials, error) {
+	c := s.Experiment.Capacity
+	short, changed, err := search.Shorten(s.Profile, c.Trial)
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("capacity: %w", err), cmp.Or(hint.Of(err), "name a profile with a hold"))
+	}
+	from := cmp.Or(c.From, s.Profile.Target())
+	seconds := short.TargetHold().Seconds()
+	changed["experiment"] = s.Asked.Name
+	return &trials.Trials{
+		Profile: short, Changed: changed, Options: s.Options, Dir: filepath.Join(s.Dir, "capacity", v.Name), Console: s.Console,
+		Label: v.Name, Limitation: s.limitation(v),
+		Asked: search.Asked{
+			ID: s.Asked.ID, Profile: short.Name, Unit: short.Load.Unit, Target: s.Asked.Target, Seconds: seconds,
+			Workers: s.Asked.Workers, Seed: s.Asked.Seed,
+			Goal:  search.Goal{Trials: c.Trials, Width: c.Width, Spare: search.DefaultSpare},
+			Range: search.Range{From: from, Max: c.Max, Floor: max(from*search.FloorShare, min(from, 1/seconds))},
+		},
+	}, nil
+}
+
+// search searches for a variant's highest rate, each trial in its turn. What a
+// variant sustains is no promise of the system as it is: no command would certify
+// it.
+func (s *Session) search(ctx context.Context, v spec.Variant, turn experiment.Trial) (search.Document, string, error) {
+	t, err := s.trials(v)
+	if err != nil {
+		return search.Document{}, "", err
+	}
+	d, err := t.SearchInTurns(ctx, func(float64) string { return "" }, turn)
+	folder, unrelated := filepath.Rel(s.Dir, t.Dir)
+	return d, filepath.ToSlash(folder), errors.Join(err, unrelated)
+}

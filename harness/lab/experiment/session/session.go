@@ -1,0 +1,134 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/lab/experiment"
+	"assay/harness/lab/experiment/change"
+	"assay/harness/lab/experiment/report"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+	"assay/harness/spec"
+	"assay/harness/trial"
+)
+
+// File is the experiment's document, in its folder.
+const File = "experiment.json"
+
+// Session is one experiment.
+type Session struct {
+	Experiment spec.Experiment // with the command line's overrides
+	Profile    spec.Profile    // with the experiment's load, and the command line's
+	Asked      experiment.Asked
+	Options    run.Options // shared by all runs
+	Dir        string      // of the experiment
+	Console    *trial.Console
+
+	changed map[string]string // of the profile
+}
+
+// New is a session of e under a profile with e's load, not yet checked.
+func New(e spec.Experiment, p spec.Profile, workers int, seed uint64, dir string, c *trial.Console) *Session {
+	s := &Session{Experiment: e, Profile: p, Dir: dir, Console: c}
+	s.changed = map[string]string{"experiment": e.Name, "rate": fmt.Sprintf("%.12g", p.Target())}
+	if len(p.Load.Stages) == 0 {
+		s.changed["hold"] = p.Load.Hold.String()
+	}
+	s.Asked = experiment.Asked{
+		ID: trial.NewID("experiment-" + e.Name), Name: e.Name, File: filepath.ToSlash(e.Path), SHA256: strings.TrimPrefix(e.Digest, "sha256:"),
+		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Load.Unit, Rate: p.Target(),
+		Workers: workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
+	}
+	return s
+}
+
+// CheckMachine finds what this machine lacks for the runs.
+func (s *Session) CheckMachine() error {
+	return run.CheckMachine(s.options(experiment.Turn{}, s.Experiment.Control()))
+}
+
+// options are those of one run.
+func (s *Session) options(t experiment.Turn, v spec.Variant) run.Options {
+	o := s.Options
+	o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(s.Profile.Name), s.Profile, s.changed, t.Seed, spec.ScopeSmoke
+	o.Dir = filepath.Join(s.Dir, v.Name, o.ID)
+	o.Limitations = []string{s.limitation(v)}
+	return o
+}
+
+// limitation says of a run that its system was changed for an experiment.
+func (s *Session) limitation(v spec.Variant) string {
+	text := fmt.Sprintf("a run of %s, variant %s", s.Asked.ID, v.Name)
+	if all := experiment.Changes(v); len(all) > 0 {
+		text += ": " + strings.Join(all, "; ")
+	}
+	return text
+}
+
+// Run makes the experiment in w, sets back what it changed however it ended, and
+// writes the result. It is whole where Document.State is experiment.Done; without
+// runs nothing was written. An error of setting back is a *change.NotRestoredError.
+func (s *Session) Run(ctx context.Context, w *change.World) (experiment.Document, error) {
+	if err := s.checkBefore(ctx, w); err != nil {
+		return experiment.Document{}, err // nothing was changed
+	}
+	if err := w.Journal.Keep(); err != nil {
+		return experiment.Document{}, err
+	}
+	s.say("%s, %d pairs, %s at %.12g %s", s.Asked.Name, s.Asked.Pairs, s.Asked.Profile, s.Asked.Rate, s.Asked.Unit)
+	d, err := experiment.Run(ctx, s.Experiment, s.Asked, experiment.Loop{
+		Apply:  func(ctx context.Context, v spec.Variant) error { return s.apply(ctx, w, v) },
+		Revert: func() error { return w.Revert(ctx) },
+		Read:   w.Read,
+		Make:   s.makeRun,
+		Search: s.search,
+		Tell:   s.tell,
+	})
+	s.say("setting back what was changed")
+	if left := w.Close(ctx); left != nil {
+		err = &change.NotRestoredError{Err: left, Ended: change.Reason(err)}
+	} else if change.StillChanged(err) {
+		err = cmp.Or(change.Reason(err), errors.New("a variant could not be set back at once, which ended the experiment: everything is set back now"))
+	}
+	if len(d.Runs) == 0 && err != nil {
+		return d, err
+	}
+	if written := s.write(d); written != nil {
+		err = errors.Join(err, written)
+	}
+	return d, err
+}
+
+// checkBefore finds what would keep a run or a variant from its start.
+func (s *Session) checkBefore(ctx context.Context, w *change.World) error {
+	if err := run.Check(ctx, s.options(experiment.Turn{}, s.Experiment.Control())); err != nil {
+		return err
+	}
+	return w.Prepare(ctx, s.Experiment.Variants)
+}
+
+// write keeps the result, each file whole.
+func (s *Session) write(d experiment.Document) error {
+	pages, err := report.Pages(d)
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		if err := record.WriteFile(filepath.Join(s.Dir, p.Name), p.Data); err != nil {
+			return hint.With(err, "make room; the runs so far are run folders in "+s.Dir+", which assay compare reads")
+		}
+	}
+	return nil
+}
+
+// File is the path of the document.
+func (s *Session) File() string { return filepath.Join(s.Dir, File) }
+
+func (s *Session) say(format string, args ...any) { s.Console.Say("experiment: "+format, args...) }

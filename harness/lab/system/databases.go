@@ -1,0 +1,104 @@
+package system
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"assay/harness/hint"
+	"assay/harness/observe/database"
+)
+
+// Databases are the database of a run, by SQL, in Performance Insights, or both;
+// and its replicas.
+type Databases struct {
+	DSN      string             // with its password; empty: none
+	Insights *database.Insights // nil: waits are read from the database itself
+	Readers  []string           // DSNs of replicas
+}
+
+func (d Databases) named() bool { return d.DSN != "" || d.Insights != nil }
+
+// ParseDatabases joins the values of --db and --db-reader, which hold no password,
+// with that of ASSAY_DB, which does. One of --db and ASSAY_DB may be of Performance
+// Insights; the other is then the same database's DSN.
+func ParseDatabases(db string, readers []string, env string) (d Databases, err error) {
+	byFlag, byEnv := strings.HasPrefix(db, database.InsightsScheme), strings.HasPrefix(env, database.InsightsScheme)
+	switch {
+	case byFlag && byEnv:
+		return d, hint.With(errors.New("both --db and ASSAY_DB are of Performance Insights"), "let one of them be the database's DSN, or leave it out")
+	case byFlag:
+		d.Insights, err = parseInsights(db)
+		db = ""
+	case byEnv:
+		d.Insights, err = parseInsights(env)
+		env = ""
+	}
+	if err != nil {
+		return Databases{}, err
+	}
+	if d.DSN, err = ParseDSN("--db", db, env); err != nil {
+		return Databases{}, err
+	}
+	for _, reader := range readers {
+		dsn, err := ParseDSN("--db-reader", reader, env)
+		if err != nil {
+			return Databases{}, err
+		}
+		d.Readers = append(d.Readers, dsn)
+	}
+	return d, nil
+}
+
+func parseInsights(text string) (*database.Insights, error) {
+	i, err := database.ParseInsights(text)
+	return &i, err
+}
+
+// ParseDSN joins the value of an option, which holds no password, with that of
+// ASSAY_DB, which does.
+func ParseDSN(option, value, env string) (string, error) {
+	user, password, err := database.Login(env)
+	if env != "" && err != nil {
+		return "", hint.With(errors.New("ASSAY_DB is not a DSN"), "like "+database.Example)
+	}
+	if value == "" {
+		return checkDSN(env)
+	}
+	named, given, err := database.Login(value)
+	switch {
+	case given != "" || holdsPassword(value):
+		return "", hint.With(errors.New(option+" holds a password, which everybody on this host can read"), "leave it out and set ASSAY_DB to the whole DSN")
+	case err != nil:
+		return "", hint.With(errors.New(option+" is not a DSN"), "like "+database.PublicExample)
+	case env != "" && user == named && database.FamilyOf(env) == database.FamilyOf(value):
+		value = database.WithPassword(value, password)
+	}
+	return checkDSN(value)
+}
+
+// checkDSN refuses a DSN whose parameters cannot be used, before anything is
+// started for it.
+func checkDSN(dsn string) (string, error) {
+	if dsn == "" || database.FamilyOf(dsn) != database.MySQL {
+		return dsn, nil
+	}
+	if _, err := database.Config(dsn); err != nil {
+		return "", err
+	}
+	return dsn, nil
+}
+
+// holdsPassword tells whether something stands where a password would, in a text
+// that may be no DSN.
+func holdsPassword(dsn string) bool {
+	if u, err := url.Parse(dsn); err == nil && database.FamilyOf(dsn) == database.PostgreSQL {
+		_, set := u.User.Password()
+		return set || u.Query().Has("password")
+	}
+	_, rest, schemed := strings.Cut(dsn, "://")
+	if !schemed {
+		rest = dsn
+	}
+	return strings.Contains(rest[:max(0, strings.LastIndex(rest, "@"))], ":")
+}

@@ -1,0 +1,70 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"assay/harness/observe/metric"
+)
+
+// frameLine is one point of one frame, as WriteLines tells it.
+type frameLine struct {
+	Source   string            `json:"source"`
+	Sequence uint64            `json:"sequence"`
+	Second   int64             `json:"second"`
+	Closing  bool              `json:"closing,omitempty"`
+	Metric   string            `json:"metric"`
+	Unit     string            `json:"unit,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Value    *float64          `json:"value,omitempty"`
+	Count    *uint64           `json:"count,omitempty"`
+	Sum      *float64          `json:"sum,omitempty"`
+	P50      *float64          `json:"p50,omitempty"`
+	P95      *float64          `json:"p95,omitempty"`
+	P99      *float64          `json:"p99,omitempty"`
+	Max      *float64          `json:"max,omitempty"`
+}
+
+// WriteLines writes the points of all frames of a sealed run folder as JSON lines:
+// counters and gauges with a value, histograms with a count, a sum and percentiles,
+// in the metric's unit.
+func WriteLines(w io.Writer, dir string) error {
+	if err := CheckSeal(dir); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	encoder := json.NewEncoder(out)
+	err := EachFrame(dir, func(f metric.Frame) error {
+		for _, p := range f.Points {
+			if err := encoder.Encode(lineOf(f, p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, out.Flush())
+}
+
+func lineOf(f metric.Frame, p metric.Point) frameLine {
+	l := frameLine{Source: f.Source, Sequence: f.Sequence, Second: f.Second, Closing: f.Closing, Metric: p.Series.Name, Unit: p.Series.Unit}
+	for _, label := range p.Series.Labels {
+		if l.Labels == nil {
+			l.Labels = map[string]string{}
+		}
+		l.Labels[label.Key] = label.Value
+	}
+	if p.Kind != metric.Histogram {
+		l.Value = &p.Value
+		return l
+	}
+	count, sum := p.Hist.Count(), p.Hist.Sum()
+	l.Count, l.Sum = &count, &sum
+	for q, into := range map[float64]**float64{0.5: &l.P50, 0.95: &l.P95, 0.99: &l.P99, 1: &l.Max} {
+		if v, ok := p.Hist.Quantile(q); ok {
+			*into = &v
+		}
+	}
+	return l
+}

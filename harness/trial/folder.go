@@ -1,0 +1,53 @@
+package trial
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"assay/harness/hint"
+)
+
+// RandomSeed is a seed that JSON numbers hold exactly in every reader: below 2^53.
+func RandomSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return binary.LittleEndian.Uint64(b[:]) >> 11
+}
+
+// NewID sorts by time and is unique: 20261120T231500Z-payment-1f3a.
+func NewID(profile string) string {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
+}
+
+const latestLink = "latest"
+
+// CheckLatest fails if LinkLatest could not link the newest run in this folder of
+// run folders.
+func CheckLatest(runs string) error {
+	link := filepath.Join(runs, latestLink)
+	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
+		return hint.With(fmt.Errorf("%s is not a link, so that it cannot be pointed at the next run", link),
+			"give it another name, or name a folder with --out")
+	}
+	return nil
+}
+
+// LinkLatest points the link "latest" of a folder of run folders at a run, in one
+// step.
+func LinkLatest(runs, id string) error {
+	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
+	if err := os.Symlink(id, tmp); err != nil {
+		return fmt.Errorf("link latest run: %w", err)
+	}
+	if err := os.Rename(tmp, link); err != nil {
+		return fmt.Errorf("link latest run: %w", errors.Join(err, os.Remove(tmp)))
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"assay/harness/doctor"
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/forecast"
+	"assay/harness/judge/verdict"
+	"assay/harness/plan"
+	"assay/harness/spec"
+)
+
+// Forecast says, for each percentile and rate of a profile, whether its plan has
+// samples enough to decide it, by what the last runs in the folder gave.
+func Forecast(p spec.Profile, workers int, scope, runs string) ([]forecast.Forecast, error) {
+	pl, err := plan.New(p, workers, 1)
+	if err != nil {
+		return nil, err
+	}
+	return forecast.Of(p, pl, scope, pastRuns(runs, p.Name)), nil
+}
+
+// Undecidable says why a plan cannot let an SLO pass, and the remedy; empty where
+// it can.
+func Undecidable(f forecast.Forecast) (why, remedy string) {
+	if f.Decides {
+		return "", ""
+	}
+	return fmt.Sprintf("this plan cannot let %s pass (%s)", f.SLO, f),
+		fmt.Sprintf(`hold for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
+}
+
+// pastRunsRead is how many of a profile's newest runs a forecast is made from.
+const pastRunsRead = 3
+
+// pastRuns is what the newest runs of a profile gave for each of its SLOs, by
+// their certificates.
+func pastRuns(folder, profile string) map[string]forecast.Past {
+	folders, _ := os.ReadDir(folder) // there have been none yet
+	samples := map[string][]certificate.SLO{}
+	arrivals := map[string][]float64{}
+	for i, n := len(folders)-1, 0; i >= 0 && n < pastRunsRead; i-- { // their names begin with their time
+		if folders[i].Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		var c certificate.Certificate
+		data, err := os.ReadFile(filepath.Join(folder, folders[i].Name(), "certificate.json"))
+		if err != nil || json.Unmarshal(data, &c) != nil || c.Profile != profile || c.Verdict == verdict.Invalid.String() || c.Rate.Scheduled == nil {
+			continue
+		}
+		n++
+		for _, s := range c.SLOs {
+			if s.Samples != nil && s.Effective != nil {
+				name := s.Metric + " " + s.Expression
+				samples[name], arrivals[name] = append(samples[name], s), append(arrivals[name], float64(*c.Rate.Scheduled))
+			}
+		}
+	}
+	past := map[string]forecast.Past{}
+	for name, all := range samples {
+		var perArrival, deff, needed, correlation []float64
+		for i, s := range all {
+			perArrival = append(perArrival, float64(*s.Samples)/max(1, arrivals[name][i]))
+			deff, needed, correlation = appendKnown(deff, s.DesignEffect), appendKnown(needed, s.Needed), appendKnown(correlation, s.Correlation)
+		}
+		past[name] = forecast.Past{
+			Runs: len(all), PerArrival: median(perArrival), DesignEffect: median(deff), Needed: median(needed), Correlation: median(correlation),
+		}
+	}
+	return past
+}
+
+func appendKnown(all []float64, v *float64) []float64 {
+	if v == nil {
+		return all
+	}
+	return append(all, *v)
+}
+
+// median is the middle value, the upper of two; 0 of none.
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// longerHold is the hold that would decide what a run left undecided; false where
+// the profile has stages instead.
+func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool) {
+	longest := time.Duration(0)
+	for _, f := range found {
+		longest = max(longest, f.Hold)
+	}
+	if longest == 0 { // the samples were enough, and too close to the limit
+		longest = 2 * max(p.Load.Hold, p.Load.HoldMax)
+	}
+	return longest, len(p.Load.Stages) == 0
+}
+
+// checkDecides is the check of what a plan can decide.
+const checkDecides = "decides"
+
+// Decisions are the forecasts of a profile as findings of the preflight.
+func Decisions(p spec.Profile, workers int, scope, runs string) (all doctor.Findings, err error) {
+	found, err := Forecast(p, workers, scope, runs)
+	for _, f := range found {
+		one := doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.OK, Observed: f.SLO, Needed: f.String()}
+		if why, remedy := Undecidable(f); why != "" {
+			one.State, one.Why, one.Remedy = doctor.Warning, why, remedy
+		}
+		all = append(all, one)
+	}
+	return all, err
+}

@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay/harness/hint"
+	"assay/harness/judge/compare"
+	"assay/harness/observe/record"
+)
+
+const groupHint = "name a run folder, or a folder of run folders"
+
+// ReadGroup reads and judges a run folder, or the run folders that a folder holds,
+// to be compared. Links in it, such as runs/latest, lead to runs that it holds
+// already.
+func ReadGroup(ctx context.Context, dir string) (compare.Group, error) {
+	g := compare.Group{Name: dir}
+	if _, err := os.Stat(dir); err != nil {
+		return g, hint.With(fmt.Errorf("%s cannot be read: %w", dir, errors.Unwrap(err)), groupHint)
+	}
+	if r, err := readMember(dir); !errors.Is(err, record.ErrNoRun) {
+		g.Runs = []compare.Run{r}
+		return g, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return g, hint.With(fmt.Errorf("%s is no folder of runs", dir), groupHint)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return g, err
+		}
+		path := filepath.Join(dir, e.Name())
+		switch r, err := readMember(path); {
+		case errors.Is(err, record.ErrNoRun): // another folder
+		case errors.Is(err, record.ErrNotSealed):
+			g.LeftOut = append(g.LeftOut, compare.LeftOut{Folder: path, Reason: record.ErrNotSealed.Error()})
+		case err != nil: // a changed record is no accident to look away from
+			return g, err
+		default:
+			g.Runs = append(g.Runs, r)
+		}
+	}
+	if len(g.Runs)+len(g.LeftOut) == 0 {
+		return g, hint.With(fmt.Errorf("%s holds no run folder", dir), groupHint)
+	}
+	return g, nil
+}
+
+func readMember(dir string) (compare.Run, error) {
+	r, err := Open(dir)
+	if err != nil {
+		return compare.Run{}, err
+	}
+	return compare.Run{Folder: dir, Certificate: r.Certificate()}, nil
+}

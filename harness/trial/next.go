@@ -1,0 +1,57 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/issue"
+	"assay/harness/judge/verdict"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// NextStep is the one thing to do after a certified run: what would help a run
+// that is not PASS, or what a PASS leads to.
+func NextStep(o run.Options, r Result) string {
+	switch r.Verdict.Outcome {
+	case verdict.Pass:
+		return afterPass(o.File, o.Profile.Name, o.Dir)
+	case verdict.Inconclusive:
+		if found, err := Forecast(o.Profile, o.Workers, o.Scope, o.Journal); err == nil {
+			if hold, ok := longerHold(o.Profile, found); ok {
+				return fmt.Sprintf("hold longer: assay certify %s --hold %s", o.Profile.Name, hold)
+			}
+		}
+		return "hold longer, at a higher rate, or ask for a lower percentile"
+	case verdict.Invalid:
+		for _, rule := range r.Verdict.Rules {
+			if rule.Outcome == verdict.Invalid {
+				return rule.ID + ": " + rule.Advice
+			}
+		}
+	}
+	if found := diagnose.Of(r.Record, r.Verdict).Bottleneck; found != nil && len(found.Confirm) > 0 {
+		return fmt.Sprintf("see why it failed: assay diagnose %s; then confirm it: assay experiment scenarios/experiments/%s.json", o.Dir, found.Confirm[0])
+	}
+	return "see why it failed: assay diagnose " + o.Dir
+}
+
+// afterPass leads a smoke to the certificate of the same flow, a certificate to
+// its signature, and any other to its headroom.
+func afterPass(file spec.File, name, dir string) string {
+	longer, flow := name+"-certificate", strings.TrimSuffix(name, "-certificate")
+	if _, ok := file.Profiles[longer]; ok {
+		return "certify it for longer: assay certify " + longer
+	}
+	_, err := os.Stat(filepath.Join(dir, issue.BundleFile))
+	if flow != name && err != nil {
+		return "sign certificates: assay keygen keys; export ASSAY_SIGNING_KEY=keys/assay.key"
+	}
+	if _, ok := file.Profiles[flow]; !ok {
+		flow = name
+	}
+	return "see how much more it takes: assay search " + flow
+}

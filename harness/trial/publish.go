@@ -1,0 +1,123 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay/harness/hint"
+	"assay/harness/judge/certificate/report"
+	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/issue"
+	"assay/harness/judge/rejudge"
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// What a run folder holds beside the certificate, for people and CI.
+const (
+	markdownFile = "certificate.md"
+	HTMLFile     = "certificate.html"
+	junitFile    = "junit.xml"
+)
+
+// Publish writes the certificate of a result, signed where there is a key, and
+// its reports into the run folder.
+func Publish(dir string, r Result, key *signature.PrivateKey) (issue.Issue, error) {
+	i, err := issue.New(dir, r.Certificate(), key)
+	if err != nil {
+		return issue.Issue{}, err
+	}
+	return i, publish(dir, i, r.Record)
+}
+
+// Rejudge judges a sealed run folder by the SLOs and rules of another thresholds
+// file, and publishes that certificate, with a copy of the file, in a folder of its
+// own below: the run's own certificate stays.
+func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.Issue, error) {
+	text, err := os.ReadFile(thresholds)
+	if err != nil {
+		return Result{}, issue.Issue{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name a file of profiles: --thresholds FILE")
+	}
+	file, err := spec.Decode(thresholds, text)
+	if err != nil {
+		return Result{}, issue.Issue{}, err
+	}
+	again, err := rejudge.Open(dir, file)
+	if err != nil {
+		return Result{}, issue.Issue{}, err
+	}
+	r := Result{again, verdict.Judge(again)}
+	to := filepath.Join(dir, issue.RejudgedDir)
+	i, err := issue.New(to, r.Certificate(), key)
+	if err != nil {
+		return Result{}, issue.Issue{}, err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return Result{}, issue.Issue{}, fmt.Errorf("write certificate: %w", err)
+	}
+	if err := record.WriteFile(filepath.Join(to, issue.ThresholdsFile), text); err != nil {
+		return Result{}, issue.Issue{}, err
+	}
+	return r, i, publish(to, i, r.Record)
+}
+
+// publish makes every file before it writes any.
+func publish(dir string, i issue.Issue, r record.Run) error {
+	junit, err := report.JUnit(i.Certificate)
+	if err != nil {
+		return err
+	}
+	page, err := report.HTML(i.Certificate, report.NewCharts(r))
+	if err != nil {
+		return err
+	}
+	if err := i.Write(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{markdownFile, report.Markdown(i.Certificate)}, {HTMLFile, page}, {junitFile, junit}} {
+		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepSummaryLimit is how much GitHub takes as the summary of a step; it shows
+// nothing of what is longer.
+const stepSummaryLimit = 1 << 20 // bytes
+
+// AppendStepSummary appends a run's Markdown to the summary of the CI job's step,
+// where GitHub Actions names a file for it.
+func AppendStepSummary(dir string) (err error) {
+	path := os.Getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, markdownFile))
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size()+int64(len(data)) > stepSummaryLimit {
+		return fmt.Errorf("%s would be longer than the %d KiB that GitHub shows", path, stepSummaryLimit>>10)
+	}
+	_, err = f.Write(data)
+	return err
+}

@@ -1,0 +1,35 @@
+package trial
+
+import (
+	"context"
+	"time"
+
+	"assay/harness/observe/influx"
+)
+
+// verdictTimeout bounds the writing of the verdict's event.
+const verdictTimeout = 3 * time.Second
+
+// Push writes every second of a judged run, and its verdict, to InfluxDB. tell is
+// called with the seconds written so far and in all.
+func Push(ctx context.Context, server *influx.Server, r Result, tell func(done, of int)) error {
+	about := aboutOf(r)
+	return influx.Push(ctx, server, about, r.Record.Timeline, verdictEvent(about, r), tell)
+}
+
+// showVerdict writes the verdict's event. It outlasts an interrupt for a moment:
+// an interrupted run has a verdict too.
+func showVerdict(ctx context.Context, server *influx.Server, r Result) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verdictTimeout)
+	defer cancel()
+	defer server.Close()
+	return influx.WriteEvents(ctx, server, verdictEvent(aboutOf(r), r))
+}
+
+func aboutOf(r Result) influx.About {
+	return influx.NewAbout(r.Record.Plan, r.Record.Environment, r.Record.Facts.T0)
+}
+
+func verdictEvent(a influx.About, r Result) []influx.Point {
+	return influx.Verdict(a, r.Record.Facts.Ended, r.Verdict.Outcome.String(), r.Verdict.Claim)
+}
