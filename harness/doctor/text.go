@@ -3,13 +3,14 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// Text is a table of the findings, and below it what is wrong and its remedy.
-func (all Findings) Text() string {
+// WriteText writes a table of the findings, and below it what is wrong and its remedy.
+func (all Findings) WriteText(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "check\tstate\tobserved\tneeded")
@@ -30,11 +31,12 @@ func (all Findings) Text() string {
 	} else {
 		fmt.Fprintf(&b, "\nnothing is lacking, warnings: %d\n", all.Count(Warning))
 	}
-	var text strings.Builder
 	for line := range strings.Lines(b.String()) {
-		text.WriteString(strings.TrimRight(line, " \n") + "\n")
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
 	}
-	return text.String()
+	return nil
 }
 
 func (f Finding) name() string {

@@ -28,6 +28,14 @@ func With(err error, text string) error {
 	return &hinted{err, text}
 }
 
+// Or attaches the next step to an err that has none.
+func Or(err error, text string) error {
+	if Of(err) != "" {
+		return err
+	}
+	return With(err, text)
+}
+
 // Of is the next step of err, or of the first error in its tree that has one, the
 // outermost first (see errors.As); empty where none has.
 func Of(err error) string {

@@ -22,6 +22,8 @@ func TestOf(t *testing.T) {
 		{"wrapped", fmt.Errorf("read thresholds: %w", inner), "name another file"},
 		{"the outermost", hint.With(fmt.Errorf("read: %w", inner), "see --help"), "see --help"},
 		{"an empty text hides none", hint.With(inner, ""), "name another file"},
+		{"kept", hint.Or(inner, "see --help"), "name another file"},
+		{"added", hint.Or(fs.ErrNotExist, "see --help"), "see --help"},
 		{"joined", errors.Join(fs.ErrExist, inner), "name another file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

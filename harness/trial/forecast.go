@@ -26,9 +26,9 @@ func Forecast(p spec.Profile, workers int, scope, runs string) ([]forecast.Forec
 	return forecast.Of(p, pl, scope, pastRuns(runs, p.Name)), nil
 }
 
-// Undecidable says why a plan cannot let an SLO pass, and the remedy; empty where
+// undecidable says why a plan cannot let an SLO pass, and the remedy; empty where
 // it can.
-func Undecidable(f forecast.Forecast) (why, remedy string) {
+func undecidable(f forecast.Forecast) (why, remedy string) {
 	if f.Decides {
 		return "", ""
 	}
@@ -113,7 +113,7 @@ func Decisions(p spec.Profile, workers int, scope, runs string) (all doctor.Find
 	found, err := Forecast(p, workers, scope, runs)
 	for _, f := range found {
 		one := doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.OK, Observed: f.SLO, Needed: f.String()}
-		if why, remedy := Undecidable(f); why != "" {
+		if why, remedy := undecidable(f); why != "" {
 			one.State, one.Why, one.Remedy = doctor.Warning, why, remedy
 		}
 		all = append(all, one)

@@ -14,10 +14,23 @@ import (
 
 const groupHint = "name a run folder, or a folder of run folders"
 
-// ReadGroup reads and judges a run folder, or the run folders that a folder holds,
+// Compare compares the runs of folder B with those of A.
+func Compare(ctx context.Context, dirA, dirB string, o compare.Options) (compare.Comparison, error) {
+	a, err := readGroup(ctx, dirA)
+	if err != nil {
+		return compare.Comparison{}, err
+	}
+	b, err := readGroup(ctx, dirB)
+	if err != nil {
+		return compare.Comparison{}, err
+	}
+	return compare.Compare(a, b, o)
+}
+
+// readGroup reads and judges a run folder, or the run folders that a folder holds,
 // to be compared. Links in it, such as runs/latest, lead to runs that it holds
 // already.
-func ReadGroup(ctx context.Context, dir string) (compare.Group, error) {
+func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 	g := compare.Group{Name: dir}
 	if _, err := os.Stat(dir); err != nil {
 		return g, hint.With(fmt.Errorf("%s cannot be read: %w", dir, errors.Unwrap(err)), groupHint)

@@ -13,9 +13,9 @@ import (
 	"assay/harness/spec"
 )
 
-// NextStep is the one thing to do after a certified run: what would help a run
+// nextStep is the one thing to do after a certified run: what would help a run
 // that is not PASS, or what a PASS leads to.
-func NextStep(o run.Options, r Result) string {
+func nextStep(o run.Options, r Result) string {
 	switch r.Verdict.Outcome {
 	case verdict.Pass:
 		return afterPass(o.File, o.Profile.Name, o.Dir)

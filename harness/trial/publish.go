@@ -18,7 +18,7 @@ import (
 // What a run folder holds beside the certificate, for people and CI.
 const (
 	markdownFile = "certificate.md"
-	HTMLFile     = "certificate.html"
+	htmlFile     = "certificate.html"
 	junitFile    = "junit.xml"
 )
 
@@ -79,7 +79,7 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{markdownFile, report.Markdown(i.Certificate)}, {HTMLFile, page}, {junitFile, junit}} {
+	}{{markdownFile, report.Markdown(i.Certificate)}, {htmlFile, page}, {junitFile, junit}} {
 		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
 			return err
 		}
@@ -91,9 +91,9 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 // nothing of what is longer.
 const stepSummaryLimit = 1 << 20 // bytes
 
-// AppendStepSummary appends a run's Markdown to the summary of the CI job's step,
+// appendStepSummary appends a run's Markdown to the summary of the CI job's step,
 // where GitHub Actions names a file for it.
-func AppendStepSummary(dir string) (err error) {
+func appendStepSummary(dir string) (err error) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return nil

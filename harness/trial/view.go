@@ -10,11 +10,15 @@ import (
 // verdictTimeout bounds the writing of the verdict's event.
 const verdictTimeout = 3 * time.Second
 
-// Push writes every second of a judged run, and its verdict, to InfluxDB. tell is
-// called with the seconds written so far and in all.
-func Push(ctx context.Context, server *influx.Server, r Result, tell func(done, of int)) error {
-	about := aboutOf(r)
-	return influx.Push(ctx, server, about, r.Record.Timeline, verdictEvent(about, r), tell)
+// Push writes every second of a judged run, and its verdict, to InfluxDB.
+func Push(ctx context.Context, server *influx.Server, r Result, c *Console) error {
+	about, told := aboutOf(r), time.Now()
+	return influx.Push(ctx, server, about, r.Record.Timeline, verdictEvent(about, r), func(done, of int) {
+		if now := time.Now(); done == of || now.Sub(told) >= time.Second {
+			told = now
+			c.Say("influx: %d of %d seconds of %s written to %s", done, of, r.Record.Plan.Run, server)
+		}
+	})
 }
 
 // showVerdict writes the verdict's event. It outlasts an interrupt for a moment:

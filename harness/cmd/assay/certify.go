@@ -1,16 +1,13 @@
 package main
 
 import (
-	"fmt"
-	"path/filepath"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
-	"assay/harness/observe/record"
 	"assay/harness/run"
-	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -76,16 +73,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	file, err := readThresholds(f.thresholds)
+	runs, err := f.plan(c, names)
 	if err != nil {
 		return err
 	}
-	f.chooseSeed(c)
-	runs, err := f.plan(c, file, names)
-	if err != nil {
-		return err
-	}
-	console := f.console(c)
+	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
 	s, err := f.acquire(c, console, &runs[0], func() error { return each(runs, run.CheckMachine) })
 	if err != nil {
 		return err
@@ -117,57 +109,39 @@ func each(runs []run.Options, do func(run.Options) error) error {
 }
 
 // plan are the options of each profile's run, but for the system under test.
-func (f *certifyFlags) plan(c *cobra.Command, file spec.File, names []string) (runs []run.Options, err error) {
-	if err := f.checkWorkers(); err != nil {
-		return nil, err
-	}
-	switch f.scope {
-	case "", spec.ScopeSmoke, spec.ScopeCertificate:
-	default:
-		return nil, fmt.Errorf("--scope is %q: smoke or certificate", f.scope)
-	}
-	profiles, err := f.load.profiles(c, file, names)
+func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, error) {
+	file, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range profiles {
-		o, err := f.options(c, file)
-		if err != nil {
-			return nil, err
-		}
-		o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(p.Name), p, f.load.changes(c), f.seed, f.scopeOf(p)
-		if o.Scope == spec.ScopeCertificate && p.TargetHold() < spec.CertificateHold {
-			return nil, usage("lengthen it with --hold 10m, or leave --scope out",
-				"profile %s holds its target for %s: a certificate takes at least %s", p.Name, p.TargetHold(), spec.CertificateHold)
-		}
-		o.Outputs, o.Undecided = f.k6Out, verdict.Undecided
-		switch {
-		case f.out == "":
-			o.Dir, o.Attempt = filepath.Join(f.runs, o.ID), record.Attempts(f.runs, p.Name, o.Tool.Revision)+1
-		case len(profiles) > 1:
-			o.Dir = filepath.Join(f.out, p.Name)
-		default:
-			o.Dir = f.out
-		}
-		runs = append(runs, o)
+	change := f.load.change(c)
+	profiles, err := change.Profiles(file, names)
+	if err != nil {
+		return nil, err
 	}
-	return runs, nil
-}
-
-func (f *certifyFlags) scopeOf(p spec.Profile) string {
-	if f.scope != "" {
-		return f.scope
+	shared, err := f.options(c, file)
+	if err != nil {
+		return nil, err
 	}
-	return p.Scope()
+	return trial.Certification{
+		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
+	}.Runs(shared)
 }
 
 // runAll runs and certifies one after the other.
 func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
+	latest := ""
+	if f.out == "" {
+		latest = f.runs
+	}
 	var results []trial.Result
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
-		r, err := f.run(c, console, o, key)
+		r, i, err := trial.Certify(c.Context(), o, console, key, latest)
 		if err != nil {
+			return err
+		}
+		if err := printCertificate(c.OutOrStdout(), i, f.json); err != nil {
 			return err
 		}
 		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
@@ -176,54 +150,9 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		}
 	}
 	if !f.json && !f.quiet {
-		if err := printNext(c.OutOrStdout(), runs, results); err != nil {
+		if _, err := io.WriteString(c.OutOrStdout(), trial.Next(runs, results)); err != nil {
 			return err
 		}
 	}
 	return exitBy(worst)
-}
-
-// run makes one run, and publishes and prints its certificate.
-func (f *certifyFlags) run(c *cobra.Command, console *trial.Console, o run.Options, key *signature.PrivateKey) (trial.Result, error) {
-	p := console.Progress(o.Profile.Name)
-	p.First = func() { forecast(p, o) }
-	r, err := trial.Run(c.Context(), o, p)
-	if err != nil {
-		return r, err
-	}
-	if f.out == "" {
-		if err := trial.LinkLatest(f.runs, o.ID); err != nil {
-			return r, err
-		}
-	}
-	i, err := trial.Publish(o.Dir, r, key)
-	if err != nil {
-		return r, err
-	}
-	if err := printCertificate(c.OutOrStdout(), i, f.json); err != nil {
-		return r, err
-	}
-	if err := trial.AppendStepSummary(o.Dir); err != nil { // the verdict stays what it is
-		fmt.Fprintf(c.ErrOrStderr(), "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
-	}
-	return r, nil
-}
-
-// forecast tells which SLOs the plan cannot let pass, before minutes of load are
-// spent.
-func forecast(p *trial.Progress, o run.Options) {
-	found, err := trial.Forecast(o.Profile, o.Workers, o.Scope, o.Journal)
-	if err != nil || len(found) == 0 {
-		return // no SLO needs samples; or the run tells the error
-	}
-	enough := true
-	for _, one := range found {
-		if why, remedy := trial.Undecidable(one); why != "" {
-			enough = false
-			p.Note(why + "; " + remedy)
-		}
-	}
-	if enough {
-		p.Step("the plan has samples enough for its %d percentiles and rates", len(found))
-	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -71,16 +69,12 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkPage(); err != nil {
-		return err
-	}
-	var groups [2]compare.Group
-	for i, dir := range []string{dirA, dirB} {
-		if groups[i], err = trial.ReadGroup(c.Context(), dir); err != nil {
+	if f.html != "" {
+		if err := record.CheckPlace("--html", f.html); err != nil {
 			return err
 		}
 	}
-	result, err := compare.Compare(groups[0], groups[1], compare.Options{
+	result, err := trial.Compare(c.Context(), dirA, dirB, compare.Options{
 		Tolerance: tolerance, Unpaired: f.unpaired, Force: f.force, Metrics: f.metrics,
 	})
 	if err != nil {
@@ -95,37 +89,12 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 			return err
 		}
 	}
-	if f.json {
-		data, err := compare.Marshal(result)
-		if err != nil {
+	text := func(w io.Writer) error {
+		if err := report.Text(w, result); err != nil || f.html == "" {
 			return err
 		}
-		_, err = c.OutOrStdout().Write(data)
+		_, err := fmt.Fprintf(w, "\n  %s\n", f.html)
 		return err
 	}
-	if err := report.Text(c.OutOrStdout(), result); err != nil {
-		return err
-	}
-	if f.html != "" {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "\n  %s\n", f.html)
-	}
-	return err
-}
-
-// checkPage finds before minutes of judging that the page has no place to be.
-func (f *compareFlags) checkPage() error {
-	if f.html == "" {
-		return nil
-	}
-	dir := filepath.Dir(f.html)
-	switch info, err := os.Stat(dir); {
-	case err != nil:
-		return usage("make the folder first: mkdir -p "+dir, "--html %s cannot be written: %s: %w", f.html, dir, errors.Unwrap(err))
-	case !info.IsDir():
-		return usage("name a file in a folder that is there", "--html %s cannot be written: %s is no folder", f.html, dir)
-	}
-	if info, err := os.Stat(f.html); err == nil && info.IsDir() {
-		return usage("name a file in it, like: --html "+filepath.Join(f.html, "comparison.html"), "--html %s is a folder", f.html)
-	}
-	return nil
+	return printDocument(c, f.json, func() ([]byte, error) { return compare.Marshal(result) }, text)
 }

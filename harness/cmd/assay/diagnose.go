@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/certificate/report"
@@ -26,14 +28,11 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
 				return err
 			}
 			found := r.Certificate()
-			text := report.Diagnosis(found)
-			if asJSON {
-				if text, err = report.DiagnosisJSON(found); err != nil {
-					return err
-				}
-			}
-			_, err = c.OutOrStdout().Write(text)
-			return err
+			document := func() ([]byte, error) { return report.DiagnosisJSON(found) }
+			return printDocument(c, asJSON, document, func(w io.Writer) error {
+				_, err := w.Write(report.Diagnosis(found))
+				return err
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the certificate's fields of it as JSON")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 
 	"assay/harness/doctor"
 	"assay/harness/lab/system"
-	"assay/harness/plan"
 	"assay/harness/spec"
 	"assay/harness/trial"
 )
@@ -50,19 +48,19 @@ The exit code is 0 when nothing is lacking, else 2. Warnings do not count.`,
 	return c
 }
 
-func (f *doctorFlags) doctor(c *cobra.Command, names []string) error {
+func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 	file := spec.File{Path: f.thresholds}
-	var err error
 	// Where no profile is named, it need not be there.
 	if _, missing := os.Stat(f.thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
-		if file, err = readThresholds(f.thresholds); err != nil {
+		if file, err = trial.ReadThresholds(f.thresholds); err != nil {
 			return err
 		}
 	}
-	if err := f.checkWorkers(); err != nil {
+	o, err := f.options(c, file)
+	if err != nil {
 		return err
 	}
-	profiles, err := f.load.profiles(c, file, names)
+	profiles, err := f.load.change(c).Profiles(file, names)
 	if err != nil {
 		return err
 	}
@@ -70,50 +68,12 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := f.options(c, file)
+	all, err := system.Examine(c.Context(), o, profiles, databases, f.db != "", influxAccess())
 	if err != nil {
 		return err
 	}
-	access := influxAccess()
-	s := doctor.Subject{
-		File: file, Run: trial.NewID("doctor"), Seed: 1, Dir: f.runs, Target: f.target, AllowHosts: f.allow, Executable: o.Executable,
-		Influx: doctor.Influx{URL: access.URL, Token: access.Token}, DSN: databases.DSN, Insights: databases.Insights, Readers: databases.Readers,
-	}
-	var decisions doctor.Findings
-	for _, p := range profiles {
-		pl, err := plan.New(p, f.workers, s.Seed)
-		if err != nil {
-			return err
-		}
-		s.Loads = append(s.Loads, doctor.Load{Profile: p, Plan: pl})
-		found, err := trial.Decisions(p, f.workers, p.Scope(), f.runs)
-		if err != nil {
-			return err
-		}
-		decisions = append(decisions, found...)
-	}
-	all := append(doctor.Machine(s), decisions...)
-	if s.Target == "" {
-		state, found := system.FindStack()
-		all = append(all, found)
-		if state != nil {
-			s.Target = state.TargetURL()
-			if f.db == "" {
-				s.DSN, s.Insights = state.CollectorDSN(), nil
-			}
-		}
-	}
-	all = append(all, doctor.Outside(c.Context(), s)...)
-	if err := context.Cause(c.Context()); err != nil { // what was cut short says nothing
-		return err
-	}
-	text := []byte(all.Text())
-	if f.json {
-		if text, err = all.Marshal(time.Now()); err != nil {
-			return err
-		}
-	}
-	if _, err := c.OutOrStdout().Write(text); err != nil {
+	document := func() ([]byte, error) { return all.Marshal(time.Now()) }
+	if err := printDocument(c, f.json, document, all.WriteText); err != nil {
 		return err
 	}
 	if all.Count(doctor.Lacking) > 0 {

@@ -1,23 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"assay/harness/hint"
 	"assay/harness/lab/experiment"
-	"assay/harness/lab/experiment/change"
-	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/experiment/report"
 	"assay/harness/lab/experiment/session"
-	"assay/harness/lab/stack"
-	"assay/harness/observe/record"
-	"assay/harness/spec"
+	"assay/harness/trial"
 )
 
 // experimentFlags are the options of `assay experiment`.
@@ -78,34 +70,17 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := f.target != ""
 	under, err := f.acquire(c, s.Console, &s.Options, s.CheckMachine)
 	if err != nil {
 		return err
 	}
 	defer under.Release()
 	s.Asked.Target = under.Target
-	w := &change.World{Executable: s.Options.Executable, Log: s.Options.Log}
-	if elsewhere {
-		if err := checkDatabase(s.Experiment, under.Databases.DSN); err != nil {
-			return err
-		}
-		free, err := stack.Occupy(stack.DefaultDir)
-		if errors.Is(err, stack.ErrOccupied) {
-			return usage("wait until it has ended", "another experiment is under way in this folder, or a run on its local stack")
-		}
-		if err != nil {
-			return err
-		}
-		defer free()
-		w.DSN = under.Databases.DSN
-	} else {
-		w.Dir = stack.DefaultDir
-	}
-	if err := checkJournal(); err != nil {
+	w, release, err := s.World(f.target, under.Databases.DSN)
+	if err != nil {
 		return err
 	}
-	w.Begin(stack.DefaultDir, s.Asked.ID, f.target, s.Asked.Started)
+	defer release()
 	d, err := s.Run(c.Context(), w)
 	switch {
 	case len(d.Runs) == 0 && err != nil:
@@ -114,120 +89,37 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 		s.Console.Say("experiment: %s: %s", d.Sentence, s.File())
 		return err
 	}
-	return errors.Join(err, f.print(c, d, s.File()))
-}
-
-func (f *experimentFlags) print(c *cobra.Command, d experiment.Document, path string) error {
-	if !f.json {
-		return report.Text(c.OutOrStdout(), d, path)
-	}
-	data, err := d.Marshal()
-	if err != nil {
-		return err
-	}
-	_, err = c.OutOrStdout().Write(data)
-	return err
-}
-
-// checkJournal refuses where an experiment on another system was cut short here:
-// its journal, which is all that knows what to set back there, would be replaced.
-// That of the same system was replayed.
-func checkJournal() error {
-	j, err := journal.Open(stack.DefaultDir)
-	if err != nil || j == nil || len(j.Steps) == 0 {
-		return err
-	}
-	where, there := "the local stack", "without --target"
-	if j.Target != "" {
-		where, there = j.Target, "with --target "+j.Target
-	}
-	return usage(fmt.Sprintf("start assay experiment, certify or search %s, which sets it back; or set it back by hand, and delete %s", there, j.Path()),
-		"%s on %s was cut short in this folder, and what it changed is not set back", j.Experiment, where)
-}
-
-// checkDatabase refuses what needs the database of a named target, where none is
-// named.
-func checkDatabase(e spec.Experiment, dsn string) error {
-	for _, v := range e.Variants {
-		if v.NeedsDatabase() && dsn == "" {
-			return usage("set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop", "variant %s changes the database, and none is named", v.Name)
-		}
-	}
-	return nil
+	text := func(w io.Writer) error { return report.Text(w, d, s.File()) }
+	return errors.Join(err, printDocument(c, f.json, d.Marshal, text))
 }
 
 // plan is what the file and the command line ask for, checked as far as that needs
 // neither the target nor the database.
 func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
-	e, err := readExperiment(path)
+	thresholds, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {
 		return nil, err
 	}
-	thresholds, err := readThresholds(f.thresholds)
+	shared, err := f.options(c, thresholds)
 	if err != nil {
 		return nil, err
 	}
-	if e, err = f.override(c, e); err != nil {
-		return nil, err
-	}
-	p, err := thresholds.Profile(e.Profile)
-	if err != nil {
-		return nil, err
-	}
-	if p, err = e.Load.Apply(p); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Path, err)
-	}
-	if p, err = f.load.apply(c, p); err != nil {
-		return nil, err
-	}
-	s := session.New(e, p, f.workers, f.seed, f.out, f.console(c))
-	s.Console.Once = true
-	if s.Dir == "" {
-		s.Dir = filepath.Join(f.runs, s.Asked.ID)
-	}
-	if err := record.Vacant(s.Dir); err != nil {
-		return nil, hint.With(err, "name another folder with --out")
-	}
-	if s.Options, err = f.options(c, thresholds); err != nil {
-		return nil, err
-	}
-	return s, s.CheckCapacity()
+	return session.Open(path, session.Request{
+		Overrides: f.overrides(c), Load: f.load.change(c), Options: shared, Seed: trial.RandomSeed(), Dir: f.out,
+		Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true},
+	})
 }
 
-// override puts what the command line says before what the file says.
-func (f *experimentFlags) override(c *cobra.Command, e spec.Experiment) (spec.Experiment, error) {
-	changed := c.Flags().Changed
-	if changed("pairs") {
-		if f.pairs < 1 || f.pairs > spec.MaxPairs {
-			return e, fmt.Errorf("--pairs is %d: from 1 to %d", f.pairs, spec.MaxPairs)
-		}
-		e.Pairs = f.pairs
+func (f *experimentFlags) overrides(c *cobra.Command) session.Overrides {
+	o := session.Overrides{SkipCapacity: f.skipCapacity}
+	if c.Flags().Changed("pairs") {
+		o.Pairs = &f.pairs
 	}
-	if !changed("workers") {
-		f.workers = cmp.Or(e.Load.Workers, f.workers)
+	if c.Flags().Changed("workers") {
+		o.Workers = &f.workers
 	}
-	if err := f.checkWorkers(); err != nil {
-		return e, err
+	if c.Flags().Changed("seed") {
+		o.Seed = &f.seed
 	}
-	if f.chooseSeed(c); !changed("seed") && e.Seed != nil {
-		f.seed = *e.Seed
-	}
-	if f.skipCapacity {
-		e.Capacity = nil
-	}
-	for _, v := range e.Variants {
-		if f.target != "" && v.Local() {
-			return e, usage("leave --target (ASSAY_TARGET) out: the experiment then runs on the local stack",
-				"variant %s starts server or service anew, and those of --target are not ours", v.Name)
-		}
-	}
-	return e, nil
-}
-
-func readExperiment(path string) (spec.Experiment, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return spec.Experiment{}, usage("name its file, like: scenarios/experiments/binlog-off.json", "the experiment cannot be read: %w", err)
-	}
-	return spec.DecodeExperiment(path, data)
+	return o
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,26 +73,19 @@ func (f *runFlags) addResult(c *cobra.Command, out, seed, json string) {
 	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
 }
 
-// chooseSeed draws a seed where no option names one.
-func (f *runFlags) chooseSeed(c *cobra.Command) {
-	if !c.Flags().Changed("seed") {
-		f.seed = trial.RandomSeed()
+// chooseSeed is the seed that an option names, or a random one.
+func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
+	if c.Flags().Changed("seed") {
+		return f.seed
 	}
-}
-
-func (f *runFlags) checkWorkers() error {
-	if f.workers < 1 || f.workers > 64 {
-		return fmt.Errorf("--workers is %d: from 1 to 64", f.workers)
-	}
-	return nil
-}
-
-func (f *runFlags) console(c *cobra.Command) *trial.Console {
-	return &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
+	return trial.RandomSeed()
 }
 
 // options are what all runs of the command have in common.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
+	if f.workers < 1 || f.workers > 64 {
+		return run.Options{}, fmt.Errorf("--workers is %d: from 1 to 64", f.workers)
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return run.Options{}, fmt.Errorf("find this program: %w", err)
@@ -143,59 +136,15 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
 }
 
-// apply changes the profile as the command line says.
-func (f *loadFlags) apply(c *cobra.Command, p spec.Profile) (_ spec.Profile, err error) {
+// change is what the command line says of the load.
+func (f *loadFlags) change(c *cobra.Command) (l trial.LoadChange) {
 	if c.Flags().Changed("rate") {
-		if p, err = p.WithRate(f.rate); err != nil {
-			return p, fmt.Errorf("--rate: %w", err)
-		}
+		l.Rate = &f.rate
 	}
 	if c.Flags().Changed("hold") {
-		if p, err = p.WithHold(f.hold); err != nil {
-			return p, fmt.Errorf("--hold: %w", err)
-		}
+		l.Hold = &f.hold
 	}
-	return p, nil
-}
-
-// changes are what the command line changes of a profile, for the record.
-func (f *loadFlags) changes(c *cobra.Command) map[string]string {
-	changed := map[string]string{}
-	for _, name := range []string{"rate", "hold"} {
-		if flag := c.Flags().Lookup(name); flag.Changed {
-			changed[name] = flag.Value.String()
-		}
-	}
-	return changed
-}
-
-// profiles are the named ones, with the command line's load.
-func (f *loadFlags) profiles(c *cobra.Command, file spec.File, names []string) (profiles []spec.Profile, err error) {
-	if len(f.changes(c)) > 0 && len(names) > 1 {
-		return nil, usage("certify them one by one", "--rate and --hold change one profile, and several are named")
-	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, usage("run it again afterwards: a run has a folder of its own", "profile %s is named twice", name)
-		}
-		p, err := file.Profile(name)
-		if err != nil {
-			return nil, err
-		}
-		if p, err = f.apply(c, p); err != nil {
-			return nil, err
-		}
-		profiles = append(profiles, p)
-	}
-	return profiles, nil
-}
-
-func readThresholds(path string) (spec.File, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return spec.File{}, usage("name it with --thresholds FILE", "thresholds cannot be read: %w", err)
-	}
-	return spec.Decode(path, data)
+	return l
 }
 
 // percentOf reads an option that is written like 5%, as a share.
@@ -221,4 +170,17 @@ func exactly(n int, problem, next string) cobra.PositionalArgs {
 
 func oneRun(c *cobra.Command, args []string) error {
 	return exactly(1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
+}
+
+// printDocument prints a result as text, or as its JSON document.
+func printDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error), text func(io.Writer) error) error {
+	if !asJSON {
+		return text(c.OutOrStdout())
+	}
+	data, err := document()
+	if err != nil {
+		return err
+	}
+	_, err = c.OutOrStdout().Write(data)
+	return err
 }

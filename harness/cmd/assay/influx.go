@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"assay/harness/lab/system"
@@ -61,11 +58,5 @@ func push(c *cobra.Command, dir string, quiet bool) error {
 	if err := server.Check(c.Context()); err != nil {
 		return err
 	}
-	told := time.Now()
-	return trial.Push(c.Context(), server, r, func(done, of int) {
-		if now := time.Now(); !quiet && (done == of || now.Sub(told) >= time.Second) {
-			told = now
-			fmt.Fprintf(c.ErrOrStderr(), "influx: %d of %d seconds of %s written to %s\n", done, of, r.Record.Plan.Run, server)
-		}
-	})
+	return trial.Push(c.Context(), server, r, &trial.Console{W: c.ErrOrStderr(), Quiet: quiet})
 }

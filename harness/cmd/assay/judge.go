@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,7 +12,6 @@ import (
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/verdict"
-	"assay/harness/run"
 	"assay/harness/trial"
 )
 
@@ -102,23 +98,5 @@ func printCertificate(w io.Writer, i issue.Issue, asJSON bool) error {
 		text += "  " + path + "\n"
 	}
 	_, err := io.WriteString(w, text)
-	return err
-}
-
-// printNext prints what to open of the runs, and what to do next: of the first
-// that is not PASS what would help, else what a PASS leads to.
-func printNext(w io.Writer, runs []run.Options, results []trial.Result) error {
-	var b strings.Builder
-	next := len(results) - 1
-	for i := len(results) - 1; i >= 0; i-- {
-		if results[i].Verdict.Outcome != verdict.Pass {
-			next = i
-		}
-	}
-	for i := range results {
-		fmt.Fprintf(&b, "open  %s\n", filepath.Join(runs[i].Dir, trial.HTMLFile))
-	}
-	fmt.Fprintf(&b, "next  %s\n", trial.NextStep(runs[next], results[next]))
-	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,29 +33,18 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search PROFILE",
 		Short: "The highest rate within the SLOs, between two bounds; never a certificate",
-		Long: `Search tries one load after another, each by short runs of the profile (trials):
-it doubles the rate until the SLOs are missed, or halves it until they hold, and
-then bisects what is between until it is narrow (MLRsearch, FD.io). What a trial
-showed is counted: it is clear with at most half of the violations that each SLO
-allows, broken with twice of what one allows, and else close. A clear or a broken
-trial decides its load, but for the broken one that ends the doubling or halving:
-it is made once more, and where the two differ a third decides. One that is close
-is made again; a load at which --trials of them were close is taken as not
-sustained, and called close. A trial that may not be judged is made again, up to
-twice, and counts for nothing. With --trials 1 no load has a second opinion.
+		Long: `Search tries one load after another, each by a short run of the profile (a
+trial): it doubles the rate until the SLOs are missed, or halves it until they hold,
+and then bisects what is between until it is narrow enough (MLRsearch, FD.io;
+docs/search.md tells how a load is decided). A trial at the default takes about 32 s;
+where the highest rate lies within a factor of four of the first, the search takes 4
+to 5 minutes, and 8 at most.
 
-Of the profile it takes scenario, SLOs and rules; --trial is the hold of each
-trial, whose warm-up, ramp and cool-down are shortened to a few seconds and whose
-baseline is one second. A trial at the default takes about 32 s; where the highest
-rate lies within a factor of four of the first, the search takes 4 to 5 minutes,
-and 8 at most. After a trial that left transactions undone the system is left alone
-for up to 5 s.
-
-Each trial is a sealed run folder below runs/search-ID, where search.json tells
-all; it is written after every trial, so that a search that is interrupted keeps
-what it has. runs/latest stays where it is, and trials are no attempts of the
-profile. However a search ends, it says what bounds were seen: "at least 60" where
-no load was missed, "less than 120" where none held.
+Each trial is a sealed run folder below runs/search-ID, where search.json tells all;
+it is written after every trial, so that an interrupted search keeps what it has.
+runs/latest stays where it is, and trials are no attempts of the profile. However a
+search ends, it says what bounds were seen: "at least 60" where no load was missed,
+"less than 120" where none held.
 
 A search certifies nothing: its rates were chosen by how they came out, and one
 hiccup may move a bound. The last line that it prints is the command that would
@@ -86,7 +75,7 @@ the trials are too short to tell; 130 interrupted.`,
 }
 
 func (f *searchFlags) search(c *cobra.Command, name string) error {
-	file, err := readThresholds(f.thresholds)
+	file, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {
 		return err
 	}
@@ -94,7 +83,6 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	f.chooseSeed(c)
 	t, err := f.plan(c, profile)
 	if err != nil {
 		return err
@@ -116,9 +104,10 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	}
 	t.Console.Say("search: %s from %.12g/s, trials of %s, until the bounds are %s apart",
 		name, t.Asked.Range.From, time.Duration(t.Asked.Seconds*float64(time.Second)), f.width)
-	d, err := t.Search(c.Context(), func(rate float64) string { return f.certifyCommand(c, profile, rate) })
+	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
-		if err := f.print(c, d, t.File()); err != nil {
+		text := func(w io.Writer) error { return search.Summary(w, d, t.File()) }
+		if err := printDocument(c, f.json, d.Marshal, text); err != nil {
 			return err
 		}
 	}
@@ -128,92 +117,44 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 		}
 		return err
 	}
-	if !d.Bracketed() {
-		return exitCode(searchExit[d.End()])
+	if code := d.ExitCode(); code != 0 {
+		return exitCode(code)
 	}
 	return nil
-}
-
-// searchExit are the exit codes of searches that came to an end without both
-// bounds.
-var searchExit = map[search.End]int{search.Missed: 1, search.Generator: 3, search.Invalid: 3, search.Undecided: 4}
-
-func (f *searchFlags) print(c *cobra.Command, d search.Document, path string) error {
-	if !f.json {
-		return search.Summary(c.OutOrStdout(), d, path)
-	}
-	data, err := d.Marshal()
-	if err != nil {
-		return err
-	}
-	_, err = c.OutOrStdout().Write(data)
-	return err
 }
 
 // plan is the search that the command line names.
 func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
-	t := &trials.Trials{Profile: p, Changed: map[string]string{}, Console: f.console(c)}
-	t.Console.Once = true
+	short, changed := p, map[string]string{}
 	var err error
 	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the profile's stages
-		if t.Profile, t.Changed, err = search.Shorten(p, f.trial); err != nil {
-			return nil, hint.With(fmt.Errorf("--trial: %w", err), cmp.Or(hint.Of(err), "like: --trial 20s"))
+		if short, changed, err = search.Shorten(p, f.trial); err != nil {
+			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "like: --trial 20s")
 		}
 	}
-	if err := f.checkWorkers(); err != nil {
+	width, err := percentOf(c, "width")
+	if err != nil {
 		return nil, err
 	}
-	t.Asked = search.Asked{
-		ID: "search-" + trial.NewID(p.Name), Profile: p.Name, Unit: p.Load.Unit, Workers: f.workers, Seed: f.seed,
-		Goal:    search.Goal{Trials: f.trials, Spare: search.DefaultSpare},
-		Range:   search.Range{From: p.Target(), Max: f.max},
-		Seconds: t.Profile.TargetHold().Seconds(),
+	if !c.Flags().Changed("from") {
+		f.from = p.Target()
 	}
-	a := &t.Asked
+	if err := cmp.Or(trials.CheckRate("--from", short, f.from), trials.CheckRate("--max", short, f.max)); err != nil {
+		return nil, err
+	}
+	t := trials.New(search.Asked{
+		ID: "search-" + trial.NewID(p.Name), Workers: f.workers, Seed: f.chooseSeed(c),
+		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
+	}, short, changed)
+	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}
 	if t.Dir = f.out; t.Dir == "" {
-		t.Dir = filepath.Join(f.runs, a.ID)
+		t.Dir = filepath.Join(f.runs, t.Asked.ID)
 	}
-	if a.Goal.Width, err = percentOf(c, "width"); err != nil {
-		return nil, err
-	}
-	if c.Flags().Changed("from") {
-		a.Range.From = f.from
-	}
-	if err := checkRate("--from", t.Profile, a.Range.From); err != nil {
-		return nil, err
-	}
-	if err := checkRate("--max", t.Profile, f.max); err != nil {
-		return nil, err
-	}
-	if err := a.CanTell(t.Profile.SLOs); err != nil {
-		return nil, err
-	}
-	// The least must still schedule a transaction.
-	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
-	if _, err := search.New(a.Goal, a.Range); err != nil {
-		return nil, usage(seeHelp(c), "this cannot be searched for: %w", err)
-	}
-	return t, nil
+	return t, hint.Or(t.CheckAsked(), seeHelp(c))
 }
 
-// checkRate refuses a rate at which the profile cannot run.
-func checkRate(flag string, p spec.Profile, rate float64) error {
-	if !(rate > 0 && rate <= spec.MaxRate) {
-		return usage(fmt.Sprintf("like: %s %.12g", flag, p.Target()), "%s is %.12g: a rate above 0 and up to %d a second", flag, rate, int(spec.MaxRate))
-	}
-	if _, err := p.WithRate(rate); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
-}
-
-// certifyCommand is the command that would certify a rate, with the options of the
-// search that say against what.
-func (f *searchFlags) certifyCommand(c *cobra.Command, p spec.Profile, rate float64) string {
-	words := []string{"assay", "certify", p.Name, "--rate", fmt.Sprintf("%.12g", rate)}
-	if len(p.Load.Stages) == 0 {
-		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
-	}
+// sameSystem are the options of the command line that say against what load is sent.
+func (f *searchFlags) sameSystem(c *cobra.Command) (words []string) {
 	for _, name := range []string{"thresholds", "target", "db", "workers"} {
 		if flag := c.Flags().Lookup(name); flag.Changed {
 			words = append(words, "--"+name, flag.Value.String())
@@ -224,10 +165,5 @@ func (f *searchFlags) certifyCommand(c *cobra.Command, p spec.Profile, rate floa
 			words = append(words, "--allow-target", host)
 		}
 	}
-	for i, w := range words {
-		if strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return words
 }

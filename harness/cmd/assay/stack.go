@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 			if _, _, err := stack.Up(c.Context(), o, logger(c)); err != nil {
 				return err
 			}
-			return printStatus(c, o.Dir)
+			return stack.WriteStatus(c.OutOrStdout(), o.Dir)
 		},
 	}
 	fs := c.Flags()
@@ -82,24 +81,8 @@ func newStackStatus() *cobra.Command {
 		Long: `Status prints a line for each process: name, condition (up, down, crashed, not
 answering), what it is, its process and its log.`,
 		Example: "  assay stack status",
-		RunE:    func(c *cobra.Command, _ []string) error { return printStatus(c, dir) },
+		RunE:    func(c *cobra.Command, _ []string) error { return stack.WriteStatus(c.OutOrStdout(), dir) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	return c
-}
-
-func printStatus(c *cobra.Command, dir string) error {
-	_, processes, err := stack.Status(dir)
-	if err != nil {
-		return err
-	}
-	t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for _, p := range processes {
-		pid := ""
-		if p.PID > 0 {
-			pid = fmt.Sprintf("pid %d", p.PID)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Condition, p.What, pid, p.Log)
-	}
-	return t.Flush()
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/spf13/cobra"
 
-	"assay/harness/hint"
 	"assay/harness/lab/target"
 )
 
@@ -34,22 +30,30 @@ no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			config.DSN = os.Getenv("ASSAY_DB")
-			if config.DSN == "" {
-				return usage("set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop", "no database is named")
-			}
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-			err := target.Run(c.Context(), config, log, func(addr string) {
+			return target.Run(c.Context(), config, log, func(addr string) {
 				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
 			})
-			var away *net.OpError
-			var refused *mysql.MySQLError
-			if errors.As(err, &away) && away.Op == "dial" || errors.As(err, &refused) {
-				return hint.With(err, "see that the database is up and what ASSAY_DB says of user and password")
-			}
-			return err
 		},
 	}
 	config.Flags(c.Flags())
 	c.AddCommand(newTargetHealth())
+	return c
+}
+
+// newTargetHealth is for container engines: an image without a shell has no
+// other program that could ask.
+func newTargetHealth() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a running reference service whether it is well",
+		Long: `Health asks the reference service and its database, and ends with 0 when both
+answer. It is what the health check of docker-compose.yml calls.`,
+		Example: `  assay target health
+  assay target health --url http://127.0.0.1:8080`,
+		Args: noArguments,
+	}
+	url := c.Flags().String("url", "http://"+target.DefaultConfig().Listen, "base URL of the service")
+	c.RunE = func(c *cobra.Command, _ []string) error { return target.CheckHealth(c.Context(), *url) }
 	return c
 }

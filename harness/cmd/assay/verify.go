@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -15,9 +12,6 @@ import (
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/system"
-	"assay/harness/observe/collect/databases"
-	opened "assay/harness/observe/database" // database is a type of the tests
-	"assay/harness/observe/record"
 	"assay/harness/trial"
 )
 
@@ -62,18 +56,14 @@ names the key.`,
 func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	o := audit.Options{Now: time.Now(), Tool: trial.Tool()}
 	if c.Flags().Changed("key") {
-		text, err := os.ReadFile(f.key)
+		key, err := signature.ReadPublic(f.key)
 		if err != nil {
-			return usage("name the issuer's: --key assay.pub", "the public key cannot be read: %w", err)
-		}
-		key, err := signature.ParsePublic(text)
-		if err != nil {
-			return fmt.Errorf("--key %s: %w", f.key, err)
+			return err
 		}
 		o.Key = &key
 	}
 	if c.Flags().Changed("db") {
-		now, err := presentDatabase(c.Context(), f.db)
+		now, err := system.DescribeDatabase(c.Context(), f.db, os.Getenv("ASSAY_DB"))
 		if err != nil {
 			return err
 		}
@@ -86,16 +76,7 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	out := c.OutOrStdout()
-	if f.json {
-		e := json.NewEncoder(out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		err = e.Encode(r)
-	} else {
-		err = r.Text(out)
-	}
-	if err != nil {
+	if err := printDocument(c, f.json, r.Marshal, r.Text); err != nil {
 		return err
 	}
 	if len(r.Broken) > 0 {
@@ -105,18 +86,4 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 		return exitCode(code)
 	}
 	return nil
-}
-
-// presentDatabase describes the database as it is now; nothing of it changes.
-func presentDatabase(ctx context.Context, flag string) (record.Database, error) {
-	dsn, err := system.ParseDSN("--db", flag, os.Getenv("ASSAY_DB"))
-	if err != nil {
-		return record.Database{}, err
-	}
-	collector := databases.New(dsn, "")
-	now, err := collector.Describe(ctx)
-	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, usage("check --db, and the password in ASSAY_DB; or leave --db out", "the database cannot be compared: %s", opened.Reason(err))
-	}
-	return now, nil
 }

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -53,6 +55,16 @@ type Report struct {
 	Broken      []string   `json:"broken"`    // checks that have failed
 	Expires     *time.Time `json:"expires"`
 	Checks      []Check    `json:"checks"`
+}
+
+// Marshal is the report as a JSON document.
+func (r Report) Marshal() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(r)
+	return b.Bytes(), err
 }
 
 func (r *Report) add(name string, state State, format string, args ...any) {

@@ -161,3 +161,11 @@ func (d Document) Marshal() ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// ExitCode is that of a search that came to its end: 0 where both bounds were found.
+func (d Document) ExitCode() int {
+	if d.Bracketed() {
+		return 0
+	}
+	return map[End]int{Missed: 1, Generator: 3, Invalid: 3, Undecided: 4}[d.End()]
+}

@@ -3,6 +3,8 @@ package stack
 import (
 	"context"
 	"fmt"
+	"io"
+	"text/tabwriter"
 	"time"
 
 	"assay/harness/servers/mysqld"
@@ -87,4 +89,21 @@ func targetStatus(f folder, s *State) Process {
 		p.Condition = IsUp
 	}
 	return p
+}
+
+// WriteStatus writes a line for each component.
+func WriteStatus(w io.Writer, dir string) error {
+	_, processes, err := Status(dir)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, p := range processes {
+		pid := ""
+		if p.PID > 0 {
+			pid = fmt.Sprintf("pid %d", p.PID)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Condition, p.What, pid, p.Log)
+	}
+	return t.Flush()
 }

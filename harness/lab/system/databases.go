@@ -1,12 +1,15 @@
 package system
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"strings"
 
 	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
+	"assay/harness/observe/record"
 )
 
 // Databases are the database of a run, by SQL, in Performance Insights, or both;
@@ -101,4 +104,19 @@ func holdsPassword(dsn string) bool {
 		rest = dsn
 	}
 	return strings.Contains(rest[:max(0, strings.LastIndex(rest, "@"))], ":")
+}
+
+// DescribeDatabase describes the database as it is now, and changes nothing. The
+// values are those of --db and ASSAY_DB.
+func DescribeDatabase(ctx context.Context, db, env string) (record.Database, error) {
+	dsn, err := ParseDSN("--db", db, env)
+	if err != nil {
+		return record.Database{}, err
+	}
+	collector := databases.New(dsn, "")
+	now, err := collector.Describe(ctx)
+	if err := errors.Join(err, collector.Close()); err != nil {
+		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+database.Reason(err)), "check --db, and the password in ASSAY_DB; or leave --db out")
+	}
+	return now, nil
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"assay/harness/hint"
 	"assay/harness/lab/target/gateway"
 	"assay/harness/lab/target/otlp"
@@ -22,6 +24,19 @@ const lastPush = 2 * time.Second
 // serves until ctx is done; then it drains, unless told not to, and returns. It
 // calls ready once with the address when requests are accepted.
 func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string)) error {
+	if c.DSN == "" {
+		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop")
+	}
+	err := run(ctx, c, log, ready)
+	var away *net.OpError
+	var refused *mysql.MySQLError
+	if errors.As(err, &away) && away.Op == "dial" || errors.As(err, &refused) {
+		return hint.With(err, "see that the database is up and what ASSAY_DB says of user and password")
+	}
+	return err
+}
+
+func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string)) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}

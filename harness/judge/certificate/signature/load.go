@@ -54,3 +54,16 @@ func readPrivate(path string) (*PrivateKey, error) {
 	}
 	return &key, nil
 }
+
+// ReadPublic reads the issuer's public key, PKIX PEM.
+func ReadPublic(path string) (PublicKey, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return PublicKey{}, hint.With(fmt.Errorf("the public key cannot be read: %w", err), "name the issuer's: --key assay.pub")
+	}
+	key, err := ParsePublic(text)
+	if err != nil {
+		return PublicKey{}, fmt.Errorf("--key %s: %w", path, err)
+	}
+	return key, nil
+}

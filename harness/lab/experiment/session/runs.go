@@ -64,8 +64,8 @@ func (s *Session) tell(p experiment.Progress) {
 	s.say("run %d of %d, round %d: %s%s", p.Made+1, p.Of, p.Next.Round+1, s.Experiment.Variants[p.Next.Variant].Name, left)
 }
 
-// CheckCapacity refuses searches that could tell nothing, before minutes of runs.
-func (s *Session) CheckCapacity() error {
+// checkCapacity refuses searches that could tell nothing, before minutes of runs.
+func (s *Session) checkCapacity() error {
 	if s.Experiment.Capacity == nil {
 		return nil
 	}
@@ -73,11 +73,8 @@ func (s *Session) CheckCapacity() error {
 	if err != nil {
 		return err
 	}
-	if err := t.Asked.CanTell(t.Profile.SLOs); err != nil {
+	if err := t.CheckAsked(); err != nil {
 		return hint.With(fmt.Errorf("capacity: %w", err), "lengthen its trial in the file, or begin higher")
-	}
-	if _, err := search.New(t.Asked.Goal, t.Asked.Range); err != nil {
-		return fmt.Errorf("capacity: %w", err)
 	}
 	return nil
 }
@@ -87,21 +84,17 @@ func (s *Session) trials(v spec.Variant) (*trials.Trials, error) {
 	c := s.Experiment.Capacity
 	short, changed, err := search.Shorten(s.Profile, c.Trial)
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("capacity: %w", err), cmp.Or(hint.Of(err), "name a profile with a hold"))
+		return nil, hint.Or(fmt.Errorf("capacity: %w", err), "name a profile with a hold")
 	}
-	from := cmp.Or(c.From, s.Profile.Target())
-	seconds := short.TargetHold().Seconds()
 	changed["experiment"] = s.Asked.Name
-	return &trials.Trials{
-		Profile: short, Changed: changed, Options: s.Options, Dir: filepath.Join(s.Dir, "capacity", v.Name), Console: s.Console,
-		Label: v.Name, Limitation: s.limitation(v),
-		Asked: search.Asked{
-			ID: s.Asked.ID, Profile: short.Name, Unit: short.Load.Unit, Target: s.Asked.Target, Seconds: seconds,
-			Workers: s.Asked.Workers, Seed: s.Asked.Seed,
-			Goal:  search.Goal{Trials: c.Trials, Width: c.Width, Spare: search.DefaultSpare},
-			Range: search.Range{From: from, Max: c.Max, Floor: max(from*search.FloorShare, min(from, 1/seconds))},
-		},
-	}, nil
+	t := trials.New(search.Asked{
+		ID: s.Asked.ID, Target: s.Asked.Target, Workers: s.Asked.Workers, Seed: s.Asked.Seed,
+		Goal:  search.Goal{Trials: c.Trials, Width: c.Width},
+		Range: search.Range{From: cmp.Or(c.From, s.Profile.Target()), Max: c.Max},
+	}, short, changed)
+	t.Options, t.Console, t.Dir = s.Options, s.Console, filepath.Join(s.Dir, "capacity", v.Name)
+	t.Label, t.Limitation = v.Name, s.limitation(v)
+	return t, nil
 }
 
 // search searches for a variant's highest rate, each trial in its turn. What a

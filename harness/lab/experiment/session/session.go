@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -34,19 +35,61 @@ type Session struct {
 	changed map[string]string // of the profile
 }
 
-// New is a session of e under a profile with e's load, not yet checked.
-func New(e spec.Experiment, p spec.Profile, workers int, seed uint64, dir string, c *trial.Console) *Session {
-	s := &Session{Experiment: e, Profile: p, Dir: dir, Console: c}
-	s.changed = map[string]string{"experiment": e.Name, "rate": fmt.Sprintf("%.12g", p.Target())}
-	if len(p.Load.Stages) == 0 {
-		s.changed["hold"] = p.Load.Hold.String()
+// Request is what the command line says beside the experiment's file.
+type Request struct {
+	Overrides Overrides
+	Load      trial.LoadChange
+	Options   run.Options // shared by all runs: with the thresholds file, workers and target
+	Seed      uint64      // of an experiment that names none
+	Dir       string      // of the experiment; empty: a new one below the folder of runs
+	Console   *trial.Console
+}
+
+// Open reads an experiment's file, and checks what is asked for as far as that needs
+// neither the target nor the database.
+func Open(path string, r Request) (*Session, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("the experiment cannot be read: %w", err), "name its file, like: scenarios/experiments/binlog-off.json")
+	}
+	e, err := spec.DecodeExperiment(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if e, err = r.Overrides.Apply(e, r.Options.Target); err != nil {
+		return nil, err
+	}
+	p, err := r.Options.File.Profile(e.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = e.Load.Apply(p); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Path, err)
+	}
+	if p, err = r.Load.Apply(p); err != nil {
+		return nil, err
+	}
+	s := &Session{Experiment: e, Profile: p, Options: r.Options, Dir: r.Dir, Console: r.Console}
+	s.Options.Workers = cmp.Or(e.Load.Workers, s.Options.Workers)
+	if e.Seed != nil {
+		r.Seed = *e.Seed
 	}
 	s.Asked = experiment.Asked{
 		ID: trial.NewID("experiment-" + e.Name), Name: e.Name, File: filepath.ToSlash(e.Path), SHA256: strings.TrimPrefix(e.Digest, "sha256:"),
 		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Load.Unit, Rate: p.Target(),
-		Workers: workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
+		Workers: s.Options.Workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: r.Seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
 	}
-	return s
+	s.changed = map[string]string{"experiment": e.Name, "rate": fmt.Sprintf("%.12g", p.Target())}
+	if len(p.Load.Stages) == 0 {
+		s.changed["hold"] = p.Load.Hold.String()
+	}
+	if s.Dir == "" {
+		s.Dir = filepath.Join(r.Options.Journal, s.Asked.ID)
+	}
+	if err := record.Vacant(s.Dir); err != nil {
+		return nil, hint.With(err, "name another folder with --out")
+	}
+	return s, s.checkCapacity()
 }
 
 // CheckMachine finds what this machine lacks for the runs.

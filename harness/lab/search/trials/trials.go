@@ -34,6 +34,39 @@ type Trials struct {
 	told int // of them
 }
 
+// New are the trials of a search for a profile's highest rate; a names its ID,
+// workers, seed, goal and first and highest rate. short is the profile as trials run
+// it, changed what that changes.
+func New(a search.Asked, short spec.Profile, changed map[string]string) *Trials {
+	a.Profile, a.Unit, a.Seconds = short.Name, short.Load.Unit, short.TargetHold().Seconds()
+	a.Goal.Spare = search.DefaultSpare
+	// The least must still schedule a transaction.
+	a.Range.Floor = max(a.Range.From*search.FloorShare, min(a.Range.From, 1/a.Seconds))
+	return &Trials{Asked: a, Profile: short, Changed: changed}
+}
+
+// CheckRate refuses a rate, the value of an option, at which the profile cannot run.
+func CheckRate(option string, p spec.Profile, rate float64) error {
+	if !(rate > 0 && rate <= spec.MaxRate) {
+		return hint.With(fmt.Errorf("%s is %.12g: a rate above 0 and up to %d a second", option, rate, int(spec.MaxRate)), fmt.Sprintf("like: %s %.12g", option, p.Target()))
+	}
+	if _, err := p.WithRate(rate); err != nil {
+		return fmt.Errorf("%s: %w", option, err)
+	}
+	return nil
+}
+
+// CheckAsked refuses a search that could tell nothing.
+func (t *Trials) CheckAsked() error {
+	if err := t.Asked.CanTell(t.Profile.SLOs); err != nil {
+		return err
+	}
+	if _, err := search.New(t.Asked.Goal, t.Asked.Range); err != nil {
+		return fmt.Errorf("this cannot be searched for: %w", err)
+	}
+	return nil
+}
+
 // Search searches until the end, until ctx is done or something fails. confirm is
 // the command that would certify a rate; empty: none.
 func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) (search.Document, error) {

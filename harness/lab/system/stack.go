@@ -10,9 +10,9 @@ import (
 // checkStack is the check of the local stack.
 const checkStack = "stack"
 
-// FindStack tells whether the local stack is up, or can be started, and its state
+// findStack tells whether the local stack is up, or can be started, and its state
 // where it is up.
-func FindStack() (*stack.State, doctor.Finding) {
+func findStack() (*stack.State, doctor.Finding) {
 	f := doctor.Finding{Check: checkStack, State: doctor.OK, Needed: "up, or can be started"}
 	lacking := func(observed, why, remedy string) (*stack.State, doctor.Finding) {
 		f.State, f.Observed, f.Why, f.Remedy = doctor.Lacking, observed, why, remedy

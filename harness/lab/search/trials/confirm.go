@@ -1,0 +1,24 @@
+package trials
+
+import (
+	"fmt"
+	"strings"
+
+	"assay/harness/spec"
+)
+
+// CertifyCommand is the command that would certify a profile at a rate, with further
+// options that say against what.
+func CertifyCommand(p spec.Profile, rate float64, options []string) string {
+	words := []string{"assay", "certify", p.Name, "--rate", fmt.Sprintf("%.12g", rate)}
+	if len(p.Load.Stages) == 0 {
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
+	}
+	words = append(words, options...)
+	for i, w := range words {
+		if strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

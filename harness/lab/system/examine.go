@@ -1,0 +1,48 @@
+package system
+
+import (
+	"context"
+
+	"assay/harness/doctor"
+	"assay/harness/observe/influx"
+	"assay/harness/plan"
+	"assay/harness/run"
+	"assay/harness/spec"
+	"assay/harness/trial"
+)
+
+// Examine finds what runs of the profiles lack, and starts nothing. Where o names no
+// target it looks at the local stack if that is up, and at the stack's own database
+// unless ownDatabase.
+func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Databases, ownDatabase bool, view influx.Access) (doctor.Findings, error) {
+	s := doctor.Subject{
+		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Journal, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
+		Influx: doctor.Influx{URL: view.URL, Token: view.Token}, DSN: d.DSN, Insights: d.Insights, Readers: d.Readers,
+	}
+	var decisions doctor.Findings
+	for _, p := range profiles {
+		pl, err := plan.New(p, o.Workers, s.Seed)
+		if err != nil {
+			return nil, err
+		}
+		s.Loads = append(s.Loads, doctor.Load{Profile: p, Plan: pl})
+		found, err := trial.Decisions(p, o.Workers, p.Scope(), o.Journal)
+		if err != nil {
+			return nil, err
+		}
+		decisions = append(decisions, found...)
+	}
+	all := append(doctor.Machine(s), decisions...)
+	if s.Target == "" {
+		state, found := findStack()
+		all = append(all, found)
+		if state != nil {
+			s.Target = state.TargetURL()
+			if !ownDatabase {
+				s.DSN, s.Insights = state.CollectorDSN(), nil
+			}
+		}
+	}
+	all = append(all, doctor.Outside(ctx, s)...)
+	return all, context.Cause(ctx) // what was cut short says nothing
+}

@@ -1,0 +1,76 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/spec"
+)
+
+// ReadThresholds reads a file of profiles.
+func ReadThresholds(path string) (spec.File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name it with --thresholds FILE")
+	}
+	return spec.Decode(path, data)
+}
+
+// LoadChange is what a command line changes of a profile's load. A nil field changes
+// nothing.
+type LoadChange struct {
+	Rate *float64
+	Hold *time.Duration
+}
+
+// Apply changes a profile.
+func (l LoadChange) Apply(p spec.Profile) (_ spec.Profile, err error) {
+	if l.Rate != nil {
+		if p, err = p.WithRate(*l.Rate); err != nil {
+			return p, fmt.Errorf("--rate: %w", err)
+		}
+	}
+	if l.Hold != nil {
+		if p, err = p.WithHold(*l.Hold); err != nil {
+			return p, fmt.Errorf("--hold: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// Texts are the changes, for the record.
+func (l LoadChange) Texts() map[string]string {
+	texts := map[string]string{}
+	if l.Rate != nil {
+		texts["rate"] = strconv.FormatFloat(*l.Rate, 'g', -1, 64)
+	}
+	if l.Hold != nil {
+		texts["hold"] = l.Hold.String()
+	}
+	return texts
+}
+
+// Profiles are those of these names, changed.
+func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {
+	if l != (LoadChange{}) && len(names) > 1 {
+		return nil, hint.With(fmt.Errorf("--rate and --hold change one profile, and several are named"), "certify them one by one")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "run it again afterwards: a run has a folder of its own")
+		}
+		p, err := file.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = l.Apply(p); err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, nil
+}
