@@ -174,11 +174,11 @@ func growth(values []float64) float64 {
 	return slopes[len(slopes)/2]
 }
 
-// settled takes footprints until there is nothing more than before, or patience
+// settled takes footprints until there is nothing more than before, or limit
 // ends.
-func settled(t *testing.T, before footprint, patience time.Duration, folders ...string) (now footprint, more string) {
+func settled(t *testing.T, before footprint, limit time.Duration, folders ...string) (now footprint, more string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		now = takeFootprint(t, folders...)
 		if more = now.beyond(before); more == "" || time.Now().After(deadline) {
 			return now, more

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// persistPatience is how long, beyond the profile's own bound on the
+	// persistTimeout is how long, beyond the profile's own bound on the
 	// persist lag, rows may take to appear before they count as missing.
-	persistPatience = 5 * time.Second
-	queryTimeout    = 60 * time.Second
-	// cleanPatience is how long, once the run is interrupted, the removal of its
+	persistTimeout = 5 * time.Second
+	queryTimeout   = 60 * time.Second
+	// cleanupGrace is how long, once the run is interrupted, the removal of its
 	// rows may still take.
-	cleanPatience = 8 * time.Second
-	cleanTries    = 5
+	cleanupGrace = 8 * time.Second
+	cleanupTries = 5
 )
 
-// book gathers the acknowledged identities as they come and reads the
+// reconciler gathers the acknowledged identities as they come and reads the
 // persisted ones back at the end.
-type book struct {
+type reconciler struct {
 	run  string
 	spec *spec.Ledger
 	dsn  string
@@ -32,42 +32,42 @@ type book struct {
 	acks []ledger.Entry
 }
 
-func newBook(o Options) *book {
-	b := &book{run: o.ID, spec: o.Profile.Ledger, dsn: o.DSN, wait: persistPatience}
+func newReconciler(o Options) *reconciler {
+	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, dsn: o.DSN, wait: persistTimeout}
 	for _, s := range o.Profile.SLOs {
 		if s.Metric == spec.PersistLagMetric {
-			b.wait = max(b.wait, persistPatience+time.Duration(s.Bound*float64(time.Millisecond)))
+			l.wait = max(l.wait, persistTimeout+time.Duration(s.Bound*float64(time.Millisecond)))
 		}
 	}
-	return b
+	return l
 }
 
-// settle reads the persisted side back, again until nothing acknowledged is
-// missing or patience ends, records it, and removes the run's rows. Once ctx is
+// reconcile reads the persisted side back, again until nothing acknowledged is
+// missing or the wait ends, records it, and removes the run's rows. Once ctx is
 // done nothing is compared any more: rows may still be on their way; once force
 // is done they are left where they cannot be removed at once.
-func (b *book) settle(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
-	if b.spec == nil {
+func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
+	if l.spec == nil {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
 	}
-	if b.dsn == "" {
+	if l.dsn == "" {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
-	db, err := database.Open(b.dsn)
+	db, err := database.Open(l.dsn)
 	if err == nil {
 		defer db.Close() // what is lost is of reads alone
-		err = b.reach(ctx, db)
+		err = l.reach(ctx, db)
 	}
 	if err != nil {
 		why := "the database cannot be reached: " + database.Reason(err)
-		if len(b.spec.Cleanup) > 0 {
+		if len(l.spec.Cleanup) > 0 {
 			why += "; the run's rows were not removed"
 		}
 		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
 	}
 	var unwritten error
 	fact := record.LedgerFact{State: record.StateOK}
-	rows, err := b.read(ctx, db)
+	rows, err := l.read(ctx, db)
 	switch {
 	case ctx.Err() != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
@@ -76,7 +76,7 @@ func (b *book) settle(ctx, force context.Context, w *record.Writer) (record.Ledg
 	default:
 		unwritten = w.Persisted(rows)
 	}
-	if err := b.clean(ctx, force, db); err != nil {
+	if err := l.clean(ctx, force, db); err != nil {
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
@@ -88,8 +88,8 @@ func (b *book) settle(ctx, force context.Context, w *record.Writer) (record.Ledg
 // reach makes the connection, also where there is nothing left to read: a
 // database that is gone must not hold up the end once for each statement. One
 // that has no connection to spare may have one when the load's are given back.
-func (b *book) reach(ctx context.Context, db *database.DB) error {
-	deadline := time.Now().Add(b.wait)
+func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
+	deadline := time.Now().Add(l.wait)
 	for {
 		err := database.Ping(context.WithoutCancel(ctx), db)
 		if !database.Crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
@@ -104,20 +104,20 @@ func (b *book) reach(ctx context.Context, db *database.DB) error {
 
 // clean removes the run's rows, also after ctx is done, and again while there
 // are some: a request that was cut off may still be writing its own.
-func (b *book) clean(ctx, force context.Context, db *database.DB) error {
-	patience := cleanPatience
+func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
+	limit := cleanupGrace
 	if force.Err() != nil {
-		patience = time.Second
+		limit = time.Second
 	}
-	ctx, cancel := outlast(ctx, patience, queryTimeout)
+	ctx, cancel := extend(ctx, limit, queryTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		removed, err := ledger.Remove(ctx, db, b.spec.Cleanup, b.run)
+		removed, err := ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
 		switch {
-		case database.Deadlock(err) && try < cleanTries: // with the service's own work on those rows
+		case database.Deadlock(err) && try < cleanupTries: // with the service's own work on those rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
-		case removed == 0 || try == cleanTries:
+		case removed == 0 || try == cleanupTries:
 			return nil
 		}
 		select {
@@ -127,18 +127,18 @@ func (b *book) clean(ctx, force context.Context, db *database.DB) error {
 	}
 }
 
-// outlast is done at the limit, or some time after ctx is.
-func outlast(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
+// extend is done at the limit, or some time after ctx is.
+func extend(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
 	return out, func() { stop(); cancel() }
 }
 
-func (b *book) read(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
-	deadline := time.Now().Add(b.wait)
+func (l *reconciler) read(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
+	deadline := time.Now().Add(l.wait)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		rows, err := b.query(ctx, db)
-		if err != nil || ledger.Compare(b.acks, rows).Missing == 0 || time.Now().After(deadline) {
+		rows, err := l.query(ctx, db)
+		if err != nil || ledger.Compare(l.acks, rows).Missing == 0 || time.Now().After(deadline) {
 			return rows, err
 		}
 		select {
@@ -149,8 +149,8 @@ func (b *book) read(ctx context.Context, db *database.DB) ([]ledger.Entry, error
 	}
 }
 
-func (b *book) query(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
+func (l *reconciler) query(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	return ledger.Read(ctx, db, b.spec.Persisted, b.run)
+	return ledger.Read(ctx, db, l.spec.Persisted, l.run)
 }

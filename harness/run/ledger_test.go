@@ -37,7 +37,7 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			b := &book{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{
+			b := &reconciler{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{
 				"DELETE a, b FROM a STRAIGHT_JOIN b ON a.run_id = ? AND b.id = a.id AND b.run_id = ?",
 				"DELETE FROM c WHERE run_id = ?",
 			}}}

@@ -111,11 +111,11 @@ func (l *Live) count(outcome string, n float64) {
 	}
 }
 
-// hurting gives the abort condition that has held in every second of its time
+// abortCondition gives the abort condition that has held in every second of its time
 // in which a sample came, up to the second named; nil where none has. A target
 // that hangs ends requests in bursts, with nothing between them. first is the
 // run's first second: none has held for longer than the run has lasted.
-func (w *watcher) hurting(first, second int64) *record.Abort {
+func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.abort {

@@ -30,7 +30,7 @@ func TestAbortConditionMustHoldAllItsTime(t *testing.T) {
 		for i, s := range c.shares {
 			w.add(frame(int64(100+i), s[0], s[1]))
 		}
-		if got := w.hurting(100, int64(99+len(c.shares))) != nil; got != c.want {
+		if got := w.abortCondition(100, int64(99+len(c.shares))) != nil; got != c.want {
 			t.Errorf("%s: abort %t, want %t", name, got, c.want)
 		}
 	}

@@ -53,7 +53,7 @@ func (r *run) load(ctx context.Context) {
 			if r.look() {
 				return
 			}
-			if r.aborted = r.watch.hurting(r.t0.Unix(), r.watched()); r.aborted != nil {
+			if r.aborted = r.watch.abortCondition(r.t0.Unix(), r.watched()); r.aborted != nil {
 				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}

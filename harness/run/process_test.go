@@ -73,8 +73,8 @@ func goroutines() map[string]int {
 
 // remaining tells which goroutines there are that were not there before, once
 // they have had some time to end.
-func remaining(before map[string]int, patience time.Duration) (left string) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+func remaining(before map[string]int, limit time.Duration) (left string) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		left = ""
 		for by, n := range goroutines() {
 			if n > before[by] {

@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return hint.With(err, "name another folder with --out")
 	}
-	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, book: newBook(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), unwritten: make(chan error, 1)}
+	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), unwritten: make(chan error, 1)}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)
@@ -72,7 +72,7 @@ type run struct {
 	plan      plan.Plan
 	found     doctor.Findings // before the run
 	writer    *record.Writer
-	book      *book
+	ledger    *reconciler
 	watch     *watcher
 	receiver  *receiver.Receiver
 	server    *server
@@ -183,7 +183,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.book.settle(ctx, r.ForceStop, r.writer)
+	ledgerFact, err := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
 	errs = append(errs, err)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
@@ -256,7 +256,7 @@ func (r *run) acknowledged(source string, entries []ledger.Entry) error {
 	if err := r.writer.Acknowledged(source, entries); err != nil {
 		return r.lost(err)
 	}
-	r.book.acks = append(r.book.acks, entries...)
+	r.ledger.acks = append(r.ledger.acks, entries...)
 	return nil
 }
 

@@ -33,8 +33,8 @@ import (
 var soakRuns = flag.Int("soak", 5, "whole runs of TestSoak; interrupted ones are a fifth, with the database killed a twentieth")
 
 const (
-	// soakPatience is how long what a run held may take to be gone after it.
-	soakPatience = 10 * time.Second
+	// soakLimit is how long what a run held may take to be gone after it.
+	soakLimit = 10 * time.Second
 	// soakGrowth bounds what the heap may gain a run, in bytes. A run that is held
 	// on to has 5 MiB. What was seen is 6 KiB over five runs, when not all is
 	// warm yet, and 0.3 KiB over a hundred.
@@ -50,7 +50,7 @@ func TestSoak(t *testing.T) {
 	s.whole(t)
 	s.interrupted(t)
 	s.databaseKilled(t)
-	after, _ := settled(t, s.before, soakPatience, s.folders()...)
+	after, _ := settled(t, s.before, soakLimit, s.folders()...)
 	t.Logf("before: %s; after: %s", s.before, after)
 	t.Logf("verdicts: %v", s.verdicts)
 }
@@ -243,11 +243,11 @@ func (s *soak) run(t *testing.T, ctx context.Context, amidst func()) record.Fact
 // not name may hold what they do.
 func (s *soak) clean(t *testing.T, which string, rows map[string]string) {
 	t.Helper()
-	if _, more := settled(t, s.before, soakPatience, s.folders()...); more != "" {
+	if _, more := settled(t, s.before, soakLimit, s.folders()...); more != "" {
 		t.Fatalf("%s has left\n%s", which, more)
 	}
 	var left string
-	for deadline := time.Now().Add(soakPatience); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(soakLimit); ; time.Sleep(100 * time.Millisecond) {
 		left = s.leftInDatabase(t, rows)
 		if left == "" || time.Now().After(deadline) {
 			break

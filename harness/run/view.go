@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// viewLimit bounds the completion of the view at the end, viewPatience that
+	// viewLimit bounds the completion of the view at the end, interruptedViewLimit that
 	// of a run that was interrupted: assay influx push does the rest.
-	viewLimit    = 15 * time.Second
-	viewPatience = time.Second
+	viewLimit            = 15 * time.Second
+	interruptedViewLimit = time.Second
 	// checkLimit bounds the look for the server before the load.
 	checkLimit = 3 * time.Second
 )
@@ -62,7 +62,7 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 		r.view.Close()
 		return nil
 	}
-	ctx, cancel := outlast(ctx, viewPatience, viewLimit)
+	ctx, cancel := extend(ctx, interruptedViewLimit, viewLimit)
 	defer cancel()
 	done := r.view.Finish(ctx, r.writer.Replay)
 	if done.Missing == 0 {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o run.Options, p *Progress) (Result, error) {
 	}
 	if o.View != nil {
 		if err := showVerdict(ctx, o.View, result); err != nil {
-			p.Note("the verdict is not in InfluxDB: " + err.Error())
+			p.Note("the verdict is not shown: " + err.Error())
 		}
 	}
 	return result, nil

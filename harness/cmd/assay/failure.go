@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/compare"
 	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
@@ -63,6 +64,7 @@ func hintOf(err error) string {
 	var asked *spec.Error
 	var shown *influx.Error
 	var signed *signature.Error
+	var refused *compare.Refusal
 	switch {
 	case errors.As(err, &asked):
 		return asked.Hint
@@ -70,6 +72,8 @@ func hintOf(err error) string {
 		return shown.Hint
 	case errors.As(err, &signed):
 		return signed.Hint
+	case errors.As(err, &refused):
+		return refused.Hint
 	}
 	return hint.Of(err)
 }

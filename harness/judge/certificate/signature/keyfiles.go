@@ -21,7 +21,7 @@ const (
 func WritePair(dir string, kind Kind) (privatePath, publicPath string, err error) {
 	private, public, err := Generate(kind)
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("--type: %w", err)
 	}
 	privatePath, publicPath = filepath.Join(dir, privateKeyFile), filepath.Join(dir, publicKeyFile)
 	for _, path := range []string{privatePath, publicPath} {
