@@ -51,6 +51,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"told":            told,
 	"leave":           leave,
 	"records":         records,
+	"recorded":        recorded,
 }
 
 // exits CODE COMMAND...: the command ends with that exit code.

@@ -93,9 +93,9 @@ func sum(ts *testscript.TestScript, neg bool, args []string) {
 // its workers; nor is it printed.
 func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: keeps SECRET CODE COMMAND...")
+		ts.Fatalf("usage: keeps SECRET,... CODE COMMAND...")
 	}
-	secret := []byte(args[0])
+	secrets := strings.Split(args[0], ",")
 	stop := make(chan struct{})
 	var watch sync.WaitGroup
 	workers, leaks := map[string]bool{}, map[string]bool{}
@@ -105,7 +105,9 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 			case <-stop:
 				return
 			case <-time.After(100 * time.Millisecond):
-				look(ts.Getenv("WORK"), secret, workers, leaks)
+				for _, secret := range secrets {
+					look(ts.Getenv("WORK"), []byte(secret), workers, leaks)
+				}
 			}
 		}
 	})
@@ -119,8 +121,10 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no worker was seen")
 	}
 	for _, stream := range []string{"stdout", "stderr"} {
-		if strings.Contains(ts.ReadFile(stream), args[0]) {
-			ts.Fatalf("the secret is printed on %s", stream)
+		for _, secret := range secrets {
+			if strings.Contains(ts.ReadFile(stream), secret) {
+				ts.Fatalf("the secret is printed on %s", stream)
+			}
 		}
 	}
 }

@@ -65,7 +65,9 @@ func hintOf(err error) string {
 	var shown *influx.Error
 	var signed *signature.Error
 	var refused *compare.Refusal
-	switch {
+	switch next := hint.Of(err); {
+	case next != "":
+		return next
 	case errors.As(err, &asked):
 		return asked.Hint
 	case errors.As(err, &shown):
@@ -75,5 +77,5 @@ func hintOf(err error) string {
 	case errors.As(err, &refused):
 		return refused.Hint
 	}
-	return hint.Of(err)
+	return ""
 }

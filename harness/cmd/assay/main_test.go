@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	// Scripts wait for loads to end more than they compute: three at a time, of
 	// two cores, unless the command line says otherwise.
-	if err := flag.Set("test.parallel", "3"); err != nil {
+	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"assay": main, "k6": main})
@@ -92,13 +92,14 @@ func writeReadme(dir string) error {
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
 	db, view := startDatabase(t, flavour), influxtest.Start(t)
-	insights := startInsights(t)
+	insights, shared := startInsights(t), &recording{dir: t.TempDir()}
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(e *testscript.Env) error {
 		setUpInflux(e, view)
 		for name, value := range insights.Environment() {
 			e.Setenv(name, value)
 		}
+		e.Values[recordingKey{}] = shared
 		return setUp(e, db)
 	}
 	p.Cmds = commands

@@ -21,8 +21,10 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// recordsDir keeps the records, to be looked at or diagnosed again.
-var recordsDir = flag.String("records", "", "keep the records of the exam below this `folder`")
+// recordsDir holds the records of all cases, which -update writes anew.
+const recordsDir = "testdata/records"
+
+var update = flag.Bool("update", false, "keep the records of the cases in "+recordsDir)
 
 // What the test binary is when it is re-executed.
 const (
