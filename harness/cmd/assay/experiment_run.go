@@ -25,7 +25,7 @@ func (b *bench) options(t experiment.Turn, v spec.Variant, id string) (run.Optio
 	id = cmp.Or(id, runID(b.profile.Name))
 	return run.Options{
 		ID: id, Dir: filepath.Join(b.dir, v.Name, id), File: b.thresholds, Profile: b.profile, Overrides: b.changed,
-		Workers: b.flags.workers, Seed: t.Seed, Target: b.flags.target, AllowHosts: b.flags.allow, Journal: b.flags.runs, Scope: "smoke",
+		Workers: b.flags.workers, Seed: t.Seed, Target: b.flags.target, AllowHosts: b.flags.allow, Journal: b.flags.runs, Scope: spec.Smoke,
 		Executable: b.executable, Tool: tool(), Limitations: []string{b.limitation(v)},
 	}, nil
 }

@@ -10,10 +10,6 @@ import (
 	"assay/harness/spec"
 )
 
-// certificateHold is the least length of judged windows for a certificate that
-// is not a smoke test (MLPerf Inference: 600 s).
-const certificateHold = 600 * time.Second
-
 // profiles are the named ones with the command line's overrides.
 func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string) ([]spec.Profile, error) {
 	changed := len(f.overrides(c)) > 0
@@ -23,7 +19,7 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 	if err := f.checkWorkers(); err != nil {
 		return nil, err
 	}
-	if f.scope != "" && f.scope != "smoke" && f.scope != "certificate" {
+	if f.scope != "" && f.scope != spec.Smoke && f.scope != spec.Certificate {
 		return nil, &usageError{fmt.Sprintf("--scope is %q: smoke or certificate", f.scope), ""}
 	}
 	var profiles []spec.Profile
@@ -45,9 +41,9 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 				return nil, fmt.Errorf("--hold: %w", err)
 			}
 		}
-		if f.scope == "certificate" && judgedLength(p) < certificateHold {
+		if f.scope == spec.Certificate && judgedLength(p) < spec.CertificateWindow {
 			return nil, &usageError{
-				fmt.Sprintf("profile %s holds its target for %s: a certificate takes at least %s", name, judgedLength(p), certificateHold),
+				fmt.Sprintf("profile %s holds its target for %s: a certificate takes at least %s", name, judgedLength(p), spec.CertificateWindow),
 				"lengthen it with --hold 10m, or leave --scope out",
 			}
 		}
@@ -57,8 +53,8 @@ func (f *certifyFlags) profiles(c *cobra.Command, file spec.File, names []string
 }
 
 func (f *certifyFlags) checkWorkers() error {
-	if f.workers < 1 || f.workers > 64 {
-		return &usageError{fmt.Sprintf("--workers is %d: from 1 to 64", f.workers), ""}
+	if f.workers < 1 || f.workers > spec.MaxWorkers {
+		return &usageError{fmt.Sprintf("--workers is %d: from 1 to %d", f.workers, spec.MaxWorkers), ""}
 	}
 	return nil
 }
@@ -79,10 +75,10 @@ func (f *certifyFlags) scopeOf(p spec.Profile) string {
 	switch {
 	case f.scope != "":
 		return f.scope
-	case judgedLength(p) >= certificateHold:
-		return "certificate"
+	case judgedLength(p) >= spec.CertificateWindow:
+		return spec.Certificate
 	}
-	return "smoke"
+	return spec.Smoke
 }
 
 // overrides are what the command line changed of the profile.

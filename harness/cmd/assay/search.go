@@ -82,8 +82,8 @@ the trials are too short to tell; 130 interrupted.`,
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
 	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged length of a trial")
-	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "most trials of a load that is close")
-	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*search.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "most trials of a load that is close")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
 	fs.StringVar(&f.out, "out", "", "folder of the search (default: runs/search-ID)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the first trial; each has the next (default: a random one, recorded)")
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")

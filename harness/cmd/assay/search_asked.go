@@ -80,7 +80,7 @@ func checkRate(flag string, p spec.Profile, rate float64) error {
 func (f *searchFlags) confirm(c *cobra.Command, p spec.Profile, rate float64) string {
 	words := []string{"assay", "certify", p.Name, "--rate", fmt.Sprintf("%.12g", rate)}
 	if len(p.Load.Stages) == 0 {
-		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(certificateHold, p.Load.Hold).Seconds()))
+		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateWindow, p.Load.Hold).Seconds()))
 	}
 	for _, name := range []string{"thresholds", "target", "db", "workers"} {
 		if flag := c.Flags().Lookup(name); flag.Changed {

@@ -48,7 +48,7 @@ func (t *trials) options(rate float64) (run.Options, error) {
 	id := runID(p.Name)
 	return run.Options{
 		ID: id, Dir: filepath.Join(t.dir, id), File: t.file, Profile: p, Overrides: changed, Workers: t.flags.workers,
-		Seed: t.asked.Seed + uint64(t.made), Target: t.flags.target, AllowHosts: t.flags.allow, Journal: t.flags.runs, Scope: "smoke",
+		Seed: t.asked.Seed + uint64(t.made), Target: t.flags.target, AllowHosts: t.flags.allow, Journal: t.flags.runs, Scope: spec.Smoke,
 		Executable: t.executable, Tool: tool(),
 		Limitations: t.limitations(),
 	}, nil
