@@ -40,9 +40,6 @@ func areText(what []string) string {
 	return "the " + strings.Join(what, " and the ") + " are"
 }
 
-// clockShare of a bound is how far clocks may differ (RULEBOOK, rule clock).
-const clockShare = 0.1
-
 // databaseClock judges how far the database's clock is from this host's where
 // the time between both is judged: persist_lag. Nothing to judge: not ok.
 func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
@@ -57,7 +54,7 @@ func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	if math.IsInf(tightest, 1) {
 		return Finding{}, false
 	}
-	limit := time.Duration(clockShare * tightest * float64(time.Millisecond))
+	limit := time.Duration(spec.ClockShare * tightest * float64(time.Millisecond))
 	needed := "within " + durationText(limit)
 	const remedy = "timedatectl set-ntp true, on both hosts"
 	if !o.Known {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/spec"
 )
 
 // descriptors judges how many files and connections a process may hold.
@@ -53,18 +54,14 @@ func memory(free int64, all []Size) Finding {
 	}
 }
 
-// goodShare is what a generator should take of its CPUs at most (Hyperfoil, the
-// Graviton runbook). Whether it took too much is the run's own rule.
-const goodShare = 0.5
-
 // cpus judges what the generator is expected to take. It never refuses: how
 // much a script costs is known once it has run.
 func cpus(have int, all []Size) Finding {
 	s := greediest(all, func(s Size) float64 { return s.Peak })
 	light, heavy := s.CPUs()
 	observed, needed := fmt.Sprintf("%d CPUs", have), fmt.Sprintf("%.2g to %.2g%s", light, heavy, s.of())
-	remedy := fmt.Sprintf("let nothing else run here, or take a machine with %.0f CPUs", math.Ceil(heavy/goodShare))
-	switch limit := goodShare * float64(have); {
+	remedy := fmt.Sprintf("let nothing else run here, or take a machine with %.0f CPUs", math.Ceil(heavy/spec.RecommendedCPU))
+	switch limit := spec.RecommendedCPU * float64(have); {
 	case light > limit:
 		return doubtful(CheckCPUs, observed, needed, fmt.Sprintf(
 			"%g/s%s take at least %.2g of %d CPUs, more than half: the run may end INVALID", s.Peak, s.of(), light, have,

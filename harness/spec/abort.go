@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/observe/metric"
 )
 
 var abortForm = regexp.MustCompile(`^\s*rate\s*>\s*([0-9]+(?:\.[0-9]+)?)\s+for\s+(\S+)\s*$`)
@@ -23,8 +25,7 @@ func (r *reader) abort(n *node) (all []Abort) {
 			r.failKey(c, fmt.Sprintf("%s is not the name of a metric", quote(a.Metric)), "an abort takes a whole metric, without tags")
 			continue
 		}
-		typ := kind(a.Metric)
-		if typ != rate && typ != "" || a.Metric == recoveryTime {
+		if d, ok := builtin(a.Metric); ok && d.Kind != metric.Rate || a.Metric == recoveryTime {
 			r.failKey(c, fmt.Sprintf("%s is not a rate", a.Metric), "write for example "+example["abort"])
 			continue
 		}

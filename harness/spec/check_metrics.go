@@ -16,18 +16,21 @@ import (
 // from a script's own metric. The error is Errors: what the script registers
 // wrongly, then the rest by its line where the profile comes from Decode.
 func (p Profile) CheckMetrics(registered map[string]string) error {
-	types := maps.Clone(builtin)
+	known := map[string]metric.Descriptor{}
+	for _, d := range metric.Catalogue(func(metric.Descriptor) bool { return true }) {
+		if _, ok := builtin(d.Name); ok {
+			known[d.Name] = d
+		}
+	}
 	var all Errors
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
 		if problem := taken(name, registered[name]); problem != "" {
 			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Hint: "give the script's metric another name"})
-			continue
+		} else if _, ok := known[name]; !ok {
+			known[name] = scriptMetric(name, registered[name])
 		}
-		types[name] = registered[name]
 	}
-	types[LedgerMetric], types[PersistLagMetric] = LedgerMetric, PersistLagMetric
-	types[metric.ReplicaLag], types[metric.BinlogReaderLag] = readerLag, readerLag
-	all = append(all, p.misfits(types)...)
+	all = append(all, p.misfits(known)...)
 	if len(all) == 0 {
 		return nil
 	}
@@ -36,20 +39,20 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 
 // taken says why a script may not register a metric; empty where it may.
 func taken(name, typ string) (problem string) {
-	known, builtIn := builtin[name]
+	d, _ := builtin(name)
 	switch {
-	case slices.Contains(metric.OfWorkers, name) || kind(name) == readerLag:
+	case d.From(metric.SourceWorker) || d.JudgedBySecond():
 		return fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name))
-	case builtIn && known != typ:
-		return fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, known)
+	case d.From(metric.SourceK6) && kindWord(d.Kind) != typ:
+		return fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, kindWord(d.Kind))
 	}
 	return ""
 }
 
 // misfits are the SLOs and aborts whose metric does not exist or is of another
-// type, in the order of the file. What is wrong with a metric itself is told
+// kind, in the order of the file. What is wrong with a metric itself is told
 // once, however many conditions there are on it.
-func (p Profile) misfits(types map[string]string) (all Errors) {
+func (p Profile) misfits(known map[string]metric.Descriptor) (all Errors) {
 	type misfit struct {
 		at  Position
 		err *Error
@@ -64,19 +67,20 @@ func (p Profile) misfits(types map[string]string) (all Errors) {
 		}
 	}
 	for _, s := range p.SLOs {
-		typ, ok := types[s.Metric]
+		d, ok := known[s.Metric]
 		if !ok {
-			tell(s.MetricText(), s.At, p.unknownMetric(s.Metric, "slo", types, trend, rate, LedgerMetric, PersistLagMetric, readerLag))
-		} else if problem := s.fits(typ); problem != "" {
+			judged := func(d metric.Descriptor) bool { return len(d.SLO) > 0 }
+			tell(s.MetricText(), s.At, p.unknownMetric(s.Metric, "slo", known, judged))
+		} else if problem := s.fits(d, true); problem != "" {
 			tell(s.MetricText(), s.At, Error{Place: p.place("slo", s.MetricText()), Problem: problem})
 		}
 	}
 	for _, a := range p.Abort {
-		typ, ok := types[a.Metric]
+		d, ok := known[a.Metric]
 		if !ok {
-			tell("abort", a.At, p.unknownMetric(a.Metric, "abort", types, rate))
-		} else if typ != rate {
-			tell("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, typ)})
+			tell("abort", a.At, p.unknownMetric(a.Metric, "abort", known, isRate))
+		} else if !isRate(d) {
+			tell("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b misfit) int { return cmp.Compare(a.at.offset, b.at.offset) })
@@ -86,9 +90,11 @@ func (p Profile) misfits(types map[string]string) (all Errors) {
 	return all
 }
 
-// unknownMetric names the nearest metric of the types that could stand there.
-func (p Profile) unknownMetric(name, key string, types map[string]string, fit ...string) Error {
-	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(types)), func(n string) bool { return !slices.Contains(fit, types[n]) })
+func isRate(d metric.Descriptor) bool { return d.Kind == metric.Rate }
+
+// unknownMetric names the nearest of the metrics that could stand there.
+func (p Profile) unknownMetric(name, key string, known map[string]metric.Descriptor, fit func(metric.Descriptor) bool) Error {
+	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return !fit(known[n]) })
 	return Error{
 		Place: p.place(key), Problem: unknown("metric", name, fitting),
 		Hint: fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/observe/metric"
 )
 
 // stopping are keys of k6's thresholds that stop a run. Here that is no business
@@ -34,9 +36,9 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 // alwaysCounted says why no test can infer the SLO; empty where one can.
 func (s SLO) alwaysCounted() string {
 	switch {
-	case s.Metric == LedgerMetric, s.Metric == PersistLagMetric:
+	case s.Descriptor().From(metric.SourceLedger):
 		return s.Metric + " is always counted: every transaction of the run is compared"
-	case s.OfReaders():
+	case s.OfGauge():
 		return s.Metric + " is always counted, second by second"
 	case s.Aggregate == Max:
 		return "max is always counted: from the largest value of a run nothing follows for the next one's"
@@ -48,7 +50,8 @@ func (r *reader) expression(n *node, s *SLO, named bool) bool {
 	if n == nil {
 		return false
 	}
-	form := forms[kind(s.Metric)]
+	d, known := builtin(s.Metric)
+	form := forms(d, known)
 	if n.kind != jsontext.KindString {
 		r.fail(n, fmt.Sprintf("want an expression in a string, not %s", kindWords[n.kind]), "use "+form)
 		return false
@@ -57,8 +60,8 @@ func (r *reader) expression(n *node, s *SLO, named bool) bool {
 	problem := s.parseExpression(n.text)
 	// A wrong aggregate explains more than its wrong operator or bound. What a
 	// metric without a readable name takes is not known.
-	if s.Aggregate != "" && (named || kind(s.Metric) != "") {
-		if misfit := s.fits(kind(s.Metric)); misfit != "" {
+	if s.Aggregate != "" && (named || known) {
+		if misfit := s.fits(d, known); misfit != "" {
 			problem = misfit
 		}
 	}

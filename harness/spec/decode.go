@@ -109,7 +109,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Timeout = r.timeout(n.get("timeout"))
 	p.Ledger = r.ledger(n.get("ledger"))
 	p.Reader = r.binlogReader(n.get("binlog_reader"))
-	p.SLOs = r.slos(n.get("slo"), n.names("ledger"), n.names("binlog_reader"))
+	p.SLOs = r.slos(n.get("slo"))
 	p.Abort = r.abort(n.get("abort"))
 	p.Needs = r.needs(n.get("needs"))
 	p.Rules = r.rules(n.get("rules"))

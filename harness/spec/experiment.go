@@ -79,17 +79,11 @@ const (
 	MaxPairs      = 100
 	MaxVariants   = 8
 	MaxReaders    = 64
-	maxWorkers    = 64
 	defaultPairs  = 6 // the fewest that can show a change at all
 	defaultTol    = 0.03
 	defaultTrial  = 30 * time.Second
-	defaultTrials = 2
-	defaultWidth  = 0.1
 	maxStatements = 64
 	maxTolerance  = 0.5
-	maxTrials     = 20
-	minWidth      = 0.005
-	maxWidth      = 0.5
 )
 
 // Local reports whether the variant needs the local stack, which alone may be

@@ -102,7 +102,7 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 		c.Target = r.rate(t)
 	}
 	if w := n.get("workers"); w != nil {
-		c.Workers = r.whole(w, 1, maxWorkers)
+		c.Workers = r.whole(w, 1, MaxWorkers)
 	}
 	if b := n.get("baseline"); r.object(b, []string{"rate", "for"}, nil) {
 		c.Baseline = &Baseline{Rate: r.rate(b.get("rate"))}
@@ -169,7 +169,7 @@ func (r *reader) primary(n *node) (all []string) {
 }
 
 func (r *reader) capacity(n *node) *Capacity {
-	c := Capacity{Max: MaxRate, Trial: defaultTrial, Trials: defaultTrials, Width: defaultWidth}
+	c := Capacity{Max: MaxRate, Trial: defaultTrial, Trials: DefaultTrials, Width: DefaultWidth}
 	if !r.object(n, nil, []string{"from", "max", "trial", "trials", "width"}) {
 		return &c
 	}
@@ -188,11 +188,11 @@ func (r *reader) capacity(n *node) *Capacity {
 		}
 	}
 	if t := n.get("trials"); t != nil {
-		c.Trials = r.whole(t, 1, maxTrials)
+		c.Trials = r.whole(t, 1, MaxTrials)
 	}
 	if w := n.get("width"); w != nil {
-		if c.Width = r.part(w, maxWidth); !w.bad && c.Width < minWidth {
-			r.fail(w, fmt.Sprintf("width %g is less than %g", c.Width, minWidth), "")
+		if c.Width = r.part(w, MaxWidth); !w.bad && c.Width < MinWidth {
+			r.fail(w, fmt.Sprintf("width %g is less than %g", c.Width, MinWidth), "")
 		}
 	}
 	return &c

@@ -98,7 +98,7 @@ func (s *SLO) parseBound(text string) (problem string) {
 		if v <= 0 {
 			return fmt.Sprintf("bound %s is not above 0", text)
 		}
-		if s.Metric == PersistLagMetric || s.OfReaders() || slices.Contains(timed, s.Metric) {
+		if s.Descriptor().Unit == unitMs {
 			return s.checkTime()
 		}
 	}

@@ -25,7 +25,7 @@ func TestLagOfReaders(t *testing.T) {
 		t.Fatalf("%d SLOs", len(p.SLOs))
 	}
 	for _, s := range p.SLOs {
-		if s.Sampled() || !s.OfReaders() || s.Latency() {
+		if s.Sampled() || !s.OfGauge() || s.Latency() {
 			t.Errorf("%s is taken for one that samples of the load decide", s.ID())
 		}
 	}

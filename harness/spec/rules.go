@@ -63,6 +63,12 @@ const (
 	maxCollectorGap        = 2 * time.Second // ours; likewise
 )
 
+// Limits that no profile may override.
+const (
+	ClockShare     = 0.1 // of the tightest bound of a time: by how much clocks may differ, or one may be set
+	RecommendedCPU = 0.5 // most of its CPUs that a generator should need (Hyperfoil, Graviton runbook)
+)
+
 // DefaultRules are the RULEBOOK's limits for a profile with these SLOs; none is
 // nil. The generator's lag has none: its share of each latency is counted, and
 // clears the system of what the generator caused (RULEBOOK 1a).

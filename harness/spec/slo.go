@@ -11,7 +11,7 @@ import (
 )
 
 // slos reads the SLOs of a profile, sorted by metric.
-func (r *reader) slos(n *node, hasLedger, hasReader bool) []SLO {
+func (r *reader) slos(n *node) []SLO {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (r *reader) slos(n *node, hasLedger, hasReader bool) []SLO {
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
 		named := problem == ""
 		if named {
-			problem, hint = s.reserved(hasLedger, hasReader), ""
+			problem, hint = s.reserved(n.parent), ""
 		}
 		if problem != "" {
 			r.failKey(c, problem, hint)
@@ -35,7 +35,7 @@ func (r *reader) slos(n *node, hasLedger, hasReader bool) []SLO {
 		}
 		conditions := r.list(c)
 		if len(conditions) == 0 && c.kind == jsontext.KindBeginArray {
-			r.fail(c, "there is no expression", "use "+forms[kind(s.Metric)])
+			r.fail(c, "there is no expression", "use "+forms(builtin(s.Metric)))
 		}
 		for _, e := range conditions {
 			s := s // each its own, on the same metric
@@ -55,19 +55,21 @@ func (r *reader) slos(n *node, hasLedger, hasReader bool) []SLO {
 	return all
 }
 
-// reserved checks the metrics that samples do not decide.
-func (s SLO) reserved(hasLedger, hasReader bool) (problem string) {
-	ledger := s.Metric == LedgerMetric || s.Metric == PersistLagMetric
-	ours := ledger || s.OfReaders() || s.Metric == metric.TransactionDuration
+// reserved checks a metric of ours: its SLOs take no tags, and the profile says
+// where it is read, if it has to.
+func (s SLO) reserved(profile *node) (problem string) {
+	d := s.Descriptor()
+	read := "read"
+	if d.From(metric.SourceLedger) {
+		read = "read back"
+	}
 	switch {
 	case s.Metric == recoveryTime:
 		return recoveryTime + " is reserved: it is not measured yet"
-	case ours && len(s.Selector) > 0:
+	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
 		return s.Metric + " has no tags to select by"
-	case ledger && !hasLedger:
-		return s.Metric + ` cannot be read back: the profile has no "ledger"`
-	case s.Metric == metric.BinlogReaderLag && !hasReader:
-		return s.Metric + ` cannot be read: the profile has no "binlog_reader"`
+	case d.Key != "" && !profile.names(d.Key):
+		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key)
 	}
 	return ""
 }

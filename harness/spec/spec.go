@@ -122,17 +122,10 @@ func (s SLO) Violates(v float64) bool {
 // then a sample that is 0.
 func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
 
-// Sampled reports whether samples of the load decide the SLO, so that workers
-// count its violations; the others are decided by the ledger, or by the lag of
-// those that read from the database.
-func (s SLO) Sampled() bool {
-	return s.Metric != LedgerMetric && s.Metric != PersistLagMetric && !s.OfReaders()
-}
-
 // Metrics that the ledger decides.
 const (
-	LedgerMetric     = "ledger"
-	PersistLagMetric = "persist_lag"
+	LedgerMetric     = metric.Ledger
+	PersistLagMetric = metric.PersistLag
 )
 
 // Abort stops a run that hurts the target: the metric's rate above Share for

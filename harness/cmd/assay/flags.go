@@ -83,8 +83,8 @@ func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 
 // options are what all runs of the command have in common.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
-	if f.workers < 1 || f.workers > 64 {
-		return run.Options{}, fmt.Errorf("--workers is %d: from 1 to 64", f.workers)
+	if f.workers < 1 || f.workers > spec.MaxWorkers {
+		return run.Options{}, fmt.Errorf("--workers is %d: from 1 to %d", f.workers, spec.MaxWorkers)
 	}
 	executable, err := os.Executable()
 	if err != nil {

@@ -69,8 +69,8 @@ the trials are too short to tell; 130 interrupted.`,
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
 	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged length of a trial")
-	fs.IntVar(&f.trials, "trials", search.DefaultTrials, "most trials of a load that is close")
-	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*search.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "most trials of a load that is close")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
 	return c
 }
 

@@ -48,7 +48,7 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 		f := Forecast{SLO: Name(s), Basis: s.Basis, Past: past[Name(s)], Earned: true}
 		if f.Basis == "" {
 			f.Basis = spec.Inferred
-			if scope == "smoke" {
+			if scope == spec.ScopeSmoke {
 				f.Basis = spec.Counted
 			}
 		}

@@ -1,11 +1,13 @@
 package stats
 
+import "assay/harness/spec"
+
 // Looks is how often a run may be judged, at most: after the hold, and each time
 // that as much has been added, until it is decided. It is fixed before the run.
 type Looks int
 
 // MaxLooks is the most that calibration has looked at.
-const MaxLooks = 4
+const MaxLooks = spec.MaxLooks
 
 // Alpha is the level of look j, counted from 1: of equal shares of the whole
 // level, so that all looks together do not exceed it (Bonferroni's inequality),

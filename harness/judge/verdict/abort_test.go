@@ -23,7 +23,7 @@ func aborted(c *synthetic.Case, second int64) {
 		}
 	}
 	for i, f := range c.Frames { // the workers' own totals are of what they sent
-		if f.Closing && strings.HasPrefix(f.Source, workerPrefix) {
+		if f.Closing && metric.IsWorker(f.Source) {
 			c.Frames[i].Sequence = retotal(c, f) + 1
 		}
 	}

@@ -21,7 +21,7 @@ func (e *evidence) ask(q float64, s spec.SLO) question {
 	basis := s.Basis
 	if basis == "" {
 		basis = spec.Inferred
-		if e.Plan.Scope == scopeSmoke {
+		if e.Plan.Scope == spec.ScopeSmoke {
 			basis = spec.Counted
 		}
 	}

@@ -8,15 +8,6 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Metrics of k6 that have a meaning of their own here.
-const (
-	requestDuration = "http_req_duration"
-	requestFailed   = "http_req_failed"
-	requestCount    = "http_reqs"
-	checks          = "checks"
-	dataSent        = "data_sent"
-)
-
 func (e *evidence) rate() Rate {
 	completed := e.ended[metric.Completed]
 	r := Rate{
@@ -57,13 +48,13 @@ func (e *evidence) outcomes() Outcomes {
 func (e *evidence) latency() []Latency {
 	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
 	seen := map[string]bool{}
-	for _, s := range e.Timeline.Series(requestDuration) {
+	for _, s := range e.Timeline.Series(metric.RequestDuration) {
 		name := s.Label("name") // empty also selects the series without one
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		if d := e.distribution(requestDuration, label("name", name)); d.all.Count() > 0 {
+		if d := e.distribution(metric.RequestDuration, label("name", name)); d.all.Count() > 0 {
 			all = append(all, describe(endpointName(name), d))
 		}
 	}
@@ -73,7 +64,7 @@ func (e *evidence) latency() []Latency {
 
 func endpointName(name string) string {
 	if name == TransactionName {
-		return requestDuration + " " + name
+		return metric.RequestDuration + " " + name
 	}
 	return cmp.Or(name, "(no name)")
 }

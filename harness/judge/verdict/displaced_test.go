@@ -76,7 +76,7 @@ func TestOpenRequestsCount(t *testing.T) {
 		"under the bound": {100, Pass},
 	} {
 		c := healthy()
-		c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(requestDuration, 96, 300)} // not the run's own
+		c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 96, 300)} // not the run's own
 		second := synthetic.T0.Add(c.Run.Plan.Load.Judged[0].End).Unix() - 1
 		for i, f := range c.Frames {
 			if f.Source == "worker/0" && f.Second == second {

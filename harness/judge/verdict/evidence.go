@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -172,12 +171,10 @@ func (e *evidence) notCompletedBy() []float64 {
 func (e *evidence) workers() []string {
 	names := make([]string, len(e.plan.Workers))
 	for i := range names {
-		names[i] = fmt.Sprintf("%s%d", workerPrefix, i)
+		names[i] = metric.WorkerSource(i)
 	}
 	return names
 }
-
-const workerPrefix = "worker/"
 
 // stoppedEarly reports whether the run ended before its plan did.
 func (e *evidence) stoppedEarly() bool { return e.Facts.Stopped != "" || e.Facts.Interrupted }

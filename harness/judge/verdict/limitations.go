@@ -24,7 +24,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	all = append(all, e.loosened()...)
 	all = append(all, e.complaints()...)
 	for _, c := range e.Facts.Collectors {
-		if c.State != record.StateOK && c.Source != "database" {
+		if c.State != record.StateOK && c.Source != metric.SourceDatabase {
 			all = append(all, c.Source+" was not observed"+e.whyNot(c.Source))
 		}
 	}
@@ -76,11 +76,11 @@ func (e *evidence) loosened() (all []string) {
 // uncheckedChecks tells of checks of the script that failed, where no SLO judges
 // them.
 func (e *evidence) uncheckedChecks() []string {
-	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == checks }) {
+	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Checks }) {
 		return nil
 	}
-	made, _ := e.sum(checks+metric.RateTotal, nil)
-	held, _ := e.sum(checks+metric.RateOccurred, nil)
+	made, _ := e.sum(metric.Checks+metric.RateTotal, nil)
+	held, _ := e.sum(metric.Checks+metric.RateOccurred, nil)
 	if failed := made - held; failed > 0 {
 		return []string{fmt.Sprintf("%s of %s checks of the script failed, and no SLO judges them", number(failed), number(made))}
 	}
@@ -114,7 +114,7 @@ func (e *evidence) unearned() []string {
 // countedText names what is counted.
 func (e *evidence) countedText() string {
 	what := "maximum and ledger SLOs describe this run only"
-	if e.Plan.Scope == scopeSmoke {
+	if e.Plan.Scope == spec.ScopeSmoke {
 		what = "a smoke describes this run only: another may differ"
 	}
 	return what

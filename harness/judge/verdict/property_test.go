@@ -149,7 +149,7 @@ func TestAskingMoreNeverTurnsFailIntoPass(t *testing.T) {
 					s.Bound*rapid.Float64Range(0.01, 1).Draw(rt, "bound"), s.Selector...)
 			}
 		}
-		slos = append(slos, synthetic.Percentile(requestDuration, 90, rapid.Float64Range(1, 1000).Draw(rt, "further")))
+		slos = append(slos, synthetic.Percentile(metric.RequestDuration, 90, rapid.Float64Range(1, 1000).Draw(rt, "further")))
 		r.Plan.Profile.SLOs = slos
 		after := Judge(r)
 		if after.Outcome == Pass && before.Outcome != Pass && before.Outcome != Inconclusive {

@@ -4,13 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
-
-// clockShare is how much of the tightest bound of a time a clock may be off
-// (RULEBOOK section 1).
-const clockShare = 0.1
 
 // clock: nobody set the generator's wall clock during the run. Latencies are
 // measured on a clock that cannot be set; but when a transaction was persisted
@@ -24,7 +19,7 @@ func clock(e *evidence) Rule {
 	}
 	tightest, compared := e.tightestBound()
 	if tightest < math.Inf(1) {
-		r.Limit = pointer(clockShare * tightest)
+		r.Limit = pointer(spec.ClockShare * tightest)
 	}
 	if e.Facts.ClockStepMs == nil {
 		return r
@@ -55,7 +50,7 @@ func (e *evidence) tightestBound() (ms float64, compared bool) {
 			compared = true
 		case s.Aggregate == spec.Rate || s.Aggregate == spec.Exact:
 			continue
-		case s.Metric != metric.TransactionDuration && unitOf(e, s) != "ms":
+		case unitOf(e, s) != "ms":
 			continue
 		}
 		ms = min(ms, s.Bound)

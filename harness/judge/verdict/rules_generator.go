@@ -7,10 +7,8 @@ import (
 
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
+	"assay/harness/spec"
 )
-
-// goodCPU is what is recommended below the limit (Hyperfoil, Graviton runbook).
-const goodCPU = 0.50
 
 // roomAdvice is what to do about a generator that does not keep up.
 const roomAdvice = "Give the generator more CPUs or more workers, and let nothing else run beside it."
@@ -168,7 +166,7 @@ func generatorCPU(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.GeneratorCPU, Unit: "share",
 		Outcome: Pass,
-		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and let nothing else run on them.", percent(goodCPU)),
+		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and let nothing else run on them.", percent(spec.RecommendedCPU)),
 	}
 	worst, source, missing := busiest(e)
 	switch {
@@ -181,7 +179,7 @@ func generatorCPU(e *evidence) Rule {
 		r.Observed = worst
 		r.Detail = fmt.Sprintf("%s needed %s of its CPUs, the wait for them included", source, percent(*worst))
 		if *worst > *r.Limit {
-			r.Limitation = fmt.Sprintf("%s; at most %s is recommended", r.Detail, percent(goodCPU))
+			r.Limitation = fmt.Sprintf("%s; at most %s is recommended", r.Detail, percent(spec.RecommendedCPU))
 		}
 	}
 	return r

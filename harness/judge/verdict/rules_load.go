@@ -12,9 +12,8 @@ import (
 	"assay/harness/spec"
 )
 
-// minWindow is the shortest hold of a certificate in seconds (MLPerf
-// Inference: 600 s).
-const minWindow = 600
+// minWindow is the shortest hold of a certificate, in seconds.
+const minWindow = int64(spec.CertificateHold / time.Second)
 
 // complete: the judged windows were run to their end.
 func complete(e *evidence) Rule {
@@ -99,7 +98,7 @@ func windowLength(e *evidence) Rule {
 	}
 	switch {
 	case held >= minWindow:
-	case e.Plan.Scope == scopeSmoke:
+	case e.Plan.Scope == spec.ScopeSmoke:
 		r.Limit = nil
 		r.Limitation = fmt.Sprintf("smoke scope: %s, a certificate takes %d s", r.Detail, minWindow)
 		r.Detail += ", as a smoke: too short to certify"
@@ -109,8 +108,6 @@ func windowLength(e *evidence) Rule {
 	}
 	return r
 }
-
-const scopeSmoke = "smoke"
 
 // warmUp: what comes before the first judged window is excluded, and shown.
 func warmUp(e *evidence) Rule {

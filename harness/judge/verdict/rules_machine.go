@@ -118,7 +118,7 @@ func (e *evidence) throttled() []robbed {
 			}
 		}
 	}
-	return []robbed{generator, {"the service", of("service")}, {"the database", of("database")}}
+	return []robbed{generator, {"the service", of(metric.SourceService)}, {"the database", of(metric.SourceDatabase)}}
 }
 
 // pressure is the share of time in which something on this host waited for a CPU.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +64,7 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 		}
 	}
 	for _, s := range e.Timeline.Sources() {
-		if strings.HasPrefix(s.Name, workerPrefix) && !planned[s.Name] {
+		if metric.IsWorker(s.Name) && !planned[s.Name] {
 			problems = append(problems, s.Name+" is not in the plan")
 		}
 	}
@@ -82,9 +81,13 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 // unending are counters that the verdict reads and that are no finite number:
 // no comparison with them means anything.
 func (e *evidence) unending() (problems []string) {
-	names := slices.Concat(metric.OfWorkers, []string{requestFailed + metric.RateTotal, requestFailed + metric.RateOccurred, metric.DBSample})
+	var names []string
+	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.From(metric.SourceWorker) }) {
+		names = append(names, d.Name)
+	}
+	names = append(names, metric.RequestFailed+metric.RateTotal, metric.RequestFailed+metric.RateOccurred, metric.DBSample)
 	for _, s := range e.Plan.Profile.SLOs {
-		if s.Aggregate == spec.Rate && s.Metric != requestFailed {
+		if s.Aggregate == spec.Rate && s.Metric != metric.RequestFailed {
 			names = append(names, s.Metric+metric.RateTotal, s.Metric+metric.RateOccurred)
 		}
 	}
@@ -134,16 +137,12 @@ func total(s record.Source, name, metricName string) (float64, bool) {
 	return 0, false
 }
 
-// samplesASecond is how often the database's sessions are sampled (DESIGN
-// section 6), unless their source says otherwise: Performance Insights has one
-// sample a second.
-const samplesASecond = 10
-
-// samplesDue is how many samples of the database there should be.
+// samplesDue is how many samples of the database there should be: Performance
+// Insights says that it has one a second.
 func (e *evidence) samplesDue() float64 {
-	rate := float64(samplesASecond)
+	rate := float64(metric.DefaultSampleRate)
 	for _, span := range e.spans {
-		values, ok := e.Timeline.Gauge(metric.DBSampleRate, nil, "database", span)
+		values, ok := e.Timeline.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
 		for i, v := range values {
 			if ok[i] && v > 0 {
 				rate = v
@@ -169,7 +168,7 @@ func collector(e *evidence) Rule {
 		r.Limitation = "no database was named: there are no waits, and the bottleneck stays undetermined"
 		return r
 	case !samples.found || e.seconds == 0:
-		r.Detail = "no sample of the database was taken" + e.whyNot("database")
+		r.Detail = "no sample of the database was taken" + e.whyNot(metric.SourceDatabase)
 		r.Limitation = r.Detail + ": the bottleneck stays undetermined"
 		return r
 	}
@@ -226,27 +225,35 @@ func data(e *evidence) Rule {
 		}
 	}
 	var without []string
-	ledger, lag, excused := false, false, false
+	var gauges []metric.Descriptor
+	ledger, downgraded := false, false
 	for _, s := range e.slos {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
-			excused = excused || s.Outcome == Inconclusive
-			without = append(without, s.Metric+" "+s.Expression)
-			lag = lag || spec.SLO{Metric: s.Metric}.OfReaders()
-			ledger = ledger || s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric
+			downgraded = downgraded || s.Outcome == Inconclusive
+			without = append(without, s.name())
+			d := spec.SLO{Metric: s.Metric}.Descriptor()
+			ledger = ledger || d.From(metric.SourceLedger)
+			if d.JudgedBySecond() {
+				gauges = append(gauges, d)
+			}
 		}
 	}
 	r := Rule{
 		Observed: pointer(float64(len(without))), Limit: pointer(0.0), Unit: "SLOs",
-		Outcome: holds(len(without) == 0 || excused),
+		Outcome: holds(len(without) == 0 || downgraded),
 		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
 		Advice:  "Check the metric's name and labels against what the scenario sends, or take the SLO out.",
 	}
 	if len(without) > 0 {
 		r.Detail = "no data for " + some(without, 3)
 	}
-	if lag {
-		r.Detail += e.whyNot(lagSource)
-		r.Advice = "Name the replicas with --db-reader, or where the binlog's reader tells its lag, and see that they can be read all the time."
+	told := map[string]bool{}
+	for _, d := range gauges {
+		if source := d.Sources[0]; !told[source] {
+			told[source] = true
+			r.Detail += e.whyNot(source)
+			r.Advice = d.Advice
+		}
 	}
 	if ledger && e.Facts.Ledger.State != record.StateOK {
 		r.Detail += "; the ledger was not read back: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")
@@ -254,7 +261,7 @@ func data(e *evidence) Rule {
 	} else if ledger {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}
-	if excused {
+	if downgraded {
 		why := "the system left too many transactions undone"
 		if e.aborted != nil {
 			why = "the run was aborted"

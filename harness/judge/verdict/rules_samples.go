@@ -106,12 +106,12 @@ func perClass(e *evidence) Rule {
 
 // pooledOnly are the SLOs that take endpoints together whose names were too many.
 func (e *evidence) pooledOnly() (all []string) {
-	overflowed := slices.ContainsFunc(e.Timeline.Series(requestDuration), func(s metric.Series) bool {
+	overflowed := slices.ContainsFunc(e.Timeline.Series(metric.RequestDuration), func(s metric.Series) bool {
 		return s.Label(metric.OverflowLabel) != ""
 	})
 	for _, s := range e.Plan.Profile.SLOs {
 		named := slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })
-		if overflowed && !named && (s.Metric == requestDuration || s.Metric == requestFailed) {
+		if overflowed && !named && (s.Metric == metric.RequestDuration || s.Metric == metric.RequestFailed) {
 			all = append(all, s.MetricText()+" "+s.Expression)
 		}
 	}

@@ -21,8 +21,8 @@ func judgeSLOs(e *evidence) []SLO {
 	all := make([]SLO, 0, len(e.Plan.Profile.SLOs)+1)
 	for _, s := range e.Plan.Profile.SLOs {
 		switch {
-		case s.OfReaders():
-			all = append(all, judgeLag(e, s))
+		case s.OfGauge():
+			all = append(all, judgeGauge(e, s))
 		case !s.Sampled():
 			all = append(all, judgeLedgerSLO(e, s))
 		case s.Aggregate == spec.Rate:
@@ -33,10 +33,10 @@ func judgeSLOs(e *evidence) []SLO {
 	}
 	throughput := judgeThroughput(e)
 	if e.aborted != nil {
-		return append(cutShort(append(all, throughput)), judgeAbort(e))
+		return append(markTruncated(append(all, throughput)), judgeAbort(e))
 	}
 	if throughput.Outcome == Fail && e.asked() && !e.stoppedEarly() {
-		excuse(all)
+		downgradeWithoutData(all)
 	}
 	return append(all, throughput)
 }
@@ -47,9 +47,9 @@ func judgeSLOs(e *evidence) []SLO {
 // answers was sent is known only when its transactions are given up, which may
 // be after the window; what setup() sent has no scenario.
 func (e *evidence) asked() bool {
-	for _, s := range e.Timeline.Series(dataSent) {
+	for _, s := range e.Timeline.Series(metric.DataSent) {
 		if scenario := s.Label("scenario"); scenario != "" {
-			if n, _ := e.Timeline.Sum(dataSent, label("scenario", scenario), e.fromJudged()); n > 0 {
+			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.fromJudged()); n > 0 {
 				return true
 			}
 		}
@@ -57,14 +57,14 @@ func (e *evidence) asked() bool {
 	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.fromJudged()); n > 0 {
 		return true
 	}
-	return e.tally(requestFailed+metric.RateTotal, nil).n > 0
+	return e.tally(metric.RequestFailed+metric.RateTotal, nil).n > 0
 }
 
-// excuse makes SLOs without data undecided where the system left so many
+// downgradeWithoutData makes SLOs without data undecided where the system left so many
 // transactions undone that its failure is certain: that the later steps of a
 // transaction have no sample, or a ledger no entry, is then a part of the
 // failure, and must not hide it behind INVALID.
-func excuse(slos []SLO) {
+func downgradeWithoutData(slos []SLO) {
 	for i := range slos {
 		if slos[i].Outcome == Invalid {
 			slos[i].Outcome = Inconclusive

@@ -20,9 +20,9 @@ func judgeAbort(e *evidence) SLO {
 	return out
 }
 
-// cutShort takes back what a window that was cut short cannot show: that an SLO
+// markTruncated leaves undecided what a truncated window cannot show: that an SLO
 // holds, or that it has no data.
-func cutShort(slos []SLO) []SLO {
+func markTruncated(slos []SLO) []SLO {
 	for i := range slos {
 		if slos[i].Outcome == Pass || slos[i].Outcome == Invalid {
 			slos[i].Outcome = Inconclusive

@@ -22,7 +22,7 @@ type class struct {
 // broken by Holm's correction over all of an SLO's (RULEBOOK section 2b).
 func judgeClasses(e *evidence) (all []class) {
 	for _, s := range e.Plan.Profile.SLOs {
-		if s.Metric != requestDuration && s.Metric != requestFailed || s.Aggregate == spec.Max {
+		if s.Metric != metric.RequestDuration && s.Metric != metric.RequestFailed || s.Aggregate == spec.Max {
 			continue
 		}
 		var of []class
@@ -95,7 +95,7 @@ func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
 			return nil
 		}
 	}
-	for _, series := range e.Timeline.Series(requestDuration) {
+	for _, series := range e.Timeline.Series(metric.RequestDuration) {
 		if name := series.Label("name"); name != "" && series.Matches(s.Selector) && !names[name] {
 			names[name] = true
 			of := s

@@ -14,7 +14,7 @@ import (
 // fails no endpoint.
 func TestEndpointWithoutOwnFailures(t *testing.T) {
 	c := healthy()
-	c.Run.Plan.Profile.SLOs = []spec.SLO{{Metric: requestFailed, Expression: "rate<=0", Aggregate: spec.Rate, Operator: "<="}}
+	c.Run.Plan.Profile.SLOs = []spec.SLO{{Metric: metric.RequestFailed, Expression: "rate<=0", Aggregate: spec.Rate, Operator: "<="}}
 	second := synthetic.T0.Add(c.Run.Plan.Load.Judged[0].Start).Unix() + 3
 	for i, f := range c.Frames {
 		if f.Source != "worker/0" || f.Second != second {
@@ -25,9 +25,9 @@ func TestEndpointWithoutOwnFailures(t *testing.T) {
 		count := func(name string, labels ...string) metric.Point {
 			return metric.CounterPoint(metric.NewSeries(name, "", labels...), 1)
 		}
-		c.Frames[i].Points = append(f.Points, metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", "b"), h),
-			count(requestFailed+metric.RateTotal, "name", "b"), count(requestFailed+metric.RateOccurred, "name", "b"),
-			count(requestCount, "name", "b", "status", "0"),
+		c.Frames[i].Points = append(f.Points, metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "b"), h),
+			count(metric.RequestFailed+metric.RateTotal, "name", "b"), count(metric.RequestFailed+metric.RateOccurred, "name", "b"),
+			count(metric.Requests, "name", "b", "status", "0"),
 			metric.CounterPoint(metric.NewSeries(metric.GeneratorStall, ""), 100))
 	}
 	c.Frames = recount(c)
@@ -40,7 +40,7 @@ func TestEndpointWithoutOwnFailures(t *testing.T) {
 // An endpoint of which every request violates is broken, however short the windows.
 func TestEndpointOfShortWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
-	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(requestDuration, 90, 500)}
+	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 90, 500)}
 	addEndpoint(c, "rare", 4, 4)
 	addEndpoint(c, "pay", 400, 0)
 	c.Frames = recount(c)

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
 
 	"assay/harness/judge/stats"
@@ -111,8 +112,11 @@ func (out *SLO) count(least, most []stats.Batch) {
 }
 
 // unitOf is the unit of the metric's samples; a script's own trend may have
-// none.
+// none, and what the catalogue has without one is counted.
 func unitOf(e *evidence, s spec.SLO) string {
+	if d := s.Descriptor(); d.Name != "" {
+		return cmp.Or(d.Unit, "count")
+	}
 	for _, series := range e.Timeline.Series(s.Metric) {
 		return series.Unit
 	}

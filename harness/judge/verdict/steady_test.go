@@ -227,19 +227,19 @@ func TestSamples(t *testing.T) {
 // addEndpoint gives every frame of the workers requests of another endpoint.
 func addEndpoint(c *synthetic.Case, name string, perSecond, slow int) {
 	for i, f := range c.Frames {
-		if f.Closing || !strings.HasPrefix(f.Source, workerPrefix) {
+		if f.Closing || !metric.IsWorker(f.Source) {
 			continue
 		}
 		h := &metric.Hist{}
 		h.Record(20, uint64(perSecond-slow))
 		h.Record(900, uint64(slow))
-		c.Frames[i].Points = append(f.Points, metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", name), h))
+		c.Frames[i].Points = append(f.Points, metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), h))
 	}
 }
 
 // A frequent and fast endpoint must not hide one that breaks the SLO.
 func TestPerClass(t *testing.T) {
-	pooled := synthetic.Percentile(requestDuration, 95, 500)
+	pooled := synthetic.Percentile(metric.RequestDuration, 95, 500)
 	for name, tt := range map[string]struct {
 		perSecond, slow int
 		want            Outcome
@@ -276,7 +276,7 @@ func TestPerClass(t *testing.T) {
 // recount makes the closing frames agree with what was added.
 func recount(c *synthetic.Case) []metric.Frame {
 	for i, f := range c.Frames {
-		if f.Closing && strings.HasPrefix(f.Source, workerPrefix) {
+		if f.Closing && metric.IsWorker(f.Source) {
 			retotal(c, f)
 			c.Frames[i] = f
 		}

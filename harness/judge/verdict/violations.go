@@ -70,7 +70,7 @@ func (e *evidence) exactlyCleared(s spec.SLO, exact []stats.Batch) []stats.Batch
 // withOpen adds the requests that were still open when the run ended, which may
 // be of those that the SLO is about, with the time that they had taken.
 func (e *evidence) withOpen(s spec.SLO, most []stats.Batch) []stats.Batch {
-	failures := s.Metric == requestFailed
+	failures := s.Metric == metric.RequestFailed
 	if !strings.HasPrefix(s.Metric, "http_req_") || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
 		return most
 	}
@@ -202,10 +202,10 @@ func (e *evidence) badEnds(s spec.SLO) (n []float64, exact bool) {
 	case s.Metric == metric.TransactionDuration:
 		return e.notCompletedBy(), true
 	case strings.HasPrefix(s.Metric, "http_req_"):
-		if total := e.tally(requestFailed+metric.RateTotal, s.Selector); total.found {
-			return e.counts(requestFailed+metric.RateOccurred, s.Selector), true
+		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {
+			return e.counts(metric.RequestFailed+metric.RateOccurred, s.Selector), true
 		}
-		return e.counts(requestFailed+metric.RateOccurred, nil), false
+		return e.counts(metric.RequestFailed+metric.RateOccurred, nil), false
 	}
 	return make([]float64, len(e.windows)), true
 }
@@ -236,11 +236,11 @@ func (e *evidence) ratesOf(s spec.SLO) violations {
 // withoutUnanswered leaves out failed requests without an answer where the
 // generator stood still: they may be its own.
 func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.Batch {
-	if s.Metric != requestFailed {
+	if s.Metric != metric.RequestFailed {
 		return counted
 	}
 	cleared := slices.Clone(counted)
-	unanswered := e.counts(requestCount, append(label("status", "0"), s.Selector...))
+	unanswered := e.counts(metric.Requests, append(label("status", "0"), s.Selector...))
 	for i, stood := range e.counts(metric.GeneratorStall, nil) {
 		if stood > 0 {
 			cleared[i].K = max(0, cleared[i].K-unanswered[i])
@@ -252,8 +252,8 @@ func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.
 // latencyOf is the series whose resemblance of neighbours a rate with few
 // violations takes: that of its requests, else the transaction's.
 func (e *evidence) latencyOf(s spec.SLO) *distribution {
-	if s.Metric == requestFailed {
-		if d := e.distribution(requestDuration, s.Selector); d.all.Count() > 0 {
+	if s.Metric == metric.RequestFailed {
+		if d := e.distribution(metric.RequestDuration, s.Selector); d.all.Count() > 0 {
 			return d
 		}
 	}

@@ -121,7 +121,7 @@ func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (r
 	}
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
-		Workers: 1, Seed: 1, Target: b.target.url, Scope: "smoke", Executable: b.path("generator"),
+		Workers: 1, Seed: 1, Target: b.target.url, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
 		Log: slog.Default(), Progress: func(run.Event) {},
 	}
 	if err := run.Run(ctx, o); err != nil {
@@ -170,7 +170,7 @@ func (b *bench) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	values, ok := r.Timeline.Gauge(metric.WorkerMemory, nil, "worker/0", record.Span{From: r.Facts.T0.Unix(), To: r.Facts.T0.Unix() + 65})
+	values, ok := r.Timeline.Gauge(metric.WorkerMemory, nil, metric.WorkerSource(0), record.Span{From: r.Facts.T0.Unix(), To: r.Facts.T0.Unix() + 65})
 	if !ok[10] || !ok[60] {
 		return fmt.Errorf("the worker did not report its memory")
 	}

@@ -1,6 +1,10 @@
 package search
 
-import "fmt"
+import (
+	"fmt"
+
+	"assay/harness/spec"
+)
 
 // Goal says when a load is decided, and when the search is.
 type Goal struct {
@@ -9,31 +13,18 @@ type Goal struct {
 	Spare  int     `json:"spare"`  // trials more that a load gets for those that may not be judged
 }
 
-// Our choice; Loads says what it makes of the time that a search takes. A load that
-// was close once gets a second trial. More would tell little: what a load's share of
-// violations is does not change, and close is where it lies near the limit.
-const (
-	DefaultTrials = 2
-	DefaultWidth  = 0.1
-	DefaultSpare  = 2
-)
-
-// Limits of a goal.
-const (
-	MaxTrials = 20
-	MinWidth  = 0.005
-	MaxWidth  = 0.5
-)
+// DefaultSpare is how many trials more a load gets for those that may not be judged.
+const DefaultSpare = 2
 
 // check tells what a goal may not be.
 func (g Goal) check() error {
 	switch {
-	case g.Trials < 1 || g.Trials > MaxTrials:
-		return fmt.Errorf("%d trials of a close load: from 1 to %d", g.Trials, MaxTrials)
-	case !(g.Width >= MinWidth && g.Width <= MaxWidth):
-		return fmt.Errorf("a width of %g %%: from %g %% to %g %%", 100*g.Width, 100*MinWidth, 100*MaxWidth)
-	case g.Spare < 0 || g.Spare > MaxTrials:
-		return fmt.Errorf("%d spare trials: from 0 to %d", g.Spare, MaxTrials)
+	case g.Trials < 1 || g.Trials > spec.MaxTrials:
+		return fmt.Errorf("%d trials of a close load: from 1 to %d", g.Trials, spec.MaxTrials)
+	case !(g.Width >= spec.MinWidth && g.Width <= spec.MaxWidth):
+		return fmt.Errorf("a width of %g %%: from %g %% to %g %%", 100*g.Width, 100*spec.MinWidth, 100*spec.MaxWidth)
+	case g.Spare < 0 || g.Spare > spec.MaxTrials:
+		return fmt.Errorf("%d spare trials: from 0 to %d", g.Spare, spec.MaxTrials)
 	}
 	return nil
 }

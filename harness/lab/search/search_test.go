@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"assay/harness/spec"
 )
 
-var goal = Goal{Trials: DefaultTrials, Width: DefaultWidth, Spare: DefaultSpare}
+var goal = Goal{Trials: spec.DefaultTrials, Width: spec.DefaultWidth, Spare: DefaultSpare}
 
 // below answers as a system with a capacity does.
 func below(capacity float64) func(float64, int) Result {

@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/load/arrivals"
 	"assay/harness/load/k6"
+	"assay/harness/observe/metric"
 	"assay/harness/plan"
 	"assay/harness/spec"
 	"assay/harness/wire"
@@ -33,9 +34,6 @@ type Spec struct {
 // authorities are the variables that name a target's certificate authorities
 // where they are not the system's (crypto/x509).
 var authorities = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
-
-// Source names a worker.
-func Source(i int) string { return fmt.Sprintf("worker/%d", i) }
 
 // Worker is how one worker is started, whatever engine does it.
 type Worker struct {
@@ -97,7 +95,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 	}
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
-		wire.EnvURL + "=" + s.URL, wire.EnvToken + "=" + s.Token, wire.EnvSource + "=" + Source(i),
+		wire.EnvURL + "=" + s.URL, wire.EnvToken + "=" + s.Token, wire.EnvSource + "=" + metric.WorkerSource(i),
 	}
 	if s.DSN != "" {
 		env = append(env, "ASSAY_DB="+s.DSN)
@@ -108,7 +106,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 		}
 	}
 	return Worker{
-		Source: Source(i), Args: append(args, s.Script), Env: env,
+		Source: metric.WorkerSource(i), Args: append(args, s.Script), Env: env,
 		Log: filepath.Join(s.Dir, fmt.Sprintf("worker-%d.log", i)),
 	}, nil
 }

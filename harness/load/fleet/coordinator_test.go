@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/load/fleet"
+	"assay/harness/observe/metric"
 	"assay/harness/wire"
 )
 
@@ -24,7 +25,7 @@ func coordinate(t *testing.T, workers int, check func(map[string]string) error) 
 	c.Routes(mux)
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	return c, func(i int) *wire.Link { return wire.New(s.URL, "", fleet.Source(i)) }
+	return c, func(i int) *wire.Link { return wire.New(s.URL, "", metric.WorkerSource(i)) }
 }
 
 type started struct {

@@ -62,10 +62,10 @@ func newAggregate(s Session) *aggregate {
 		cat: newCatalogue(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
 	}
 	counter := func(name string, labels ...string) int {
-		return a.cat.add(metric.NewSeries(name, "", append(labels, "scenario", s.Scenario)...), metric.Counter)
+		return a.cat.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
 	}
 	hist := func(name string) int {
-		return a.cat.add(metric.NewSeries(name, "ms", "scenario", s.Scenario), metric.Histogram)
+		return a.cat.add(metric.Of(name, "scenario", s.Scenario), metric.Histogram)
 	}
 	a.own = ownSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),

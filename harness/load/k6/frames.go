@@ -71,14 +71,14 @@ func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	points := []metric.Point{
-		metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(frames)),
-		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.FormatUint(a.seed, 10)), 1),
+		metric.CounterPoint(metric.Of(metric.WorkerFrames), float64(frames)),
+		metric.CounterPoint(metric.Of(metric.WorkerSeed, "seed", strconv.FormatUint(a.seed, 10)), 1),
 	}
 	if t := a.first; t != nil {
-		points = append(points, metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), milliseconds(t.Lag+t.Queueing)))
+		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerStartDelay), milliseconds(t.Lag+t.Queueing)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.cat.totals)) {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), float64(*a.cat.totals[name])))
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSamples, "metric", name), float64(*a.cat.totals[name])))
 	}
 	return points
 }

@@ -34,27 +34,27 @@ func newSelfMeter(source string) *selfMeter {
 func (m *selfMeter) points() []metric.Point {
 	cpu, wait := cpuSeconds(), runQueueSeconds()
 	points := []metric.Point{
-		metric.CounterPoint(metric.NewSeries(metric.WorkerCPU, "s"), cpu-m.cpu),
-		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), float64(runtime.GOMAXPROCS(0))),
+		metric.CounterPoint(metric.Of(metric.WorkerCPU), cpu-m.cpu),
+		metric.GaugePoint(metric.Of(metric.WorkerCPUs), float64(runtime.GOMAXPROCS(0))),
 	}
 	if sent := sentToDatabases.Swap(0); sent > 0 {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSQLSent, "By"), float64(sent)))
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
 	// A thread that ends takes its waiting time with it.
 	if wait >= m.wait {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerRunQueue, "s"), wait-m.wait))
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerRunQueue), wait-m.wait))
 	}
 	if rss, ok := residentBytes(); ok {
-		points = append(points, metric.GaugePoint(metric.NewSeries(metric.WorkerMemory, "By"), rss))
+		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerMemory), rss))
 	}
 	host := hostSeconds()
 	if m.host.known && host.known {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.WorkerHostCPU, "s", "mode", "steal"), max(0, host.stolen-m.host.stolen)),
-			metric.CounterPoint(metric.NewSeries(metric.WorkerHostCPU, "s", "mode", "other"), max(0, host.other-m.host.other)))
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "steal"), max(0, host.stolen-m.host.stolen)),
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "other"), max(0, host.other-m.host.other)))
 	}
 	if s, ok := m.quota.Read(); ok {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.CgroupThrottled, "s", "process", m.source), s))
+		points = append(points, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", m.source), s))
 	}
 	m.cpu, m.wait, m.host = cpu, wait, host
 	return points

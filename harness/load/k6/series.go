@@ -51,11 +51,11 @@ func SystemTags(slos []spec.SLO) []string {
 // ended are the series that sum up k6's own metrics by the second in which what
 // they measure ended.
 var ended = map[string]metric.Series{
-	metrics.IterationsName:        metric.NewSeries(metric.EndedIterations, ""),
-	metrics.IterationDurationName: metric.NewSeries(metric.EndedIterationTime, "ms"),
-	metrics.HTTPReqsName:          metric.NewSeries(metric.EndedRequests, ""),
-	metrics.HTTPReqDurationName:   metric.NewSeries(metric.EndedRequestTime, "ms"),
-	metrics.HTTPReqBlockedName:    metric.NewSeries(metric.EndedBlockedTime, "ms"),
+	metrics.IterationsName:        metric.Of(metric.EndedIterations),
+	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
+	metrics.HTTPReqsName:          metric.Of(metric.EndedRequests),
+	metrics.HTTPReqDurationName:   metric.Of(metric.EndedRequestTime),
+	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
 }
 
 // redirects are the answers that net/http follows.
@@ -109,9 +109,9 @@ func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 	for _, s := range slos {
 		if s.Sampled() {
 			c.slos = append(c.slos, s)
-			c.judged = append(c.judged, c.add(metric.NewSeries(metric.Judged, "", "slo", s.ID()), metric.Counter))
-			c.broken = append(c.broken, c.add(metric.NewSeries(metric.Violations, "", "slo", s.ID()), metric.Counter))
-			c.cleared = append(c.cleared, c.add(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), metric.Counter))
+			c.judged = append(c.judged, c.add(metric.Of(metric.Judged, "slo", s.ID()), metric.Counter))
+			c.broken = append(c.broken, c.add(metric.Of(metric.Violations, "slo", s.ID()), metric.Counter))
+			c.cleared = append(c.cleared, c.add(metric.Of(metric.ViolationsCleared, "slo", s.ID()), metric.Counter))
 		}
 	}
 	return c

@@ -71,7 +71,7 @@ func (s *Stream) Close(second int64) error {
 	s.last++
 	s.deliver(metric.Frame{
 		Source: s.source, Sequence: s.last, Second: second, Closing: true,
-		Points: []metric.Point{metric.CounterPoint(metric.NewSeries(metric.WorkerFrames, ""), float64(sent))},
+		Points: []metric.Point{metric.CounterPoint(metric.Of(metric.WorkerFrames), float64(sent))},
 	})
 	if s.lost > 0 {
 		s.err = errors.Join(s.err, fmt.Errorf("send frames of %s: %d found no room", s.source, s.lost))

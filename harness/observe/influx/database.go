@@ -23,34 +23,6 @@ func (s *second) sessions() {
 	}
 }
 
-// status makes a point for each status variable.
-func (s *second) status() {
-	for _, group := range s.groups(metric.DBCounter, "name") {
-		var f fields
-		v, found := s.sum(metric.DBCounter, group...)
-		f.add("increase", v, found)
-		s.add("db_counter", f, "name", group[0].Value)
-	}
-	for _, group := range s.groups(metric.DBGauge, "name") {
-		var f fields
-		v, found := s.level(metric.DBGauge, group...)
-		f.add("value", v, found)
-		s.add("db_counter", f, "name", group[0].Value)
-	}
-}
-
-// lags makes a point for each of those that read from the database.
-func (s *second) lags() {
-	for _, name := range []string{metric.ReplicaLag, metric.BinlogReaderLag} {
-		for _, group := range s.groups(name, "reader") {
-			var f fields
-			v, found := s.level(name, group...)
-			f.add("ms", v, found)
-			s.add("lag", f, "metric", name, "reader", group[0].Value)
-		}
-	}
-}
-
 func (s *second) statements() {
 	for _, group := range s.groups(metric.DBStatementTime, "digest", "statement") {
 		ms, found := s.sum(metric.DBStatementTime, group...)

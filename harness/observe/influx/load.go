@@ -8,12 +8,6 @@ import (
 	"assay/harness/spec"
 )
 
-// k6's metrics of HTTP requests.
-const (
-	requestDuration = "http_req_duration"
-	requestFailed   = "http_req_failed"
-)
-
 func (s *second) transactions() {
 	var f fields
 	errors := s.ended[metric.Failed] + s.ended[metric.TimedOut] + s.ended[metric.Dropped]
@@ -27,10 +21,10 @@ func (s *second) transactions() {
 }
 
 func (s *second) requests() {
-	for _, group := range s.groups(requestDuration, "name") {
-		h := s.hist(requestDuration, group...)
-		failed, found := s.sum(requestFailed+metric.RateOccurred, group...)
-		all, _ := s.sum(requestFailed+metric.RateTotal, group...)
+	for _, group := range s.groups(metric.RequestDuration, "name") {
+		h := s.hist(metric.RequestDuration, group...)
+		failed, found := s.sum(metric.RequestFailed+metric.RateOccurred, group...)
+		all, _ := s.sum(metric.RequestFailed+metric.RateTotal, group...)
 		var f fields
 		count := float64(h.Count())
 		f.add("count", count, count > 0)

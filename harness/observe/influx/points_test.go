@@ -75,10 +75,10 @@ func worker(i int, sequence uint64, second int64, n int) metric.Frame {
 		count(metric.Transactions, 1, "scenario", "payment", "outcome", metric.Failed),
 		metric.HistPoint(metric.NewSeries(metric.TransactionDuration, "ms", "scenario", "payment"), latency),
 		metric.HistPoint(metric.NewSeries(metric.GeneratorLag, "ms"), hist(0.1, 0.2)),
-		metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", "pay", "scenario", "payment"), latency),
-		metric.HistPoint(metric.NewSeries(requestDuration, "ms", "overflow", "true"), hist(3)),
-		count(requestFailed+metric.RateTotal, float64(n), "name", "pay", "scenario", "payment"),
-		count(requestFailed+metric.RateOccurred, 1, "name", "pay", "scenario", "payment"),
+		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "pay", "scenario", "payment"), latency),
+		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "overflow", "true"), hist(3)),
+		count(metric.RequestFailed+metric.RateTotal, float64(n), "name", "pay", "scenario", "payment"),
+		count(metric.RequestFailed+metric.RateOccurred, 1, "name", "pay", "scenario", "payment"),
 		count(metric.Judged, float64(n), "slo", slo[5].ID()),
 		count(metric.Violations, 1, "slo", slo[5].ID()),
 		count(metric.Judged, float64(n), "slo", slo[2].ID()),
@@ -256,7 +256,7 @@ func TestAnyNameCanBeWritten(t *testing.T) {
 		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
 		second := t0.Unix()
 		line := fold(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
-			metric.HistPoint(metric.NewSeries(requestDuration, "ms", "name", name), hist(1)),
+			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), hist(1)),
 		}})
 		got := lines(t, line)
 		if n := strings.Count(got, "\nrequest,") + strings.Count(got, "run_event"); !strings.HasSuffix(got, "\n") || n < 2 {

@@ -42,7 +42,7 @@ func Points(a About, t *record.Timeline, at int64) []Point {
 	s.countOutcomes()
 	for _, part := range []func(){
 		s.transactions, s.requests, s.arrivals, s.slos,
-		s.sessions, s.status, s.statements, s.lags, s.service, s.host, s.stages,
+		s.sessions, func() { s.measured("db_counter") }, s.statements, s.gauges, func() { s.measured("service") }, s.host, s.stages,
 	} {
 		part()
 	}

@@ -134,7 +134,7 @@ func (d *Decoder) foreign(service string) {
 		for ; i < len(d.timed) && d.timed[i].second() == second; i++ {
 			d.points = append(d.points, d.timed[i].point)
 		}
-		d.frames = append(d.frames, Frame{Source: "otlp/" + service, Second: second, Points: slices.Clip(d.points[first:])})
+		d.frames = append(d.frames, Frame{Source: foreignPrefix + service, Second: second, Points: slices.Clip(d.points[first:])})
 	}
 }
 

@@ -12,7 +12,7 @@ type Point struct {
 // Frame is the additive metrics of one second from one source. A late
 // completion comes as a further frame for its second.
 type Frame struct {
-	Source   string // "worker/0", "database", "service", "host"
+	Source   string // "worker/0", "database", ...: see the constants
 	Sequence uint64 // 1, 2, 3, ... without a gap within its source; 0 = the sender does not number (foreign OTLP)
 	Second   int64  // unix second to which the points belong
 	Closing  bool   // last frame of its source; its points are the stream's totals

@@ -13,6 +13,10 @@ const (
 	Counter   Kind = iota + 1 // increments of this second; merged by sum
 	Gauge                     // last value of this second; merged by sum over sources, by latest within one
 	Histogram                 // observations of this second; merged bucket by bucket
+
+	// Rate is a share of samples. In frames it is two counters, NAME.occurred and
+	// NAME.total, so that only the catalogue knows this kind.
+	Rate
 )
 
 func (k Kind) String() string {
@@ -23,6 +27,8 @@ func (k Kind) String() string {
 		return "gauge"
 	case Histogram:
 		return "histogram"
+	case Rate:
+		return "rate"
 	}
 	return "unknown"
 }

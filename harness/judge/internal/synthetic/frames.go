@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	requests = "http_req_duration"
-	failures = "http_req_failed"
+	requests = metric.RequestDuration
+	failures = metric.RequestFailed
 )
 
 // arrivals is how many transactions each second of the plan schedules.
@@ -72,7 +72,7 @@ func (s *sum) points() (all []metric.Point) {
 // workerFrames are those of one worker, which takes every transaction whose
 // number modulo the workers is its own, and its closing frame.
 func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, generator Generator) (all []metric.Frame) {
-	source, n := fmt.Sprintf("worker/%d", worker), int64(0)
+	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
 	for second, scheduled := range arrivals(pl) {
 		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
@@ -163,7 +163,7 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 	for second := range arrivals(pl) {
 		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
-		s.count(10, metric.DBSample)
+		s.count(metric.DefaultSampleRate, metric.DBSample)
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
 			commits = 5
@@ -171,10 +171,10 @@ func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 		}
 		s.count(commits-1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "a")
 		s.count(1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "b")
-		for range 10 {
+		for range metric.DefaultSampleRate {
 			s.observe(100, metric.DBSampleInterval)
 		}
-		all = append(all, metric.Frame{Source: "database", Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: s.points()})
+		all = append(all, metric.Frame{Source: metric.SourceDatabase, Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: s.points()})
 	}
 	return all
 }

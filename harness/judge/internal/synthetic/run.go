@@ -87,7 +87,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 			Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
 			Thresholds: record.Digest{Path: "thresholds.json", SHA256: "11"},
 			Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "22"}},
-			Scope:      "smoke",
+			Scope:      spec.ScopeSmoke,
 			Tool:       record.Tool{Version: "v0.0.0", Revision: "synthetic", Go: "go1.26", K6: "v1.8.1"},
 		},
 		Environment: record.Environment{
@@ -106,7 +106,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 		Manifest: "sha256:3333333333333333333333333333333333333333333333333333333333333333",
 	}}
 	for i := range workers {
-		source := fmt.Sprintf("worker/%d", i)
+		source := metric.WorkerSource(i)
 		c.Run.Facts.Workers = append(c.Run.Facts.Workers, record.Worker{Source: source, Exit: "0"})
 		c.Frames = append(c.Frames, workerFrames(p, load, i, system, generator)...)
 	}

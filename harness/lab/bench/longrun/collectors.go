@@ -58,7 +58,6 @@ const (
 	statusCounters = 28 // status variables of MySQL that the collector reads
 	statusGauges   = 6
 	statements     = 12 // digests that the flow sends
-	samplesASecond = 10
 )
 
 // waits are the events that sessions are seen in.
@@ -81,9 +80,9 @@ func (c *collectors) ofDatabase(tps float64) (points []metric.Point) {
 	for i := range statusGauges {
 		points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, "", "name", fmt.Sprintf("Status_gauge_%d", i)), float64(c.random.IntN(1000))))
 	}
-	count(samplesASecond, metric.DBSample, "")
+	count(metric.DefaultSampleRate, metric.DBSample, "")
 	interval, took := &metric.Hist{}, &metric.Hist{}
-	for range samplesASecond {
+	for range metric.DefaultSampleRate {
 		interval.Record(95+10*c.random.Float64(), 1)
 		took.Record(1+c.random.ExpFloat64(), 1)
 	}
@@ -125,8 +124,8 @@ func (c *collectors) ofHost() (points []metric.Point) {
 		count(float64(c.random.IntN(1e8)), metric.HostNetSent, "By", "interface", i)
 	}
 	for i := range c.workers {
-		count(0.6, metric.ProcessCPU, "s", "process", workerName(i))
-		gauge(3e8, metric.ProcessMemory, "By", "process", workerName(i))
+		count(0.6, metric.ProcessCPU, "s", "process", metric.WorkerSource(i))
+		gauge(3e8, metric.ProcessMemory, "By", "process", metric.WorkerSource(i))
 	}
 	return points
 }

@@ -36,9 +36,9 @@ func (s Shape) Seconds() int64 { return int64((s.Hold + others) / time.Second) }
 // scope is what so long a run may claim.
 func (s Shape) scope() string {
 	if s.Hold < 10*time.Minute {
-		return "smoke"
+		return spec.ScopeSmoke
 	}
-	return "certificate"
+	return spec.ScopeCertificate
 }
 
 func (s Shape) profile() spec.Profile {
@@ -98,7 +98,7 @@ func (s Shape) Write(dir string) (err error) {
 		Issued: t0.Add(load.Duration() + time.Minute), Attempts: 1,
 	}
 	for i := range s.Workers {
-		facts.Workers = append(facts.Workers, record.Worker{Source: workerName(i), Exit: "0"})
+		facts.Workers = append(facts.Workers, record.Worker{Source: metric.WorkerSource(i), Exit: "0"})
 	}
 	for _, c := range []string{"database", "service", "host"} {
 		facts.Collectors = append(facts.Collectors, record.Collect{Source: c, State: record.StateOK})

@@ -1,7 +1,6 @@
 package longrun
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -70,11 +69,9 @@ type worker struct {
 	totals map[string]float64 // samples, by metric
 }
 
-func workerName(i int) string { return fmt.Sprintf("worker/%d", i) }
-
 func newWorker(i int, p spec.Profile) *worker {
 	return &worker{
-		stream: stream{source: workerName(i)}, slos: p.SLOs,
+		stream: stream{source: metric.WorkerSource(i)}, slos: p.SLOs,
 		random: rand.New(rand.NewPCG(seed, uint64(i))), totals: map[string]float64{},
 	}
 }

@@ -86,15 +86,15 @@ type points struct {
 	now  map[string]float64
 }
 
-func (p *points) gauge(name, unit string, v float64, labels ...string) {
-	p.all = append(p.all, metric.GaugePoint(metric.NewSeries(name, unit, labels...), v))
+func (p *points) gauge(name string, v float64, labels ...string) {
+	p.all = append(p.all, metric.GaugePoint(metric.Of(name, labels...), v))
 }
 
 // counter adds what a counter has risen by since the last reading. One that
 // fell gives nothing: the kernel's idle times go back at times, a device may
 // have been replaced.
-func (p *points) counter(name, unit string, v float64, labels ...string) {
-	series := metric.NewSeries(name, unit, labels...)
+func (p *points) counter(name string, v float64, labels ...string) {
+	series := metric.Of(name, labels...)
 	key := series.Key()
 	p.now[key] = v
 	if before, ok := p.last[key]; ok {

@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 )
 
@@ -51,6 +52,7 @@ func TestCollect(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+	metrictest.Check(t, frames...)
 	for i, f := range frames {
 		if f.Source != "host" || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
 			t.Errorf("frame %d: %q, %d, %v", i+1, f.Source, f.Sequence, f.Closing)

@@ -23,7 +23,7 @@ const kibibyte = 1024
 // cpu reports the whole machine's time by mode. Guests' time is part of user
 // and nice already.
 func (c *Collector) cpu(p *points) {
-	p.gauge(metric.HostCPUs, "", float64(cpus()))
+	p.gauge(metric.HostCPUs, float64(cpus()))
 	stat, err := c.proc.Stat()
 	if err != nil {
 		c.idle = idleness{}
@@ -44,7 +44,7 @@ func (c *Collector) cpu(p *points) {
 		{"softirq", t.SoftIRQ},
 		{"steal", t.Steal},
 	} {
-		p.counter(metric.HostCPU, "s", m.time, "mode", m.mode)
+		p.counter(metric.HostCPU, m.time, "mode", m.mode)
 	}
 }
 
@@ -92,7 +92,7 @@ func affinity(pid int) (set unix.CPUSet, err error) {
 
 func (c *Collector) memory(p *points) {
 	if m, err := c.proc.Meminfo(); err == nil && m.MemAvailable != nil {
-		p.gauge(metric.HostMemoryAvailable, "By", float64(*m.MemAvailable)*kibibyte)
+		p.gauge(metric.HostMemoryAvailable, float64(*m.MemAvailable)*kibibyte)
 	}
 }
 
@@ -114,9 +114,9 @@ func (c *Collector) disks(p *points) {
 		if !chosen(names, d.DeviceName) || virtualDisk(d.DeviceName) {
 			continue
 		}
-		p.counter(metric.HostDiskRead, "By", float64(d.ReadSectors)*sector, "device", d.DeviceName)
-		p.counter(metric.HostDiskWritten, "By", float64(d.WriteSectors)*sector, "device", d.DeviceName)
-		p.counter(metric.HostDiskBusy, "ms", float64(d.IOsTotalTicks), "device", d.DeviceName)
+		p.counter(metric.HostDiskRead, float64(d.ReadSectors)*sector, "device", d.DeviceName)
+		p.counter(metric.HostDiskWritten, float64(d.WriteSectors)*sector, "device", d.DeviceName)
+		p.counter(metric.HostDiskBusy, float64(d.IOsTotalTicks), "device", d.DeviceName)
 	}
 }
 
@@ -146,15 +146,15 @@ func (c *Collector) network(p *points) {
 	var received, sent float64
 	for name, line := range all {
 		if name == "lo" {
-			p.counter(metric.HostNetReceived, "By", float64(line.RxBytes), "interface", "loopback")
-			p.counter(metric.HostNetSent, "By", float64(line.TxBytes), "interface", "loopback")
+			p.counter(metric.HostNetReceived, float64(line.RxBytes), "interface", "loopback")
+			p.counter(metric.HostNetSent, float64(line.TxBytes), "interface", "loopback")
 		} else if chosen(names, name) {
 			received += float64(line.RxBytes)
 			sent += float64(line.TxBytes)
 		}
 	}
-	p.counter(metric.HostNetReceived, "By", received, "interface", "external")
-	p.counter(metric.HostNetSent, "By", sent, "interface", "external")
+	p.counter(metric.HostNetReceived, received, "interface", "external")
+	p.counter(metric.HostNetSent, sent, "interface", "external")
 }
 
 // queue adds what the processes' threads waited for a CPU since the last look:
@@ -223,14 +223,14 @@ func (c *Collector) processes(p *points) {
 		if name == collect.Database { // a service's would be anybody's
 			children = descendants(pid)
 		}
-		p.counter(metric.ProcessCPU, "s", w.used(stat, children, c.proc), "process", name)
-		p.gauge(metric.ProcessMemory, "By", float64(stat.ResidentMemory()), "process", name)
-		p.gauge(metric.ProcessCPUs, "", float64(allowed(pid)), "process", name)
+		p.counter(metric.ProcessCPU, w.used(stat, children, c.proc), "process", name)
+		p.gauge(metric.ProcessMemory, float64(stat.ResidentMemory()), "process", name)
+		p.gauge(metric.ProcessCPUs, float64(allowed(pid)), "process", name)
 		if len(c.idle.grown) > 0 {
-			p.all = append(p.all, metric.CounterPoint(metric.NewSeries(metric.ProcessCPUIdle, "s", "process", name), c.idle.of(pid)))
+			p.all = append(p.all, metric.CounterPoint(metric.Of(metric.ProcessCPUIdle, "process", name), c.idle.of(pid)))
 		}
 		w.queue(append(children, pid))
-		p.counter(metric.ProcessRunQueue, "s", w.queued.Seconds(), "process", name)
+		p.counter(metric.ProcessRunQueue, w.queued.Seconds(), "process", name)
 		w.throttled(p, name)
 	}
 }

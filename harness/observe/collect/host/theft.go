@@ -17,10 +17,10 @@ func (c *Collector) pressure(p *points) {
 			continue
 		}
 		if stats.Some != nil {
-			p.counter(metric.HostPressure, "s", seconds(stats.Some.Total), "resource", resource, "kind", "some")
+			p.counter(metric.HostPressure, seconds(stats.Some.Total), "resource", resource, "kind", "some")
 		}
 		if stats.Full != nil && resource != "cpu" {
-			p.counter(metric.HostPressure, "s", seconds(stats.Full.Total), "resource", resource, "kind", "full")
+			p.counter(metric.HostPressure, seconds(stats.Full.Total), "resource", resource, "kind", "full")
 		}
 	}
 }
@@ -34,6 +34,6 @@ func (w *process) throttled(p *points, name string) {
 		return
 	}
 	if s, ok := w.quota.Read(); ok {
-		p.all = append(p.all, metric.CounterPoint(metric.NewSeries(metric.CgroupThrottled, "s", "process", name), s))
+		p.all = append(p.all, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", name), s))
 	}
 }

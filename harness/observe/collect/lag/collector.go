@@ -68,10 +68,10 @@ var _ collect.Collector = (*Collector)(nil)
 func New(o Options) *Collector {
 	c := &Collector{}
 	for _, dsn := range o.Readers {
-		c.all = append(c.all, &watched{gauge: &replica{dsn: dsn, source: o.Database}, series: metric.NewSeries(metric.ReplicaLag, "ms", "reader", address(dsn))})
+		c.all = append(c.all, &watched{gauge: &replica{dsn: dsn, source: o.Database}, series: metric.Of(metric.ReplicaLag, metric.LabelReader, address(dsn))})
 	}
 	if o.Binlog != nil {
-		c.all = append(c.all, &watched{gauge: binlogReader(o), series: metric.NewSeries(metric.BinlogReaderLag, "ms")})
+		c.all = append(c.all, &watched{gauge: binlogReader(o), series: metric.Of(metric.BinlogReaderLag)})
 	}
 	return c
 }
@@ -106,7 +106,7 @@ func (c *Collector) Start(ctx context.Context) error {
 }
 
 func (w *watched) name() string {
-	if reader := w.series.Label("reader"); reader != "" {
+	if reader := w.series.Label(metric.LabelReader); reader != "" {
 		return "lag of the replica at " + reader
 	}
 	return "lag of the binlog's reader"

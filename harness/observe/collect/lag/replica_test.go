@@ -16,6 +16,7 @@ import (
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -76,7 +77,11 @@ func watch(t *testing.T, o lag.Options, while func()) *record.Timeline {
 	all := record.NewTimeline()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, func(f metric.Frame) error { all.Add(f); return nil }) }()
+	go func() { ended <- c.Run(ctx, func(f metric.Frame) error {
+		metrictest.Check(t, f)
+		all.Add(f)
+		return nil
+	}) }()
 	while()
 	cancel()
 	if err := errors.Join(<-ended, c.Close()); err != nil {

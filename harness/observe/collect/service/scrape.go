@@ -28,9 +28,7 @@ const queryDuration = "db_query_duration_seconds"
 type source struct {
 	family string
 	part   func(*dto.Metric) (value float64, ok bool)
-	name   string // in metric's catalogue
-	unit   string
-	kind   metric.Kind
+	name   string  // in metric's catalogue
 	scale  float64 // from the endpoint's unit to ours
 }
 
@@ -40,28 +38,28 @@ const perSecond = 1000 // ms
 // service where there is no custom, and those of Micrometer and HikariCP
 // (Spring Boot).
 var sources = []source{
-	{"go_sql_in_use_connections", value, metric.ServicePoolInUse, "", metric.Gauge, 1},
-	{"hikaricp_connections_active", value, metric.ServicePoolInUse, "", metric.Gauge, 1},
-	{"go_sql_open_connections", value, metric.ServicePoolOpen, "", metric.Gauge, 1},
-	{"hikaricp_connections", value, metric.ServicePoolOpen, "", metric.Gauge, 1},
-	{"go_sql_max_open_connections", value, metric.ServicePoolMax, "", metric.Gauge, 1},
-	{"hikaricp_connections_max", value, metric.ServicePoolMax, "", metric.Gauge, 1},
-	{"go_sql_wait_count_total", value, metric.ServicePoolWaits, "", metric.Counter, 1},
-	{"go_sql_wait_duration_seconds_total", value, metric.ServicePoolWaitTime, "ms", metric.Counter, perSecond},
-	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, "ms", metric.Counter, perSecond},
-	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, "ms", metric.Counter, perSecond},
-	{queryDuration, count, metric.ServiceQueries, "", metric.Counter, 1},
-	{queryDuration, sum, metric.ServiceQueryTime, "ms", metric.Counter, perSecond},
-	{"http_request_duration_seconds", count, metric.ServiceRequests, "", metric.Counter, 1},
-	{"http_server_requests_seconds", count, metric.ServiceRequests, "", metric.Counter, 1},
-	{"http_request_duration_seconds", sum, metric.ServiceRequestTime, "ms", metric.Counter, perSecond},
-	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, "ms", metric.Counter, perSecond},
-	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, "ms", metric.Counter, perSecond},
-	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, "ms", metric.Counter, perSecond},
-	{"process_cpu_seconds_total", value, metric.ServiceCPU, "s", metric.Counter, 1},
-	{"process_cpu_time_ns_total", value, metric.ServiceCPU, "s", metric.Counter, 1e-9},
-	{"go_sched_gomaxprocs_threads", value, metric.ServiceCPUs, "", metric.Gauge, 1},
-	{"system_cpu_count", value, metric.ServiceCPUs, "", metric.Gauge, 1},
+	{"go_sql_in_use_connections", value, metric.ServicePoolInUse, 1},
+	{"hikaricp_connections_active", value, metric.ServicePoolInUse, 1},
+	{"go_sql_open_connections", value, metric.ServicePoolOpen, 1},
+	{"hikaricp_connections", value, metric.ServicePoolOpen, 1},
+	{"go_sql_max_open_connections", value, metric.ServicePoolMax, 1},
+	{"hikaricp_connections_max", value, metric.ServicePoolMax, 1},
+	{"go_sql_wait_count_total", value, metric.ServicePoolWaits, 1},
+	{"go_sql_wait_duration_seconds_total", value, metric.ServicePoolWaitTime, perSecond},
+	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, perSecond},
+	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, perSecond},
+	{queryDuration, count, metric.ServiceQueries, 1},
+	{queryDuration, sum, metric.ServiceQueryTime, perSecond},
+	{"http_request_duration_seconds", count, metric.ServiceRequests, 1},
+	{"http_server_requests_seconds", count, metric.ServiceRequests, 1},
+	{"http_request_duration_seconds", sum, metric.ServiceRequestTime, perSecond},
+	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, perSecond},
+	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, perSecond},
+	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, perSecond},
+	{"process_cpu_seconds_total", value, metric.ServiceCPU, 1},
+	{"process_cpu_time_ns_total", value, metric.ServiceCPU, 1e-9},
+	{"go_sched_gomaxprocs_threads", value, metric.ServiceCPUs, 1},
+	{"system_cpu_count", value, metric.ServiceCPUs, 1},
 }
 
 // families are what is read of an exposition.
@@ -216,8 +214,8 @@ func (r reading) points(before reading) (points []metric.Point) {
 			continue
 		}
 		done[s.name] = true
-		series := metric.NewSeries(s.name, s.unit)
-		if s.kind == metric.Gauge {
+		series := metric.Of(s.name)
+		if d, _ := metric.Find(s.name); d.Kind == metric.Gauge {
 			points = append(points, metric.GaugePoint(series, now))
 			continue
 		}

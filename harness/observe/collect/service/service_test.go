@@ -18,6 +18,7 @@ import (
 
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 )
 
@@ -39,6 +40,7 @@ func collectFor(t *testing.T, c *service.Collector, d time.Duration) (*record.Ti
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+	metrictest.Check(t, frames...)
 	last := frames[len(frames)-1]
 	if !last.Closing || last.Source != "service" || last.Points[0].Value != float64(len(frames)-1) {
 		t.Errorf("closing frame: %+v", last)

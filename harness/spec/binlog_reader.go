@@ -3,16 +3,7 @@ package spec
 import (
 	"fmt"
 	"net/url"
-
-	"assay/harness/observe/metric"
 )
-
-// OfReaders reports whether the SLO is about how far those that read from the
-// database are behind: replicas, and readers of its binlog. What is judged are
-// the seconds of the judged windows, each by its longest lag.
-func (s SLO) OfReaders() bool {
-	return s.Metric == metric.ReplicaLag || s.Metric == metric.BinlogReaderLag
-}
 
 // BinlogReader says where the lag of a reader of the binlog is read: a change
 // data capture, say. The database does not know it: it has sent what it has sent.
@@ -25,7 +16,7 @@ type BinlogReader struct {
 
 // Units of a reader's metric.
 const (
-	UnitMs      = "ms"
+	UnitMs      = unitMs
 	UnitSeconds = "s"
 )
 

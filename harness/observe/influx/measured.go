@@ -1,0 +1,91 @@
+package influx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay/harness/observe/metric"
+)
+
+// column is a metric that a measurement shows as it is measured, and its field.
+type column struct {
+	metric.Descriptor
+	field string
+}
+
+// measurements are the columns that the catalogue names, by measurement and then
+// by the labels that tell their points apart.
+var measurements = func() map[string][][]column {
+	all := map[string][][]column{}
+	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.View != "" }) {
+		measurement, field, _ := strings.Cut(d.View, ".")
+		groups, c := all[measurement], column{d, field}
+		i := slices.IndexFunc(groups, func(g []column) bool { return slices.Equal(g[0].Labels, d.Labels) })
+		if i < 0 {
+			all[measurement] = append(groups, []column{c})
+		} else {
+			groups[i] = append(groups[i], c)
+		}
+	}
+	return all
+}()
+
+// measured makes the points of a measurement: one for each combination of labels
+// that any of the columns has.
+func (s *second) measured(measurement string) {
+	for _, columns := range measurements[measurement] {
+		done := map[string]bool{}
+		for _, c := range columns {
+			for _, labels := range s.groups(c.Name, c.Labels...) {
+				if id := fmt.Sprint(labels); !done[id] {
+					done[id] = true
+					s.row(measurement, columns, labels)
+				}
+			}
+		}
+	}
+}
+
+// row makes one point. Of times that are summed up it also has the mean of a
+// transaction, unless they are those of one part of the host.
+func (s *second) row(measurement string, columns []column, labels []metric.Label) {
+	var f fields
+	for _, c := range columns {
+		v, ok := s.value(c.Descriptor, labels)
+		f.add(c.field, v, ok)
+		if c.Kind == metric.Counter && c.Unit == "ms" && len(c.Labels) == 0 {
+			f.ratio(c.field+"_per_transaction", v, s.started(), ok)
+		}
+	}
+	s.add(measurement, f, tagsOf(labels)...)
+}
+
+// value is what a counter or a gauge has in the second.
+func (s *second) value(d metric.Descriptor, labels []metric.Label) (float64, bool) {
+	if d.Kind == metric.Gauge {
+		return s.level(d.Name, labels...)
+	}
+	return s.sum(d.Name, labels...)
+}
+
+// gauges makes a point for each series of the gauges that SLOs may judge.
+func (s *second) gauges() {
+	for _, d := range metric.Catalogue(metric.Descriptor.JudgedBySecond) {
+		measurement, field, _ := strings.Cut(d.View, ".")
+		for _, labels := range s.groups(d.Name, d.Labels...) {
+			var f fields
+			v, ok := s.value(d, labels)
+			f.add(field, v, ok)
+			s.add(measurement, f, append(tagsOf(labels), "metric", d.Name)...)
+		}
+	}
+}
+
+// tagsOf are labels as key, value, key, value.
+func tagsOf(labels []metric.Label) (keyValues []string) {
+	for _, l := range labels {
+		keyValues = append(keyValues, l.Key, l.Value)
+	}
+	return keyValues
+}

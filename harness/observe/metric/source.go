@@ -1,0 +1,32 @@
+package metric
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Sources of frames, as Frame.Source names them. Workers are numbered
+// (WorkerSource); a foreign sender of OTLP is "otlp/" and its service name.
+const (
+	SourceWorker   = "worker"
+	SourceDatabase = "database"
+	SourceService  = "service"
+	SourceHost     = "host"
+	SourceLag      = "lag" // of replicas, and of readers of the binlog
+
+	// Sources of metrics that no frame carries under a name of its own: k6's own
+	// metrics come from the workers, and the ledger is compared after the run.
+	SourceK6     = "k6"
+	SourceLedger = "ledger"
+)
+
+const (
+	workerPrefix  = SourceWorker + "/"
+	foreignPrefix = "otlp/"
+)
+
+// WorkerSource names the frames of worker i, from 0: "worker/0".
+func WorkerSource(i int) string { return workerPrefix + strconv.Itoa(i) }
+
+// IsWorker reports whether a frame of this source comes from a worker.
+func IsWorker(source string) bool { return strings.HasPrefix(source, workerPrefix) }

@@ -1,0 +1,115 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay/harness/observe/metric"
+)
+
+// recoveryTime is reserved for the time a system takes back to its SLOs.
+const recoveryTime = "recovery_time"
+
+// SLOs stand on metrics whose samples can each keep or break the bound, which is
+// what the verdict counts: trends and rates of the load, the ledger, and gauges
+// that are read once a second. A counter has no such samples: throughput is judged
+// by itself, as completed over scheduled. A gauge of k6 or of a script holds a few
+// readings, and most of the time between them is not seen.
+
+// scriptKinds are the types of metrics that a script registers, as k6 names them,
+// each with a metric of k6 that takes the same conditions.
+var scriptKinds = map[string]string{"trend": metric.RequestDuration, "rate": metric.RequestFailed, "counter": metric.Requests, "gauge": "vus"}
+
+// scriptMetric describes a metric that a script registers.
+func scriptMetric(name, typ string) metric.Descriptor {
+	d, _ := metric.Find(scriptKinds[typ])
+	return metric.Descriptor{Name: name, Kind: d.Kind, SLO: d.SLO}
+}
+
+// kindWord is the kind of a metric in k6's words.
+func kindWord(k metric.Kind) string {
+	if k == metric.Histogram {
+		return "trend"
+	}
+	return k.String()
+}
+
+// builtin describes a metric that needs no registering by a script; not ok where a
+// script would have to register it. What only collectors send is of no concern to
+// a script, which may use its name.
+func builtin(name string) (d metric.Descriptor, ok bool) {
+	if d, ok = metric.Find(name); ok && (len(d.SLO) > 0 || d.From(metric.SourceWorker) || d.From(metric.SourceK6)) {
+		return d, true
+	}
+	return metric.Descriptor{}, false
+}
+
+// Descriptor is the catalogue's entry of the SLO's metric; empty for one that the
+// script registers.
+func (s SLO) Descriptor() metric.Descriptor {
+	d, _ := builtin(s.Metric)
+	return d
+}
+
+// OfGauge reports whether the readings of a gauge, one a second, decide the SLO.
+func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
+
+// Sampled reports whether samples of the load decide the SLO, so that workers
+// count its violations; the others are decided by the ledger, or by a gauge.
+func (s SLO) Sampled() bool { return !s.Descriptor().From(metric.SourceLedger) && !s.OfGauge() }
+
+// Latency reports whether the SLO bounds a percentile of times, in milliseconds,
+// that samples of the load have. A trend that a script registers may measure
+// anything.
+func (s SLO) Latency() bool {
+	d := s.Descriptor()
+	return s.Aggregate == Percentile && s.Sampled() && d.Kind == metric.Histogram && d.Unit == unitMs
+}
+
+// unitMs is the unit of times.
+const unitMs = "ms"
+
+// anyForm is what conditions look like on a metric of which nothing is known.
+const anyForm = "p(95)<250 or max<1000 on a trend, rate<0.01 on a rate"
+
+// forms says which conditions a metric takes; not ok where it is not known yet.
+func forms(d metric.Descriptor, ok bool) string {
+	if !ok {
+		return anyForm
+	}
+	return strings.Join(d.SLO, " or ")
+}
+
+// takes reports whether a metric takes conditions of an aggregate.
+func takes(d metric.Descriptor, a Aggregate) bool {
+	return slices.ContainsFunc(d.SLO, func(example string) bool {
+		var s SLO
+		s.parseExpression(example)
+		return s.Aggregate == a
+	})
+}
+
+// fits says why the aggregate does not go with a metric; known is false for one
+// that the script would have to register.
+func (s SLO) fits(d metric.Descriptor, known bool) (problem string) {
+	ok, what := takes(d, s.Aggregate), "is a "+kindWord(d.Kind)
+	switch {
+	case !known:
+		ok, what = s.Aggregate != Exact, "has no "+s.Count
+	case len(d.SLO) > 0 && d.Kind == metric.Counter:
+		what = "counts"
+	case len(d.SLO) > 0 && d.Unit == unitMs && !s.Sampled():
+		what = "is a time"
+	case d.Kind == metric.Counter:
+		return fmt.Sprintf("%s is a counter: SLOs stand on trends and rates (throughput is judged without one)", s.Metric)
+	case len(d.SLO) == 0 && d.Kind == metric.Gauge:
+		return fmt.Sprintf("%s is a gauge: SLOs stand on trends and rates", s.Metric)
+	case len(d.SLO) == 0:
+		return fmt.Sprintf("%s is about the generator: SLOs stand on what the system does", s.Metric)
+	}
+	if ok {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: use %s", s.Metric, what, forms(d, known))
+}
