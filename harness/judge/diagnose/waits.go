@@ -42,10 +42,6 @@ func waits(r record.Run, judged []record.Span) []Wait {
 		return nil
 	}
 	base := spend(r, baseline(r))
-	total := 0.0
-	for _, n := range hold.seen {
-		total += n
-	}
 	all := make([]Wait, 0, len(hold.seen))
 	for k, n := range hold.seen {
 		if n == 0 {
@@ -53,7 +49,7 @@ func waits(r record.Run, judged []record.Span) []Wait {
 		}
 		all = append(all, Wait{
 			Event: k.event, Class: k.class, Inferred: k.inferred,
-			AAS: n / hold.samples, Share: n / total, Samples: int64(math.Round(n)),
+			AAS: n / hold.samples, Share: n / hold.sessions, Samples: int64(math.Round(n)),
 			MsPerTransaction:         hold.msPerTransaction(n),
 			BaselineMsPerTransaction: base.msPerTransaction(base.seen[k]),
 		})
@@ -76,9 +72,10 @@ func inferredFirst(w Wait) int {
 
 // spending is what was sampled within some spans.
 type spending struct {
-	samples float64
-	seen    map[kind]float64
-	tps     float64 // transactions a second that reached the system
+	samples  float64
+	seen     map[kind]float64
+	sessions float64 // of all kinds, added up in the order of the series: the same record has to give the same bytes
+	tps      float64 // transactions a second that reached the system
 }
 
 // msPerTransaction is D = AAS / TPS for sessions seen n times; nil where the
@@ -121,6 +118,7 @@ func spend(r record.Run, spans []record.Span) spending {
 		for _, span := range spans {
 			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
 			s.seen[kind{event, class, inferred == "true"}] += n
+			s.sessions += n
 		}
 	}
 	return s
