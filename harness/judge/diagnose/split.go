@@ -186,7 +186,7 @@ func (l *layout) sampledTime(sum []float64) float64 {
 func (l *layout) sessions(sum []float64) (n float64) {
 	for i, class := range l.classes {
 		if class != wait.Storm {
-			n += sum[int(firstClass)+i]
+			n += sum[l.class(i)]
 		}
 	}
 	return n
@@ -201,7 +201,7 @@ func (l *layout) database(p parts, sum []float64, ms float64) {
 	}
 	for i, class := range l.classes {
 		if class != wait.Storm {
-			p[l.of[i]] += ms * sum[int(firstClass)+i] / all
+			p[l.of[i]] += ms * sum[l.class(i)] / all
 		}
 	}
 }

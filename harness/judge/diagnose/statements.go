@@ -114,10 +114,11 @@ func over(r record.Run, name string, selector []metric.Label, spans []record.Spa
 // transactions is how many ended in some spans; those that were cut off count by
 // the second they were due in. Where workers do not tell of ends, all do.
 func transactions(r record.Run, spans []record.Span) float64 {
-	if len(r.Timeline.Series(nameOf[ended])) == 0 {
-		return over(r, nameOf[scheduled], nil, spans)
+	of := func(q quantity) float64 { return over(r, columns[q].series.Name, columns[q].series.Labels, spans) }
+	if !measured(r, columns[ended].series) {
+		return of(scheduled)
 	}
-	return over(r, nameOf[ended], nil, spans) + over(r, nameOf[timedOut], labelsOf[timedOut], spans)
+	return of(ended) + of(timedOut)
 }
 
 // seeming is how many times longer a statement must wait for its connection than
