@@ -36,7 +36,7 @@ var costs = []resource{
 	}},
 }
 
-// resources are the costs that the record tells of.
+// resources are the costs that the record has series of.
 func resources(r record.Run, hold []record.Span) (all []Resource) {
 	base := baseline(r)
 	n, before := transactions(r, hold), transactions(r, base)
