@@ -159,8 +159,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 		case <-time.After(200 * time.Millisecond):
 		}
 		hint := "try the scenario alone: assay k6 run " + r.script()
-		if exit.Status == strconv.Itoa(arrivals.BreachExit) {
-			hint = "" // alone, nothing would keep it from going there
+		if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
+			hint = "" // alone, it would send to that host
 		}
 		return time.Time{}, &Error{fmt.Errorf("%s: %s", r.script(), exit), hint}
 	}
