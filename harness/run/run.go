@@ -160,8 +160,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 		case <-time.After(200 * time.Millisecond):
 		}
 		next := "try the scenario alone: assay k6 run " + r.script()
-		if exit.Status == strconv.Itoa(arrivals.BreachExit) {
-			next = "" // alone, nothing would keep it from going there
+		if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
+			next = "" // alone, it would send to that host
 		}
 		return time.Time{}, hint.With(fmt.Errorf("%s: %s", r.script(), exit), next)
 	}

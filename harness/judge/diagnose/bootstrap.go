@@ -4,14 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"assay/harness/judge/stats"
 )
 
 const (
-	// resamples of the seconds: the ends of a 95 % interval then have 25 beyond
-	// them.
-	resamples = 1000
-	// tail is what lies beyond each end of an interval.
-	tail = 0.025
+	resamples = 1000  // 25 of them lie beyond each end of a 95 % interval
+	tail      = 0.025 // share beyond each end
 )
 
 // blockOf is the length of the blocks that n seconds are resampled in: the cube
@@ -34,7 +33,17 @@ func resample(rows [][]float64, into []float64, random *rand.Rand) {
 	}
 }
 
-// interval is the middle 95 % of values, which it sorts.
+// widening is the factor by which resamples of n seconds scatter too little:
+// Student's distribution compared with the normal one, for as many batches as
+// there are blocks. One block says nothing about scatter.
+func widening(n int) float64 {
+	if n/blockOf(n) < 2 {
+		return 0
+	}
+	return math.Sqrt(stats.Few(n / blockOf(n)))
+}
+
+// interval is the central 95 % of values, which it sorts.
 func interval(values []float64) (lower, upper float64) {
 	slices.Sort(values)
 	n := len(values)

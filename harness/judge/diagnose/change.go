@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// settled is the least number of seconds before and after a change.
-	settled = 5
-	// surely is the least T of a change that is told, and much the least ratio of
-	// latencies (ours).
-	surely = 4
-	much   = 1.5
+	// leastSide is the least number of seconds before and after a change.
+	leastSide = 5
+	// leastT is the least T of a change that is reported, and leastRatio the least
+	// ratio of the latencies (ours).
+	leastT     = 4
+	leastRatio = 1.5
 )
 
-// change tells of a judged window in the middle of which latency changed, and
-// which component that was: found in latency alone, without a look at the waits
-// (WAITS section 6). The load on both sides is the same, so that what grew did
-// not grow with it. Empty where there is none, or the load is not one rate.
-func (e *examination) change(rows [][]float64) string {
-	load := e.run.Plan.Load
-	if len(e.spans) != 1 || load.LowestJudged() < load.Target {
+// changeWithin describes a change of latency within a judged window, and which
+// component it was in: found in latency alone, without the waits (WAITS section
+// 6). The load before and after it is the same, so that the load does not explain
+// it. Empty where there is none, or the load is not one rate.
+func (a *analysis) changeWithin(rows [][]float64) string {
+	load := a.run.Plan.Load
+	if len(a.spans) != 1 || load.LowestJudged() < load.Target {
 		return ""
 	}
 	logs := make([]float64, 0, len(rows))
@@ -32,13 +32,13 @@ func (e *examination) change(rows [][]float64) string {
 		}
 		logs = append(logs, math.Log(row[transactionTime]/row[scheduled]))
 	}
-	found, ok := stats.ChangeOf(logs, settled)
-	if !ok || found.T < surely {
+	found, ok := stats.ChangeOf(logs, leastSide)
+	if !ok || found.T < leastT {
 		return ""
 	}
-	before, after := e.side(e.sum(rows[:found.At])), e.side(e.sum(rows[found.At:]))
-	was, is := e.mean(before), e.mean(after)
-	if math.Max(was/is, is/was) < much {
+	before, after := a.window(a.sum(rows[:found.At])), a.window(a.sum(rows[found.At:]))
+	was, is := before.mean(), after.mean()
+	if math.Max(was/is, is/was) < leastRatio {
 		return ""
 	}
 	text := fmt.Sprintf("Latency changes %d s into the judged window, at the same load: from %s to %s.", found.At, ms(was), ms(is))
@@ -47,14 +47,14 @@ func (e *examination) change(rows [][]float64) string {
 		worse, better = before, after
 	}
 	most := -1
-	for i := range e.names {
-		if grown := worse.parts[i] - better.parts[i]; e.names[i] != Queue && (most < 0 || grown > worse.parts[most]-better.parts[most]) {
+	for i := range a.names {
+		if grown := worse.parts[i] - better.parts[i]; a.names[i] != Queue && (most < 0 || grown > worse.parts[most]-better.parts[most]) {
 			most = i
 		}
 	}
 	grown := worse.parts[most] - better.parts[most]
 	if grown < explained*math.Abs(is-was) {
-		return text // by what was not measured
+		return text // in no measured component
 	}
-	return text + fmt.Sprintf(" %s of the difference are %s.", ms(grown), e.names[most])
+	return text + fmt.Sprintf(" %s of the difference are in %s.", ms(grown), a.names[most])
 }

@@ -5,15 +5,20 @@
 // record: the package reads no clock, file, network or random source; its
 // bootstrap draws from the run's own seed.
 //
-// The way there (WAITS section 6):
+// The steps (WAITS section 6):
 //
-//	seconds.go    what each second of the record measured
-//	split.go      a window's seconds -> mean time of a transaction by component
-//	charge.go     queues are charged to what they queue for
-//	bootstrap.go  how sure the growth of each component is
-//	bottleneck.go the component that leads, or "undetermined"
-//	change.go     where latency changed in the middle of a judged window
-//	words.go      the same as sentences
+//	reason.go      what of the verdict has to be explained
+//	columns.go     what each second of the record measured
+//	seconds.go     the seconds of a window, as a table of those columns
+//	split.go       a window's sums -> mean time of a transaction by component
+//	charge.go      time in queues is charged to what the queue waits for
+//	cpu.go         which processes lack CPU
+//	bootstrap.go   confidence intervals of the growth of each component
+//	bottleneck.go  the component that leads, or "undetermined"
+//	doubt.go       reasons not to name the leader
+//	change.go      where latency changed within a judged window
+//	sentence.go    the result as sentences
+//	evidence.go    and the measurements behind it
 //
 // statements.go, waits.go and resources.go describe what the database did and
 // what a transaction cost.

@@ -12,217 +12,209 @@ import (
 const (
 	// leastSeconds is how many seconds a window must have before a component is named.
 	leastSeconds = 5
-	// covered is the share of a window's seconds that a source must tell of.
+	// covered is the share of a window's seconds that a source must report on.
 	covered = 0.8
 	// explained is the share of the growth of a transaction's time that the
 	// component must account for. In an overload clients and system do not see the
-	// same transactions: what is still queued has been nowhere yet.
+	// same transactions: one that is still queued has not reached the system.
 	explained = 1.0 / 3
-	// heldLonger is by how much connections are held longer than their statements
-	// take where they are held for something else.
+	// heldLonger is the least ratio of the time that connections are held to the
+	// time that their statements take where they are held during other work.
 	heldLonger = 2.0
 	// slowSample is a time in ms that a sample of the sessions takes where CPU is
 	// short; it takes 0.4 to 1 ms else, and 6 ms where 200 sessions wait for one row.
 	slowSample = 10
+	// usualRate is the samples a second of a source that does not state its own.
+	usualRate = 10
 )
 
-// doubt is why the component that comes first is not named; empty: it is.
-func (e *examination) doubt(leader int, share, lower float64) string {
-	name := e.names[leader]
-	ofDatabase, byKernel := e.isDatabase(leader), e.names[leader] == CPU && e.outOfCPU(e.hold, e.base)
+// doubt is why the leading component is not named; empty: it is.
+func (a *analysis) doubt(leader int, share, lower float64) string {
+	name := a.names[leader]
+	ofDatabase, cpuMeasured := a.isDatabase(leader), name == CPU && a.databaseLacksCPU(a.hold, a.base)
 	for _, reason := range []string{
-		e.doubtOfGenerator(name),
-		e.doubtOfWindows(),
-		e.doubtOfSources(ofDatabase, byKernel),
-		e.doubtOfPlace(name),
-		e.doubtOfCPU(name, ofDatabase, byKernel),
-		e.doubtOfPool(name),
-		e.doubtOfShare(leader),
+		a.doubtOfGenerator(name),
+		a.doubtOfWindows(),
+		a.doubtOfSources(ofDatabase, cpuMeasured),
+		a.doubtOfComponent(name),
+		a.doubtOfCPU(name, ofDatabase, cpuMeasured),
+		a.doubtOfPool(name),
+		a.doubtOfShare(leader),
 	} {
 		if reason != "" {
 			return reason
 		}
 	}
 	switch {
-	case e.level && e.levelLeader != "" && e.levelLeader != name:
-		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", e.levelLeader)
+	case a.noBaseline && a.grewMost != "" && a.grewMost != name:
+		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", a.grewMost)
 	case share < Sure || lower <= 0:
-		return fmt.Sprintf("only in %s of %d resamples of the seconds", percent(share), resamples)
+		return fmt.Sprintf("it leads in only %s of %d bootstrap resamples", percent(share), resamples)
 	}
 	return ""
 }
 
-// doubtOfGenerator: a rule that it broke is a fact, and what the system would
-// have done under the load that was meant is not known.
-func (e *examination) doubtOfGenerator(name string) string {
-	if e.why.generator != "" && name != Generator {
-		return "the generator broke " + e.why.generator + ", so that what the system would have done is not known"
+// doubtOfGenerator: under another load than the planned one the system may behave
+// otherwise.
+func (a *analysis) doubtOfGenerator(name string) string {
+	if a.why.generator != "" && name != Generator {
+		return "the generator broke " + a.why.generator + ", so that the system was not tested under the planned load"
 	}
 	return ""
 }
 
-func (e *examination) doubtOfWindows() string {
-	n := e.hold.sum[seconds]
-	if e.base.parts != nil {
-		n = math.Min(n, e.base.sum[seconds])
+func (a *analysis) doubtOfWindows() string {
+	n := a.hold.sum[seconds]
+	if a.base.parts != nil {
+		n = math.Min(n, a.base.sum[seconds])
 	}
 	if n < leastSeconds {
-		return fmt.Sprintf("%.0f s are too short to tell", n)
+		return fmt.Sprintf("a window of %.0f s is too short", n)
 	}
 	return ""
 }
 
-// doubtOfSources: a source that told of one window and not of the other makes
+// doubtOfSources: a source that reports on one window and not on the other makes
 // everything else seem to have grown, or itself.
-func (e *examination) doubtOfSources(ofDatabase, byKernel bool) string {
+func (a *analysis) doubtOfSources(ofDatabase, cpuMeasured bool) string {
 	gap := func(seen quantity) (text string, ok bool) {
-		hold := e.hold.sum[seen] / e.hold.sum[seconds]
+		hold := a.hold.perSecond(seen)
 		base := hold
-		if e.base.parts != nil {
-			base = e.base.sum[seen] / e.base.sum[seconds]
+		if a.base.parts != nil {
+			base = a.base.perSecond(seen)
 		}
 		return fmt.Sprintf("%s of the judged seconds and %s of the baseline's", percent(hold), percent(base)),
 			hold+base > 0 && (hold < covered || base < covered)
 	}
 	if text, ok := gap(serviceSeen); ok {
-		return "the service told of itself in " + text
+		return "the service reported metrics in " + text
 	}
-	if text, ok := gap(databaseSeen); ok && !byKernel && !(ofDatabase && e.despiteGaps()) {
+	if text, ok := gap(databaseSeen); ok && !cpuMeasured && !(ofDatabase && a.leadsDespiteGaps()) {
 		return "the database was sampled in " + text
 	}
-	if e.why.collector != "" && ofDatabase && !byKernel && !e.despiteGaps() {
-		return "the time is in the database, whose samples have gaps: " + e.why.collector
+	if a.why.collector != "" && ofDatabase && !cpuMeasured && !a.leadsDespiteGaps() {
+		return "the time is in the database, whose samples have gaps: " + a.why.collector
 	}
-	if sent, told := e.hold.sum[requests], e.hold.sum[serviceRequests]; !ofDatabase && e.known[serviceRequests] && told < covered*sent {
-		return fmt.Sprintf("the service that was asked for its metrics answered %s of the requests: it is one of several", percent(told/sent))
+	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < covered*sent {
+		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances", percent(served/sent))
 	}
 	return ""
 }
 
-// doubtOfPlace: places that hold what was not told apart.
-func (e *examination) doubtOfPlace(name string) string {
+// doubtOfComponent: components that hold what could not be separated.
+func (a *analysis) doubtOfComponent(name string) string {
 	switch name {
 	case Residual:
-		return "the time is in nothing that was measured"
+		return "the time is in no measured component"
 	case Script:
-		return "the time is in the script, or in what it calls without HTTP"
+		return "the time is in the script, or in calls that it makes without HTTP"
 	case Database:
-		return "the time is in the database's statements, and nothing sampled what they wait for"
+		return "the time is in the database's statements, and their waits were not sampled"
 	case Outside:
-		return "the time is in the service or behind it, which does not tell enough of itself; let it show its metrics"
+		return "the time is in the service or behind it, and the service reports too little to tell which; let it export its metrics"
 	case Service:
-		if !e.known[downstreamTime] && !e.computes() {
-			return "the service tells of no calls to others, and used too little CPU for it: the time is in the service, or in something that it calls"
+		if !a.known[downstreamTime] && !a.serviceComputes() {
+			return "the service reports no calls to other services, and used too little CPU to explain the time: it is in the service, or in a call that it makes"
 		}
 	}
 	return ""
 }
 
-// computes tells whether the service's CPU time accounts for what it grew by.
-func (e *examination) computes() bool {
-	if e.without(serviceProcess, e.hold, e.base) {
+// serviceComputes: the service's CPU time accounts for what it grew by.
+func (a *analysis) serviceComputes() bool {
+	if a.lacksCPU(serviceProcess, a.hold, a.base) {
 		return true
 	}
-	used := 1000 * (e.hold.sum[serviceCPU] + e.hold.sum[serviceQueue]) / e.ended(e.hold.sum)
-	return used >= explained*e.roots[e.at[Service]]
+	used := 1000 * (a.hold.sum[serviceCPU] + a.hold.sum[serviceQueue]) / a.ended(a.hold.sum)
+	return used >= explained*a.charged[a.at[Service]]
 }
 
-// doubtOfCPU: sessions that show no wait are taken to run, which the kernel's
-// account can deny; and of a server out of sight slow samples are all that tells
-// of a lack of CPU.
-func (e *examination) doubtOfCPU(name string, ofDatabase, byKernel bool) string {
+// doubtOfCPU: sessions that show no wait count as running, which the kernel's
+// accounting can refute; and of a server whose CPU use is not known slow samples
+// are the only sign of a lack of CPU.
+func (a *analysis) doubtOfCPU(name string, ofDatabase, cpuMeasured bool) string {
+	h := a.hold.sum
 	switch {
-	case name == CPU && !byKernel && e.known[databaseCPU] && e.known[databaseQueue]:
-		used := 1000 * (e.hold.sum[databaseCPU] + e.hold.sum[databaseQueue]) / e.ended(e.hold.sum)
-		if used < explained*e.excessMs[e.at[CPU]] {
-			return fmt.Sprintf("its sessions show no wait, and still its server had or wanted a CPU for %s of a transaction only", ms(used))
+	case name == CPU && !cpuMeasured && a.known[databaseCPU] && a.known[databaseQueue]:
+		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / a.ended(h)
+		if used < explained*a.excessMs[a.at[CPU]] {
+			return fmt.Sprintf("its sessions show no wait, yet its server ran on a CPU or waited for one for only %s a transaction", ms(used))
 		}
-	case ofDatabase && name != CPU && e.crowded(databaseProcess, e.hold) && !e.spared(databaseProcess, e.hold):
-		return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs for",
-			number(e.hold.sum[databaseQueue]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPU]/e.hold.sum[seconds]), number(e.hold.sum[databaseCPUs]/e.hold.sum[seconds]))
-	case ofDatabase && name != CPU && !e.known[databaseCPU] && e.slowSamples():
-		return fmt.Sprintf("a look at the database's sessions, which waits for nothing but CPU, took %s on average, against %s: the database may have no CPU, and what it uses is not known",
-			ms(e.hold.sum[sampleTime]/e.hold.sum[samples]), ms(e.base.sum[sampleTime]/e.base.sum[samples]))
+	case ofDatabase && name != CPU && a.runQueueSaturated(databaseProcess, a.hold) && !a.hasIdleCPU(databaseProcess, a.hold):
+		return fmt.Sprintf("on average %s of the database's threads waited in the run queue while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs",
+			number(a.hold.perSecond(databaseQueue)), number(a.hold.perSecond(databaseCPU)), number(a.hold.perSecond(databaseCPUs)))
+	case ofDatabase && name != CPU && !a.known[databaseCPU] && a.slowSamples():
+		return fmt.Sprintf("sampling the database's sessions, which waits for nothing but CPU, took %s on average, against %s at the baseline: the database may lack CPU, and its CPU use is not known",
+			ms(h[sampleTime]/h[samples]), ms(a.base.sum[sampleTime]/a.base.sum[samples]))
 	}
 	return ""
 }
 
-// wakes says of a database whose threads stand in line while CPUs are idle that
-// they come in crowds.
-func (e *examination) wakes() string {
-	h := e.hold.sum
-	if !e.crowded(databaseProcess, e.hold) || !e.spared(databaseProcess, e.hold) {
-		return ""
-	}
-	return fmt.Sprintf("%s of the database's threads were ready to run and did not, at any time, while %s of its CPUs' time was idle: many are woken at once.",
-		number(h[databaseQueue]/h[seconds]), percent(h[databaseIdle]/h[databaseCPUs]))
-}
-
-func (e *examination) slowSamples() bool {
-	h, b := e.hold.sum, e.base.sum
-	if e.base.parts == nil || h[samples] == 0 || b[samples] == 0 {
+func (a *analysis) slowSamples() bool {
+	h, b := a.hold.sum, a.base.sum
+	if a.base.parts == nil || h[samples] == 0 || b[samples] == 0 {
 		return false
 	}
 	now := h[sampleTime] / h[samples]
 	return now >= slowSample && now >= 5*b[sampleTime]/b[samples]
 }
 
-// doubtOfPool: a small pool, slow statements and connections that are kept for
-// something else look alike where their sizes and times are not known.
-func (e *examination) doubtOfPool(name string) string {
+// doubtOfPool: a small pool, slow statements and connections that are held during
+// other work look alike where their sizes and times are not known.
+func (a *analysis) doubtOfPool(name string) string {
 	if name != Pool {
 		return ""
 	}
-	taken, held := e.perTransaction(e.hold), e.held(e.hold)
+	taken, held := a.statementsTime(a.hold), a.heldTime(a.hold)
 	switch {
-	case e.base.parts == nil:
+	case a.base.parts == nil:
 		return "without a baseline a small pool and slow statements look alike"
-	case !e.known[poolMax] && taken >= slowed*e.perTransaction(e.base):
+	case !a.known[poolMax] && taken >= slowed*a.statementsTime(a.base):
 		return "the pool's size is not known, and statements became slower: a small pool and slow statements look alike"
 	case taken > 0 && held >= heldLonger*taken:
-		return fmt.Sprintf("its connections are held for %s a transaction, and statements take %s of that: they are kept while something else is done", ms(held), ms(taken))
+		return fmt.Sprintf("its connections are held for %s a transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
 	}
 	return ""
 }
 
-// doubtOfShare: WAITS section 6 asks that what is named accounts for the growth of
-// a transaction's time.
-func (e *examination) doubtOfShare(leader int) string {
-	grown := e.mean(e.hold) - e.hold.parts[e.at[Queue]]
-	if !e.level {
-		grown -= e.mean(e.base) - e.base.parts[e.at[Queue]]
+// doubtOfShare: a component that is named accounts for the growth of a
+// transaction's time (WAITS section 6).
+func (a *analysis) doubtOfShare(leader int) string {
+	grown := a.hold.mean() - a.hold.parts[a.at[Queue]]
+	if !a.noBaseline {
+		grown -= a.base.mean() - a.base.parts[a.at[Queue]]
 	}
-	if e.roots[leader] < explained*grown {
+	if a.charged[leader] < explained*grown {
 		return fmt.Sprintf("that is less than a third of the %s to be explained", ms(grown))
 	}
 	return ""
 }
 
-// despiteGaps: a component of the database that leads by more than what was not
-// sampled leads whatever that was.
-func (e *examination) despiteGaps() bool {
+// leadsDespiteGaps: a component of the database that leads by more than what was
+// not sampled leads whatever that was.
+func (a *analysis) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
-	for _, at := range e.databaseParts() {
-		switch v := e.roots[at]; {
+	for _, at := range a.databaseParts() {
+		switch v := a.charged[at]; {
 		case v > first:
 			first, second = v, first
 		case v > second:
 			second = v
 		}
 	}
-	taken := e.hold.sum[samples] / (e.hold.sum[seconds] * e.sampleRate())
+	taken := a.hold.sum[samples] / (a.hold.sum[seconds] * a.sampleRate())
 	return first*taken > second+first*math.Max(0, 1-taken)
 }
 
 // sampleRate is how many samples a second the source means to take.
-func (e *examination) sampleRate() float64 {
-	for _, span := range e.spans {
-		values, ok := e.run.Timeline.Gauge(metric.DBSampleRate, nil, collect.Database, span)
+func (a *analysis) sampleRate() float64 {
+	for _, span := range a.spans {
+		values, ok := a.run.Timeline.Gauge(metric.DBSampleRate, nil, collect.Database, span)
 		for i, v := range values {
 			if ok[i] && v > 0 {
 				return v
 			}
 		}
 	}
-	return 10
+	return usualRate
 }

@@ -44,69 +44,69 @@ func factor(source string, by float64) func(int64, string, []metric.Point) []met
 
 func held(second int64) bool { return second >= 0 }
 
-// Records that tell too little, or of something else, give no confident name.
+// Records that say too little, or about something else, name no component.
 func TestDoubts(t *testing.T) {
 	grown := func(name string) map[string]float64 { return with(healthy(), map[string]float64{name: 400}) }
 	http := []string{"http_req_duration", "http_reqs", metric.EndedRequests, metric.EndedRequestTime, metric.EndedBlockedTime, "http_req_failed" + metric.RateTotal, "http_req_failed" + metric.RateOccurred}
 	for name, c := range map[string]struct {
-		w    world
+		w    system
 		says string
 	}{
 		"the database is not sampled in the hold": {
-			world{hold: grown(wait.Binlog), frames: silent("database", held)}, "the database was sampled in 0.0 % of the judged seconds",
+			system{hold: grown(wait.Binlog), frames: silent("database", held)}, "the database was sampled in 0.0 % of the judged seconds",
 		},
-		"the service tells nothing in the hold": {
-			world{hold: grown(Downstream), frames: silent("service", held)}, "the service told of itself in 0.0 % of the judged seconds",
+		"the service reports nothing in the hold": {
+			system{hold: grown(Downstream), frames: silent("service", held)}, "the service reported metrics in 0.0 % of the judged seconds",
 		},
-		"the service tells nothing at the baseline": {
-			world{
+		"the service reports nothing at the baseline": {
+			system{
 				base: with(healthy(), map[string]float64{Downstream: 180}), hold: with(healthy(), map[string]float64{Downstream: 180, wait.Binlog: 120}),
 				frames: silent("service", func(second int64) bool { return second < 0 }),
 			}, "0.0 % of the baseline's",
 		},
 		"the service misses a third of its seconds": {
-			world{hold: grown(wait.Binlog), frames: silent("service", func(second int64) bool { return second%3 == 0 })}, "the service told of itself in 66.7 %",
+			system{hold: grown(wait.Binlog), frames: silent("service", func(second int64) bool { return second%3 == 0 })}, "the service reported metrics in 66.7 %",
 		},
-		"calls downstream are not told": {
-			world{hold: grown(Downstream), frames: without(metric.ServiceDownstreamTime)}, "in something that it calls",
+		"calls downstream are not reported": {
+			system{hold: grown(Downstream), frames: without(metric.ServiceDownstreamTime)}, "in a call that it makes",
 		},
-		"a service that tells of requests alone": {
-			world{hold: grown(wait.Binlog), noDatabase: true, frames: without(metric.ServiceDownstreamTime, metric.ServiceQueryTime, metric.ServiceQueries,
-				metric.ServiceAcquireTime, metric.ServicePoolWaitTime)}, "does not tell enough of itself",
+		"a service that reports requests only": {
+			system{hold: grown(wait.Binlog), noDatabase: true, frames: without(metric.ServiceDownstreamTime, metric.ServiceQueryTime, metric.ServiceQueries,
+				metric.ServiceAcquireTime, metric.ServicePoolWaitTime)}, "reports too little to tell which",
 		},
 		"a script that calls without HTTP": {
-			world{hold: grown(Service), noDatabase: true, noService: true, frames: without(http...)}, "in what it calls without HTTP",
+			system{hold: grown(Service), noDatabase: true, noService: true, frames: without(http...)}, "in calls that it makes without HTTP",
 		},
 		"a pool of unknown size": {
-			world{hold: with(healthy(), map[string]float64{wait.CPU: 20, Pool: 600}), frames: without(metric.ServicePoolMax)}, "the pool's size is not known",
+			system{hold: with(healthy(), map[string]float64{wait.CPU: 20, Pool: 600}), frames: without(metric.ServicePoolMax)}, "the pool's size is not known",
 		},
-		"connections that are kept over a slow gateway": {
-			world{hold: with(healthy(), map[string]float64{Downstream: 250, Pool: 900}), frames: func(_ int64, source string, points []metric.Point) []metric.Point {
+		"connections that are held during a slow gateway call": {
+			system{hold: with(healthy(), map[string]float64{Downstream: 250, Pool: 900}), frames: func(_ int64, source string, points []metric.Point) []metric.Point {
 				if source == "service" {
 					points = append(points, metric.GaugePoint(metric.NewSeries(metric.ServicePoolInUse, ""), 20))
 				}
 				return points
-			}}, "they are kept while something else is done",
+			}}, "they are held during other work",
 		},
 		"a generator that broke a rule, and was not late": {
-			world{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke generator-",
+			system{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke generator-",
 		},
 		"a baseline that is broken too, and something else that grew": {
-			world{base: with(healthy(), map[string]float64{Downstream: 205}), hold: with(healthy(), map[string]float64{Downstream: 205, wait.Binlog: 190}), noise: 0.2},
+			system{base: with(healthy(), map[string]float64{Downstream: 205}), hold: with(healthy(), map[string]float64{Downstream: 205, wait.Binlog: 190}), noise: 0.2},
 			"binlog grew most since the baseline",
 		},
 		"no wait is seen, and no CPU is used": {
-			world{hold: grown(wait.CPU), cpu: 0.05, queue: 0.02}, "its sessions show no wait",
+			system{hold: grown(wait.CPU), cpu: 0.05, queue: 0.02}, "its sessions show no wait",
 		},
 		"one of three instances is asked": {
-			world{hold: grown(Downstream), frames: factor("service", 1.0/3)}, "it is one of several",
+			system{hold: grown(Downstream), frames: factor("service", 1.0/3)}, "there are other instances",
 		},
-		"all are cut off, and nothing tells where": {
-			world{hold: with(healthy(), map[string]float64{wait.CPU: 4}), frames: cutOff}, "less than a third of the",
+		"all time out, and no metric shows where": {
+			system{hold: with(healthy(), map[string]float64{wait.CPU: 4}), frames: timeOut}, "less than a third of the",
 		},
 		"a window of 3 s": {
-			world{hold: grown(wait.Binlog), change: func(r *record.Run) { r.Plan.Load.Judged[0].End = r.Plan.Load.Judged[0].Start + 3*time.Second }},
-			"too short to tell",
+			system{hold: grown(wait.Binlog), change: func(r *record.Run) { r.Plan.Load.Judged[0].End = r.Plan.Load.Judged[0].Start + 3*time.Second }},
+			"a window of 3 s is too short",
 		},
 	} {
 		if c.w.base == nil {
@@ -122,9 +122,9 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// cutOff lets every transaction of the hold run into its time-out, in a request
-// of which nobody tells.
-func cutOff(second int64, source string, points []metric.Point) []metric.Point {
+// timeOut lets every transaction of the hold run into its time-out, in a request
+// that nobody reports.
+func timeOut(second int64, source string, points []metric.Point) []metric.Point {
 	if second < 0 {
 		return points
 	}
@@ -141,21 +141,21 @@ func cutOff(second int64, source string, points []metric.Point) []metric.Point {
 	return points
 }
 
-// What looks like something else is told from it.
-func TestToldApart(t *testing.T) {
+// Causes that look alike are told apart.
+func TestLookalikes(t *testing.T) {
 	grown := func(more map[string]float64) map[string]float64 { return with(healthy(), more) }
 	for name, c := range map[string]struct {
-		w    world
+		w    system
 		want string
 	}{
-		"CPUs in use, and nobody in line": {
-			world{hold: grown(map[string]float64{wait.RowLock: 400}), cpu: 1.75, queue: 0.02}, "row lock",
+		"CPUs in use, and an empty run queue": {
+			system{hold: grown(map[string]float64{wait.RowLock: 400}), cpu: 1.75, queue: 0.02}, "row lock",
 		},
 		"most holders are idle": {
-			world{hold: grown(map[string]float64{wait.RowLock: 300, wait.Binlog: 160}), blockers: map[string]float64{"idle": 90, wait.Binlog: 10}}, "row lock",
+			system{hold: grown(map[string]float64{wait.RowLock: 300, wait.Binlog: 160}), blockers: map[string]float64{"idle": 90, wait.Binlog: 10}}, "row lock",
 		},
 		"others' sessions on the database": {
-			world{hold: grown(map[string]float64{Downstream: 300}), frames: func(second int64, source string, points []metric.Point) []metric.Point {
+			system{hold: grown(map[string]float64{Downstream: 300}), frames: func(second int64, source string, points []metric.Point) []metric.Point {
 				if source == "database" && second >= 0 {
 					points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "class", wait.CPU, "event", "cpu", "digest", "batch"), 100))
 				}
@@ -163,7 +163,7 @@ func TestToldApart(t *testing.T) {
 			}}, Downstream,
 		},
 		"a session that sends to its client": {
-			world{hold: grown(map[string]float64{Network: 60, wait.Binlog: 30, Pool: 300}), frames: func(_ int64, source string, points []metric.Point) []metric.Point {
+			system{hold: grown(map[string]float64{Network: 60, wait.Binlog: 30, Pool: 300}), frames: func(_ int64, source string, points []metric.Point) []metric.Point {
 				if source == "database" {
 					points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "class", "network", "event", "Sending to client", "digest", "w"), 0.01))
 				}
@@ -178,10 +178,10 @@ func TestToldApart(t *testing.T) {
 	}
 }
 
-// A run that was aborted is diagnosed by what there is of it.
+// A run that was aborted is diagnosed by the seconds that it has.
 func TestAbortedRun(t *testing.T) {
 	var end int64
-	w := world{
+	w := system{
 		base: healthy(), hold: with(healthy(), map[string]float64{Downstream: 300, wait.Binlog: 150}), noise: 0.1, failing: 0.6,
 		frames: func(second int64, _ string, points []metric.Point) []metric.Point {
 			if second >= 10 {
@@ -206,9 +206,9 @@ func TestAbortedRun(t *testing.T) {
 	}
 }
 
-// A ledger that lost writes is no connection storm, whoever was refused.
+// A ledger that lost writes is no connection storm, even if connections were refused.
 func TestRefusalsThatBreakNothing(t *testing.T) {
-	w := world{base: healthy(), hold: healthy(), noise: 0.1, refused: 1, change: func(r *record.Run) {
+	w := system{base: healthy(), hold: healthy(), noise: 0.1, refused: 1, change: func(r *record.Run) {
 		r.Plan.Profile.SLOs = append(r.Plan.Profile.SLOs, spec.SLO{Metric: spec.LedgerMetric, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="})
 		r.Ledger.Missing = 3
 	}}
@@ -224,7 +224,7 @@ func TestConfidenceOfShortWindows(t *testing.T) {
 		wrong := 0
 		const seeds = 60
 		for seed := range uint64(seeds) {
-			b := world{
+			b := system{
 				base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400, Downstream: 385}),
 				jitter: map[string]float64{wait.Binlog: 0.5, Downstream: 0.5}, seed: seed,
 				change: func(r *record.Run) {
@@ -241,9 +241,9 @@ func TestConfidenceOfShortWindows(t *testing.T) {
 	}
 }
 
-// What the transactions of a run cost is by those that ended, cut off or not.
+// The cost of a transaction counts all that ended, whether they timed out or not.
 func TestOneDivisor(t *testing.T) {
-	f := world{base: healthy(), hold: healthy(), noise: 0.1, frames: func(second int64, source string, points []metric.Point) []metric.Point {
+	f := system{base: healthy(), hold: healthy(), noise: 0.1, frames: func(second int64, source string, points []metric.Point) []metric.Point {
 		if source == "worker/0" && second >= 0 {
 			for i, p := range points {
 				if p.Series.Name == metric.EndedIterations {

@@ -6,17 +6,17 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// holders are those who held row locks that others waited for, weighed by their
-// waiters.
-type holders struct {
+// lockHolders are the sessions that held row locks, weighed by the number of
+// sessions that waited for them.
+type lockHolders struct {
 	all         float64
-	byComponent []float64 // by place in names; idle ones and unknown ones are in none
+	byComponent []float64 // by place in names; idle and unknown ones are in none
 	event       string    // what most of them were doing; empty: none was seen
 	share       float64   // of that
 }
 
-func holdersOf(r record.Run, spans []record.Span, l *layout) holders {
-	h := holders{byComponent: make([]float64, len(l.names))}
+func lockHoldersOf(r record.Run, spans []record.Span, l *layout) lockHolders {
+	h := lockHolders{byComponent: make([]float64, len(l.names))}
 	most := 0.0
 	for _, s := range r.Timeline.Series(metric.DBBlocker) {
 		n := over(r, metric.DBBlocker, s.Labels, spans)

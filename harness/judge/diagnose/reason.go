@@ -10,21 +10,21 @@ import (
 	"assay/harness/spec"
 )
 
-// reason is what of a verdict has to be explained.
+// reason is what has to be explained of a verdict.
 type reason struct {
-	slow        []verdict.SLO // SLOs that are broken by time
-	failures    []verdict.SLO // SLOs that are broken by transactions that fail
-	others      []verdict.SLO // the ledger's, and what a script counts
-	rules       []string      // that failed for time: steady, per-class
-	generator   string        // the rule that it broke
+	slow        []verdict.SLO // SLOs broken by time
+	failures    []verdict.SLO // SLOs broken by transactions that fail
+	others      []verdict.SLO // those on the ledger, and on a script's own metrics
+	rules       []string      // rules broken by time: steady, per-class
+	generator   string        // rule that the generator broke
 	baselineToo bool          // an SLO on time is broken at the baseline already
-	collector   string        // the rule's detail, where it limits what is known
-	window      *int          // the judged window, from 0, that is broken where all together are not
+	collector   string        // detail of the rule "collector", where it limits what is known
+	window      *int          // index of the only judged window that is broken; nil: all together are
 }
 
 func (w reason) any() bool { return w.time() || len(w.failures)+len(w.others) > 0 }
 
-// time tells whether a transaction's time is what has to be explained.
+// time: a transaction's time is what has to be explained.
 func (w reason) time() bool { return len(w.slow)+len(w.rules) > 0 || w.generator != "" }
 
 func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
@@ -33,7 +33,7 @@ func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
 		if !broken(s) {
 			continue
 		}
-		switch breachOf(s, v.Outcomes) {
+		switch causeOf(s, v.Outcomes) {
 		case byTime:
 			w.slow = append(w.slow, s)
 			if s.FailedWindow != nil && *s.FailedWindow <= len(v.Judged) {
@@ -58,7 +58,7 @@ func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
 			w.collector = rule.Detail
 		}
 	}
-	if len(w.failures) > 0 { // which break an endpoint's SLO too
+	if len(w.failures) > 0 { // failed requests break an endpoint's SLO too
 		w.rules = slices.DeleteFunc(w.rules, func(id string) bool { return id == "per-class" })
 	}
 	if w.generator == "" && w.any() { // a generator short of CPU splits time wrongly
@@ -71,7 +71,7 @@ func reasonOf(r record.Run, v verdict.Verdict) (w reason) {
 	return w
 }
 
-// broken is an SLO that failed, or of which too few samples are left to say so.
+// broken: an SLO failed, or has too few samples to fail for certain.
 func broken(s verdict.SLO) bool {
 	switch s.Outcome {
 	case verdict.Fail:
@@ -82,18 +82,18 @@ func broken(s verdict.SLO) bool {
 	return false
 }
 
-// What breaks an SLO.
-type breach int
+// cause is what broke an SLO.
+type cause int
 
 const (
-	byTime breach = iota
+	byTime cause = iota
 	byFailures
 	byOthers
 )
 
-// breachOf tells what broke an SLO. A transaction that fails violates the SLOs on
-// its latency too, and is not completed, however fast it failed.
-func breachOf(s verdict.SLO, o verdict.Outcomes) breach {
+// causeOf is what broke an SLO. A transaction that fails violates the SLOs on its
+// latency too, and is not completed, however fast it failed.
+func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 	switch {
 	case s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric:
 		return byOthers
@@ -103,7 +103,7 @@ func breachOf(s verdict.SLO, o verdict.Outcomes) breach {
 	case s.Metric == verdict.ThroughputMetric:
 		return byTime
 	case !strings.HasPrefix(s.Metric, metric.TransactionDuration) && !strings.HasPrefix(s.Metric, "http_req_") && !strings.HasPrefix(s.Metric, "iteration_duration"):
-		return byOthers // a metric of the script's own, or the lag of a reader
+		return byOthers // a metric of the script's own, or the lag of a replica
 	case s.FailedWindow == nil && s.Observed != nil && *s.Observed < s.Limit:
 		return byFailures
 	}
@@ -117,8 +117,8 @@ func count(n *int64) int64 {
 	return *n
 }
 
-// baselineBreaks tells whether one of these SLOs is broken at the baseline load
-// already: then what takes long is not what grows with the load.
+// baselineBreaks: one of these SLOs is broken at the baseline load already, so that
+// growth with the load does not explain it.
 func baselineBreaks(r record.Run, slow []verdict.SLO) bool {
 	for _, asked := range r.Plan.Profile.SLOs {
 		if !slices.ContainsFunc(slow, func(s verdict.SLO) bool { return s.Expression == asked.Expression && s.Metric == asked.MetricText() }) {

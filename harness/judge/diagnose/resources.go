@@ -20,13 +20,15 @@ type resource struct {
 	of         []metric.Series
 }
 
-func counter(name string) metric.Series { return metric.NewSeries(metric.DBCounter, "", "name", name) }
+func databaseCounter(name string) metric.Series {
+	return metric.NewSeries(metric.DBCounter, "", "name", name)
+}
 
 var costs = []resource{
 	// Of MySQL and PostgreSQL, transactions that only read count too.
-	{"commits", "1/tx", 1, []metric.Series{counter("events_transactions"), counter("Binlog_commits"), counter("xact_commit")}},
-	{"fsyncs", "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}},
-	{"redo written", "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}},
+	{"commits", "1/tx", 1, []metric.Series{databaseCounter("events_transactions"), databaseCounter("Binlog_commits"), databaseCounter("xact_commit")}},
+	{"fsyncs", "1/tx", 1, []metric.Series{databaseCounter("Innodb_data_fsyncs"), databaseCounter("wal_sync")}},
+	{"redo written", "By/tx", 1, []metric.Series{databaseCounter("Innodb_os_log_written"), databaseCounter("wal_bytes")}},
 	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
 	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
 	{"CPU of the service", "ms/tx", 1000, []metric.Series{
@@ -34,7 +36,7 @@ var costs = []resource{
 	}},
 }
 
-// resources are the costs that the record tells of.
+// resources are the costs that the record has series of.
 func resources(r record.Run, hold []record.Span) (all []Resource) {
 	base := baseline(r)
 	n, before := transactions(r, hold), transactions(r, base)

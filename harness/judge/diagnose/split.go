@@ -1,37 +1,35 @@
 package diagnose
 
-import (
-	"assay/harness/observe/wait"
-)
+import "assay/harness/observe/wait"
 
-// Components of a transaction's time that are not classes of waits; for those
-// the knowledge base names components.
+// Components of a transaction's time that are not classes of waits; package wait
+// names the component of each class.
 const (
 	Generator  = "generator"       // late starts
-	Script     = "script"          // its own time, and what it calls without HTTP
-	Queue      = "arrival queue"   // every VU busy: what for, the other components tell
+	Script     = "script"          // its own time, and calls that it makes without HTTP
+	Queue      = "arrival queue"   // every VU busy
 	Network    = "network"         // between generator and service, and between service and database
 	Service    = "service"         // the service's own time
 	Downstream = "downstream"      // calls to other services
 	Pool       = "connection pool" // waiting for a database connection
 	Opening    = wait.Storm        // opening database connections
-	Database   = "database"        // statements, where nothing tells by what
-	Outside    = "unmeasured"      // requests of a service that tells nothing, without their statements
+	Database   = "database"        // statements, where their waits were not sampled
+	Outside    = "unmeasured"      // requests of a service that reports nothing, without their statements
 	Residual   = "residual"        // what is left
 )
 
-// CPU is the component of statements that run, or want to.
+// CPU is the component of statements that run, or wait for a CPU.
 var CPU = wait.ComponentOf(wait.CPU)
 
-// order is that in which a transaction passes through them.
+// order is the order in which a transaction passes through the components.
 var order = []string{Generator, Queue, Script, Network, Service, Outside, Downstream, Pool, Opening, Database}
 
-// layout says which components a run's measurements can tell apart.
+// layout is the components that a run's measurements can separate.
 type layout struct {
 	*table
 	names []string // order, those of wait classes, Residual
 	at    map[string]int
-	of    []int // of each class: its place in names
+	of    []int // place in names, by class
 }
 
 func layoutOf(t *table) *layout {
@@ -61,18 +59,18 @@ type parts []float64
 // split divides the time of a window's transactions, given the sums of its
 // seconds. What a transaction meets on its way is counted where and when it
 // happens, so it is divided by the transactions that ended in the window, and
-// delays of the start by those that were due in it. With n the transactions,
-// every line below is a sum of times / n; database time by class is
+// delays of the start by those that were due in it. With n transactions, every
+// line below is a sum of times / n; database time by class is
 //
 //	D_c = (sessions of class c / all sessions) * statement time / n
 //
-// (WAITS section 6), with the sampled time sessions/samples * seconds in the
-// place of statement time where there is no counter, or where it is over a
-// fifth more: statements that have not ended are not in the counter.
+// (WAITS section 6), with the sampled time sessions/samples * seconds in place of
+// statement time where there is no counter, or where it is over a fifth more:
+// statements that have not ended are not in the counter.
 //
-// Of a transaction that was cut off k6 tells no more than that: what service and
-// database spent on it counts, so that the parts of an overload may be more than
-// what the clients saw, and the residual less than 0.
+// k6 reports no times of a transaction that timed out, while the time that service
+// and database spent on it counts: in an overload the parts may be more than what
+// the clients saw, and the residual less than 0.
 func (l *layout) split(sum []float64) parts {
 	p := make(parts, len(l.names))
 	per := func(ms, n float64) float64 {
@@ -89,12 +87,12 @@ func (l *layout) split(sum []float64) parts {
 	}
 	statements := l.statementTime(sum)
 	switch {
-	case l.known[serviceTime] && (l.known[queryTime] || l.seesDatabase(sum)):
+	case l.known[serviceTime] && (l.known[queryTime] || l.databaseKnown(sum)):
 		put(Network, per(sum[blockedTime]+max(0, sum[requestTime]-sum[serviceTime]), n))
 		pool, opening := l.acquiring(sum)
 		own := sum[serviceTime] - pool - opening - sum[queryTime] - sum[downstreamTime]
 		inside := sum[queryTime]
-		if !l.known[queryTime] { // a service that tells of its pool alone
+		if !l.known[queryTime] { // a service that reports its pool only
 			own -= statements
 			inside = statements
 		}
@@ -102,7 +100,7 @@ func (l *layout) split(sum []float64) parts {
 		put(Downstream, per(sum[downstreamTime], n))
 		put(Pool, per(pool, n))
 		put(Opening, per(opening, n))
-		if l.seesDatabase(sum) {
+		if l.databaseKnown(sum) {
 			put(Network, per(max(0, inside-statements), n))
 		} else {
 			put(Database, per(inside, n))
@@ -114,7 +112,7 @@ func (l *layout) split(sum []float64) parts {
 		put(Opening, per(opening, n))
 		put(Downstream, per(sum[downstreamTime], n))
 		put(Outside, per(max(0, sum[requestTime]-pool-opening-statements-sum[downstreamTime]), n))
-	default: // a script that speaks with the database itself
+	default: // a script that calls the database itself
 		script = max(0, script-per(statements, n))
 	}
 	put(Generator, per(sum[lagTime], due))
@@ -132,11 +130,11 @@ func (l *layout) split(sum []float64) parts {
 	return p
 }
 
-// seesDatabase tells whether the time in statements is known from the database.
-func (l *layout) seesDatabase(sum []float64) bool { return l.known[statementTime] || sum[samples] > 0 }
+// databaseKnown: the time in statements is known from the database.
+func (l *layout) databaseKnown(sum []float64) bool { return l.known[statementTime] || sum[samples] > 0 }
 
-// ended is how many transactions ended in the window. Those that were cut off
-// are counted by the second they were due in.
+// ended is how many transactions ended in the window. Those that timed out are
+// counted by the second they were due in.
 func (l *layout) ended(sum []float64) float64 {
 	if n := sum[ended] + sum[timedOut]; l.known[ended] && n > 0 {
 		return n
@@ -156,13 +154,13 @@ func (l *layout) acquiring(sum []float64) (pool, opening float64) {
 	return sum[poolTime], 0
 }
 
-// unfinished is by how much sampled time may exceed the counters' before it is
-// taken instead (WAITS section 6: a gap over 20 % is to be flagged).
+// unfinished is the ratio of sampled time to the counters' from which on sampled
+// time is used instead (WAITS section 6: a gap over 20 % is to be flagged).
 const unfinished = 1.2
 
-// statementTime is the time in statements, in ms. Where transactions end, and the
-// service knows what its statements took, it is no more than that: other sessions
-// than the service's are sampled too.
+// statementTime is the time in statements, in ms. Where no transaction timed out,
+// and the service reports its statements' time, it is no more than that: sessions
+// of others are sampled too.
 func (l *layout) statementTime(sum []float64) float64 {
 	ms := sum[statementTime]
 	if sampled := l.sampledTime(sum); !l.known[statementTime] || sampled > unfinished*ms {
@@ -174,8 +172,8 @@ func (l *layout) statementTime(sum []float64) float64 {
 	return ms
 }
 
-// sampledTime is the time that sessions were seen active in, in ms, but for those
-// that were being opened, which run no statement.
+// sampledTime is the time of active sessions by the samples, in ms, without
+// sessions that were being opened, which run no statement.
 func (l *layout) sampledTime(sum []float64) float64 {
 	if sum[samples] == 0 {
 		return 0
@@ -186,13 +184,13 @@ func (l *layout) sampledTime(sum []float64) float64 {
 func (l *layout) sessions(sum []float64) (n float64) {
 	for i, class := range l.classes {
 		if class != wait.Storm {
-			n += sum[int(firstClass)+i]
+			n += sum[l.class(i)]
 		}
 	}
 	return n
 }
 
-// database shares ms of a transaction's statements out to the classes of waits.
+// database divides ms of a transaction's statements among the classes of waits.
 func (l *layout) database(p parts, sum []float64, ms float64) {
 	all := l.sessions(sum)
 	if all == 0 {
@@ -201,7 +199,7 @@ func (l *layout) database(p parts, sum []float64, ms float64) {
 	}
 	for i, class := range l.classes {
 		if class != wait.Storm {
-			p[l.of[i]] += ms * sum[int(firstClass)+i] / all
+			p[l.of[i]] += ms * sum[l.class(i)] / all
 		}
 	}
 }

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,11 +15,11 @@ type Statement struct {
 	Share        float64  // of all statement time (0,1]
 	Ms           float64  // a transaction spends in it
 	BaselineMs   *float64 // nil: no baseline, or it did not run there
-	Calls        *float64 // a transaction makes; nil: not told, as of MsPerCall
+	Calls        *float64 // a transaction makes; nil: not reported, as of MsPerCall
 	MsPerCall    *float64
-	RowsPerCall  *float64 // rows examined to find those that were meant; nil: not known
-	// What its sessions were seen in most, and for what share of its samples;
-	// empty: they were not seen.
+	RowsPerCall  *float64 // rows examined, whether they matched or not; nil: not known
+	// The wait that most samples of its sessions showed, and in what share of
+	// them; empty: its sessions were not sampled.
 	Class, Event string
 	WaitShare    float64
 }
@@ -28,25 +27,25 @@ type Statement struct {
 const (
 	// topStatements are reported.
 	topStatements = 10
-	// scanRows a call are no look-up by an index any more, and scanShare of all
-	// statement time makes that matter (ours).
+	// scanRows a call are more than a look-up by an index examines, and from
+	// scanShare of all statement time on it matters (ours).
 	scanRows  = 1000
 	scanShare = 0.25
 )
 
-// scans tells of a statement that reads far more rows than one by an index does.
+// scans: the statement examines far more rows than a look-up by an index does.
 func (s Statement) scans() bool {
 	return s.RowsPerCall != nil && *s.RowsPerCall >= scanRows && s.Share >= scanShare
 }
 
-// slower tells of one that takes twice as long as at the baseline.
+// slower: the statement takes twice as long as at the baseline.
 func (s Statement) slower() bool { return s.BaselineMs == nil || s.Ms >= 2**s.BaselineMs }
 
-// otherDigest holds what has no digest of its own.
+// otherDigest is the database's digest of all statements beyond its limit.
 const otherDigest = "other"
 
 // statements are the digests that took most time, the largest first; nil where
-// the database told of none.
+// the database reported none.
 func statements(r record.Run, hold []record.Span) []Statement {
 	base := baseline(r)
 	endedHold, endedBase := transactions(r, hold), transactions(r, base)
@@ -84,7 +83,7 @@ func statements(r record.Run, hold []record.Span) []Statement {
 	return all[:min(len(all), topStatements)]
 }
 
-// waits finds what the statement's sessions were seen in most.
+// waits finds the wait that most samples of the statement's sessions showed.
 func (s *Statement) waits(r record.Run, hold []record.Span) {
 	seen, total, most := map[kind]float64{}, 0.0, kind{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
@@ -111,39 +110,22 @@ func over(r record.Run, name string, selector []metric.Label, spans []record.Spa
 	return total
 }
 
-// transactions is how many ended in some spans; those that were cut off count by
-// the second they were due in. Where workers do not tell of ends, all do.
+// transactions is how many ended in some spans; those that timed out count by
+// the second they were due in. Where workers do not report ends, all do.
 func transactions(r record.Run, spans []record.Span) float64 {
-	if len(r.Timeline.Series(nameOf[ended])) == 0 {
-		return over(r, nameOf[scheduled], nil, spans)
+	of := func(q quantity) float64 { return over(r, columns[q].series.Name, columns[q].series.Labels, spans) }
+	if !measured(r, columns[ended].series) {
+		return of(scheduled)
 	}
-	return over(r, nameOf[ended], nil, spans) + over(r, nameOf[timedOut], labelsOf[timedOut], spans)
+	return of(ended) + of(timedOut)
 }
 
-// seeming is how many times longer a statement must wait for its connection than
-// it then takes to be slow in appearance only.
-const seeming = 3
-
-// seemingSelect recognises the trap of report A: from the service the most
-// frequent SELECT looks slow, and what it takes is the wait for a connection.
-func seemingSelect(e *examination, all []Statement) string {
-	queue := e.hold.sum[poolTime]
-	if !e.known[poolTime] {
-		queue = e.hold.sum[acquireTime]
-	}
-	if e.hold.sum[queries] == 0 || queue == 0 {
-		return ""
-	}
-	waited := queue / e.hold.sum[queries]
-	best := -1
+// mostFrequentSelect is nil where there is none, or calls were not counted.
+func mostFrequentSelect(all []Statement) (most *Statement) {
 	for i, s := range all {
-		if s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (best < 0 || *s.Calls > *all[best].Calls) {
-			best = i
+		if s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (most == nil || *s.Calls > *most.Calls) {
+			most = &all[i]
 		}
 	}
-	if best < 0 || waited < seeming**all[best].MsPerCall || waited < 1 {
-		return ""
-	}
-	return fmt.Sprintf("The most frequent SELECT only looks slow: %s takes %s in the database; it is the wait for a connection before it, %s a statement, that its caller sees.",
-		all[best].Text, ms(*all[best].MsPerCall), ms(waited))
+	return most
 }

@@ -17,35 +17,31 @@ type Wait struct {
 	AAS     float64 // average active sessions: sessions seen / samples taken
 	Share   float64 // of all active sessions (0,1]
 	Samples int64   // sessions seen
-	// MsPerTransaction is the mean time that a transaction spent so, by
+	// MsPerTransaction is the mean time that a transaction spent in it, by
 	// Little's law D = AAS / TPS (WAITS section 6). Sampled AAS run low: the
 	// proportions are better than the sums.
 	MsPerTransaction *float64
 	// BaselineMsPerTransaction is the same at the baseline load; 0 where the
-	// baseline was sampled and saw nothing of it.
+	// baseline was sampled and no sample showed it.
 	BaselineMsPerTransaction *float64
-	Inferred                 bool // told from the session's state, not from a wait event (WAITS section 2)
+	Inferred                 bool // from the session's state, not from a wait event (WAITS section 2)
 }
 
-// kind is what waits are told apart by; statement digests are added up.
+// kind identifies a wait; statement digests are added up.
 type kind struct {
 	event, class string
 	inferred     bool
 }
 
 // waits lists what the database's sessions did in the judged windows, the
-// largest first. It is nil where no sample was taken, and empty where samples
-// saw no session active.
+// largest first. It is nil where no sample was taken, and empty where no sample
+// showed an active session.
 func waits(r record.Run, judged []record.Span) []Wait {
 	hold := spend(r, judged)
 	if hold.samples == 0 {
 		return nil
 	}
 	base := spend(r, baseline(r))
-	total := 0.0
-	for _, n := range hold.seen {
-		total += n
-	}
 	all := make([]Wait, 0, len(hold.seen))
 	for k, n := range hold.seen {
 		if n == 0 {
@@ -53,7 +49,7 @@ func waits(r record.Run, judged []record.Span) []Wait {
 		}
 		all = append(all, Wait{
 			Event: k.event, Class: k.class, Inferred: k.inferred,
-			AAS: n / hold.samples, Share: n / total, Samples: int64(math.Round(n)),
+			AAS: n / hold.samples, Share: n / hold.sessions, Samples: int64(math.Round(n)),
 			MsPerTransaction:         hold.msPerTransaction(n),
 			BaselineMsPerTransaction: base.msPerTransaction(base.seen[k]),
 		})
@@ -76,9 +72,10 @@ func inferredFirst(w Wait) int {
 
 // spending is what was sampled within some spans.
 type spending struct {
-	samples float64
-	seen    map[kind]float64
-	tps     float64 // transactions a second that reached the system
+	samples  float64
+	seen     map[kind]float64
+	sessions float64 // of all kinds, added up in the order of the series: the same record has to give the same bytes
+	tps      float64 // transactions a second that reached the system
 }
 
 // msPerTransaction is D = AAS / TPS for sessions seen n times; nil where the
@@ -93,7 +90,7 @@ func (s spending) msPerTransaction(n float64) *float64 {
 
 // spend sums up the spans. Every transaction that was started counts in TPS,
 // whatever its outcome: Little's law is about all that pass through the
-// database. One that was dropped never came there.
+// database. One that was dropped never reached it.
 func spend(r record.Run, spans []record.Span) spending {
 	s := spending{seen: map[kind]float64{}}
 	started, seconds := 0.0, int64(0)
@@ -121,6 +118,7 @@ func spend(r record.Run, spans []record.Span) spending {
 		for _, span := range spans {
 			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
 			s.seen[kind{event, class, inferred == "true"}] += n
+			s.sessions += n
 		}
 	}
 	return s

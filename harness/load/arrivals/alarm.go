@@ -12,16 +12,16 @@ import (
 //
 // The runtime sleeps in epoll_wait, which counts whole milliseconds: on an idle
 // process timers fire half a millisecond late on average (measured: median
-// 0.55 ms, with the alarm 0.03 ms), which would stand in every latency. A timerfd
-// has the kernel's high-resolution clock behind it; when it becomes readable the
-// scheduler wakes up, and finds the VU's own timer expired.
+// 0.55 ms, with the alarm 0.03 ms), which would be part of every latency. A timerfd
+// uses the kernel's high-resolution clock; when it becomes readable the scheduler
+// wakes up, and finds the VU's own timer expired.
 type alarm struct {
 	file *os.File
 	fd   int
 }
 
-// newAlarm makes an alarm; nil where the system gives none, which costs only
-// precision.
+// newAlarm makes an alarm; nil where the system has no timerfd, which costs
+// precision only.
 func newAlarm() *alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -30,19 +30,19 @@ func newAlarm() *alarm {
 	return &alarm{file: os.NewFile(uintptr(fd), "timerfd"), fd: fd}
 }
 
-// rest is the least time worth setting the alarm for; instants that lie nearer
-// together are served by one.
-const rest = 50 * time.Microsecond
+// leastAhead is the least time worth setting the alarm for; instants that are
+// closer together share one.
+const leastAhead = 50 * time.Microsecond
 
-// ring goes through a schedule until its end, or until ctx is done.
-func (a *alarm) ring(ctx context.Context, t0 time.Time, s *Schedule) {
+// follow goes through a schedule until its end, or until ctx is done.
+func (a *alarm) follow(ctx context.Context, t0 time.Time, s *Schedule) {
 	if a == nil {
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { _ = a.file.Close() }) // ends the read
 	defer func() {
 		if stop() {
-			_ = a.file.Close() // nothing is read any more
+			_ = a.file.Close() // no read is under way
 		}
 	}()
 	buf := make([]byte, 8)
@@ -52,7 +52,7 @@ func (a *alarm) ring(ctx context.Context, t0 time.Time, s *Schedule) {
 			return
 		}
 		ahead := due - time.Since(t0)
-		if ahead < rest {
+		if ahead < leastAhead {
 			continue
 		}
 		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(ahead))}

@@ -16,15 +16,15 @@ import (
 // ExecutorType is the executor's name in k6's configuration.
 const ExecutorType = "assay-arrivals"
 
-// Parameters is what the executor follows; the plan's part of a k6 scenario.
+// Parameters are the plan's part of a k6 scenario.
 type Parameters struct {
 	Stages   []plan.Stage  `json:"stages"`
 	Seed     uint64        `json:"seed"`
 	Even     bool          `json:"even"`
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
-	RunSetup bool          `json:"run_setup"` // this worker runs setup() and gives its result to the others
-	Hosts    []string      `json:"hosts"`     // that the load may go to, beside loopback
+	RunSetup bool          `json:"run_setup"` // this worker runs setup() for the whole fleet
+	Hosts    []string      `json:"hosts"`     // that the load may go to, apart from loopback
 }
 
 // Config is the executor's configuration in k6.
@@ -43,7 +43,7 @@ func Register(start Starter) {
 	})
 }
 
-// configured is a Config with what the process adds to it.
+// configured is a Config with this process's Starter.
 type configured struct {
 	Config
 	start Starter
@@ -55,7 +55,7 @@ func (c *configured) duration() time.Duration {
 	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
 }
 
-// Validate checks the parameters, which only the plan writes.
+// Validate checks the parameters, which the plan writes.
 func (c *configured) Validate() []error {
 	errs := c.BaseConfig.Validate()
 	if len(c.Parameters.Stages) == 0 {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// echo measures how late the generator takes up what comes from the network. A
-// byte at a time goes through a pipe, whose reader Go's network poller wakes, as it
-// wakes a VU whose answer has come.
+// echo measures how late the generator reads from the network. A byte at a time
+// goes through a pipe, whose reader Go's network poller wakes, as it wakes a VU
+// whose response has arrived.
 type echo struct {
 	in, out *os.File
-	sent    atomic.Int64 // when the byte that is under way was sent, ns since t0; 0: none is
+	sent    atomic.Int64 // when the byte in the pipe was sent, ns since t0; 0: the pipe is empty
 	done    chan struct{}
 }
 
@@ -36,15 +36,15 @@ func startEcho(t0 time.Time, stalls *Stalls) *echo {
 	return e
 }
 
-// send sends a byte, unless one is still under way.
+// send sends a byte, unless one is still in the pipe.
 func (e *echo) send(now time.Duration) {
 	if e == nil || !e.sent.CompareAndSwap(0, int64(max(now, 1))) {
 		return
 	}
-	_, _ = e.out.Write([]byte{0}) // has room
+	_, _ = e.out.Write([]byte{0}) // does not block: the pipe is empty
 }
 
-// stop ends the reader, once it has taken up what is under way.
+// stop ends the reader, once it has read what is in the pipe.
 func (e *echo) stop() {
 	if e == nil {
 		return

@@ -16,8 +16,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Starter is the fleet as the executor sees it. Both calls may block until ctx
-// is done.
+// Starter is the executor's view of the fleet. Both calls may block until ctx is
+// done.
 type Starter interface {
 	// Ready tells the coordinator which metrics the script has registered; an
 	// error stops the run before it has sent anything.
@@ -36,25 +36,25 @@ type arrivalsExecutor struct {
 	state  *lib.ExecutionState
 	metric *metrics.Metric
 	stripe Stripe
-	fence  *fence
+	egress *egressGuard
 }
 
 func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
-	// Now: neither VUs nor setup() have begun.
-	fence, err := raise(state.Test.Runner, c.Parameters.Hosts)
+	// Before any VU or setup() begins.
+	egress, err := guardEgress(state.Test.Runner, c.Parameters.Hosts)
 	if err != nil {
 		return nil, err
 	}
 	return &arrivalsExecutor{
 		BaseExecutor: executor.NewBaseExecutor(c, state, log),
-		config:       c, state: state, fence: fence,
+		config:       c, state: state, egress: egress,
 		stripe: Stripe{Start: start, Offsets: offsets},
 	}, nil
 }
 
 // Init registers the worker once its script and VUs are initialised, with the
-// metrics that are there without us.
+// metrics that exist without this package.
 func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
 	if e.config.start != nil {
 		registered := map[string]string{}
@@ -74,7 +74,7 @@ func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
 // Run follows the schedule to its end, then waits for what was started, at
 // most until the last slot's time-out.
 func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.SampleContainer) error {
-	if err := e.fence.breached(); err != nil { // in setup()
+	if err := e.egress.violation(); err != nil { // in setup()
 		return err
 	}
 	t0, err := e.awaitStart(parent)
@@ -90,23 +90,23 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		},
 	})
 	r := newRunning(e, t0, out, cancel)
-	var aside, vus, deactivated sync.WaitGroup
-	aside.Go(func() { newAlarm().ring(ctx, t0, e.newSchedule()) })
-	aside.Go(func() {
+	var background, vus, deactivated sync.WaitGroup
+	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
+	background.Go(func() {
 		select {
-		case err := <-e.fence.breach:
+		case err := <-e.egress.violations:
 			r.fail(err)
 		case <-ctx.Done():
 		}
 	})
-	stopHeart := r.startHeart(ctx)
+	stopHeartbeat := r.startHeartbeat(ctx)
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
 		if err != nil {
 			r.fail(fmt.Errorf("get a VU: %w", err))
 			break
 		}
-		// A context a VU keeps k6's per-iteration contexts out of one shared
+		// A context for each VU keeps k6's per-iteration contexts out of one shared
 		// list with one lock.
 		own, stop := context.WithCancel(ctx)
 		name := strconv.FormatUint(vu.GetID(), 10)
@@ -131,10 +131,10 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 	}
 	vus.Wait()
 	r.waitUntil(ctx, e.config.duration())
-	stopHeart(r.sweep(ctx))
+	stopHeartbeat(r.dropUnserved(ctx))
 	cancel()
 	deactivated.Wait()
-	aside.Wait()
+	background.Wait()
 	return r.failure()
 }
 

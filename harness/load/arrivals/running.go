@@ -20,12 +20,12 @@ type running struct {
 	tags     *metrics.TagSet
 	cancel   context.CancelFunc
 	stalls   Stalls
-	crew     crew
-	// stopped is the instant, since t0, from which no slot falls due any more,
-	// once the run's context is done: the same for everyone who asks.
+	leader   leader
+	// stopped is the instant, since t0, after which no slot is due any more, once
+	// the run's context is done: the same at every call.
 	stopped func() time.Duration
 
-	explained atomic.Int64 // iterations that threw
+	thrown atomic.Int64 // iterations that threw
 
 	mu       sync.Mutex
 	schedule *Schedule
@@ -40,11 +40,11 @@ func newRunning(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleCont
 		counter:  lib.NewSegmentedIndex(e.state.ExecutionTuple),
 		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
 	}
-	r.stalls.beat = time.Since(t0)
+	r.stalls.lastBeat = time.Since(t0)
 	return r
 }
 
-// take gives the next slot to a VU.
+// take returns the next slot.
 func (r *running) take() (due time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *running) failure() error {
 	return r.err
 }
 
-// iteration counts iterations as k6 does: from 0, on this worker and over all.
+// iteration counts iterations as k6 does: from 0, on this worker and on all.
 func (r *running) iteration() (local, global uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,19 +75,19 @@ func (r *running) iteration() (local, global uint64) {
 	return uint64(scaled - 1), uint64(unscaled - 1)
 }
 
-// serve is the life of one VU.
+// serve runs slots on one VU until the schedule or the run ends.
 func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	call := make(chan struct{}, 1)
+	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		free := time.Since(r.t0)
 		r.stalls.idle.Add(1)
-		r.crew.lead(ctx, call)
+		r.leader.acquire(ctx, wake)
 		r.stalls.idle.Add(-1)
 		due, ok := r.take()
 		if !ok {
-			r.crew.pass()
+			r.leader.release()
 			return
 		}
 		t := &Transaction{Due: due, VU: name, Stalls: &r.stalls}
@@ -97,13 +97,13 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 			r.wait(ctx, timer, due-now)
 			now = time.Since(r.t0)
 			t.Lag = max(0, now-due)
-		case due >= free: // it was idle when the slot fell due, and came late to it
+		case due >= free: // idle when the slot fell due, and late to take it
 			t.Lag = now - due
 		default:
-			t.Lag = r.stalls.blame(due, now)
+			t.Lag = r.stalls.lagOf(due, now)
 			t.Queueing = now - due - t.Lag
 		}
-		r.crew.pass()
+		r.leader.release()
 		switch {
 		case ctx.Err() != nil:
 			if due <= r.stopped() {
@@ -129,8 +129,8 @@ func (r *running) wait(ctx context.Context, timer *time.Timer, d time.Duration) 
 	}
 }
 
-// waitUntil lets the schedule last to its end, although its last slots may
-// have been served before it: the seconds after them are judged too.
+// waitUntil waits for the end of the schedule, although its last slots may have
+// been served before it: the seconds after them are judged too.
 func (r *running) waitUntil(ctx context.Context, end time.Duration) {
 	select {
 	case <-time.After(end - time.Since(r.t0)):
@@ -162,24 +162,24 @@ func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 	}
 	r.executor.state.AddFullIterations(1)
 	if err != nil {
-		r.explain(err)
+		r.logException(err)
 	}
 }
 
-// maxExplained bounds the worker's log: a script may throw at every transaction.
-const maxExplained = 1000
+// maxLogged bounds the worker's log: a script may throw at every transaction.
+const maxLogged = 1000
 
-// explain logs what a script threw, as k6's own executors do.
-func (r *running) explain(err error) {
+// logException logs what a script threw, as k6's own executors do.
+func (r *running) logException(err error) {
 	if errext.IsInterruptError(err) { // test.abort() in the script
 		r.fail(err)
 		return
 	}
 	var exception errext.Exception
-	switch n := r.explained.Add(1); {
-	case n > maxExplained:
-	case n == maxExplained:
-		r.executor.GetLogger().Errorf("%d iterations have thrown; further ones are counted and not logged", n)
+	switch n := r.thrown.Add(1); {
+	case n > maxLogged:
+	case n == maxLogged:
+		r.executor.GetLogger().Errorf("%d iterations have thrown; further ones are counted but not logged", n)
 	case errors.As(err, &exception):
 		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
@@ -200,9 +200,9 @@ func (r *running) report(t *Transaction, end time.Time) {
 	r.out <- t
 }
 
-// sweep reports the slots that fell due and that no VU came to take, because
-// all were busy until the run ended. It returns when that was, since t0.
-func (r *running) sweep(ctx context.Context) (end time.Duration) {
+// dropUnserved reports the slots that fell due and that no VU took, because all
+// were busy until the run ended. It returns that end, since t0.
+func (r *running) dropUnserved(ctx context.Context) (end time.Duration) {
 	end = time.Since(r.t0)
 	if ctx.Err() != nil {
 		end = r.stopped()
@@ -212,19 +212,19 @@ func (r *running) sweep(ctx context.Context) (end time.Duration) {
 		if !ok || due > end {
 			return end
 		}
-		t := &Transaction{Due: due, Lag: r.stalls.blame(due, end), Stalls: &r.stalls}
+		t := &Transaction{Due: due, Lag: r.stalls.lagOf(due, end), Stalls: &r.stalls}
 		t.Queueing = end - due - t.Lag
 		r.drop(t)
 	}
 }
 
-// startHeart starts the heartbeat and its echo. The function that it returns stops
-// them, after it has counted the slots up to the end.
-func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration)) {
+// startHeartbeat starts the heartbeat and its echo. The function that it returns
+// stops them, after it has counted the slots up to the end.
+func (r *running) startHeartbeat(ctx context.Context) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
 	echo := startEcho(r.t0, &r.stalls)
-	var heart sync.WaitGroup
-	heart.Go(func() {
+	var heartbeat sync.WaitGroup
+	heartbeat.Go(func() {
 		count := newSlotCount(r.executor.newSchedule())
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
@@ -232,26 +232,26 @@ func (r *running) startHeart(ctx context.Context) (stop func(end time.Duration))
 			select {
 			case end := <-done:
 				echo.stop()
-				r.tellStalls()
+				r.reportStalls()
 				count.upTo(end+1, r.out) // a slot due at the very end was due
 				return
 			case <-tick.C:
 				now := time.Since(r.t0)
 				r.stalls.check(now, true)
 				echo.send(now)
-				r.tellStalls()
+				r.reportStalls()
 				if ctx.Err() != nil {
-					continue // the end is decided; what falls due after it never does
+					continue // no slot is due after the end of the run
 				}
 				count.upTo(now.Truncate(time.Second), r.out)
 			}
 		}
 	})
-	return func(end time.Duration) { done <- end; heart.Wait() }
+	return func(end time.Duration) { done <- end; heartbeat.Wait() }
 }
 
-func (r *running) tellStalls() {
-	for _, s := range r.stalls.news() {
+func (r *running) reportStalls() {
+	for _, s := range r.stalls.unreported() {
 		r.out <- s
 	}
 }

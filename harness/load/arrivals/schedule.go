@@ -8,9 +8,9 @@ import (
 	"assay/harness/plan"
 )
 
-// Stripe picks one worker's slots out of the whole schedule: the first is
-// Start, then the Offsets are stepped through in a circle. It is what k6's
-// execution tuple gives (GetStripedOffsets).
+// Stripe selects one worker's slots of the whole schedule: the first is Start, then
+// the Offsets follow in a cycle, as k6's execution tuple gives them
+// (GetStripedOffsets).
 type Stripe struct {
 	Start   int64
 	Offsets []int64
@@ -39,14 +39,14 @@ type Schedule struct {
 	random *rand.Rand
 
 	index int64 // of the next slot in the whole schedule
-	mine  int64 // index of the next slot of the stripe
+	own   int64 // index of the next slot of the stripe
 	step  int   // position in stripe.Offsets
 }
 
 // NewSchedule starts a schedule from its beginning. The same stages, seed and
 // spacing give the same instants on every worker.
 func NewSchedule(stages []plan.Stage, seed uint64, even bool, stripe Stripe) *Schedule {
-	s := &Schedule{stages: stages, seed: seed, even: even, stripe: stripe, stage: -1, mine: stripe.Start}
+	s := &Schedule{stages: stages, seed: seed, even: even, stripe: stripe, stage: -1, own: stripe.Start}
 	s.nextStage()
 	return s
 }
@@ -57,22 +57,22 @@ func (s *Schedule) nextStage() {
 	s.random = rand.New(rand.NewPCG(s.seed, uint64(s.stage)))
 }
 
-// Next gives the instant of the stripe's next slot, since t0; false at the end.
+// Next returns the instant of the stripe's next slot, since t0; false at the end.
 func (s *Schedule) Next() (time.Duration, bool) {
 	for {
 		at, ok := s.advance()
 		if !ok {
 			return 0, false
 		}
-		if s.index-1 == s.mine {
-			s.mine += s.stripe.Offsets[s.step]
+		if s.index-1 == s.own {
+			s.own += s.stripe.Offsets[s.step]
 			s.step = (s.step + 1) % len(s.stripe.Offsets)
 			return at, true
 		}
 	}
 }
 
-// advance gives the next slot of the whole schedule.
+// advance returns the next slot of the whole schedule.
 func (s *Schedule) advance() (time.Duration, bool) {
 	for s.stage < len(s.stages) && s.taken >= s.stages[s.stage].Arrivals {
 		s.nextStage()

@@ -7,92 +7,92 @@ import (
 
 const ms = time.Millisecond
 
-// beatUpTo lets the heart beat without a miss, with or without idle VUs.
+// beatUpTo beats in time until end, with or without idle VUs.
 func beatUpTo(s *Stalls, end time.Duration, idle int64) {
 	s.idle.Store(idle)
-	for t := s.beat; t <= end; t += beatEvery {
+	for t := s.lastBeat; t <= end; t += beatEvery {
 		s.check(t, true)
 	}
 }
 
-// Without a stall, being late is queueing: the system's.
-func TestQueueingIsTheSystems(t *testing.T) {
+// Without a stall, all lateness is queueing behind the system.
+func TestLateWithoutStallIsQueueing(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 5000*ms, 0)
-	if got := s.blame(3000*ms, 5005*ms); got != 0 {
-		t.Errorf("the generator is blamed for %s of a slow system's queue", got)
+	if got := s.lagOf(3000*ms, 5005*ms); got != 0 {
+		t.Errorf("%s of a slow system's queue are charged to the generator", got)
 	}
 }
 
-// A stall with idle VUs leaves a backlog that is the generator's until a VU
-// waits for its slot again.
-func TestBacklogOfAStallIsTheGenerators(t *testing.T) {
+// A stall with idle VUs leaves a backlog that is charged to the generator until a
+// VU waits for its slot again.
+func TestBacklogOfAStallIsChargedToTheGenerator(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 3)
 	now := 6000 * ms // stopped for 5 s
-	if got := s.blame(1200*ms, now); got != 4800*ms {
-		t.Errorf("the first slot after the stall is blamed for %s, want 4.8 s", got)
+	if got := s.lagOf(1200*ms, now); got != 4800*ms {
+		t.Errorf("the first slot after the stall: %s, want 4.8 s", got)
 	}
 	// Two seconds on the backlog has not drained: a slot due after the stall.
 	s.idle.Store(0)
 	beatUpTo(&s, 8000*ms, 0)
-	if got := s.blame(6500*ms, 8000*ms); got != 1500*ms {
-		t.Errorf("a slot behind the backlog is blamed for %s, want 1.5 s", got)
+	if got := s.lagOf(6500*ms, 8000*ms); got != 1500*ms {
+		t.Errorf("a slot behind the backlog: %s, want 1.5 s", got)
 	}
 	s.onTime()
 	beatUpTo(&s, 8108*ms, 1)
-	if got := s.blame(8100*ms, 8108*ms); got != 0 {
-		t.Errorf("after it has drained, %s are blamed", got)
+	if got := s.lagOf(8100*ms, 8108*ms); got != 0 {
+		t.Errorf("after the backlog has drained: %s, want 0", got)
 	}
 }
 
 // Where slots come later than the stall was long, the system does not keep up.
-func TestASlowSystemsQueueAfterAStallIsItsOwn(t *testing.T) {
+func TestQueueOfASlowSystemAfterAStall(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 3)
-	if got := s.blame(1005*ms, 1040*ms); got != 35*ms {
-		t.Errorf("in the backlog %s are blamed, want 35 ms", got)
+	if got := s.lagOf(1005*ms, 1040*ms); got != 35*ms {
+		t.Errorf("in the backlog: %s, want 35 ms", got)
 	}
 	beatUpTo(&s, 3000*ms, 0)
-	if got := s.blame(2500*ms, 3000*ms); got != 0 {
-		t.Errorf("half a second late after a stall of 40 ms: %s are blamed, want none", got)
+	if got := s.lagOf(2500*ms, 3000*ms); got != 0 {
+		t.Errorf("half a second late after a stall of 40 ms: %s, want 0", got)
 	}
-	if got := s.blame(2999*ms, 3009*ms); got != 0 {
-		t.Errorf("the backlog was given up, and still %s are blamed", got)
+	if got := s.lagOf(2999*ms, 3009*ms); got != 0 {
+		t.Errorf("after the end of the backlog: %s, want 0", got)
 	}
 }
 
-// A stall in an overload adds its own length, to the slots due in it alone.
-func TestAStallInAnOverloadChargesItsOwnSlots(t *testing.T) {
+// A stall in an overload adds its own length, and only to the slots due in it.
+func TestStallInAnOverload(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 0)
 	now := 1100 * ms
-	if got := s.blame(1050*ms, now); got != 50*ms {
-		t.Errorf("a slot due in the stall is blamed for %s, want 50 ms", got)
+	if got := s.lagOf(1050*ms, now); got != 50*ms {
+		t.Errorf("a slot due in the stall: %s, want 50 ms", got)
 	}
-	if got := s.blame(400*ms, now); got != 0 {
-		t.Errorf("a slot that was queued before it is blamed for %s", got)
+	if got := s.lagOf(400*ms, now); got != 0 {
+		t.Errorf("a slot that was queued before the stall: %s, want 0", got)
 	}
 	beatUpTo(&s, 2000*ms, 0)
-	if got := s.blame(1150*ms, 2000*ms); got != 0 {
-		t.Errorf("a slot due after it is blamed for %s", got)
+	if got := s.lagOf(1150*ms, 2000*ms); got != 0 {
+		t.Errorf("a slot due after the stall: %s, want 0", got)
 	}
 }
 
-// A VU that is late finds the stall before the heart beats again, once.
-func TestTheFirstToRunFindsTheStall(t *testing.T) {
+// A late VU registers the stall before the next heartbeat, once.
+func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 2)
 	s.idle.Store(0)
 	s.check(1500*ms, false)
 	s.check(1501*ms, true)
-	if len(s.past) != 1 || s.past[0] != (Stall{1000 * ms, 1500 * ms, 500 * ms}) || s.debt != 500*ms {
-		t.Errorf("stalls %v, debt %s", s.past, s.debt)
+	if len(s.past) != 1 || s.past[0] != (Stall{1000 * ms, 1500 * ms, 500 * ms}) || s.backlogStall != 500*ms {
+		t.Errorf("stalls %v, of %s", s.past, s.backlogStall)
 	}
 }
 
-// What a transaction is cleared of is what of each stall falls into it, at most the
-// longest delay for each of its wake-ups.
+// A transaction is cleared of the part of each stall within it, at most the longest
+// delay for each of its wake-ups.
 func TestShareOfASpan(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 1)
@@ -119,20 +119,20 @@ func TestShareOfASpan(t *testing.T) {
 			t.Errorf("from %s to %s with %d wake-ups: %s, want %s", c.from, c.to, c.wakeups, got, c.want)
 		}
 	}
-	// One that nobody has noticed yet counts for who asks after it.
+	// A stall that has not been registered yet counts.
 	if got := s.Share(3000*ms, 3400*ms, 3, 3500*ms); got != 400*ms {
 		t.Errorf("in a stall that is not over: %s", got)
 	}
-	if got := s.news(); len(got) != 3 {
-		t.Errorf("%d stalls told, want 3", len(got))
+	if got := s.unreported(); len(got) != 3 {
+		t.Errorf("%d stalls reported, want 3", len(got))
 	}
-	if got := s.news(); len(got) != 0 {
-		t.Errorf("%v told twice", got)
+	if got := s.unreported(); len(got) != 0 {
+		t.Errorf("%v reported twice", got)
 	}
 }
 
-// Echoes that come late one after the other are a generator that is starved: all of
-// that time counts once, and a long wait is cleared of a few delays, not of all.
+// Late echoes in a row are a generator that lacks CPU: all of that time counts
+// once, and a long wait is cleared of a few delays, not of all.
 func TestLateEchoes(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 1)
@@ -143,19 +143,19 @@ func TestLateEchoes(t *testing.T) {
 		t.Errorf("a wait of 2 s is cleared of %s, want 180 ms", got)
 	}
 	total := time.Duration(0)
-	for _, stall := range s.news() {
+	for _, stall := range s.unreported() {
 		total += stall.To - stall.From
 	}
 	if total != 2010*ms {
-		t.Errorf("stood still for %s, want 2.01 s", total)
+		t.Errorf("stalled for %s, want 2.01 s", total)
 	}
 	s.echo(4000*ms, 4025*ms) // in time
-	if got := s.news(); len(got) != 0 {
+	if got := s.unreported(); len(got) != 0 {
 		t.Errorf("an echo in time is a stall: %v", got)
 	}
 }
 
-// An echo comes back through a pipe, and a generator at rest takes it up in time.
+// A byte comes back through the pipe, and an idle generator reads it in time.
 func TestEcho(t *testing.T) {
 	var s Stalls
 	t0 := time.Now()
@@ -168,18 +168,18 @@ func TestEcho(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	e.stop()
-	e.send(time.Since(t0)) // does nothing any more, and hangs nowhere
+	e.send(time.Since(t0)) // after stop it does nothing, and does not block
 }
 
-// However many stalls there are, what is remembered is bounded, and each is told once.
+// However many stalls there are, those kept are bounded, and each is reported once.
 func TestStallsAreBounded(t *testing.T) {
 	var s Stalls
-	told := 0
+	reported := 0
 	for now := time.Duration(0); now < 3*maxStalls*30*ms; now += 30 * ms {
 		s.check(now, true)
-		told += len(s.news())
+		reported += len(s.unreported())
 	}
-	if len(s.past) > maxStalls || told != 3*maxStalls-1 {
-		t.Errorf("%d remembered, %d told", len(s.past), told)
+	if len(s.past) > maxStalls || reported != 3*maxStalls-1 {
+		t.Errorf("%d kept, %d reported", len(s.past), reported)
 	}
 }

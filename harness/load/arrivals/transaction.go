@@ -9,7 +9,7 @@ import (
 // Outcome is how a scheduled transaction ended.
 type Outcome uint8
 
-// The outcomes. A transaction that the executor calls completed has still
+// The outcomes. A transaction that the executor reports as completed has still
 // failed if one of its requests did; the output, which sees them, decides.
 const (
 	Completed Outcome = iota
@@ -18,48 +18,47 @@ const (
 	Dropped
 )
 
-// VUTag is the tag of all samples that a VU makes; its value is the VU's number.
-// It tells which transaction a request belonged to. A tag costs nothing a
-// sample, where k6's own system tag vu is metadata, copied for every request.
-// Other outputs see it as a tag like any.
+// VUTag is a tag of all samples of a VU; its value is the VU's number. By it a
+// request is assigned to its transaction. A tag costs nothing for each sample,
+// where k6's own system tag vu is metadata, copied for every request. Other
+// outputs see it as any other tag.
 const VUTag = "assay_vu"
 
-// Transaction is the end of one slot of the schedule: what the executor hands
-// to the outputs. To other outputs than ours it is one sample of
+// Transaction is the end of one slot of the schedule, as the executor sends it to
+// the outputs. To outputs other than ours it is one sample of
 // transaction_duration.
 type Transaction struct {
-	Due      time.Duration // scheduled instant, since t0
-	Latency  time.Duration // from Due to its end; the time-out for a dropped one
-	Outcome  Outcome
-	VU       string        // that ran it, as in its samples' VUTag; empty for a dropped one
-	Lag      time.Duration // delay of its start that the generator caused
-	Queueing time.Duration // delay of its start because every VU was busy
-	// Interrupted tells of one that was still under way when the run ended.
-	Interrupted bool
-	Stalls      *Stalls // of the generator
+	Due         time.Duration // scheduled instant, since t0
+	Latency     time.Duration // from Due to its end; the time-out for a dropped one
+	Outcome     Outcome
+	VU          string        // that ran it, as in its samples' VUTag; empty for a dropped one
+	Lag         time.Duration // delay of its start that the generator caused
+	Queueing    time.Duration // delay of its start because every VU was busy
+	Interrupted bool          // it had not ended when the run ended
+	Stalls      *Stalls       // of the generator
 
 	sample metrics.Sample
 }
 
-// Begun is a transaction whose VU is about to run it: what the VU sends from now
-// on belongs to it. Of its fields only Due, VU, Lag, Queueing and Stalls are set.
+// Begun is a transaction whose VU is about to run it: samples that the VU sends
+// from now on belong to it. Of its fields only Due, VU, Lag, Queueing and Stalls are set.
 type Begun Transaction
 
-// GetSamples is empty: other outputs have no use for it.
+// GetSamples is empty: only our output reads it.
 func (*Begun) GetSamples() []metrics.Sample { return nil }
 
-// GetSamples gives the transaction as a sample of transaction_duration.
+// GetSamples returns the transaction as a sample of transaction_duration.
 func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.sample} }
 
-// Scheduled is the number of slots that fell due in one second: counted from
-// the schedule itself, apart from what became of them, so that the two can be
+// Scheduled is the number of slots that fell due in one second: counted from the
+// schedule itself, independently of their outcomes, so that the two can be
 // compared.
 type Scheduled struct {
 	Second int64 // since t0
 	Slots  int64
 }
 
-// GetSamples is empty: other outputs have no use for it.
+// GetSamples is empty: only our output reads it.
 func (Scheduled) GetSamples() []metrics.Sample { return nil }
 
 // slotCount walks a schedule second by second.

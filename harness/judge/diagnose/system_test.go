@@ -14,21 +14,21 @@ import (
 	"assay/harness/spec"
 )
 
-// world is a system of which a test has chosen where each millisecond of a
-// transaction goes. It has 20 connections to its database.
-type world struct {
+// system is a simulated system, of which a test chooses where each millisecond of
+// a transaction goes. It has 20 connections to its database.
+type system struct {
 	base, hold map[string]float64 // ms a transaction by component; database time by wait class
-	late       map[string]float64 // ms more, from the middle of the hold on
+	late       map[string]float64 // ms more, in the second half of the hold
 	noise      float64            // share by which each second's times vary
 	jitter     map[string]float64 // more of it, by component
 
 	idle          float64 // CPUs of two
-	cpu, queue    float64 // s a second that the database's threads run, and want to
+	cpu, queue    float64 // s a second that the database's threads run, and wait in the run queue
 	serviceCPU    float64 // of one that the service may use
 	blockers      map[string]float64
 	failing       float64 // share of transactions that fail, from the hold on
 	refused       float64 // connections a second, from the hold on
-	noService     bool    // tells nothing
+	noService     bool    // without metrics
 	noDatabase    bool    // is not sampled
 	samples       float64 // a second; 0: 10
 	slowSamples   float64 // ms that each takes, from the hold on
@@ -39,11 +39,11 @@ type world struct {
 	noBaseline    bool
 	seed          uint64
 
-	frames func(second int64, source string, points []metric.Point) []metric.Point // changes what a source tells, by seconds since the judged window began
+	frames func(second int64, source string, points []metric.Point) []metric.Point // changes what a source sends, by seconds since the judged window began
 	change func(r *record.Run)
 }
 
-// classes are what is no place outside the database.
+// classes are the parts that are classes of waits.
 func classes(parts map[string]float64) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		switch name {
@@ -55,13 +55,13 @@ func classes(parts map[string]float64) (all []string) {
 	return all
 }
 
-// diagnosed is the world's run, judged and diagnosed.
-func (w world) diagnosed() Findings {
+// diagnosed is a run against the system, judged and diagnosed.
+func (w system) diagnosed() Findings {
 	r := w.record()
 	return Of(r, verdict.Judge(r))
 }
 
-func (w world) record() record.Run {
+func (w system) record() record.Run {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 	load := c.Run.Plan.Load
 	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250), synthetic.Percentile("http_req_duration", 95, 250)}
@@ -110,8 +110,8 @@ func (w world) record() record.Run {
 	return c.Record()
 }
 
-// second is what each source tells of one.
-func (w world) second(rate float64, parts map[string]float64, held bool, random *rand.Rand) map[string][]metric.Point {
+// second is what each source sends for one second.
+func (w system) second(rate float64, parts map[string]float64, held bool, random *rand.Rand) map[string][]metric.Point {
 	now := map[string]float64{}
 	total, statements := 0.0, 0.0
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
@@ -147,7 +147,7 @@ func (w world) second(rate float64, parts map[string]float64, held bool, random 
 		counter(metric.WorkerCPU, 0.2), counter(metric.WorkerRunQueue, map[bool]float64{true: 3}[w.starvedWorker && held]),
 		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
 	)
-	if now[Residual] > 0 { // neither script nor request: nothing that k6 tells of
+	if now[Residual] > 0 { // neither script nor request: k6 reports none of it
 		worker = slices.DeleteFunc(worker, func(p metric.Point) bool { return p.Series.Name == metric.EndedIterationTime })
 	}
 	handled := seen - now[Network]
@@ -222,4 +222,4 @@ func (w world) second(rate float64, parts map[string]float64, held bool, random 
 	return map[string][]metric.Point{"worker/0": worker, "service": service, "database": database, "host": host}
 }
 
-func (w world) String() string { return fmt.Sprintf("%+v", struct{ base, hold any }{w.base, w.hold}) }
+func (w system) String() string { return fmt.Sprintf("%+v", struct{ base, hold any }{w.base, w.hold}) }

@@ -1,0 +1,140 @@
+package diagnose
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
+)
+
+// window is the sums of a window's seconds, and a transaction's time by component.
+type window struct {
+	sum   []float64
+	parts parts
+}
+
+func (l *layout) window(sum []float64) window { return window{sum, l.split(sum)} }
+
+// mean is a transaction's mean latency in a window, in ms.
+func (w window) mean() float64 { return w.sum[transactionTime] / w.sum[scheduled] }
+
+// perSecond is the mean of a quantity over the window's seconds.
+func (w window) perSecond(q quantity) float64 { return w.sum[q] / w.sum[seconds] }
+
+// analysis is a run under diagnosis.
+type analysis struct {
+	*layout
+	run        record.Run
+	why        reason
+	noBaseline bool // to compare with: there is none, or it breaks the SLOs too
+	spans      []record.Span
+	hold, base window // base without parts: there is none
+	excessMs   parts
+	charged    parts       // excessMs by the component that causes it
+	growths    [][]float64 // by component: Ms - BaselineMs in each resample
+	resampled  [][]float64 // by component: charged in each resample
+	refused    []bool      // in each resample
+	holders    lockHolders
+	change     string // sentence on a change of latency within the judged window; empty: there is none
+	grewMost   string // since a baseline that breaks the SLO too: a component; empty: none by much
+}
+
+// analyse is nil where no transaction ran in the judged windows.
+func analyse(r record.Run, v verdict.Verdict) *analysis {
+	a := &analysis{layout: layoutOf(tableOf(r)), run: r, why: reasonOf(r, v), spans: v.Judged}
+	if i := a.why.window; i != nil { // the only one that is broken
+		a.spans = a.spans[*i : *i+1]
+	}
+	holdRows, baseRows := a.rows(r.Timeline, a.spans), a.rows(r.Timeline, baseline(r))
+	a.hold = a.window(a.sum(holdRows))
+	if a.hold.sum[scheduled] == 0 {
+		return nil
+	}
+	if sum := a.sum(baseRows); sum[scheduled] > 0 {
+		a.base = a.window(sum)
+	}
+	a.noBaseline = a.base.parts == nil || a.why.baselineToo
+	a.holders = lockHoldersOf(r, a.spans, a.layout)
+	a.excessMs = a.excess(a.hold, a.base)
+	a.charged = a.charge(a.excessMs, a.hold, a.base)
+	a.grewMost = a.mostGrown()
+	a.resample(holdRows, baseRows)
+	a.change = a.changeWithin(holdRows)
+	return a
+}
+
+// mostGrown is, of a run whose baseline breaks the SLO too, the component that grew
+// most since, where that is a quarter of a transaction's time.
+func (a *analysis) mostGrown() string {
+	if !a.noBaseline || a.base.parts == nil {
+		return ""
+	}
+	compared := *a
+	compared.noBaseline = false
+	charged := compared.charge(growth(a.hold, a.base), a.hold, a.base)
+	most := slices.Index(charged, slices.Max(charged))
+	if charged[most] < a.hold.mean()/4 {
+		return ""
+	}
+	return a.names[most]
+}
+
+// resample repeats the analysis on resampled seconds: those of the hold with the
+// whole baseline, and the other way round. How far each of the two moves the
+// result is widened for the number of its seconds; that both moves add up is a
+// first-order approximation.
+func (a *analysis) resample(holdRows, baseRows [][]float64) {
+	random := rand.New(rand.NewPCG(a.run.Plan.Load.Seed, uint64(len(holdRows))))
+	a.growths, a.resampled = make([][]float64, len(a.names)), make([][]float64, len(a.names))
+	sum := make([]float64, len(a.hold.sum))
+	grown := growth(a.hold, a.base)
+	for range resamples {
+		resample(holdRows, sum, random)
+		a.refused = append(a.refused, a.refusing(sum))
+		g, c := slices.Clone(grown), slices.Clone(a.charged)
+		move := func(hold, base window, wider float64) {
+			for i, v := range growth(hold, base) {
+				g[i] += wider * (v - grown[i])
+			}
+			for i, v := range a.charge(a.excess(hold, base), hold, base) {
+				c[i] += wider * (v - a.charged[i])
+			}
+		}
+		move(a.window(sum), a.base, widening(len(holdRows)))
+		if a.base.parts != nil {
+			resample(baseRows, sum, random)
+			move(a.hold, a.window(sum), widening(len(baseRows)))
+		}
+		for i := range a.names {
+			a.growths[i], a.resampled[i] = append(a.growths[i], g[i]), append(a.resampled[i], c[i])
+		}
+	}
+}
+
+// components are the parts of a transaction's time that are not 0 in both windows.
+func (a *analysis) components() (all []Component) {
+	for i, name := range a.names {
+		c := Component{Name: name, Ms: rounded(a.hold.parts[i])}
+		if a.base.parts != nil {
+			ms := rounded(a.base.parts[i])
+			c.BaselineMs = &ms
+			lower, upper := interval(slices.Clone(a.growths[i]))
+			lower, upper = rounded(lower), rounded(upper)
+			c.Lower, c.Upper = &lower, &upper
+		}
+		if c.Ms != 0 || c.BaselineMs != nil && *c.BaselineMs != 0 || name == Residual {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// rounded makes 0 of the rounding errors of sums.
+func rounded(ms float64) float64 {
+	if math.Abs(ms) < 1e-9 {
+		return 0
+	}
+	return ms
+}
