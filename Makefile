@@ -35,21 +35,41 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "without InfluxDB: runs are not seen while they go on" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
+# The programs that tests start, by the variables that name them.
+SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
+	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
+	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
+	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
+	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
+# The longest packages begin first. Vet is lint's.
+TESTED := ./harness/run ./harness/cmd/assay ./harness/lab/exam ./...
+
 .PHONY: test
-test: ## Set up what is missing, and run all tests on real servers
+test: ## Set up what is missing, and run the tests on real servers (about 10 minutes, two cores)
 	.ci/install test
-	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
-	influxd=$$(.ci/influxd $(INFLUXDB)) && cosign=$$(.ci/cosign $(COSIGN)) && \
-	chromium=$$(command -v chromium || command -v google-chrome) && \
-	postgres=$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1) && \
-	ASSAY_TEST_MYSQLD="$$mysqld" ASSAY_TEST_MARIADBD="$$mariadbd" ASSAY_TEST_INFLUXD="$$influxd" \
-	ASSAY_TEST_COSIGN="$$cosign" ASSAY_TEST_CHROMIUM="$$chromium" ASSAY_TEST_POSTGRES="$$postgres" \
-	$(GO) test -count=1 -p 1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+	@$(SERVERS) $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(TESTED)
+
+.PHONY: long
+long: ## Run the tests that take minutes each
+	.ci/install test
+	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
+
+.PHONY: exam
+exam: ## Examine the diagnosis on all faults, on MySQL and MariaDB (EXAMFLAGS=-update keeps the records; about 12 minutes)
+	.ci/install test
+	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -v -run '^TestAll' ./harness/lab/exam $(EXAMFLAGS)
+	.ci/inputs exam --write
+
+.PHONY: cosign
+cosign: ## Have cosign verify what assay signs; it is built first where it is missing (about 3 minutes)
+	.ci/install test
+	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
+	$(GO) test -count=1 -tags long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./harness/judge/certificate/signature ./harness/cmd/assay
 
 .PHONY: lint
 lint: ## go vet, staticcheck, gofumpt
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet -tags long ./...
+	$(GO) run $(STATICCHECK) -tags long ./...
 	@unformatted=$$($(GO) run $(GOFUMPT) -l harness) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt
@@ -60,6 +80,7 @@ fmt: ## Format with gofumpt
 calibrate: ## Make all simulated runs behind docs/calibration.md, and compare it (CALIBRATEFLAGS=-update writes it; about 20 minutes, two cores)
 	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
+	.ci/inputs calibrate --write
 
 .PHONY: soak
 soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 12 minutes)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,4 +14,19 @@ import (
 // TestLongScripts runs what takes minutes (make long).
 func TestLongScripts(t *testing.T) {
 	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/long"}))
+}
+
+// TestCosignScripts has cosign verify what assay signs (make cosign).
+func TestCosignScripts(t *testing.T) {
+	p := params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/cosign"})
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		program := os.Getenv("ASSAY_TEST_COSIGN")
+		if program == "" {
+			t.Fatal("ASSAY_TEST_COSIGN does not name a cosign 3 program: run make cosign, or .ci/cosign FOLDER")
+		}
+		e.Setenv("COSIGN", program)
+		return setup(e)
+	}
+	testscript.Run(t, p)
 }

@@ -131,7 +131,6 @@ func setUp(e *testscript.Env, db *database) error {
 		"DB_IS_HTTP":   fmt.Sprintf("certifier:%s@tcp(127.0.0.1:%s)/shop", db.password, s.port()),
 		"INFLUXD":      influxdtest.Binary(db.t),
 		"SERVER":       db.binary,
-		"COSIGN":       os.Getenv("ASSAY_TEST_COSIGN"),
 		"MARIADBD":     mysqldtest.Binary(db.t, string(mysqld.MariaDB)).Path,
 	}
 	if err := os.CopyFS(filepath.Join(e.WorkDir, "scenarios"), os.DirFS("../../../scenarios")); err != nil {

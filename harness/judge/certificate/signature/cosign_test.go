@@ -1,3 +1,5 @@
+//go:build long
+
 package signature
 
 import (
@@ -10,12 +12,12 @@ import (
 	"testing"
 )
 
-// cosign is the program that certificates must satisfy; `make test` builds it.
+// cosign is the program that certificates must satisfy; `make cosign` builds it.
 func cosign(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("ASSAY_TEST_COSIGN")
 	if path == "" {
-		t.Fatal("ASSAY_TEST_COSIGN does not name a cosign 3 program: run make test, or .ci/cosign FOLDER")
+		t.Fatal("ASSAY_TEST_COSIGN does not name a cosign 3 program: run make cosign, or .ci/cosign FOLDER")
 	}
 	return path
 }
