@@ -22,6 +22,7 @@ import (
 // TestScriptsAlone runs those that break a database, or look at all of it: each
 // has one of its own.
 func TestScriptsAlone(t *testing.T) {
+	t.Parallel()
 	for file, flavours := range map[string][]mysqld.Flavour{
 		"together":    {mysqld.MariaDB, mysqld.MySQL},
 		"connections": {mysqld.MariaDB, mysqld.MySQL},

@@ -77,8 +77,8 @@ func exitOf(ts *testscript.TestScript, err error) int {
 	return ended.ExitCode()
 }
 
-// quick is how long the refusal of a bad input may take.
-const quick = 5 * time.Second
+// quick is how long the refusal of a bad input may take: longer is a hang.
+const quick = 30 * time.Second
 
 // problem is what stderr may hold then: one line, one more for the next step,
 // and before them what `stack` was about to do. A file may have several errors,

@@ -11,9 +11,14 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// TestLongScripts runs what takes minutes (make long).
+// TestLongScripts runs what takes minutes, or pins what it starts to a core, one
+// after the other (make long).
 func TestLongScripts(t *testing.T) {
-	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/long"}))
+	for _, script := range []string{"overload", "search_starved"} {
+		t.Run(script, func(t *testing.T) {
+			testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Files: []string{"testdata/long/" + script + ".txtar"}}))
+		})
+	}
 }
 
 // TestCosignScripts has cosign verify what assay signs (make cosign).

@@ -27,8 +27,8 @@ import (
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
 // starts its workers, and its stack's service, under the same name.
 func TestMain(m *testing.M) {
-	// Scripts wait for loads to end more than they compute: three at a time, of
-	// two cores, unless the command line says otherwise.
+	// Scripts wait for loads to end more than they compute: six at a time, on two
+	// cores.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
@@ -38,28 +38,26 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: each command, what it accepts and what it
 // refuses, as a user types it, with a real service and a real database behind.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/script"}))
 }
 
 // TestScriptsOfDatabases runs those that ask much of the database on the other
 // flavour too.
 func TestScriptsOfDatabases(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
 }
 
 // TestScriptsOfConnections has servers to itself, whose connections it takes.
 func TestScriptsOfConnections(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []mysqld.Flavour{mysqld.MariaDB, mysqld.MySQL} {
 		t.Run(string(flavour), func(t *testing.T) {
+			t.Parallel()
 			testscript.Run(t, params(t, string(flavour), testscript.Params{Dir: "testdata/connections"}))
 		})
 	}
-}
-
-// TestScriptsOfOverload has the machine's cores to itself: it pins what it
-// starts, and no other test of the package goes on meanwhile.
-func TestScriptsOfOverload(t *testing.T) {
-	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/overload"}))
 }
 
 // writeReadme writes what the README tells a user to write for a service of

@@ -16,6 +16,7 @@ import (
 // TestScriptsOfPostgreSQL runs those whose service keeps its orders in a
 // PostgreSQL.
 func TestScriptsOfPostgreSQL(t *testing.T) {
+	t.Parallel()
 	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
 	mysqldtest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
 	db := &database{t: t, addr: server.Address(), password: crand.Text(), insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
