@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -32,7 +34,7 @@ func setClock(t *testing.T, by time.Duration) (done bool) {
 // Somebody sets the clock by 2 s during the run: not one second is lost, no
 // latency depends on it, and what compares two clocks is not judged. It does
 // not run beside other tests, whose clock it is too.
-func TestClockStep(t *testing.T) {
+func TestLongClockStep(t *testing.T) {
 	s := serve(t, "mariadb")
 	for name, c := range map[string]struct {
 		by  time.Duration

@@ -15,6 +15,7 @@ import (
 func TestPaymentsOnBothServers(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			s := serve(t, flavour)
 			setup, rows := s.instruments(t), s.rows(t)
 			o := byCount(s.payments(t, paymentLoad(60, 15*time.Second)))

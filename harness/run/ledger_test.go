@@ -15,6 +15,7 @@ import (
 // A cleanup of several statements removes every row of the run and no other,
 // even where the service's own work makes it a deadlock's victim.
 func TestCleanupOutlivesDeadlock(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			server := mysqldtest.Start(t, flavour)

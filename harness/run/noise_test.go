@@ -1,3 +1,5 @@
+//go:build long
+
 package run_test
 
 import (
@@ -26,6 +28,8 @@ const (
 	shortestBurst, longestBurst = 10 * time.Millisecond, 50 * time.Millisecond
 	taken                       = 0.3
 )
+
+func init() { become[noiseArg] = makeNoise }
 
 // makeNoise is what the test binary does as noiseArg.
 func makeNoise() error {
@@ -82,7 +86,7 @@ func beside(t *testing.T) {
 
 // The matrix of package verdict, end to end: verdicts decide beside a process
 // that takes 30 % of each CPU, and decide what they do without it.
-func TestVerdictsBesideAnotherProcess(t *testing.T) {
+func TestLongVerdictsBesideAnotherProcess(t *testing.T) {
 	some := func() { time.Sleep(time.Duration(5e6 * math.Exp(0.5*rand.NormFloat64()))) }
 	start := time.Now()
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 // An SLO on the lag of a replica passes while it follows, and fails when its
 // applier stands still in the judged window.
 func TestReplicaLag(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "mysql")
 	// What the service has made by now is there already: the replica gets it by
 	// replaying the binlog from its beginning.

@@ -20,21 +20,17 @@ import (
 	"assay/harness/spec"
 )
 
-// TestMain makes the test binary a worker, or the reference service, when it is
-// re-executed as one. After the tests nothing of a run may be left.
+// become is what the test binary does when it is re-executed with an argument.
+var become = map[string]func() error{serveArg: serveReference}
+
+// TestMain makes the test binary a worker, or what become says, when it is
+// re-executed. After the tests nothing of a run may be left.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	if len(os.Args) > 1 && os.Args[1] == serveArg {
-		if err := serveReference(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if len(os.Args) > 1 && os.Args[1] == noiseArg {
-		if err := makeNoise(); err != nil {
+	if len(os.Args) > 1 && become[os.Args[1]] != nil {
+		if err := become[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
