@@ -1,11 +1,12 @@
 package lag
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 
-	"assay/harness/observe/collect/service"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
@@ -15,10 +16,7 @@ func binlogReader(o Options) gauge {
 	if o.Binlog.SQL != "" {
 		return &query{dsn: o.Database, text: o.Binlog.SQL}
 	}
-	e := &exposed{name: o.Binlog.Metric, scale: 1, endpoint: o.Service, hosts: o.Hosts}
-	if o.Binlog.URL != "" {
-		e.endpoint = o.Binlog.URL
-	}
+	e := &exposed{name: o.Binlog.Metric, scale: 1, endpoint: scrape.New(cmp.Or(o.Binlog.URL, o.Service), o.Hosts...)}
 	if o.Binlog.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
@@ -60,24 +58,16 @@ func (q *query) close() {
 
 // exposed is a lag that a reader exposes itself.
 type exposed struct {
-	name, endpoint string
-	hosts          []string
-	scale          float64 // from its unit to ms
-	scraper        *service.Collector
+	name     string
+	scale    float64 // from its unit to ms
+	endpoint *scrape.Endpoint
 }
 
-func (e *exposed) open(context.Context) error {
-	e.scraper = service.New(e.endpoint, e.hosts...)
-	return nil
-}
+func (e *exposed) open(context.Context) error { return e.endpoint.Err() }
 
 func (e *exposed) read(ctx context.Context) (float64, error) {
-	v, err := e.scraper.Largest(ctx, e.name)
+	v, err := e.endpoint.Largest(ctx, e.name)
 	return v * e.scale, err
 }
 
-func (e *exposed) close() {
-	if e.scraper != nil {
-		_ = e.scraper.Close()
-	}
-}
+func (e *exposed) close() { e.endpoint.Close() }

@@ -77,11 +77,13 @@ func watch(t *testing.T, o lag.Options, while func()) *record.Timeline {
 	all := record.NewTimeline()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, func(f metric.Frame) error {
-		metrictest.Check(t, f)
-		all.Add(f)
-		return nil
-	}) }()
+	go func() {
+		ended <- c.Run(ctx, func(f metric.Frame) error {
+			metrictest.Check(t, f)
+			all.Add(f)
+			return nil
+		})
+	}()
 	while()
 	cancel()
 	if err := errors.Join(<-ended, c.Close()); err != nil {
