@@ -34,16 +34,16 @@ func TestLargest(t *testing.T) {
 		want    float64
 		problem string
 	}{
-		"of all":              {metric: "queue", want: 11},
-		"of those with it":    {metric: "queue", labels: []metric.Label{label("name", "a")}, want: 7},
-		"of one":              {metric: "queue", labels: []metric.Label{label("name", "a"), label("shard", "0")}, want: 3},
-		"not its neighbour":   {metric: "queue_total", want: 99},
-		"no such value":       {metric: "queue", labels: []metric.Label{label("name", "c")}, problem: "no metric queue{name:c}"},
-		"no such label":       {metric: "queue", labels: []metric.Label{label("zebra", "a")}, problem: "no metric queue{zebra:a}"},
-		"no such metric":      {metric: "que", problem: "no metric que"},
-		"not of a summary":    {metric: "took", problem: "no metric took"},
-		"a sum by its name":   {metric: "took_sum", want: 5},
-		"no number":           {metric: "broken", want: math.NaN()},
+		"of all":            {metric: "queue", want: 11},
+		"of those with it":  {metric: "queue", labels: []metric.Label{label("name", "a")}, want: 7},
+		"of one":            {metric: "queue", labels: []metric.Label{label("name", "a"), label("shard", "0")}, want: 3},
+		"not its neighbour": {metric: "queue_total", want: 99},
+		"no such value":     {metric: "queue", labels: []metric.Label{label("name", "c")}, problem: "no metric queue{name:c}"},
+		"no such label":     {metric: "queue", labels: []metric.Label{label("zebra", "a")}, problem: "no metric queue{zebra:a}"},
+		"no such metric":    {metric: "que", problem: "no metric que"},
+		"not of a summary":  {metric: "took", problem: "no metric took"},
+		"a sum by its name": {metric: "took_sum", want: 5},
+		"no number":         {metric: "broken", want: math.NaN()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := scrape.Largest([]byte(exposition), c.metric, c.labels...)

@@ -1,4 +1,4 @@
-package lag
+package gauge
 
 import (
 	"cmp"
@@ -8,19 +8,28 @@ import (
 
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/database"
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
-// binlogReader is where the profile has a reader's lag read.
-func binlogReader(o Options) gauge {
-	if o.Binlog.SQL != "" {
-		return &query{dsn: o.Database, text: o.Binlog.SQL}
+// binlogReader is the lag of a reader of the binlog, where the profile has it
+// read; nil: nowhere.
+func (o Options) binlogReader() *watched {
+	of := o.Profile.Reader
+	if of == nil {
+		return nil
 	}
-	e := &exposed{name: o.Binlog.Metric, scale: 1, endpoint: scrape.New(cmp.Or(o.Binlog.URL, o.Service), o.Hosts...)}
-	if o.Binlog.Unit == spec.UnitSeconds {
+	w := &watched{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog's reader", period: lagPeriod}
+	if of.SQL != "" {
+		w.gauge, w.known = &query{dsn: o.Database, text: of.SQL}, o.Database != ""
+		return w
+	}
+	e := o.exposed(of.Metric, of.URL)
+	if of.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
-	return e
+	w.gauge, w.known = e, of.URL != "" || o.Service != ""
+	return w
 }
 
 // query is a lag that the database holds, written there by the reader.
@@ -56,17 +65,23 @@ func (q *query) close() {
 	}
 }
 
-// exposed is a lag that a reader exposes itself.
+// exposed is a gauge that an endpoint exposes.
 type exposed struct {
-	name     string
-	scale    float64 // from its unit to ms
 	endpoint *scrape.Endpoint
+	name     string
+	labels   []metric.Label
+	scale    float64 // from its unit to ours
+}
+
+// exposed is a metric at a URL, or where the service's metrics are.
+func (o Options) exposed(name, url string, labels ...metric.Label) *exposed {
+	return &exposed{endpoint: scrape.New(cmp.Or(url, o.Service), o.Hosts...), name: name, labels: labels, scale: 1}
 }
 
 func (e *exposed) open(context.Context) error { return e.endpoint.Err() }
 
 func (e *exposed) read(ctx context.Context) (float64, error) {
-	v, err := e.endpoint.Largest(ctx, e.name)
+	v, err := e.endpoint.Largest(ctx, e.name, e.labels...)
 	return v * e.scale, err
 }
 
