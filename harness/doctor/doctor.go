@@ -80,11 +80,11 @@ func Outside(ctx context.Context, s Subject) Findings {
 	if s.Influx.URL != "" {
 		looking.Go(func() { view = probe.LookAtInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
-	var lags readers
-	looking.Go(func() { lags = s.lookAtReaders(ctx) })
+	var gauges []*look
+	looking.Go(func() { gauges = s.lookAtGauges(ctx) })
 	scripts := s.lookAtScripts(ctx)
 	looking.Wait()
-	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, insights, lags, view, scripts})
+	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, insights, gauges, view, scripts})
 }
 
 // seen is what was looked at outside.
@@ -96,7 +96,7 @@ type seen struct {
 	target   probe.Target
 	db       probe.Database
 	insights error // of Performance Insights, where it is asked
-	lags     readers
+	gauges   []*look
 	view     probe.Influx
 	scripts  map[string]script // by profile
 }
@@ -138,7 +138,7 @@ func (s Subject) judge(o seen) Findings {
 	if s.Insights != nil {
 		all = append(all, insightsFinding(*s.Insights, o.insights))
 	}
-	all = append(all, s.readersFindings(o.lags)...)
+	all = append(all, s.gaugesFindings(o.gauges)...)
 	for _, l := range s.Loads {
 		all = append(all, scriptFinding(l.Profile.Name, s.path(l.Profile), o.scripts[l.Profile.Name]))
 	}

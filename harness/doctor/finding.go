@@ -32,6 +32,7 @@ const (
 	CheckWaits       = "waits"
 	CheckLedger      = "ledger"
 	CheckReaders     = "readers"
+	CheckGauges      = "gauges"
 	CheckScript      = "script"
 	CheckInflux      = "influxdb"
 )

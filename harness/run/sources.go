@@ -10,8 +10,8 @@ import (
 	"assay/harness/doctor"
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/collect/host"
-	"assay/harness/observe/collect/lag"
 	"assay/harness/observe/collect/pi"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/record"
@@ -32,12 +32,12 @@ func (r *run) startCollectors(ctx context.Context) {
 	if err := c.begin(ctx, running, r.service, r.receiver.Take); err != nil {
 		r.note("no service metrics: " + err.Error())
 	}
-	if lags := (lag.Options{
-		Database: r.DSN, Readers: r.Readers, Binlog: r.Profile.Reader,
+	for _, gauges := range gauge.New(gauge.Options{
+		Profile: r.Profile, Database: r.DSN, Readers: r.Readers,
 		Service: doctor.MetricsOf(r.Target), Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
-	}); !lags.Empty() {
-		if err := c.begin(ctx, running, lag.New(lags), r.receiver.Take); err != nil {
-			r.note("no lag of readers: " + err.Error())
+	}) {
+		if err := c.begin(ctx, running, gauges, r.receiver.Take); err != nil {
+			r.note("no " + gauges.Source() + ": " + err.Error())
 		}
 	}
 	waits := r.waits(ctx)

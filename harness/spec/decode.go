@@ -4,21 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // version of the format that this package reads.
 const version = 1
-
-// Limits of a profile's timeout.
-const maxTimeout = 10 * time.Minute
 
 // profileName: it becomes part of folder names, tags and command lines.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -94,69 +88,6 @@ func (r *reader) host(n *node) string {
 		r.fail(n, fmt.Sprintf("%s is not a host", quote(host)), `write the bare name or address, e.g. "staging.example": no scheme, port, path or wildcard`)
 	}
 	return host
-}
-
-func (r *reader) profile(n *node) Profile {
-	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "abort", "needs", "rules"}) {
-		return p
-	}
-	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
-		p.Description = d.text
-	}
-	p.Scenario = r.scenario(n.get("scenario"))
-	p.Load = r.load(n.get("load"))
-	p.Timeout = r.timeout(n.get("timeout"))
-	p.Ledger = r.ledger(n.get("ledger"))
-	p.Reader = r.binlogReader(n.get("binlog_reader"))
-	p.SLOs = r.slos(n.get("slo"))
-	p.Abort = r.abort(n.get("abort"))
-	p.Needs = r.needs(n.get("needs"))
-	p.Rules = r.rules(n.get("rules"))
-	return p
-}
-
-// scenario reads a path that stays below the folder of the thresholds file:
-// the record names and digests it, and another machine must find it.
-func (r *reader) scenario(n *node) string {
-	text, ok := r.text(n)
-	if !ok {
-		return ""
-	}
-	clean := path.Clean(text)
-	hint := "write for example " + example["scenario"]
-	switch {
-	case slices.Contains(strings.Split(text, "/"), ".."):
-		r.fail(n, fmt.Sprintf("%s leaves the folder of the thresholds file", quote(text)), hint)
-	case path.IsAbs(text), !fs.ValidPath(clean), strings.ContainsAny(text, "\\:\x00"):
-		r.fail(n, fmt.Sprintf("%s is not a relative path", quote(text)), hint)
-	case !strings.HasSuffix(clean, ".js") && !strings.HasSuffix(clean, ".ts"),
-		strings.HasPrefix(path.Base(clean), "."):
-		r.fail(n, fmt.Sprintf("%s is not a .js or .ts file", quote(text)), hint)
-	}
-	return clean
-}
-
-func (r *reader) timeout(n *node) time.Duration {
-	if n == nil {
-		return DefaultTimeout
-	}
-	d, ok := r.duration(n)
-	if ok && (d <= 0 || d > maxTimeout) {
-		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
-	}
-	return d
-}
-
-func (r *reader) needs(n *node) (all []string) {
-	for _, c := range r.list(n) {
-		need, ok := r.oneOf(c, "need", "db")
-		if ok && slices.Contains(all, need) {
-			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
-		}
-		all = append(all, need)
-	}
-	return all
 }
 
 // Profile returns a profile by its name.

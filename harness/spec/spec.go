@@ -14,22 +14,6 @@ type File struct {
 	Profiles map[string]Profile // by name
 }
 
-// Profile is one entry of thresholds.json: a scenario, its load, and what the
-// system under test must hold.
-type Profile struct {
-	Name        string        `json:"name"`
-	Description string        `json:"description,omitempty"`
-	Scenario    string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
-	Load        Load          `json:"load"`
-	Timeout     time.Duration `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
-	SLOs        []SLO         `json:"slos"`       // sorted by metric, then by place in the file
-	Ledger      *Ledger       `json:"ledger,omitempty"`
-	Reader      *BinlogReader `json:"binlog_reader,omitempty"` // where its lag is read
-	Abort       []Abort       `json:"abort,omitempty"`
-	Needs       []string      `json:"needs,omitempty"` // "db": the script gets the database's DSN
-	Rules       Rules         `json:"rules"`
-}
-
 // Load is the shape of the offered load: either Target with its phases, or
 // Stages. Rates are arrivals a second.
 type Load struct {

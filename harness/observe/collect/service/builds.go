@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/record"
 )
 
@@ -26,14 +24,7 @@ const (
 // buildsIn finds the builds in an exposition, sorted by metric and labels. What
 // cannot be read is none: it is no reason to fail a run.
 func buildsIn(exposition []byte) (all []record.Build) {
-	var lines strings.Builder
-	for line := range strings.Lines(string(exposition)) {
-		if name, _, found := strings.Cut(line, "{"); found && strings.HasSuffix(name, buildSuffix) {
-			lines.WriteString(line)
-		}
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
+	families, err := scrape.Parse(exposition, func(family string) bool { return strings.HasSuffix(family, buildSuffix) })
 	if err != nil {
 		return nil
 	}

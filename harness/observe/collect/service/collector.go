@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
-	"time"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -21,15 +16,9 @@ import (
 // no failure, only "service metrics absent".
 var ErrAbsent = errors.New("service metrics absent")
 
-// timeout bounds a scrape; a promhttp endpoint answers in some milliseconds.
-const timeout = 800 * time.Millisecond
-
 // Collector scrapes one endpoint.
 type Collector struct {
-	endpoint string
-	shown    string // the same without a password
-	refused  error  // why the URL is not used; Start returns it
-	client   *http.Client
+	endpoint *scrape.Endpoint
 	last     reading // of the last scrape that succeeded; nil: none yet
 	failing  bool
 	builds   []record.Build // that Start found
@@ -38,38 +27,10 @@ type Collector struct {
 var _ collect.Collector = (*Collector)(nil)
 
 // New makes a collector of the endpoint at the URL, such as
-// http://127.0.0.1:8080/metrics. Its host must be a loopback address or one of
-// hosts, those of the run's target: a run calls nothing that it was not
-// pointed at.
-func New(endpoint string, hosts ...string) *Collector {
-	c := &Collector{endpoint: endpoint}
-	u, err := url.Parse(endpoint)
-	switch {
-	case err != nil:
-		c.refused = fmt.Errorf("parse URL of service metrics: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		c.refused = fmt.Errorf("service metrics at %q: want http://HOST:PORT/metrics", u.Redacted())
-	case !loopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
-		c.refused = fmt.Errorf("service metrics at %q: neither loopback nor the target's host", u.Redacted())
-	default:
-		c.shown = u.Redacted()
-	}
-	c.client = &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			// No proxy from the environment: the endpoint is near, or it is not ours.
-			MaxIdleConnsPerHost: 1,
-			DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
-		},
-		// A redirect could lead anywhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return c
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+// http://127.0.0.1:8080/metrics, on loopback or one of hosts: those of the run's
+// target.
+func New(url string, hosts ...string) *Collector {
+	return &Collector{endpoint: scrape.New(url, hosts...)}
 }
 
 // Source is "service".
@@ -78,10 +39,10 @@ func (c *Collector) Source() string { return collect.Service }
 // Start tries the endpoint. Its error is ErrAbsent where there is nothing that
 // we know.
 func (c *Collector) Start(ctx context.Context) error {
-	if c.refused != nil {
-		return c.refused
+	if err := c.endpoint.Err(); err != nil {
+		return err
 	}
-	body, err := c.fetch(ctx)
+	body, err := c.endpoint.Fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
@@ -91,7 +52,7 @@ func (c *Collector) Start(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
 	if len(r) == 0 {
-		return fmt.Errorf("%w: %s has none of the names that are read, such as go_sql_* and %s", ErrAbsent, c.shown, queryDuration)
+		return fmt.Errorf("%w: %s has none of the names that are read, such as go_sql_* and %s", ErrAbsent, c.endpoint, queryDuration)
 	}
 	return nil
 }
@@ -109,8 +70,8 @@ func (c *Collector) Describe() *record.Service {
 // Run scrapes every second until ctx is done. A scrape that fails leaves its
 // second without points, and the next one covers the time between.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
-	if c.refused != nil {
-		return c.refused
+	if err := c.endpoint.Err(); err != nil {
+		return err
 	}
 	inner := context.WithoutCancel(ctx) // a scrape is short: the last one is finished
 	c.read(inner)                       // what later increases are counted from
@@ -137,6 +98,6 @@ func (c *Collector) read(ctx context.Context) []metric.Point {
 
 // Close closes the connection.
 func (c *Collector) Close() error {
-	c.client.CloseIdleConnections()
+	c.endpoint.Close()
 	return nil
 }

@@ -1,4 +1,4 @@
-package lag
+package gauge
 
 import (
 	"cmp"
@@ -12,7 +12,24 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/database"
+	"assay/harness/observe/metric"
 )
+
+// lagPeriod is the time between looks at a lag: five a second find most of what a
+// second had at its worst, and cost a server next to nothing.
+const lagPeriod = 200 * time.Millisecond
+
+// replicas are those whose lag is watched.
+func (o Options) replicas() (all []*watched) {
+	for _, dsn := range o.Readers {
+		address, _ := database.Address(dsn) // tells replicas apart, without user and password
+		all = append(all, &watched{
+			gauge: &replica{dsn: dsn, source: o.Database}, series: metric.Of(metric.ReplicaLag, metric.LabelReader, address),
+			name: "lag of the replica at " + address, known: true, period: lagPeriod,
+		})
+	}
+	return all
+}
 
 // replica is one of MySQL, MariaDB or Aurora. An Aurora replica shares the
 // writer's storage, has no binlog to read, and tells its lag itself. Another's is

@@ -1,4 +1,4 @@
-package lag_test
+package gauge_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/observe/collect/lag"
+	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
@@ -63,25 +63,37 @@ func (p pair) write(t *testing.T) (stop func()) {
 	return func() { cancel(); writing.Wait() }
 }
 
-func (p pair) options() lag.Options {
-	return lag.Options{Database: p.source.DSN(), Readers: []string{p.replica.DSN()}}
+func (p pair) options() gauge.Options {
+	return gauge.Options{Database: p.source.DSN(), Readers: []string{p.replica.DSN()}}
+}
+
+// examine opens and reads whatever the options name.
+func examine(t *testing.T, o gauge.Options) error {
+	t.Helper()
+	var all []error
+	for _, name := range []string{metric.ReplicaLag, metric.BinlogReaderLag} {
+		all = append(all, o.Examine(t.Context(), name))
+	}
+	return errors.Join(all...)
 }
 
 // watch collects while the test does something.
-func watch(t *testing.T, o lag.Options, while func()) *record.Timeline {
+func watch(t *testing.T, o gauge.Options, while func()) *record.Timeline {
 	t.Helper()
-	c := lag.New(o)
+	c := gauge.New(o)[0]
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all := record.NewTimeline()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, func(f metric.Frame) error {
-		metrictest.Check(t, f)
-		all.Add(f)
-		return nil
-	}) }()
+	go func() {
+		ended <- c.Run(ctx, func(f metric.Frame) error {
+			metrictest.Check(t, f)
+			all.Add(f)
+			return nil
+		})
+	}()
 	while()
 	cancel()
 	if err := errors.Join(<-ended, c.Close()); err != nil {
@@ -194,20 +206,20 @@ func TestReplicaRefused(t *testing.T) {
 			}
 			blind.User, blind.Passwd = "blind", "b"
 			other := mysqldtest.Start(t, flavour, "--server-id=3")
-			refused := func(name string, o lag.Options, problem, hint string) {
+			refused := func(name string, o gauge.Options, problem, hint string) {
 				t.Helper()
-				err := lag.Examine(t.Context(), o)
+				err := examine(t, o)
 				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(database.Hint(err, ""), hint) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%s: %v; hint %q", name, err, database.Hint(err, ""))
 				}
 			}
 			reader := p.replica.DSN()
-			refused("PostgreSQL", lag.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "of PostgreSQL no lag is read", "--db-reader")
-			refused("no source", lag.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
-			refused("of another", lag.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
-			refused("no replica", lag.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "replicates from nowhere", "--db-reader")
-			refused("no right", lag.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its state cannot be read", "GRANT REPLICATION CLIENT")
-			refused("nobody there", lag.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
+			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "of PostgreSQL no lag is read", "--db-reader")
+			refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
+			refused("of another", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
+			refused("no replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "replicates from nowhere", "--db-reader")
+			refused("no right", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its state cannot be read", "GRANT REPLICATION CLIENT")
+			refused("nobody there", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
 			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
 			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
 		})
@@ -229,7 +241,7 @@ func TestAuroraReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Addr = databasetest.Disguise(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
-	o := lag.Options{Readers: []string{c.FormatDSN()}}
+	o := gauge.Options{Readers: []string{c.FormatDSN()}}
 	all := watch(t, o, func() { time.Sleep(2200 * time.Millisecond) })
 	got := lags(all, metric.ReplicaLag)
 	if len(got) < 2 {
@@ -242,7 +254,7 @@ func TestAuroraReplica(t *testing.T) {
 	}
 	// A row that is no longer brought up to date is no reading.
 	mysqldtest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
-	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "does not tell its lag") {
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "does not tell its lag") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package lag_test
+package gauge_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/observe/collect/lag"
+	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
@@ -24,7 +24,7 @@ func TestExposedLag(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "# TYPE cdc_lag gauge\ncdc_lag{task=\"0\"} 1.5\ncdc_lag{task=\"1\"} %d\ncdc_lag_other 99\n", seconds.Load())
 	}))
 	defer server.Close()
-	o := lag.Options{Binlog: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitSeconds}, Service: server.URL + "/metrics"}
+	o := gauge.Options{Profile: spec.Profile{Reader: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitSeconds}}, Service: server.URL + "/metrics"}
 	all := watch(t, o, func() {
 		time.Sleep(1500 * time.Millisecond)
 		seconds.Store(7)
@@ -34,12 +34,12 @@ func TestExposedLag(t *testing.T) {
 	if len(got) < 3 || got[0] != 3000 || got[len(got)-1] != 7000 {
 		t.Errorf("readings %v, want 3000 first and 7000 last", got)
 	}
-	o.Binlog = &spec.BinlogReader{Metric: "cdc_lag_of_nobody", Unit: spec.UnitMs}
-	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_of_nobody") {
+	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag_of_nobody", Unit: spec.UnitMs}
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_of_nobody") {
 		t.Errorf("%v", err)
 	}
-	o.Binlog = &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
-	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "neither loopback nor the target's host") {
+	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "neither loopback nor the target's host") {
 		t.Errorf("%v", err)
 	}
 }
@@ -51,7 +51,7 @@ func TestNoLag(t *testing.T) {
 		_, _ = fmt.Fprint(w, "cdc_lag -1\n")
 	}))
 	defer server.Close()
-	o := lag.Options{Binlog: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs}, Service: server.URL}
+	o := gauge.Options{Profile: spec.Profile{Reader: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs}}, Service: server.URL}
 	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) > 0 {
 		t.Errorf("readings %v of nothing", got)
@@ -63,17 +63,17 @@ func TestLagBySQL(t *testing.T) {
 	server := mysqldtest.Start(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
-	o := lag.Options{Database: server.DSN(), Binlog: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}
+	o := gauge.Options{Database: server.DSN(), Profile: spec.Profile{Reader: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}}
 	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) == 0 || got[0] != 1234.5 {
 		t.Errorf("readings %v, want 1234.5", got)
 	}
 	mysqldtest.Exec(t, root, "DELETE FROM cdc.progress")
-	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "returns no lag") {
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "returns no lag") {
 		t.Errorf("%v", err)
 	}
 	o.Database = ""
-	if err := lag.Examine(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no database is named") {
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "no database is named") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,21 +2,14 @@ package service
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 )
-
-// maxBody bounds what one scrape reads; a large service exposes some 200 kB.
-const maxBody = 4 << 20
 
 // queryDuration is a histogram or summary of all statements, in seconds,
 // without the wait for a connection.
@@ -38,14 +31,14 @@ const perSecond = 1000 // ms
 // service where there is no custom, and those of Micrometer and HikariCP
 // (Spring Boot).
 var sources = []source{
-	{"go_sql_in_use_connections", value, metric.ServicePoolInUse, 1},
-	{"hikaricp_connections_active", value, metric.ServicePoolInUse, 1},
-	{"go_sql_open_connections", value, metric.ServicePoolOpen, 1},
-	{"hikaricp_connections", value, metric.ServicePoolOpen, 1},
-	{"go_sql_max_open_connections", value, metric.ServicePoolMax, 1},
-	{"hikaricp_connections_max", value, metric.ServicePoolMax, 1},
-	{"go_sql_wait_count_total", value, metric.ServicePoolWaits, 1},
-	{"go_sql_wait_duration_seconds_total", value, metric.ServicePoolWaitTime, perSecond},
+	{"go_sql_in_use_connections", scrape.Value, metric.ServicePoolInUse, 1},
+	{"hikaricp_connections_active", scrape.Value, metric.ServicePoolInUse, 1},
+	{"go_sql_open_connections", scrape.Value, metric.ServicePoolOpen, 1},
+	{"hikaricp_connections", scrape.Value, metric.ServicePoolOpen, 1},
+	{"go_sql_max_open_connections", scrape.Value, metric.ServicePoolMax, 1},
+	{"hikaricp_connections_max", scrape.Value, metric.ServicePoolMax, 1},
+	{"go_sql_wait_count_total", scrape.Value, metric.ServicePoolWaits, 1},
+	{"go_sql_wait_duration_seconds_total", scrape.Value, metric.ServicePoolWaitTime, perSecond},
 	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, perSecond},
 	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, perSecond},
 	{queryDuration, count, metric.ServiceQueries, 1},
@@ -56,10 +49,10 @@ var sources = []source{
 	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, perSecond},
 	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, perSecond},
 	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, perSecond},
-	{"process_cpu_seconds_total", value, metric.ServiceCPU, 1},
-	{"process_cpu_time_ns_total", value, metric.ServiceCPU, 1e-9},
-	{"go_sched_gomaxprocs_threads", value, metric.ServiceCPUs, 1},
-	{"system_cpu_count", value, metric.ServiceCPUs, 1},
+	{"process_cpu_seconds_total", scrape.Value, metric.ServiceCPU, 1},
+	{"process_cpu_time_ns_total", scrape.Value, metric.ServiceCPU, 1e-9},
+	{"go_sched_gomaxprocs_threads", scrape.Value, metric.ServiceCPUs, 1},
+	{"system_cpu_count", scrape.Value, metric.ServiceCPUs, 1},
 }
 
 // families are what is read of an exposition.
@@ -96,19 +89,6 @@ func counts(m *dto.Metric) bool {
 	return true
 }
 
-// value is that of a counter or gauge, or of a metric without a type.
-func value(m *dto.Metric) (float64, bool) {
-	switch {
-	case m.Counter != nil:
-		return m.GetCounter().GetValue(), true
-	case m.Gauge != nil:
-		return m.GetGauge().GetValue(), true
-	case m.Untyped != nil:
-		return m.GetUntyped().GetValue(), true
-	}
-	return 0, false
-}
-
 func count(m *dto.Metric) (float64, bool) {
 	switch {
 	case m.Histogram != nil:
@@ -134,45 +114,18 @@ type reading map[string]float64
 
 // scrape reads our metrics from the endpoint.
 func (c *Collector) scrape(ctx context.Context) (reading, error) {
-	body, err := c.fetch(ctx)
+	body, err := c.endpoint.Fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return parse(body)
 }
 
-// fetch reads the endpoint.
-func (c *Collector) fetch(ctx context.Context) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, nil)
-	if err != nil {
-		return nil, fmt.Errorf("scrape service: %w", err)
-	}
-	req.Header.Set("Accept", "text/plain;version=0.0.4")
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("scrape service: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape service: %s answers %s", c.shown, resp.Status)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	if err != nil {
-		return nil, fmt.Errorf("scrape service: %w", err)
-	}
-	if len(body) > maxBody {
-		return nil, fmt.Errorf("scrape service: %s sends more than %d bytes", c.shown, maxBody)
-	}
-	return body, nil
-}
-
-// parse reads an exposition in the text format: our lines alone, as parsing all
-// of it costs the generator's host more than it is worth.
+// parse reads an exposition in the text format.
 func parse(body []byte) (reading, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	found, err := parser.TextToMetricFamilies(strings.NewReader(ours(body)))
+	found, err := scrape.Parse(body, func(family string) bool { return families[family] })
 	if err != nil {
-		return nil, fmt.Errorf("scrape service: %w", err)
+		return nil, err
 	}
 	r, from := reading{}, map[string]string{}
 	for _, s := range sources {
@@ -187,21 +140,6 @@ func parse(body []byte) (reading, error) {
 		}
 	}
 	return r, nil
-}
-
-// ours keeps the lines that are about our families.
-func ours(body []byte) string {
-	var b strings.Builder
-	for line := range strings.Lines(string(body)) {
-		name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
-		if end := strings.IndexAny(name, "{ \n"); end >= 0 {
-			name = name[:end]
-		}
-		if families[name] || families[strings.TrimSuffix(name, "_sum")] || families[strings.TrimSuffix(name, "_count")] || families[strings.TrimSuffix(name, "_bucket")] {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // points compares a reading with the one before it. A counter that fell was

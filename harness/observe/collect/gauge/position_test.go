@@ -1,4 +1,4 @@
-package lag
+package gauge
 
 import (
 	"testing"

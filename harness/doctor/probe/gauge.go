@@ -1,0 +1,20 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	"assay/harness/observe/collect/gauge"
+)
+
+// LookAtGauge opens the gauges of a metric, and reads each once: its error is what
+// a run would meet.
+func LookAtGauge(ctx context.Context, o gauge.Options, metric string) error {
+	tooLong := fmt.Errorf("no answer within %s: %w", databaseTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, databaseTimeout, tooLong)
+	defer cancel()
+	if err := o.Examine(ctx, metric); ctx.Err() == nil || err == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,115 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"assay/harness/observe/metric"
+)
+
+const (
+	// timeout bounds a scrape; a promhttp endpoint answers in some milliseconds.
+	timeout = 800 * time.Millisecond
+	// maxBody bounds what one scrape reads; a large service exposes some 200 kB.
+	maxBody = 4 << 20
+)
+
+// Endpoint is one endpoint. It is safe for concurrent use.
+type Endpoint struct {
+	url     string
+	shown   string // the same without a password
+	refused error  // why the URL is not used
+	client  *http.Client
+}
+
+// New makes an endpoint of a URL such as http://127.0.0.1:8080/metrics. Its host
+// must be a loopback address or one of hosts, those that the run may send load to:
+// a run calls nothing that it was not pointed at. One that may not be called has
+// an error, which Fetch returns too.
+func New(endpoint string, hosts ...string) *Endpoint {
+	e := &Endpoint{url: endpoint}
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil:
+		e.refused = fmt.Errorf("parse URL of metrics: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		e.refused = fmt.Errorf("metrics at %q: want http://HOST:PORT/metrics", u.Redacted())
+	case !loopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
+		e.refused = fmt.Errorf("metrics at %q: neither loopback nor the target's host", u.Redacted())
+	default:
+		e.shown = u.Redacted()
+	}
+	e.client = &http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			// No proxy from the environment: the endpoint is near, or it is not ours.
+			MaxIdleConnsPerHost: 1,
+			DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
+		},
+		// A redirect could lead anywhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return e
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// Err is why the endpoint may not be called; nil where it may.
+func (e *Endpoint) Err() error { return e.refused }
+
+// String is the URL without a password.
+func (e *Endpoint) String() string { return e.shown }
+
+// Fetch reads the endpoint.
+func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
+	if e.refused != nil {
+		return nil, e.refused
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("scrape metrics: %w", err)
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("scrape metrics: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("scrape metrics: %s answers %s", e.shown, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("scrape metrics: %w", err)
+	}
+	if len(body) > maxBody {
+		return nil, fmt.Errorf("scrape metrics: %s sends more than %d bytes", e.shown, maxBody)
+	}
+	return body, nil
+}
+
+// Largest reads one metric, see the function of that name.
+func (e *Endpoint) Largest(ctx context.Context, name string, labels ...metric.Label) (float64, error) {
+	body, err := e.Fetch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	v, err := Largest(body, name, labels...)
+	if err != nil {
+		return 0, fmt.Errorf("%s has %w", e, err)
+	}
+	return v, nil
+}
+
+// Close closes the connection.
+func (e *Endpoint) Close() { e.client.CloseIdleConnections() }

@@ -1,0 +1,88 @@
+package scrape_test
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"assay/harness/observe/collect/scrape"
+	"assay/harness/observe/metric"
+)
+
+const exposition = `# HELP queue Depth.
+# TYPE queue gauge
+queue{name="a",shard="0"} 3
+queue{name="a",shard="1"} 7
+queue{name="b",shard="0"} 11
+queue_total{name="a"} 99
+# TYPE broken gauge
+broken NaN
+broken{x="1"} 5
+# TYPE took summary
+took_sum 5
+took_count 2
+`
+
+func TestLargest(t *testing.T) {
+	label := func(key, value string) metric.Label { return metric.Label{Key: key, Value: value} }
+	for name, c := range map[string]struct {
+		metric  string
+		labels  []metric.Label
+		want    float64
+		problem string
+	}{
+		"of all":            {metric: "queue", want: 11},
+		"of those with it":  {metric: "queue", labels: []metric.Label{label("name", "a")}, want: 7},
+		"of one":            {metric: "queue", labels: []metric.Label{label("name", "a"), label("shard", "0")}, want: 3},
+		"not its neighbour": {metric: "queue_total", want: 99},
+		"no such value":     {metric: "queue", labels: []metric.Label{label("name", "c")}, problem: "no metric queue{name:c}"},
+		"no such label":     {metric: "queue", labels: []metric.Label{label("zebra", "a")}, problem: "no metric queue{zebra:a}"},
+		"no such metric":    {metric: "que", problem: "no metric que"},
+		"not of a summary":  {metric: "took", problem: "no metric took"},
+		"a sum by its name": {metric: "took_sum", want: 5},
+		"no number":         {metric: "broken", want: math.NaN()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := scrape.Largest([]byte(exposition), c.metric, c.labels...)
+			switch {
+			case c.problem != "" && (err == nil || err.Error() != c.problem):
+				t.Errorf("error %v, want %s", err, c.problem)
+			case c.problem == "" && (err != nil || got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want))):
+				t.Errorf("%g, %v, want %g", got, err, c.want)
+			}
+		})
+	}
+	if _, err := scrape.Largest([]byte("queue{ what\n"), "queue"); err == nil {
+		t.Error("garbage has a value")
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(exposition))
+	}))
+	defer server.Close()
+	e := scrape.New(server.URL + "/metrics")
+	defer e.Close()
+	if v, err := e.Largest(t.Context(), "queue"); err != nil || v != 11 {
+		t.Errorf("%g, %v", v, err)
+	}
+	for _, c := range []struct{ url, problem string }{
+		{server.URL + "/metrics", "/metrics has no metric zebra"},
+		{server.URL + "/elsewhere", "/elsewhere answers 404"},
+		{"http://u:secret@192.0.2.1/metrics", "neither loopback nor the target's host"},
+		{"127.0.0.1:80", "metrics"},
+	} {
+		_, err := scrape.New(c.url).Largest(context.Background(), "zebra")
+		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %s", c.url, err, c.problem)
+		}
+	}
+}

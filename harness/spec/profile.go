@@ -1,0 +1,94 @@
+package spec
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Profile is one entry of thresholds.json: a scenario, its load, and what the
+// system under test must hold.
+type Profile struct {
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Scenario    string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
+	Load        Load          `json:"load"`
+	Timeout     time.Duration `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	SLOs        []SLO         `json:"slos"`       // sorted by metric, then by place in the file
+	Ledger      *Ledger       `json:"ledger,omitempty"`
+	Reader      *BinlogReader `json:"binlog_reader,omitempty"` // where its lag is read
+	Abort       []Abort       `json:"abort,omitempty"`
+	Needs       []string      `json:"needs,omitempty"` // "db": the script gets the database's DSN
+	Rules       Rules         `json:"rules"`
+}
+
+// Limits of a profile's timeout.
+const maxTimeout = 10 * time.Minute
+
+func (r *reader) profile(n *node) Profile {
+	p := Profile{Name: n.name}
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "abort", "needs", "rules"}) {
+		return p
+	}
+	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
+		p.Description = d.text
+	}
+	p.Scenario = r.scenario(n.get("scenario"))
+	p.Load = r.load(n.get("load"))
+	p.Timeout = r.timeout(n.get("timeout"))
+	p.Ledger = r.ledger(n.get("ledger"))
+	p.Reader = r.binlogReader(n.get("binlog_reader"))
+	p.SLOs = r.slos(n.get("slo"))
+	p.Abort = r.abort(n.get("abort"))
+	p.Needs = r.needs(n.get("needs"))
+	p.Rules = r.rules(n.get("rules"))
+	return p
+}
+
+// scenario reads a path that stays below the folder of the thresholds file:
+// the record names and digests it, and another machine must find it.
+func (r *reader) scenario(n *node) string {
+	text, ok := r.text(n)
+	if !ok {
+		return ""
+	}
+	clean := path.Clean(text)
+	hint := "write for example " + example["scenario"]
+	switch {
+	case slices.Contains(strings.Split(text, "/"), ".."):
+		r.fail(n, fmt.Sprintf("%s leaves the folder of the thresholds file", quote(text)), hint)
+	case path.IsAbs(text), !fs.ValidPath(clean), strings.ContainsAny(text, "\\:\x00"):
+		r.fail(n, fmt.Sprintf("%s is not a relative path", quote(text)), hint)
+	case !strings.HasSuffix(clean, ".js") && !strings.HasSuffix(clean, ".ts"),
+		strings.HasPrefix(path.Base(clean), "."):
+		r.fail(n, fmt.Sprintf("%s is not a .js or .ts file", quote(text)), hint)
+	}
+	return clean
+}
+
+func (r *reader) timeout(n *node) time.Duration {
+	if n == nil {
+		return DefaultTimeout
+	}
+	d, ok := r.duration(n)
+	if ok && (d <= 0 || d > maxTimeout) {
+		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
+	}
+	return d
+}
+
+func (r *reader) needs(n *node) (all []string) {
+	for _, c := range r.list(n) {
+		need, ok := r.oneOf(c, "need", "db")
+		if ok && slices.Contains(all, need) {
+			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
+		}
+		all = append(all, need)
+	}
+	return all
+}
