@@ -1,6 +1,8 @@
 package exam
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"assay/harness/servers/process"
+	"assay/harness/servers/process/processtest"
 )
 
 // startService starts the reference service as a process of its own, and
@@ -25,30 +28,20 @@ func startService(t *testing.T, dsn string, args ...string) (url string, pid int
 	cmd := exec.Command(self, append([]string{asService, "--listen", process.Address(port)}, args...)...)
 	cmd.Env = append(os.Environ(), "ASSAY_DB="+dsn)
 	cmd.Stderr = os.Stderr
-	child, err := process.Start(cmd, process.Tied)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // nothing of it is needed: no drain
-		if err := child.Kill(); err != nil {
-			t.Errorf("end the service: %v", err)
-		}
-	})
+	child := processtest.Start(t, cmd)
 	url = "http://" + process.Address(port)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if res, err := http.Get(url + "/healthz"); err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return url, child.PID
-			}
+	err = process.Await(t.Context(), 20*time.Second, child.Done(), func(context.Context) error {
+		res, err := http.Get(url + "/healthz")
+		if err != nil {
+			return err
 		}
-		select {
-		case <-child.Done():
-			t.Fatalf("the service has ended: %v", child.Err())
-		default:
+		if res.StatusCode != http.StatusOK {
+			err = errors.New(res.Status)
 		}
-		if time.Now().After(end) {
-			t.Fatal("the service does not become healthy")
-		}
+		return errors.Join(err, res.Body.Close())
+	})
+	if err != nil {
+		t.Fatalf("start the service: %v", err)
 	}
+	return url, child.PID
 }

@@ -4,12 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"assay/harness/servers/process"
+	"assay/harness/servers/process/processtest"
 )
 
 // Parts of what is examined that can be confined.
@@ -66,14 +65,6 @@ func makeNoise(t *testing.T, processes, nice int) {
 	for range processes {
 		cmd := exec.Command(self, asNoise, strconv.Itoa(nice))
 		cmd.Stderr = os.Stderr
-		child, err := process.Start(cmd, process.Tied)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(sync.OnceFunc(func() {
-			if err := child.Kill(); err != nil {
-				t.Errorf("end noise: %v", err)
-			}
-		}))
+		processtest.Start(t, cmd)
 	}
 }

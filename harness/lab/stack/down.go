@@ -11,10 +11,10 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Down stops parts of what Up started on the folder: the service drains, then
-// InfluxDB and the database shut down; each is killed when it takes far too
-// long. Data, users and logs stay. Where nothing runs it does nothing. ctx bounds only the
-// wait for another stack command.
+// Down stops parts of the stack of a folder: the service drains, then InfluxDB and
+// the database shut down; each is killed when it takes far too long. Data, users
+// and logs stay. Where nothing runs it does nothing. ctx bounds only the wait for
+// another stack command.
 func Down(ctx context.Context, dir string, which Parts) error {
 	f, err := at(dir)
 	if err != nil {
@@ -23,7 +23,7 @@ func Down(ctx context.Context, dir string, which Parts) error {
 	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	release, err := f.hold(ctx, slog.New(slog.DiscardHandler))
+	release, err := f.lock(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func Down(ctx context.Context, dir string, which Parts) error {
 		return err
 	}
 	if s != nil && which.Target {
-		// A service that had to be killed is told, and is gone all the same.
+		// An error says that it had to be killed; it has ended all the same.
 		err = s.Target.Process.Stop(targetPatience)
 		if !s.Target.Process.Alive() {
 			s.Target = Target{}
@@ -52,8 +52,8 @@ func Down(ctx context.Context, dir string, which Parts) error {
 }
 
 func stopDatabase(f folder, s *State) error {
-	// Also one that our state does not know: an Up that was killed may have
-	// left it.
+	// Also a server that the state file does not name: it may have been started by
+	// an Up that was killed.
 	server, err := mysqld.Attach(f.database())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

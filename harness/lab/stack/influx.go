@@ -11,24 +11,23 @@ import (
 	"assay/harness/servers/process"
 )
 
-// influx ends with an InfluxDB that runs, where there is a program for it. It
-// holds but views of runs, which can do without: only where somebody has named
-// the program its failure is one of the stack.
-func (u *rise) influx(ctx context.Context) error {
-	err := u.raiseInflux(ctx)
-	if err != nil && !u.influxAsked() && ctx.Err() == nil {
-		u.log.Warn("no InfluxDB: runs are not seen while they go on", "error", err)
+// ensureInflux ensures that InfluxDB runs, where there is a program for it. It only
+// holds views of runs: its failure fails the stack only where the program was named.
+func (u *startup) ensureInflux(ctx context.Context) error {
+	err := u.runInflux(ctx)
+	if err != nil && !u.influxNamed() && ctx.Err() == nil {
+		u.log.Warn("no InfluxDB: runs cannot be watched while they go on", "error", err)
 		return nil
 	}
 	return err
 }
 
-func (u *rise) influxAsked() bool {
+func (u *startup) influxNamed() bool {
 	return u.options.Influxd != "" || os.Getenv(influxd.BinaryEnv) != ""
 }
 
-func (u *rise) raiseInflux(ctx context.Context) error {
-	// Not from our state: it may have been lost, or never written.
+func (u *startup) runInflux(ctx context.Context) error {
+	// Not from the state file: it may have been lost, or never written.
 	server, err := influxd.Attach(u.folder.influx())
 	if err != nil || !server.Process.Alive() {
 		if server, err = u.startInflux(ctx); err != nil || server == nil {
@@ -39,8 +38,8 @@ func (u *rise) raiseInflux(ctx context.Context) error {
 	return u.save(u.state)
 }
 
-// startInflux starts one; nil without an error where there is no program.
-func (u *rise) startInflux(ctx context.Context) (*influxd.Server, error) {
+// startInflux returns nil without an error where there is no program.
+func (u *startup) startInflux(ctx context.Context) (*influxd.Server, error) {
 	binary, err := u.influxd()
 	if err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (u *rise) startInflux(ctx context.Context) (*influxd.Server, error) {
 		return nil, err
 	}
 	u.parts.Influx = true
-	u.started = append(u.started, func() error {
+	u.stops = append(u.stops, func() error {
 		u.state.Influx.Process = process.Identity{}
 		return server.Stop()
 	})
@@ -64,9 +63,9 @@ func (u *rise) startInflux(ctx context.Context) (*influxd.Server, error) {
 	return server, nil
 }
 
-// influxd is the program to run: the one asked for, found, or used before; ""
-// where none was asked for and none is there.
-func (u *rise) influxd() (string, error) {
+// influxd returns the program to run: the one named, found, or used before; "" where
+// none was named and none exists.
+func (u *startup) influxd() (string, error) {
 	if u.options.Influxd != "" {
 		return influxd.Probe(u.options.Influxd)
 	}
@@ -80,11 +79,11 @@ func (u *rise) influxd() (string, error) {
 }
 
 // checkInfluxPort refuses the port before seconds are spent on the database.
-func (u *rise) checkInfluxPort() error {
+func (u *startup) checkInfluxPort() error {
 	if server, err := influxd.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
 		return nil
 	}
-	if !u.influxAsked() {
+	if !u.influxNamed() {
 		return nil
 	}
 	if _, err := u.influxd(); err != nil {
@@ -113,7 +112,7 @@ func stopInflux(f folder, s *State) error {
 	return err
 }
 
-// InfluxName is the name of the InfluxDB among a stack's processes.
+// InfluxName is InfluxDB's name among a stack's processes.
 const InfluxName = "influxdb"
 
 func influxStatus(f folder, s *State) Process {
@@ -138,7 +137,7 @@ func influxStatus(f folder, s *State) Process {
 	return p
 }
 
-// InfluxURL is where the views of runs go; "" where the stack has no InfluxDB.
+// InfluxURL is the address for views of runs; "" where the stack has no InfluxDB.
 func (s *State) InfluxURL() string {
 	if s.Influx.Process == (process.Identity{}) {
 		return ""

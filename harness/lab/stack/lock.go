@@ -1,41 +1,26 @@
 package stack
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
-// hold locks the stack against other commands until the returned function is
+// lock locks the stack against other commands until the returned function is
 // called, or this process ends. It waits for another command to finish.
-func (f folder) hold(ctx context.Context, log *slog.Logger) (release func(), err error) {
-	file, err := os.OpenFile(f.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+func (f folder) lock(ctx context.Context, log *slog.Logger) (release func(), err error) {
+	lock := flock.New(f.lockFile())
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		log.Info("waiting for another stack command on this folder", "dir", f.dir)
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("lock stack: %w", err)
+		return nil, fmt.Errorf("lock stack: %w", cmp.Or(context.Cause(ctx), err))
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for waited := false; ; waited = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			_ = file.Close()
-			return nil, fmt.Errorf("lock stack: %w", err)
-		}
-		if !waited {
-			log.Info("waiting for another stack command on this folder", "dir", f.dir)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			_ = file.Close()
-			return nil, fmt.Errorf("lock stack: %w", context.Cause(ctx))
-		}
-	}
+	return func() { _ = lock.Unlock() }, nil
 }

@@ -10,8 +10,7 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// What Options say when they say nothing. The ports are beside those that a
-// system instance would use.
+// Defaults of Options. The ports are none that a system instance uses.
 const (
 	DefaultDir        = ".assay"
 	DefaultDBPort     = 13306
@@ -19,8 +18,8 @@ const (
 	DefaultInfluxPort = 18086
 )
 
-// Options describe the stack that is wanted. Zero fields take whatever a stack
-// that is already up has, and else the default.
+// Options describe a stack. Zero fields take the value of a stack that is already
+// up, or else the default.
 type Options struct {
 	Dir        string        // default DefaultDir
 	Binary     mysqld.Binary // default: the one that made the data, else mysqld.Choose
@@ -33,11 +32,11 @@ type Options struct {
 	Executable string        // the assay binary to run as `assay target`; default this program
 }
 
-// folder is where a stack keeps its things.
+// folder is the paths of a stack.
 type folder struct{ dir string }
 
 func (f folder) state() string     { return filepath.Join(f.dir, "stack.json") }
-func (f folder) lock() string      { return filepath.Join(f.dir, "stack.lock") }
+func (f folder) lockFile() string  { return filepath.Join(f.dir, "stack.lock") }
 func (f folder) database() string  { return filepath.Join(f.dir, "db") }
 func (f folder) influx() string    { return filepath.Join(f.dir, "influxdb") }
 func (f folder) logs() string      { return filepath.Join(f.dir, "log") }
@@ -51,7 +50,8 @@ func at(dir string) (folder, error) {
 	return folder{dir}, err
 }
 
-// make makes the folder, closed to others and unseen by git: passwords are in it.
+// make makes the folder, which holds passwords: closed to other users and ignored
+// by git.
 func (f folder) make() error {
 	if err := os.MkdirAll(f.logs(), 0o700); err != nil {
 		return fmt.Errorf("make stack folder: %w", err)
@@ -70,7 +70,7 @@ func (f folder) make() error {
 	return nil
 }
 
-// Server is the database server that Up would start in dir where none is named.
+// Server is the database server that Up starts in dir where none is named.
 func Server(dir string) (mysqld.Binary, error) {
 	f, err := at(dir)
 	if err != nil {
@@ -79,9 +79,9 @@ func Server(dir string) (mysqld.Binary, error) {
 	return mysqld.ChooseFor(f.database())
 }
 
-// complete takes over what the options leave open from a component that is
-// recorded, and refuses what contradicts one that runs: a stack that is up is
-// shared, and may be under somebody's load.
+// complete fills options that are not set from the recorded components, and refuses
+// those that contradict a running one: a stack that is up is shared, and may be
+// under load.
 func (o Options) complete(s *State) (Options, error) {
 	differs := func(what string, is, want any) error {
 		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", what, is, want)

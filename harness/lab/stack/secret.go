@@ -2,8 +2,8 @@ package stack
 
 import "log/slog"
 
-// Secret is a password. It shows itself in no log line and no error text; only
-// the state file, which nobody else may read, holds it in clear.
+// Secret is a password. It appears in no log line and no error; only the state
+// file, which no other user may read, holds it in clear.
 type Secret string
 
 // String hides it from fmt.

@@ -14,7 +14,7 @@ import (
 	"assay/harness/servers/statefile"
 )
 
-// State is what the state file holds: who runs where, and the keys.
+// State is the content of the state file: processes, ports and passwords.
 type State struct {
 	Database Database `json:"database"`
 	Influx   Influx   `json:"influx"`
@@ -27,8 +27,8 @@ type Database struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Binary  mysqld.Binary    `json:"binary"`
-	Args    []string         `json:"args,omitempty"` // options beside our own
-	Ready   bool             `json:"ready"`          // schema and users are made
+	Args    []string         `json:"args,omitempty"` // options besides the stack's own
+	Ready   bool             `json:"ready"`          // schema and users exist
 }
 
 // Target is the reference service of a stack; zero when it is down.
@@ -47,14 +47,13 @@ type Influx struct {
 	Password Secret           `json:"password"`
 }
 
-// Schema is the one of the reference service.
+// Schema is the database of the reference service.
 const Schema = "assay"
 
-// Users are the accounts of the database. They outlive the processes, as the
-// data does.
+// Users are the accounts of the database. Like the data, they outlive the processes.
 type Users struct {
 	Service   User `json:"service"`   // of the reference service: all of its own schema, nothing else
-	Collector User `json:"collector"` // of the collector: reads waits, switches instruments, reads the ledger, writes log rows
+	Collector User `json:"collector"` // of the collector: reads waits, turns instruments on, reads the ledger, writes log rows
 }
 
 // User is an account for connections from the loopback address.
@@ -70,11 +69,10 @@ func newState() *State {
 	}}
 }
 
-// ServiceDSN is how the reference service reaches its schema. It is a secret.
+// ServiceDSN is the reference service's DSN. It is a secret.
 func (s *State) ServiceDSN() string { return s.dsn(s.Users.Service) }
 
-// CollectorDSN is how `assay certify` reaches the database: for --db in
-// ASSAY_DB. It is a secret.
+// CollectorDSN is the DSN of `assay certify`, for ASSAY_DB. It is a secret.
 func (s *State) CollectorDSN() string { return s.dsn(s.Users.Collector) }
 
 func (s *State) dsn(u User) string {

@@ -10,18 +10,18 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Condition is how a component is.
+// Condition is the state of a component.
 type Condition string
 
 // The conditions of a component.
 const (
 	IsUp      Condition = "up"
 	IsSilent  Condition = "not answering" // it runs; it may be starting, or overloaded
-	IsCrashed Condition = "crashed"       // it was up, nobody took it down, and it is gone
+	IsCrashed Condition = "crashed"       // it has ended without a Down
 	IsDown    Condition = "down"
 )
 
-// Process is a component of a stack as it is now. No secret is in it.
+// Process is a component of a stack as it is now, without secrets.
 type Process struct {
 	Name      string    `json:"name"` // "database", "target", "influxdb"
 	Condition Condition `json:"condition"`
@@ -31,11 +31,11 @@ type Process struct {
 	Log       string    `json:"log"`
 }
 
-// statusPatience bounds the question to each component.
+// statusPatience bounds the health check of each component.
 const statusPatience = 2 * time.Second
 
-// Status tells how the stack is. The state is nil where there never was one. It
-// takes no lock, so that it answers also while another command works.
+// Status returns the state of the stack, nil where there never was one, and of its
+// components. It takes no lock, so that it answers while another command works.
 func Status(dir string) (*State, []Process, error) {
 	f, err := at(dir)
 	if err != nil {

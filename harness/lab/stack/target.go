@@ -1,10 +1,8 @@
 package stack
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,16 +19,15 @@ const (
 	// targetPatience is how long it may drain its requests, by default 30 s,
 	// before it is killed.
 	targetPatience = 45 * time.Second
-	healthEvery    = 50 * time.Millisecond
 )
 
-// ours are the secrets of the environment that the service must not inherit.
-var ours = []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
+// secrets are the variables of the environment that the service must not inherit.
+var secrets = []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
 
-// target ends with a reference service that answers.
-func (u *rise) target(ctx context.Context) error {
+// ensureTarget ensures that the reference service runs and is healthy.
+func (u *startup) ensureTarget(ctx context.Context) error {
 	if t := u.state.Target; t.Process.Alive() {
-		// A service whose database was just started again takes a moment.
+		// It may be connecting again to a database that has just been restarted.
 		err := awaitHealth(ctx, u.state.TargetURL(), answerPatience, nil)
 		if err == nil {
 			return nil
@@ -46,42 +43,38 @@ func (u *rise) target(ctx context.Context) error {
 	return u.startTarget(ctx)
 }
 
-func (u *rise) startTarget(ctx context.Context) error {
+func (u *startup) startTarget(ctx context.Context) error {
 	o := u.options
 	if err := checkTargetPort(o.TargetPort); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(u.targetLog(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := process.OpenLog(u.targetLog())
 	if err != nil {
 		return fmt.Errorf("start reference service: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	from, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return fmt.Errorf("start reference service: %w", err)
-	}
 	cmd := exec.Command(o.Executable, append([]string{"target", "--listen", process.Address(o.TargetPort)}, o.TargetArgs...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(ours, name)
+		return slices.Contains(secrets, name)
 	}), "ASSAY_DB="+u.state.ServiceDSN())
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = log.File, log.File
 	child, err := process.Start(cmd, process.Detached)
 	if err != nil {
 		return fmt.Errorf("start reference service: %w", err)
 	}
 	u.parts.Target = true
-	u.started = append(u.started, func() error {
+	u.stops = append(u.stops, func() error {
 		u.state.Target = Target{}
 		return child.Stop(targetPatience)
 	})
-	// At once: if we are killed now, it must still be found.
+	// At once: if this process is killed now, the service must still be found.
 	u.state.Target = Target{Process: child.Identity, Port: o.TargetPort, Args: o.TargetArgs}
 	if err := u.save(u.state); err != nil {
 		return err
 	}
 	if err := awaitHealth(ctx, u.state.TargetURL(), targetTimeout, child.Done()); err != nil {
-		if said := lastLine(log, from); said != "" {
+		if said := lastLine(log.Written()); said != "" {
 			err = fmt.Errorf("%w: %s", err, u.state.Users.redact(said))
 		}
 		return fmt.Errorf("start reference service: %w (log: %s)", err, u.targetLog())
@@ -90,34 +83,12 @@ func (u *rise) startTarget(ctx context.Context) error {
 	return nil
 }
 
-// awaitHealth returns when the service at url says that it is well, or has
-// ended, or patience or ctx is at its end.
+// awaitHealth returns when the service at url is healthy, or has ended.
 func awaitHealth(ctx context.Context, url string, patience time.Duration, ended <-chan struct{}) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not healthy within %s", patience))
-	defer cancel()
-	tick := time.NewTicker(healthEvery)
-	defer tick.Stop()
-	for {
-		err := healthy(ctx, url)
-		select {
-		// Before the answer is believed: it may be somebody else's.
-		case <-ended:
-			return fmt.Errorf("it ended at once")
-		default:
-		}
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ended:
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return process.Await(ctx, patience, ended, func(ctx context.Context) error { return healthy(ctx, url) })
 }
 
-// direct goes to the loopback address whatever proxy the environment names.
+// direct ignores the proxies that the environment names.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 
 func healthy(ctx context.Context, url string) error {
@@ -136,22 +107,12 @@ func healthy(ctx context.Context, url string) error {
 	return nil
 }
 
-// lastLine returns the last line that was written from the offset on, but for
-// what to do about it, which is not for our caller.
-func lastLine(f *os.File, from int64) string {
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	from = max(from, info.Size()-4096)
-	b, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
-	if err != nil {
-		return ""
-	}
-	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+// lastLine returns the last line of a log that is no hint.
+func lastLine(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
 	last := lines[len(lines)-1]
-	if len(lines) > 1 && bytes.HasPrefix(last, []byte("hint: ")) {
+	if len(lines) > 1 && strings.HasPrefix(last, "hint: ") {
 		last = lines[len(lines)-2]
 	}
-	return string(last)
+	return last
 }

@@ -18,9 +18,9 @@ type Parts struct{ Database, Influx, Target bool }
 // All is the whole stack.
 var All = Parts{Database: true, Influx: true, Target: true}
 
-// Up brings the stack up as o wants it. What already runs is kept; what crashed
-// is started again; started says what had to be. When it fails, or
-// ctx ends first, what this call started is stopped again.
+// Up ensures that the stack runs with these options. Components that run are kept,
+// and those that crashed are started again; started are those that this call
+// started, which it stops again when it fails or ctx ends first.
 func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Parts, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -35,7 +35,7 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if err := f.make(); err != nil {
 		return nil, Parts{}, err
 	}
-	release, err := f.hold(ctx, log)
+	release, err := f.lock(ctx, log)
 	if err != nil {
 		return nil, Parts{}, err
 	}
@@ -50,7 +50,7 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if o, err = o.complete(s); err != nil {
 		return nil, Parts{}, err
 	}
-	u := &rise{folder: f, options: o, state: s, log: log}
+	u := &startup{folder: f, options: o, state: s, log: log}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, u.undo())
@@ -59,48 +59,48 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if err := u.checkInfluxPort(); err != nil {
 		return nil, Parts{}, err
 	}
-	if err := u.database(ctx); err != nil {
+	if err := u.ensureDatabase(ctx); err != nil {
 		return nil, Parts{}, err
 	}
-	if err := u.influx(ctx); err != nil {
+	if err := u.ensureInflux(ctx); err != nil {
 		return nil, Parts{}, err
 	}
-	if err := u.target(ctx); err != nil {
+	if err := u.ensureTarget(ctx); err != nil {
 		return nil, Parts{}, err
 	}
 	return s, u.parts, nil
 }
 
-// rise is one Up in progress.
-type rise struct {
+// startup is one Up in progress.
+type startup struct {
 	folder
 	options Options
 	state   *State
 	log     *slog.Logger
-	started []func() error // stops what was started, in order of starting
+	stops   []func() error // stop the components that were started, in order of starting
 	parts   Parts          // that were started
 }
 
-// undo stops what was started, the last first. It does not end with the context
-// of Up, whose end may be the reason for it.
-func (u *rise) undo() error {
+// undo stops what was started, the last first. It ignores the context of Up, whose
+// end may be the reason to undo.
+func (u *startup) undo() error {
 	var err error
-	for i := len(u.started) - 1; i >= 0; i-- {
-		err = errors.Join(err, u.started[i]())
+	for i := len(u.stops) - 1; i >= 0; i-- {
+		err = errors.Join(err, u.stops[i]())
 	}
-	if len(u.started) > 0 {
+	if len(u.stops) > 0 {
 		err = errors.Join(err, u.save(u.state))
 	}
 	return err
 }
 
-// answerPatience is for a database that is asked whether it is well; it may be
-// under load.
+// answerPatience bounds the health check of a running component, which may be under
+// load.
 const answerPatience = 10 * time.Second
 
-// database ends with a server that runs and has its users.
-func (u *rise) database(ctx context.Context) error {
-	// Not from our state: it may have been lost, or never written.
+// ensureDatabase ensures that the database runs and has its users.
+func (u *startup) ensureDatabase(ctx context.Context) error {
+	// Not from the state file: it may have been lost, or never written.
 	server, err := mysqld.Attach(u.folder.database())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -132,7 +132,7 @@ func (u *rise) database(ctx context.Context) error {
 	return u.save(u.state)
 }
 
-func (u *rise) startDatabase(ctx context.Context) (*mysqld.Server, error) {
+func (u *startup) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 	b := u.options.Binary
 	if b.Path == "" {
 		var err error
@@ -155,7 +155,7 @@ func (u *rise) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 		return nil, err
 	}
 	u.parts.Database = true
-	u.started = append(u.started, func() error {
+	u.stops = append(u.stops, func() error {
 		u.state.Database = Database{}
 		return server.Stop()
 	})
@@ -163,11 +163,11 @@ func (u *rise) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 	return server, nil
 }
 
-// checkNew refuses a new stack that could not come up anyway, before its folder
-// holds anything.
+// checkNew refuses a new stack that cannot start, before anything is written to its
+// folder.
 func (f folder) checkNew(o Options) error {
 	if there, err := os.ReadDir(f.dir); len(there) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil // it may be up, on these very ports
+		return nil // it may be up, on these ports
 	}
 	o, err := o.complete(newState())
 	if err != nil {
@@ -187,7 +187,7 @@ func (f folder) checkNew(o Options) error {
 	if err := process.CheckPort(o.DBPort); err != nil {
 		return fmt.Errorf("start database: %w", err)
 	}
-	if err := (&rise{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
+	if err := (&startup{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
 		return err
 	}
 	return checkTargetPort(o.TargetPort)

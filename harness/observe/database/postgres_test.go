@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assay/harness/observe/database"
+	"assay/harness/observe/database/databasetest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -88,8 +89,9 @@ func TestPostgreSQLByTLS(t *testing.T) {
 	if err := try("sslmode=require"); err == nil || !strings.Contains(err.Error(), "refused TLS") {
 		t.Errorf("a server without TLS: %v", err)
 	}
-	authority := s.Secure(t)
-	for _, parameters := range []string{"sslmode=disable", "sslmode=prefer", "sslmode=require", "sslmode=verify-full&sslrootcert=" + authority} {
+	authority := databasetest.NewAuthority(t)
+	s.Secure(t, authority.Cert, authority.Key)
+	for _, parameters := range []string{"sslmode=disable", "sslmode=prefer", "sslmode=require", "sslmode=verify-full&sslrootcert=" + authority.Bundle} {
 		if err := try(parameters); err != nil {
 			t.Errorf("%s: %v", parameters, err)
 		}

@@ -1,7 +1,6 @@
 // Package influxd starts an InfluxDB 1.x server on the loopback address,
 // with authentication on, below one folder.
 //
-// In: the program influxd, a folder, a port and the account that may do
-// everything. Out: a process that answers, in which the account and the
-// database exist.
+// In: the program influxd, a folder and a port. Out: a process that answers, with
+// an administrator's account and a database.
 package influxd

@@ -36,7 +36,7 @@ type Server struct {
 	Port     int              `json:"port"`
 	Binary   string           `json:"binary"`
 	Password string           `json:"password"` // of User; a secret
-	child    *process.Child   // nil after Attach: then it is somebody else's
+	child    *process.Child
 }
 
 // The account and the database that every server has.
@@ -47,15 +47,14 @@ const (
 
 const (
 	startTimeout = time.Minute
-	pingEvery    = 50 * time.Millisecond
-	// stopPatience is how long a server may take to write what it holds in memory.
+	// stopPatience is how long a server may take to write its memory to disk.
 	stopPatience = 20 * time.Second
 )
 
 // BinaryEnv names the program where it is not on the PATH.
 const BinaryEnv = "ASSAY_INFLUXD"
 
-// Find is the program to run: what BinaryEnv names, else influxd from the PATH;
+// Find returns the program to run: that in BinaryEnv, else influxd from the PATH;
 // "" where there is none.
 func Find() (string, error) {
 	if name := os.Getenv(BinaryEnv); name != "" {
@@ -77,7 +76,7 @@ func Probe(name string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// LogFile is where a server on the folder writes.
+// LogFile is the log of the server on a folder.
 func LogFile(dir string) string { return filepath.Join(dir, "influxd.log") }
 
 //go:embed influxdb.conf.tmpl
@@ -85,17 +84,18 @@ var files embed.FS
 
 var configuration = template.Must(template.ParseFS(files, "influxdb.conf.tmpl"))
 
-// state is the folder's own memory: it outlives that of whoever uses it, so that
-// a server is found and its data can be read again.
+// state is a file in the server's folder, so that the server is found and its data
+// can be read again even where its user has lost its own state.
 func state(dir string) string { return filepath.Join(dir, "server.json") }
 
-// Attach finds what is known of the server on a folder, which may have ended.
-// The error wraps os.ErrNotExist where there never was one.
+// Attach returns the server that was last started on a folder, which may have
+// ended. The error wraps os.ErrNotExist where there was none.
 func Attach(dir string) (*Server, error) {
 	var s Server
 	if err := statefile.Read(state(dir), &s); err != nil {
 		return nil, fmt.Errorf("attach to InfluxDB: %w", err)
 	}
+	s.child = process.Attach(s.Process)
 	return &s, nil
 }
 
@@ -105,22 +105,12 @@ func (s *Server) URL() string { return address(s.Port) + "?db=" + Database }
 // Token is user and password. It is a secret.
 func (s *Server) Token() string { return User + ":" + s.Password }
 
-// Stop ends the server and returns when it is gone, with an error if it had to
-// be killed. It may be called again.
-func (s *Server) Stop() error {
-	if s.child != nil {
-		return s.child.Stop(stopPatience)
-	}
-	return s.Process.Stop(stopPatience)
-}
+// Stop ends the server and returns when it has ended, with an error if it had to be
+// killed. It may be called again.
+func (s *Server) Stop() error { return s.child.Stop(stopPatience) }
 
-// Kill ends the server as a crash does (kill -9) and returns when it is gone.
-func (s *Server) Kill() error {
-	if s.child != nil {
-		return s.child.Kill()
-	}
-	return s.Process.Kill()
-}
+// Kill ends the server as a crash does (kill -9) and returns when it has ended.
+func (s *Server) Kill() error { return s.child.Kill() }
 
 // Start starts a server and returns when it answers and has its account and
 // database. When it fails, or ctx ends first, nothing is left running.
@@ -138,20 +128,19 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := o.configure(); err != nil {
 		return nil, fmt.Errorf("start InfluxDB: %w", err)
 	}
-	log, err := os.OpenFile(LogFile(o.Dir), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := process.OpenLog(LogFile(o.Dir))
 	if err != nil {
 		return nil, fmt.Errorf("start InfluxDB: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the server has its own copy
 	cmd := exec.Command(o.Binary, "run", "-config", o.config())
-	// Nothing that could change its options (INFLUXDB_*), none of our secrets.
-	cmd.Env = []string{"HOME=" + o.Dir, "PATH=" + os.Getenv("PATH")}
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = process.Environment("HOME=" + o.Dir)
+	cmd.Stdout, cmd.Stderr = log.File, log.File
 	if s.child, err = process.Start(cmd, o.Life); err != nil {
 		return nil, fmt.Errorf("start InfluxDB: %w", err)
 	}
 	s.Process = s.child.Identity
-	// At once: if we are killed now, it must still be found.
+	// At once: if this process is killed now, the server must still be found.
 	if err = statefile.Write(state(o.Dir), s); err == nil {
 		err = s.await(ctx)
 	}
@@ -175,43 +164,39 @@ func (o Options) configure() error {
 	return os.WriteFile(o.config(), text.Bytes(), 0o600)
 }
 
-// await returns when the server does what its account asks.
+// await returns when the server has its account and database.
 func (s *Server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer within %s", startTimeout))
-	defer cancel()
-	tick := time.NewTicker(pingEvery)
-	defer tick.Stop()
-	for {
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	err := process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
 		err := s.ready(ctx)
-		if err == nil || errors.Is(err, errRefused) {
-			return err
+		if errors.Is(err, errRefused) { // no use to ask again
+			refuse(err)
 		}
-		select {
-		case <-s.child.Done():
-			return fmt.Errorf("it ended at once: %v", s.child.Err())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+		return err
+	})
+	if err == process.ErrEnded {
+		return fmt.Errorf("%w: %v", err, s.child.Err())
 	}
+	return err
 }
 
-// ready makes the account, which needs no other where there is none yet, and
-// the database. Both can be repeated.
+// ready creates the first account, which needs no authentication, and the database.
+// Both can be repeated.
 func (s *Server) ready(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
 	}
 	create := fmt.Sprintf(`CREATE USER "%s" WITH PASSWORD '%s' WITH ALL PRIVILEGES`, User, s.Password)
-	// Where there is one already, it is the next statement that tells.
+	// Where the account exists, the next statement shows whether it works.
 	_ = s.query(ctx, create, false)
 	return s.query(ctx, fmt.Sprintf(`CREATE DATABASE "%s"`, Database), true)
 }
 
-// errRefused is an answer that will not change by waiting.
+// errRefused is an answer that does not change by waiting.
 var errRefused = errors.New("the server refuses its account: the folder's data were made with another password; remove the folder")
 
-// direct goes to the loopback address whatever proxy the environment names.
+// direct ignores the proxies that the environment names.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 
 // Ping tells whether a server answers on the port.
@@ -233,7 +218,7 @@ func (s *Server) Ping(ctx context.Context) error {
 
 func address(port int) string { return "http://" + process.Address(port) }
 
-// query executes one statement. Its errors quote no statement: it may hold a
+// query executes one statement. Its errors do not quote it, as it may hold a
 // password.
 func (s *Server) query(ctx context.Context, statement string, signed bool) error {
 	form := url.Values{"q": {statement}}

@@ -36,12 +36,12 @@ type Binary struct {
 
 func (b Binary) String() string { return fmt.Sprintf("%s %s (%s)", b.Flavour, b.Version, b.Path) }
 
-// ErrNoBinary says that no server is installed. Its text is the hint.
+// ErrNoBinary: no server is installed.
 var ErrNoBinary = errors.New("no mysqld or mariadbd found: install one, such as with `apt-get install mariadb-server-core`, or name one in " + BinaryEnv)
 
-// Find returns the usable servers of this machine, the preferred first: the
-// one in ASSAY_MYSQLD, then every real MySQL, then every MariaDB. Of several
-// names for one file (Debian's mysqld is a link to mariadbd) it keeps the first.
+// Find returns the usable servers of this machine, the preferred one first: that in
+// ASSAY_MYSQLD, then every MySQL, then every MariaDB. Of several names for one file
+// (Debian's mysqld is a link to mariadbd) it keeps the first.
 func Find() []Binary {
 	var found []Binary
 	seen := map[string]bool{}
@@ -58,12 +58,12 @@ func Find() []Binary {
 	if path, err := exec.LookPath(os.Getenv(BinaryEnv)); err == nil {
 		add(path)
 	}
-	keep := len(found) // what the user chose stays first, whatever it is
+	keep := len(found) // the user's choice stays first
 	for _, name := range []string{"mysqld", "mariadbd"} {
 		if path, err := exec.LookPath(name); err == nil {
 			add(path)
 		}
-		// Not in the PATH of an ordinary user on most distributions.
+		// Not in a normal user's PATH on most distributions.
 		for _, folder := range []string{"/usr/sbin", "/usr/libexec"} {
 			add(filepath.Join(folder, name))
 		}
@@ -81,8 +81,8 @@ func rank(f Flavour) int {
 	return 1
 }
 
-// Choose returns the server to use when none was named: the first of Find. But
-// an ASSAY_MYSQLD that does not work is an error, not a reason to take another.
+// Choose returns the server to use when none was named: the first of Find. An
+// ASSAY_MYSQLD that does not work is an error.
 func Choose() (Binary, error) {
 	if path := os.Getenv(BinaryEnv); path != "" {
 		b, err := Probe(path)
@@ -97,8 +97,8 @@ func Choose() (Binary, error) {
 	return Binary{}, ErrNoBinary
 }
 
-// ChooseFor returns the server to use on dir when none was named: as Choose, but
-// where there is data already, the one that made it, else one of its flavour.
+// ChooseFor returns the server to use on dir when none was named: the one that
+// initialised its data, or another of its flavour; without data, that of Choose.
 func ChooseFor(dir string) (Binary, error) {
 	l, err := at(dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func ChooseFor(dir string) (Binary, error) {
 			return b, nil
 		}
 	}
-	return Binary{}, fmt.Errorf("choose server: data folder %s was made by %s, and no %s is installed any more: name one in %s, or remove the folder",
+	return Binary{}, fmt.Errorf("choose server: data folder %s was initialised by %s, and no %s is installed any more: name one in %s, or remove the folder",
 		l.data(), a.Binary, a.Binary.Flavour, BinaryEnv)
 }
 
@@ -130,11 +130,11 @@ func ChooseFor(dir string) (Binary, error) {
 //	mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)
 var versionLine = regexp.MustCompile(`Ver (\d+(?:\.\d+)+)(\S*)`)
 
-// probeTimeout bounds `--version`, which takes some 20 ms; a program of that
-// name that does something else must not hang us.
+// probeTimeout bounds `--version`, which takes some 20 ms: a program of that name
+// may do something else.
 const probeTimeout = 10 * time.Second
 
-// Probe asks the program at path what it is.
+// Probe asks the program at path for its flavour and version.
 func Probe(path string) (Binary, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -150,7 +150,7 @@ func Probe(path string) (Binary, error) {
 	if err != nil {
 		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
 	}
-	// Absolute, as the server may be started again from another folder.
+	// Absolute: the server may be started again from another folder.
 	if b.Path, err = filepath.Abs(path); err != nil {
 		return Binary{}, fmt.Errorf("probe %s: %w", path, err)
 	}
@@ -161,7 +161,7 @@ func parseVersion(out string) (Binary, error) {
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	m := versionLine.FindStringSubmatch(line)
 	if m == nil {
-		return Binary{}, fmt.Errorf("not a MySQL or MariaDB server: it says %q", line)
+		return Binary{}, fmt.Errorf("not a MySQL or MariaDB server: its version is %q", line)
 	}
 	b := Binary{Flavour: MySQL, Version: m[1]}
 	if strings.Contains(line, "MariaDB") {

@@ -12,7 +12,7 @@ import (
 // TestComposeOptions: the server of docker-compose.yml is set as this one, but
 // for its place and its address, which are the container's.
 func TestComposeOptions(t *testing.T) {
-	data, err := os.ReadFile("../../../../docker-compose.yml")
+	data, err := os.ReadFile("../../../docker-compose.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

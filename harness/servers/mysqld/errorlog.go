@@ -2,14 +2,15 @@ package mysqld
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"regexp"
+	"slices"
 	"strings"
+
+	"assay/harness/servers/process"
 )
 
-// echoes are error lines that only say that an earlier error was fatal.
-var echoes = []string{
+// consequences are error lines that only say that an earlier error was fatal.
+var consequences = []string{
 	"Aborting", "Data Dictionary initialization failed", "Failed to initialize DD Storage Engine",
 	"DD Storage Engine", "Plugin initialization aborted", "init function returned error",
 	"registration as a STORAGE ENGINE failed", "Unknown/unsupported storage engine: InnoDB",
@@ -17,39 +18,16 @@ var echoes = []string{
 }
 
 var (
-	// errorLine matches the level and, behind it, MySQL's code and subsystem.
+	// errorLine matches the level, then MySQL's code and subsystem.
 	errorLine = regexp.MustCompile(`\[ERROR\] (?:\[MY-\d+\] )?(?:\[\w+\] )?(.*)`)
-	// bootstrapLine is how statements that fail while a folder is made are told.
+	// bootstrapLine is a statement that fails while a data folder is initialised.
 	bootstrapLine = regexp.MustCompile(`^ERROR: (.*)`)
 )
 
-// logTail bounds how much of a log is read for its last error.
-const logTail = 256 << 10
-
-// lastError returns what the server last complained about in its log from the
-// offset on: the last error that is no echo of one before it, else the last
-// line, else "".
-func lastError(path string, from int64) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	if end, err := f.Seek(0, io.SeekEnd); err == nil {
-		from = max(from, end-logTail)
-	}
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return ""
-	}
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return ""
-	}
-	return lastErrorIn(string(b))
-}
-
-func lastErrorIn(log string) string {
-	var found, echo, line string
+// lastError returns the last error in a server's log that does not only repeat an
+// earlier one, else the last line, else "".
+func lastError(log string) string {
+	var found, consequence, line string
 	for l := range strings.Lines(log) {
 		if l = strings.TrimSpace(l); l == "" {
 			continue
@@ -61,13 +39,13 @@ func lastErrorIn(log string) string {
 		}
 		switch {
 		case m == nil:
-		case isEcho(m[1]):
-			echo = m[1]
+		case isConsequence(m[1]):
+			consequence = m[1]
 		default:
 			found = m[1]
 		}
 	}
-	for _, s := range []string{found, echo, line} {
+	for _, s := range []string{found, consequence, line} {
 		if s != "" {
 			return shorten(s)
 		}
@@ -75,13 +53,8 @@ func lastErrorIn(log string) string {
 	return ""
 }
 
-func isEcho(s string) bool {
-	for _, e := range echoes {
-		if strings.Contains(s, e) {
-			return true
-		}
-	}
-	return false
+func isConsequence(s string) bool {
+	return slices.ContainsFunc(consequences, func(c string) bool { return strings.Contains(s, c) })
 }
 
 // shorten keeps an error on one line of a terminal.
@@ -93,19 +66,16 @@ func shorten(s string) string {
 	return s
 }
 
-// failure is the error of a server that did not come up: what it said, or how
-// it ended, and where to read more. No password of ours may be in it: servers
-// quote the statement that they cannot execute.
-func failure(what string, l layout, from int64, ended error, password string) error {
-	said := lastError(l.log(), from)
-	if password != "" {
-		said = strings.ReplaceAll(said, password, "***")
-	}
+// failure is the error of a server that has ended: its last error, or its exit
+// status, and the log's path. The password is removed: servers quote the statement
+// that they cannot execute.
+func failure(what string, log *process.Log, ended error, password string) error {
+	said := strings.ReplaceAll(lastError(log.Written()), password, "***")
 	switch {
 	case said != "":
-		return fmt.Errorf("%s: %s (log: %s)", what, said, l.log())
+		return fmt.Errorf("%s: %s (log: %s)", what, said, log.Name())
 	case ended != nil:
-		return fmt.Errorf("%s: %w (log: %s)", what, ended, l.log())
+		return fmt.Errorf("%s: %w (log: %s)", what, ended, log.Name())
 	}
-	return fmt.Errorf("%s: it ended without a word (log: %s)", what, l.log())
+	return fmt.Errorf("%s: it ended without a message (log: %s)", what, log.Name())
 }

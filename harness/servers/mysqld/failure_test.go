@@ -122,14 +122,14 @@ func TestForeignFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mysql")})
-	if err == nil || !strings.Contains(err.Error(), "made by mariadb") {
+	if err == nil || !strings.Contains(err.Error(), "initialised by mariadb") {
 		t.Errorf("MySQL on MariaDB's data: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "account.json")); err != nil {
 		t.Fatal(err)
 	}
 	_, err = mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mariadb")})
-	if err == nil || !strings.Contains(err.Error(), "not made by assay") {
+	if err == nil || !strings.Contains(err.Error(), "not initialised by assay") {
 		t.Errorf("data without an account: %v", err)
 	}
 }

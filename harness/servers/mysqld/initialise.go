@@ -17,56 +17,56 @@ import (
 	"assay/harness/servers/statefile"
 )
 
-// initTimeout bounds the making of a data folder: 2 s for MySQL and 0.4 s for
-// MariaDB on two cores.
+// initTimeout bounds the initialisation of a data folder, which takes MySQL 2 s and
+// MariaDB 0.4 s on two cores.
 const initTimeout = 3 * time.Minute
 
-// open returns the account of the data folder, which is made first if there is
+// open returns the account of the data folder, which it initialises if there is
 // none.
 func (l layout) open(ctx context.Context, b Binary, args []string) (account, error) {
-	made, err := exists(l.data())
+	initialised, err := exists(l.data())
 	if err != nil {
 		return account{}, fmt.Errorf("open data folder: %w", err)
 	}
-	if !made {
+	if !initialised {
 		return l.initialise(ctx, b, args)
 	}
 	var a account
 	err = statefile.Read(l.account(), &a)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return account{}, fmt.Errorf("data folder %s was not made by assay: choose another folder", l.data())
+		return account{}, fmt.Errorf("data folder %s was not initialised by assay: choose another folder", l.data())
 	case err != nil:
 		return account{}, fmt.Errorf("open data folder: %w", err)
 	case a.Binary.Flavour != b.Flavour:
-		return account{}, fmt.Errorf("data folder %s was made by %s and cannot be opened by %s: use that server, or remove the folder",
+		return account{}, fmt.Errorf("data folder %s was initialised by %s and cannot be opened by %s: use that server, or remove the folder",
 			l.data(), a.Binary, b)
 	}
 	return a, nil
 }
 
-// initialise makes the data folder under another name, with root's password
-// set, and renames it when it is whole. The server never listens before that.
+// initialise makes the data folder within a staging directory, with root's password
+// set, and moves it into place when it is complete. No server listens before that.
 func (l layout) initialise(ctx context.Context, b Binary, args []string) (a account, err error) {
-	if err := l.sweep(); err != nil {
+	if err := l.removeStaging(); err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
 	}
-	womb, err := os.MkdirTemp(l.dir, unborn)
+	staging, err := os.MkdirTemp(l.dir, stagingPrefix)
 	if err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(womb)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 
 	a = account{Binary: b, Password: rand.Text()}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return !slices.Contains(creation, optionName(arg))
 	})
-	data := filepath.Join(womb, "data")
+	data := filepath.Join(staging, "data")
 	var cmd *exec.Cmd
 	if b.Flavour == MySQL {
-		cmd, err = initMySQL(b, womb, data, a.Password, args)
+		cmd, err = initMySQL(b, staging, data, a.Password, args)
 	} else {
-		cmd, err = initMariaDB(b, womb, data, a.Password, args)
+		cmd, err = initMariaDB(b, staging, data, a.Password, args)
 	}
 	if err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
@@ -74,7 +74,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	if err := l.runInit(ctx, cmd, a.Password); err != nil {
 		return account{}, err
 	}
-	// The account first: alone it does no harm, a data folder without it is lost.
+	// The account first: a data folder without it could not be used.
 	if err := statefile.Write(l.account(), a); err != nil {
 		return account{}, err
 	}
@@ -84,10 +84,10 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	return a, nil
 }
 
-func initMySQL(b Binary, womb, data, password string, args []string) (*exec.Cmd, error) {
-	sql := filepath.Join(womb, "accounts.sql")
-	// CREATE beside ALTER: the server does not resolve names, so that
-	// 'localhost' is only the socket.
+func initMySQL(b Binary, staging, data, password string, args []string) (*exec.Cmd, error) {
+	sql := filepath.Join(staging, "accounts.sql")
+	// Both ALTER and CREATE: the server does not resolve names, so that
+	// 'localhost' is the socket only.
 	text := strings.Join([]string{
 		"ALTER USER root@localhost IDENTIFIED BY '" + password + "';",
 		"CREATE USER root@127.0.0.1 IDENTIFIED BY '" + password + "';",
@@ -97,13 +97,13 @@ func initMySQL(b Binary, womb, data, password string, args []string) (*exec.Cmd,
 		return nil, err
 	}
 	return exec.Command(b.Path, append(append(isolated(),
-		"--initialize-insecure", "--datadir="+data, "--tmpdir="+womb, "--init-file="+sql,
-		"--secure-file-priv="+womb), args...)...), nil
+		"--initialize-insecure", "--datadir="+data, "--tmpdir="+staging, "--init-file="+sql,
+		"--secure-file-priv="+staging), args...)...), nil
 }
 
-// initMariaDB does what mariadb-install-db does; the script itself needs a
-// program of the client package, which the server package does not bring.
-func initMariaDB(b Binary, womb, data, password string, args []string) (*exec.Cmd, error) {
+// initMariaDB does what mariadb-install-db does; that script needs a program of the
+// client package, which the server package does not contain.
+func initMariaDB(b Binary, staging, data, password string, args []string) (*exec.Cmd, error) {
 	share, err := mariadbShare(b.Path)
 	if err != nil {
 		return nil, err
@@ -119,25 +119,25 @@ func initMariaDB(b Binary, womb, data, password string, args []string) (*exec.Cm
 		}
 		statements = append(statements, strings.NewReader(string(text)+"\n"))
 	}
-	// By the pipe alone: the password is never in a file or a command line.
+	// Through the pipe: the password is in no file and on no command line.
 	statements = append(statements, strings.NewReader(strings.Join([]string{
 		"FLUSH PRIVILEGES;",
 		"CREATE OR REPLACE USER root@localhost IDENTIFIED BY '" + password + "';",
 		"CREATE OR REPLACE USER root@127.0.0.1 IDENTIFIED BY '" + password + "';",
 		"GRANT ALL ON *.* TO root@localhost WITH GRANT OPTION;",
 		"GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;",
-		// What the scripts made for the name of this host has no password.
+		// The scripts' accounts for this host's name have no password.
 		"DELETE FROM mysql.global_priv WHERE Host NOT IN ('localhost', '127.0.0.1');", "",
 	}, "\n")))
 	cmd := exec.Command(b.Path, append(append(isolated(),
-		"--bootstrap", "--silent-startup", "--datadir="+data, "--tmpdir="+womb, "--log-warnings=0",
+		"--bootstrap", "--silent-startup", "--datadir="+data, "--tmpdir="+staging, "--log-warnings=0",
 		"--enforce-storage-engine=", "--max-allowed-packet=8M", "--net-buffer-length=16K"), args...)...)
 	cmd.Stdin = io.MultiReader(statements...)
 	return cmd, nil
 }
 
-// mariadbScripts make the system tables, in this order. The help texts are left
-// out: nobody reads them here.
+// mariadbScripts make the system tables, in this order. The help texts are not
+// needed.
 var mariadbScripts = []string{
 	"mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql",
 	"maria_add_gis_sp_bootstrap.sql", "mysql_sys_schema.sql",
@@ -162,13 +162,13 @@ func mariadbShare(path string) (string, error) {
 func (l layout) runInit(ctx context.Context, cmd *exec.Cmd, password string) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	log, from, err := l.openLog()
+	log, err := process.OpenLog(l.log())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = environment()
+	cmd.Stdout, cmd.Stderr = log.File, log.File
+	cmd.Env = process.Environment()
 	child, err := process.Start(cmd, process.Tied)
 	if err != nil {
 		return fmt.Errorf("initialise data folder: %w", err)
@@ -179,7 +179,7 @@ func (l layout) runInit(ctx context.Context, cmd *exec.Cmd, password string) err
 		return errors.Join(fmt.Errorf("initialise data folder: %w", context.Cause(ctx)), child.Kill())
 	}
 	if err := child.Err(); err != nil {
-		return failure("initialise data folder", l, from, err, password)
+		return failure("initialise data folder", log, err, password)
 	}
 	return nil
 }

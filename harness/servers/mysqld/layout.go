@@ -13,7 +13,7 @@ import (
 	"assay/harness/servers/process"
 )
 
-// layout is where a server keeps its things below its folder.
+// layout is the paths of a server below its folder.
 type layout struct{ dir string }
 
 func (l layout) data() string    { return filepath.Join(l.dir, "data") }
@@ -30,8 +30,9 @@ func (l layout) lock() string    { return filepath.Join(l.dir, "lock") }
 // socket address, and test folders are easily that deep.
 func (l layout) socket() string { return filepath.Join("..", "run", "server.sock") }
 
-// unborn is the prefix of a folder that is being initialised.
-const unborn = "init-"
+// stagingPrefix begins the name of the directory in which a data folder is
+// initialised.
+const stagingPrefix = "init-"
 
 func (l layout) make() error {
 	for _, dir := range []string{l.dir, filepath.Dir(l.log()), l.tmp(), l.run()} {
@@ -42,14 +43,14 @@ func (l layout) make() error {
 	return nil
 }
 
-// sweep removes what an initialisation that was killed left behind.
-func (l layout) sweep() error {
+// removeStaging removes the staging directories of initialisations that were killed.
+func (l layout) removeStaging() error {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unborn) {
+		if strings.HasPrefix(e.Name(), stagingPrefix) {
 			if err := os.RemoveAll(filepath.Join(l.dir, e.Name())); err != nil {
 				return err
 			}
@@ -58,9 +59,9 @@ func (l layout) sweep() error {
 	return nil
 }
 
-// clear removes what a killed server left in its run folder. We hold the lock,
-// so nobody uses it; but MySQL refuses to start when the pid in its old socket
-// lock file exists, be it a zombie or by now somebody else's.
+// clear removes the files of a killed server from its run folder. The caller holds
+// the lock, so no server uses them; but MySQL refuses to start when the pid in its
+// old socket lock file exists, even as a zombie or as another program's.
 func (l layout) clear() error {
 	for _, name := range []string{"server.sock", "server.sock.lock", "server.pid", "server.json"} {
 		if err := os.Remove(filepath.Join(l.run(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func (l layout) clear() error {
 	return nil
 }
 
-// account is what a data folder was made with: by whom, and the key to it.
+// account is the server that initialised a data folder, and root's password.
 type account struct {
 	Binary   Binary `json:"binary"`
 	Password string `json:"password"`
@@ -83,18 +84,18 @@ type running struct {
 	Binary  Binary           `json:"binary"`
 }
 
-// ErrRunning says that a server already runs on the folder; Attach reaches it.
+// ErrRunning: a server already runs on the folder; Attach returns it.
 var ErrRunning = errors.New("a database server already runs there")
 
-// takeLock locks the folder. The lock belongs to the open file, which the
-// server inherits: it is held for exactly as long as anybody works on the
-// folder, whoever of us dies first, and no stale one can remain.
+// takeLock locks the folder. The lock belongs to the open file, which the server
+// inherits: it is held as long as this process or the server works on the folder,
+// in whatever order they end, and cannot become stale.
 func (l layout) takeLock() (*os.File, error) {
 	f, err := os.OpenFile(l.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock server folder: %w", err)
 	}
-	for end := time.Now().Add(lockPatience); ; time.Sleep(pingEvery) {
+	for end := time.Now().Add(lockPatience); ; time.Sleep(lockEvery) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:
@@ -109,9 +110,12 @@ func (l layout) takeLock() (*os.File, error) {
 	}
 }
 
-// lockPatience is for a server that was just killed: until the kernel has freed
-// its memory, its files stay open.
-const lockPatience = 2 * time.Second
+const (
+	// lockPatience is for a server that was just killed: until the kernel has freed
+	// its memory, its files stay open.
+	lockPatience = 2 * time.Second
+	lockEvery    = 50 * time.Millisecond
+)
 
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)

@@ -10,30 +10,30 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Options says which server to start, and where.
+// Options are the server to start, and where.
 type Options struct {
 	Dir    string   // holds data, log, socket and password; made if missing
 	Port   int      // on 127.0.0.1; 0 = a free one
 	Binary Binary   // zero = Choose
-	Args   []string // further server options, as --name=value; they win over ours
+	Args   []string // further server options, as --name=value; they override the stack's
 	Detach bool     // outlives this process
 }
 
-// reserved options would lead the server out of its folder, or off the loopback
-// address, or would replace what Start itself relies on.
+// reserved options would make the server leave its folder or the loopback address,
+// or replace an option that Start relies on.
 var reserved = []string{
 	"bind-address", "port", "socket", "datadir", "pid-file", "basedir", "tmpdir", "log-error", "user",
 	"init-file", "daemonize", "skip-networking", "skip-grant-tables", "no-defaults",
 	"defaults-file", "defaults-extra-file", "defaults-group-suffix", "initialize", "initialize-insecure", "bootstrap",
 }
 
-// creation options count only when a data folder is made; the server refuses to
+// creation options apply when a data folder is initialised; the server refuses to
 // start later with another value.
 var creation = []string{
 	"innodb-page-size", "innodb-data-file-path", "innodb-undo-tablespaces", "lower-case-table-names",
 }
 
-// checkArgs refuses what is not an option or is reserved.
+// checkArgs refuses arguments that are no options, and reserved ones.
 func checkArgs(args []string) error {
 	for _, arg := range args {
 		name := optionName(arg)
@@ -58,7 +58,7 @@ func optionName(arg string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(name, "_", "-"), "loose-")
 }
 
-// isolated comes first on every command line of a server.
+// isolated begins every command line of a server.
 func isolated() []string {
 	args := []string{"--no-defaults"} // must be the very first
 	if os.Geteuid() == 0 {
@@ -68,8 +68,8 @@ func isolated() []string {
 }
 
 // serverArgs is the command line of a running server. Durability is that of
-// production (every commit is flushed, redo and binlog): commit waits are what
-// the stack is there to show.
+// production (every commit is flushed, redo and binlog), so that commit waits are
+// those of production too.
 func serverArgs(l layout, port int, flavour Flavour, extra []string) []string {
 	args := append(
 		isolated(),
@@ -83,14 +83,13 @@ func serverArgs(l layout, port int, flavour Flavour, extra []string) []string {
 		"--performance-schema=ON",
 		"--server-id=1", "--log-bin=binlog", "--sync-binlog=1",
 		"--innodb-flush-log-at-trx-commit=1",
-		// A soak test writes gigabytes of binlog an hour; MariaDB would keep
-		// it for ever.
+		// A soak test writes gigabytes of binlog an hour, which MariaDB keeps by
+		// default.
 		"--max-binlog-size=128M", "--binlog-expire-logs-seconds=21600",
 		"--innodb-buffer-pool-size=256M",
 		"--table-open-cache=2000", "--table-definition-cache=1400",
 		"--character-set-server=utf8mb4",
-		// Times that the ledger compares must not depend on the zone of the
-		// machine.
+		// The ledger compares times, which must not depend on the machine's zone.
 		"--default-time-zone=+00:00",
 	)
 	switch flavour {

@@ -39,9 +39,9 @@ func TestLastError(t *testing.T) {
 			"InnoDB: Unable to lock ./ibdata1 error: 11",
 		},
 		"MariaDB bootstrap": {"ERROR: 1396  Operation CREATE USER failed\n2026-11-20 23:06:45 0 [ERROR] Aborting", "1396  Operation CREATE USER failed"},
-		"only echoes":       {"x [ERROR] Aborting\n", "Aborting"},
+		"only consequences": {"x [ERROR] Aborting\n", "Aborting"},
 	} {
-		if got := lastErrorIn(c.log); got != c.want {
+		if got := lastError(c.log); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestFindPrefersMySQL(t *testing.T) {
 		}
 		seen[b.Path] = true
 		if i > 0 && rank(found[i-1].Flavour) > rank(b.Flavour) {
-			t.Errorf("%s stands before %s", found[i-1], b)
+			t.Errorf("%s is before %s", found[i-1], b)
 		}
 	}
 }

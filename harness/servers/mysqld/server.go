@@ -19,15 +19,14 @@ type Server struct {
 	binary   Binary
 	port     int
 	password string
-	id       process.Identity
-	child    *process.Child // nil after Attach: then it is somebody else's
+	child    *process.Child
 }
 
 // stopPatience is how long a server may take to shut down cleanly before it is
 // killed; it takes about a second unless it has many dirty pages to write.
 const stopPatience = 30 * time.Second
 
-// Attach reaches the server that runs on dir, whoever started it. The error
+// Attach returns the server that runs on dir, whoever started it. The error
 // wraps os.ErrNotExist if none runs there.
 func Attach(dir string) (*Server, error) {
 	l, err := at(dir)
@@ -44,7 +43,7 @@ func Attach(dir string) (*Server, error) {
 	if !r.Process.Alive() {
 		return nil, fmt.Errorf("attach to server in %s: %w", dir, os.ErrNotExist)
 	}
-	return &Server{layout: l, binary: r.Binary, port: r.Port, password: a.Password, id: r.Process}, nil
+	return &Server{layout: l, binary: r.Binary, port: r.Port, password: a.Password, child: process.Attach(r.Process)}, nil
 }
 
 // DSN is root's, over TCP, without a database, as go-sql-driver/mysql reads it.
@@ -61,10 +60,10 @@ func (s *Server) config() *mysql.Config {
 func (s *Server) Port() int { return s.port }
 
 // Pid is the process id of the server.
-func (s *Server) Pid() int { return s.id.PID }
+func (s *Server) Pid() int { return s.child.PID }
 
-// Identity names the process of the server also after its pid was reused.
-func (s *Server) Identity() process.Identity { return s.id }
+// Identity identifies the process of the server.
+func (s *Server) Identity() process.Identity { return s.child.Identity }
 
 // Binary is the program that runs.
 func (s *Server) Binary() Binary { return s.binary }
@@ -76,12 +75,12 @@ func (s *Server) LogFile() string { return s.layout.log() }
 func LogFile(dir string) string { return layout{dir}.log() }
 
 // Alive reports whether the process still runs.
-func (s *Server) Alive() bool { return s.id.Alive() }
+func (s *Server) Alive() bool { return s.child.Alive() }
 
 // Ping asks the server for an answer.
 func (s *Server) Ping(ctx context.Context) error {
 	c := s.config()
-	c.Logger = &mysql.NopLogger{} // a server that starts up drops connections
+	c.Logger = &mysql.NopLogger{} // a server that starts drops connections
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return err
@@ -93,35 +92,19 @@ func (s *Server) Ping(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Stop shuts the server down and returns when the process is gone, with an
-// error if it had to be killed. It may be called again.
-func (s *Server) Stop() error {
-	var err error
-	if s.child != nil {
-		err = s.child.Stop(stopPatience)
-	} else {
-		err = s.id.Stop(stopPatience)
-	}
-	return s.ended(err)
-}
+// Stop shuts the server down and returns when the process has ended, with an error
+// if it had to be killed. It may be called again.
+func (s *Server) Stop() error { return s.ended(s.child.Stop(stopPatience)) }
 
-// Kill ends the server as a crash does (kill -9) and returns when it is gone.
-func (s *Server) Kill() error {
-	var err error
-	if s.child != nil {
-		err = s.child.Kill()
-	} else {
-		err = s.id.Kill()
-	}
-	return s.ended(err)
-}
+// Kill ends the server as a crash does (kill -9) and returns when it has ended.
+func (s *Server) Kill() error { return s.ended(s.child.Kill()) }
 
-// ended forgets the process; data, log and password stay.
+// ended removes the note of the running process; data, log and password stay.
 func (s *Server) ended(err error) error {
 	if err != nil {
 		err = fmt.Errorf("stop database server: %w", err)
 	}
-	if !s.id.Alive() {
+	if !s.child.Alive() {
 		if gone := os.Remove(s.layout.running()); !errors.Is(gone, os.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}

@@ -10,13 +10,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"assay/harness/servers/process"
 )
 
-// Env names the server program, with the others of its release beside it.
+// Env names the server program; the other programs of its release are in the same
+// folder.
 const Env = "ASSAY_TEST_POSTGRES"
 
-// usual is where Debian's package puts it.
-const usual = "/usr/lib/postgresql/15/bin/postgres"
+// debian is the path in Debian's package.
+const debian = "/usr/lib/postgresql/15/bin/postgres"
 
 // Binary returns the server program to test with. A missing one fails the test:
 // a suite that skips its servers passes without having tested anything.
@@ -24,7 +27,7 @@ func Binary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(Env)
 	if path == "" {
-		path = usual
+		path = debian
 	}
 	if version, err := exec.Command(path, "--version").Output(); err != nil || !strings.Contains(string(version), "PostgreSQL") {
 		t.Fatalf("no PostgreSQL server to test with: %s names %s: %v (run: make test)", Env, path, err)
@@ -32,8 +35,8 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// owner is the user that the server runs as: it refuses to be root. nil: this
-// one.
+// owner is the user that the server runs as, which must not be root; nil: the
+// current one.
 func owner() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -64,9 +67,10 @@ func own(as *syscall.Credential, path string) error {
 func command(as *syscall.Credential, dir, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"} // nothing of PG*, which would change what it does
+	cmd.Env = process.Environment("LC_ALL=C", "TZ=UTC")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	return cmd
 }
 
-func beside(binary, program string) string { return filepath.Join(filepath.Dir(binary), program) }
+// sibling is another program of the same release.
+func sibling(binary, program string) string { return filepath.Join(filepath.Dir(binary), program) }

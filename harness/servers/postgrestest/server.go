@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Superuser is who initdb makes.
+	// Superuser is the account that initdb creates.
 	Superuser = "administrator"
 	// startPatience bounds the start, with the recovery after a crash.
 	startPatience = 60 * time.Second
@@ -28,8 +28,8 @@ const (
 	stopPatience = 20 * time.Second
 )
 
-// Server is a PostgreSQL server. It does not listen on sockets in the file
-// system, and nowhere but on loopback.
+// Server is a PostgreSQL server. It listens on loopback only, and on no socket in
+// the file system.
 type Server struct {
 	binary   string
 	as       *syscall.Credential
@@ -40,8 +40,8 @@ type Server struct {
 	child    *process.Child
 }
 
-// Start makes a server with these settings ("name=value") beside the defaults,
-// and ends it with the test.
+// Start starts a server with these settings ("name=value") besides the defaults, and
+// ends it with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s := &Server{binary: Binary(t), settings: settings, password: rand.Text()}
@@ -79,7 +79,7 @@ func (s *Server) initialise() error {
 	if err := own(s.as, file); err != nil {
 		return err
 	}
-	out, err := command(s.as, s.dir, beside(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
+	out, err := command(s.as, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -96,45 +96,35 @@ func (s *Server) Up(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	log, err := os.OpenFile(s.log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := process.OpenLog(s.log())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the server has its own
+	defer func() { _ = log.Close() }() // the server has its own copy
 	args := []string{"-D", s.data(), "-h", process.Loopback, "-p", strconv.Itoa(s.port), "-k", ""}
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}
 	cmd := command(s.as, s.dir, s.binary, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = log.File, log.File
 	if s.child, err = process.Start(cmd, process.Tied); err != nil {
 		return err
 	}
-	return s.await(ctx)
+	err = process.Await(ctx, startPatience, s.child.Done(), func(ctx context.Context) error {
+		// The password is random: the server that accepts it is this one.
+		conn, err := pgx.Connect(ctx, s.DSN())
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
+	if err == process.ErrEnded {
+		return fmt.Errorf("%w: %w: %s", err, s.child.Err(), log.Written())
+	}
+	return err
 }
 
 func (s *Server) log() string { return filepath.Join(s.dir, "log") }
-
-// await asks for an answer until there is one. The password is random: who
-// accepts it is our server.
-func (s *Server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	for {
-		conn, err := pgx.Connect(ctx, s.DSN())
-		if err == nil {
-			return conn.Close(ctx)
-		}
-		select {
-		case <-s.child.Done():
-			text, _ := os.ReadFile(s.log()) // may be missing: then it said nothing
-			return fmt.Errorf("the server ended: %w: %s", s.child.Err(), text)
-		case <-ctx.Done():
-			return fmt.Errorf("no answer: %w", err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
 
 // DSN is the superuser's, of the database postgres.
 func (s *Server) DSN() string { return s.As(Superuser, s.password, "postgres") }
@@ -156,10 +146,9 @@ func (s *Server) Address() string { return process.Address(s.port) }
 // Pid is the process id of the server, which has one child a session.
 func (s *Server) Pid() int { return s.child.PID }
 
-// Stop shuts the server down, as an administrator in a hurry would: sessions
-// are ended.
+// Stop is PostgreSQL's fast shutdown: sessions are ended.
 func (s *Server) Stop() error {
-	if err := syscall.Kill(s.child.PID, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := s.child.Signal(syscall.SIGINT); err != nil {
 		return err
 	}
 	select {
@@ -170,13 +159,14 @@ func (s *Server) Stop() error {
 	}
 }
 
-// Kill ends the server as a crash does, with its sessions.
+// Kill ends the server and its sessions as a crash does.
 func (s *Server) Kill() error {
 	if s.child == nil {
 		return nil
 	}
 	err := s.child.Kill()
-	// Its processes notice, and must be gone before its data are.
+	// Its processes end by themselves, and must have ended before its data are
+	// removed.
 	for deadline := time.Now().Add(stopPatience); ; time.Sleep(20 * time.Millisecond) {
 		left, e := s.processes()
 		switch {
@@ -190,14 +180,14 @@ func (s *Server) Kill() error {
 	}
 }
 
-// processes counts those that work in the data folder.
+// processes counts the processes that work in the data folder.
 func (s *Server) processes() (n int, err error) {
 	folders, err := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, folder := range folders {
 		at, err := os.Readlink(folder)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission) {
-				continue // it has ended, or is none of ours
+				continue // it has ended, or is another user's
 			}
 			return 0, err
 		}

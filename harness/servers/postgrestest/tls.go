@@ -6,16 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/observe/database/databasetest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// Secure lets the server speak TLS, and returns the file of the authority that
-// its certificate comes from, which nobody else knows.
-func (s *Server) Secure(t testing.TB) (authority string) {
+// Secure turns on TLS with a certificate and its key, both files.
+func (s *Server) Secure(t testing.TB, certificate, key string) {
 	t.Helper()
-	a := databasetest.NewAuthority(t)
-	for name, from := range map[string]string{"server.crt": a.Cert, "server.key": a.Key} {
+	for name, from := range map[string]string{"server.crt": certificate, "server.key": key} {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
@@ -36,10 +33,10 @@ func (s *Server) Secure(t testing.TB) (authority string) {
 			t.Fatal(err)
 		}
 		if on == "on" {
-			return a.Bundle
+			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the server does not speak TLS")
+			t.Fatal("the server does not turn on TLS")
 		}
 	}
 }

@@ -5,54 +5,79 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Life says how long a child may live.
 type Life int
 
 const (
-	// Tied children die with this process, however it ends.
+	// Tied children are killed when this process ends, however it ends.
 	Tied Life = iota
+	// TiedGently children are asked to end (SIGTERM) then.
+	TiedGently
 	// Detached children outlive this process and its terminal.
 	Detached
 )
 
-// Child is a process that this one started. It is reaped as soon as it ends.
+// Child is a process that this one started, or that Attach found. One that this
+// process started is reaped as soon as it ends.
 type Child struct {
 	Identity
-	done chan struct{}
-	err  error // how it ended; read after done
+	done chan struct{} // nil after Attach
+	err  error         // how it ended; read after done
 }
+
+// Attach returns a process that another one started.
+func Attach(id Identity) *Child { return &Child{Identity: id} }
 
 // Start starts cmd. Streams must be nil or files, as a detached child needs
 // them after this process is gone.
-func Start(cmd *exec.Cmd, life Life) (*Child, error) {
+func Start(cmd *exec.Cmd, life Life) (*Child, error) { return start(cmd, life, cmd.Start) }
+
+// StartAtPriority starts cmd with a nice value, where this process may set it
+// (root), and otherwise with its own.
+func StartAtPriority(cmd *exec.Cmd, life Life, nice int) (*Child, error) {
+	return start(cmd, life, func() error {
+		// Priority belongs to a thread and is inherited: it is the calling thread
+		// whose priority changes for the moment of the start. The system call's
+		// scale is 20 minus the nice value.
+		own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+		if err == nil && unix.Setpriority(unix.PRIO_PROCESS, 0, nice) == nil {
+			defer func() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, 20-own) }() // lowering is always allowed
+		}
+		return cmd.Start()
+	})
+}
+
+func start(cmd *exec.Cmd, life Life, fork func() error) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	// A group or session of its own: Ctrl-C in the terminal reaches this process
+	// only, which stops its children in order.
+	cmd.SysProcAttr.Setpgid = life != Detached
+	cmd.SysProcAttr.Setsid = life == Detached
 	switch life {
 	case Tied:
-		// A group of its own: Ctrl-C in the terminal goes to us alone, and we
-		// stop our children in order.
-		cmd.SysProcAttr.Setpgid = true
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	case Detached:
-		cmd.SysProcAttr.Setsid = true
+	case TiedGently:
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	}
 	c := &Child{done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when the *thread* that
-		// forked ends, so this goroutine keeps its thread until the child is
-		// gone.
+		// The kernel sends the parent-death signal when the thread that forked
+		// ends (prctl(2)), so this goroutine keeps its thread until the child has
+		// ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
+		if err := fork(); err != nil {
 			started <- err
 			return
 		}
-		// Before Wait: until it is reaped, even a child that has already
-		// ended is still found.
+		// Before Wait: until it is reaped, a child that has ended is found too.
 		id, err := Of(cmd.Process.Pid)
 		if err != nil {
 			_ = cmd.Process.Kill()
@@ -71,7 +96,7 @@ func Start(cmd *exec.Cmd, life Life) (*Child, error) {
 	return c, nil
 }
 
-// Done is closed when the child has ended.
+// Done is closed when a child that this process started has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
 // Err says how the child ended; nil after a clean exit. It blocks until then.
@@ -80,18 +105,26 @@ func (c *Child) Err() error {
 	return c.err
 }
 
-// Stop is Identity.Stop, and the child is reaped when it returns.
+// Stop is Identity.Stop, and a child that this process started is reaped when it
+// returns.
 func (c *Child) Stop(patience time.Duration) error {
 	err := c.Identity.Stop(patience)
-	<-c.done
+	c.reaped()
 	return err
 }
 
-// Kill is Identity.Kill, and the child is reaped when it returns.
+// Kill is Identity.Kill, and a child that this process started is reaped when it
+// returns.
 func (c *Child) Kill() error {
 	if err := c.Identity.Kill(); err != nil {
 		return err
 	}
-	<-c.done
+	c.reaped()
 	return nil
+}
+
+func (c *Child) reaped() {
+	if c.done != nil {
+		<-c.done
+	}
 }

@@ -1,7 +1,8 @@
-// Package process starts and stops the child processes of the local stack.
+// Package process starts, awaits and stops child processes: servers, workers, and
+// those of tests.
 //
-// In: a command, and how its life is tied to this process. Out: a Child, and
-// its Identity, which names that very process also from another one, later,
-// after its pid was given to somebody else. Linux only: it reads /proc and uses
-// the parent-death signal.
+// In: a command, and how its life is tied to this process. Out: a Child, and its
+// Identity, by which another process finds the same process later, and no other
+// one that was given its pid since. Linux only: it reads /proc and uses the
+// parent-death signal.
 package process

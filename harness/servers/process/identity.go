@@ -12,16 +12,15 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Identity names one process. A pid alone does not: pids are given out again,
-// and a number read from a file may by now be somebody else's editor.
+// Identity identifies one process. A pid alone does not: pids are reused, and a
+// number read from a file may belong to another program by now.
 type Identity struct {
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started_ticks"` // start of the process, in clock ticks after boot
 	Boot    string `json:"boot"`          // boot id of the kernel: ticks start again with each boot
 }
 
-// pollEvery is how often the end of a process that is not our child is looked
-// for: nothing tells us.
+// pollEvery is how often the end of a process that is not our child is polled.
 const pollEvery = 20 * time.Millisecond
 
 // Of identifies the process that has this pid now.
@@ -37,10 +36,10 @@ func Of(pid int) (Identity, error) {
 	return Identity{PID: pid, Started: stat.Starttime, Boot: boot}, nil
 }
 
-// Alive reports whether this very process still runs, or holds what it had
-// open. A zombie does not: it only waits for a parent, and in a container
-// without an init nobody reaps it. But a first thread is a zombie also while
-// others are still on their way out, with files and ports in their hands.
+// Alive reports whether this process still runs, or holds what it had open. A
+// zombie does not: it only waits for a parent, and in a container without an init
+// nobody reaps it. But a first thread is a zombie too while other threads are
+// still ending, with files and ports open.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -57,10 +56,10 @@ func (id Identity) Alive() bool {
 	return !dead || stat.NumThreads > 1
 }
 
-// Signal sends a signal to this very process; to one that is gone it is a no-op.
+// Signal sends a signal to this process; if it has ended it does nothing.
 func (id Identity) Signal(sig syscall.Signal) error {
-	// FindProcess holds a pidfd, so that a process found alive after it is the
-	// one that gets the signal, even if it ends in between.
+	// FindProcess holds a pidfd, so that the process that is found alive after it
+	// gets the signal, even if it ends in between.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return fmt.Errorf("find process %d: %w", id.PID, err)
@@ -76,12 +75,12 @@ func (id Identity) Signal(sig syscall.Signal) error {
 }
 
 // Stop asks the process to end (SIGTERM), waits for patience, then kills it.
-// It returns when the process is gone, with an error if it had to be killed.
+// It returns when the process has ended, with an error if it had to be killed.
 func (id Identity) Stop(patience time.Duration) error {
 	if err := id.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if id.waitGone(patience) {
+	if id.awaitEnd(patience) {
 		return nil
 	}
 	if err := id.Kill(); err != nil {
@@ -90,20 +89,20 @@ func (id Identity) Stop(patience time.Duration) error {
 	return fmt.Errorf("process %d did not stop within %s and was killed", id.PID, patience)
 }
 
-// Kill ends the process at once (SIGKILL) and returns when it is gone.
+// Kill ends the process at once (SIGKILL) and returns when it has ended.
 func (id Identity) Kill() error {
 	if err := id.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
-	// Longer than a disk that hangs for a moment; a process in
-	// uninterruptible sleep dies only when the kernel lets go of it.
-	if !id.waitGone(time.Minute) {
+	// Longer than a disk hangs; a process in uninterruptible sleep ends only when
+	// the kernel wakes it.
+	if !id.awaitEnd(time.Minute) {
 		return fmt.Errorf("process %d survives SIGKILL", id.PID)
 	}
 	return nil
 }
 
-func (id Identity) waitGone(patience time.Duration) bool {
+func (id Identity) awaitEnd(patience time.Duration) bool {
 	for end := time.Now().Add(patience); ; time.Sleep(pollEvery) {
 		if !id.Alive() {
 			return true
@@ -123,6 +122,10 @@ func statOf(pid int) (procfs.ProcStat, error) {
 }
 
 var bootID = sync.OnceValues(func() (string, error) {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b)), err
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return "", err
+	}
+	id, err := proc.SysctlStrings("kernel/random/boot_id")
+	return strings.Join(id, ""), err
 })

@@ -17,10 +17,10 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// FreePort returns a loopback port that nobody listens on. Somebody else may
-// take it before its user does, who must be ready to ask again. It is none of
-// those that the kernel gives to outgoing connections (32768 and above by
-// default), which would take it soon on a machine under load.
+// FreePort returns a loopback port that nobody listens on. Another process may
+// take it before the caller does: see OnFreePort. It is below the range that the
+// kernel gives to outgoing connections (from 32768 by default), one of which would
+// soon take it on a machine under load.
 func FreePort() (int, error) {
 	const lowest, count, tries = 20000, 12000, 100
 	var err error
@@ -37,12 +37,32 @@ func FreePort() (int, error) {
 var ErrPortTaken = hint.With(errors.New("is already in use"),
 	"stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K")
 
+// PortTaken is an error that wraps ErrPortTaken and names the port.
+func PortTaken(port int) error { return fmt.Errorf("port %d %w", port, ErrPortTaken) }
+
+// portTries bounds the tries of OnFreePort.
+const portTries = 5
+
+// OnFreePort calls start with a free port, and with another one where start fails
+// because a process has taken the port meanwhile (ErrPortTaken).
+func OnFreePort(start func(port int) error) error {
+	for try := 1; ; try++ {
+		port, err := FreePort()
+		if err != nil {
+			return err
+		}
+		if err = start(port); !errors.Is(err, ErrPortTaken) || try == portTries {
+			return err
+		}
+	}
+}
+
 // CheckPort fails if somebody listens on this loopback port.
 func CheckPort(port int) error {
 	l, err := net.Listen("tcp", Address(port))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port %d %w", port, ErrPortTaken)
+		return PortTaken(port)
 	case err != nil:
 		return fmt.Errorf("listen on port %d: %w", port, err)
 	}

@@ -58,14 +58,14 @@ func TestLife(t *testing.T) {
 	for _, c := range []struct {
 		life     Life
 		survives bool
-	}{{Tied, false}, {Detached, true}} {
+	}{{Tied, false}, {TiedGently, false}, {Detached, true}} {
 		cmd, child := parent(t, c.life)
 		if !child.Alive() {
 			t.Fatalf("life %d: the child is not alive", c.life)
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if gone := child.waitGone(2 * time.Second); gone == c.survives {
+		if gone := child.awaitEnd(2 * time.Second); gone == c.survives {
 			t.Errorf("life %d: child gone %t after its parent was killed", c.life, gone)
 		}
 	}

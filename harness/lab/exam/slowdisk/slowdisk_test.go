@@ -5,11 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"assay/harness/lab/exam/slowdisk"
+	"assay/harness/servers/process/processtest"
 )
 
 // TestMain makes the test binary a program on a slow disk, and one that uses it.
@@ -62,11 +62,11 @@ func TestSlow(t *testing.T) {
 	}
 	run := func() time.Duration {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), self, "on", socket, self, "flush", redo, other)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd := exec.Command(self, "on", socket, self, "flush", redo, other)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		if err := processtest.Start(t, cmd).Err(); err != nil {
+			t.Fatal(err)
 		}
 		return time.Since(start)
 	}

@@ -7,19 +7,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"assay/harness/load/fleet"
+	"assay/harness/servers/process"
 )
 
-// termWait is how long a worker may take to end after it was asked to: its
-// iterations are interrupted at once, the last frames have 20 s.
+// termWait is how long a worker may take to end: its iterations are interrupted at
+// once, and sending its last frames may take 20 s.
 const termWait = 30 * time.Second
 
 // Exit is how a worker ended.
@@ -30,7 +28,7 @@ type Exit struct {
 	Logged string // first error or warning of its log
 }
 
-// String tells it in one line.
+// String is one line.
 func (e Exit) String() string {
 	text := e.Source + " ended: " + e.Status
 	if _, err := strconv.Atoi(e.Status); err == nil {
@@ -44,117 +42,89 @@ func (e Exit) String() string {
 
 // Fleet is a set of running workers.
 type Fleet struct {
-	processes []*process
-	done      chan struct{} // closed when all have ended
-	ended     chan Exit     // one for each worker, as it ends
+	workers []*worker
+	done    chan struct{} // closed when all have ended
+	ended   chan Exit     // one for each worker, as it ends
 }
 
-type process struct {
-	worker fleet.Worker
-	cmd    *exec.Cmd
-	log    *os.File
-	exit   Exit
-	done   chan struct{}
+type worker struct {
+	fleet.Worker
+	*process.Child
+	log  *os.File
+	exit Exit // once it has ended
 }
+
+// niceness gives workers precedence over other processes on their CPUs, where this
+// process may set it (root): a worker needs little CPU, but without delay.
+const niceness = -10
 
 // Start starts every worker of the spec as `executable k6 run ...`. When one
 // cannot be started the others are stopped.
 func Start(s fleet.Spec, executable string) (*Fleet, error) {
 	f := &Fleet{done: make(chan struct{}), ended: make(chan Exit, len(s.Plan.Workers))}
 	for i := range s.Plan.Workers {
-		p, err := start(s, i, executable)
+		w, err := start(s, i, executable)
 		if err != nil {
 			f.watch()
 			f.Stop(context.Background())
 			return nil, err
 		}
-		f.processes = append(f.processes, p)
+		f.workers = append(f.workers, w)
 	}
 	f.watch()
 	return f, nil
 }
 
-func start(s fleet.Spec, i int, executable string) (*process, error) {
-	w, err := s.Prepare(i)
+func start(s fleet.Spec, i int, executable string) (*worker, error) {
+	prepared, err := s.Prepare(i)
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(w.Log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
+	w := &worker{Worker: prepared}
+	if w.log, err = os.OpenFile(w.Log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644); err != nil {
 		return nil, fmt.Errorf("start worker %d: %w", i, err)
 	}
 	cmd := exec.Command(executable, append([]string{"k6"}, w.Args...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, log, log
-	// A group of its own: Ctrl-C at the terminal reaches us alone, and we stop
-	// the workers in order. Where we are gone without having done so, however
-	// that came, the load ends with us.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	p := &process{worker: w, cmd: cmd, log: log, done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		// The kernel takes the end of the thread that started the child for that
-		// of its parent (prctl(2)), so this goroutine keeps it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := startFirst(cmd)
-		started <- err
-		if err == nil {
-			p.wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), log.Close())
+	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, w.log, w.log
+	// Where this process ends without having stopped its workers, they end too.
+	if w.Child, err = process.StartAtPriority(cmd, process.TiedGently, niceness); err != nil {
+		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), w.log.Close())
 	}
-	return p, nil
-}
-
-// niceness puts workers before what shares their CPUs, where we may (root): a
-// worker needs little CPU, but at its instant.
-const niceness = -10
-
-// startFirst starts a command with the priority of a worker. Priority belongs
-// to a thread and is inherited, so it is our own thread, which the caller holds,
-// that is raised for the moment of the start.
-func startFirst(cmd *exec.Cmd) error {
-	// The system call's scale is 20 minus the nice value.
-	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err == nil && unix.Setpriority(unix.PRIO_PROCESS, 0, niceness) == nil {
-		defer func() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, 20-own) }() // lowering is always allowed
-	}
-	return cmd.Start()
+	return w, nil
 }
 
 func (f *Fleet) watch() {
 	var all sync.WaitGroup
-	for _, p := range f.processes {
+	for _, w := range f.workers {
 		all.Go(func() {
-			<-p.done
-			f.ended <- p.exit
+			w.wait()
+			f.ended <- w.exit
 		})
 	}
 	go func() { all.Wait(); close(f.done) }()
 }
 
-func (p *process) wait() {
-	defer close(p.done)
-	err := p.cmd.Wait()
-	_ = p.log.Close() // the child wrote to it, not we
-	p.exit = Exit{Source: p.worker.Source, Status: "0"}
-	p.exit.Logged = fleet.FirstComplaint(head(p.worker.Log))
-	if err != nil {
-		p.exit.Status = err.Error()
-		// What was killed did not say why; the last error in its log is another's.
-		if code := p.cmd.ProcessState.ExitCode(); code >= 0 {
-			p.exit.Status = strconv.Itoa(code)
-			if log, err := os.ReadFile(p.worker.Log); err == nil {
-				p.exit.Error = fleet.LastError(log)
-			}
+func (w *worker) wait() {
+	err := w.Err()
+	_ = w.log.Close() // the child wrote to it, not this process
+	w.exit = Exit{Source: w.Source, Status: "0", Logged: fleet.FirstComplaint(head(w.Log))}
+	if err == nil {
+		return
+	}
+	w.exit.Status = err.Error()
+	// A worker that was killed did not say why; the last error in its log has
+	// another cause.
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		w.exit.Status = strconv.Itoa(exit.ExitCode())
+		if log, err := os.ReadFile(w.Log); err == nil {
+			w.exit.Error = fleet.LastError(log)
 		}
 	}
 }
 
-// head reads the beginning of a log, which in an outage holds a line a request;
-// of one that cannot be read, nothing.
+// head reads the beginning of a log, which in an outage has a line for each
+// request; nil where it cannot be read.
 func head(path string) []byte {
 	f, err := os.Open(path)
 	if err != nil {
@@ -168,23 +138,24 @@ func head(path string) []byte {
 // Done is closed when every worker has ended.
 func (f *Fleet) Done() <-chan struct{} { return f.done }
 
-// Ended gives each worker's exit as it ends.
+// Ended receives each worker's exit as it ends.
 func (f *Fleet) Ended() <-chan Exit { return f.ended }
 
 // PIDs are the workers' processes by source.
 func (f *Fleet) PIDs() map[string]int {
 	pids := map[string]int{}
-	for _, p := range f.processes {
-		pids[p.worker.Source] = p.cmd.Process.Pid
+	for _, w := range f.workers {
+		pids[w.Source] = w.PID
 	}
 	return pids
 }
 
-// Stop asks the workers to end, gives them time for their last frames, and
-// kills what has not ended then or when ctx is done. It returns when all are
-// gone.
+// Stop asks the workers to end, gives them time for their last frames, and kills
+// those that have not ended then or when ctx is done. It returns when all have
+// ended.
 func (f *Fleet) Stop(ctx context.Context) {
 	f.signal(syscall.SIGTERM)
+	f.signal(syscall.SIGCONT) // a stopped worker receives no other signal
 	timer := time.NewTimer(termWait)
 	defer timer.Stop()
 	select {
@@ -198,24 +169,17 @@ func (f *Fleet) Stop(ctx context.Context) {
 }
 
 func (f *Fleet) signal(s syscall.Signal) {
-	for _, p := range f.processes {
-		select {
-		case <-p.done:
-		default:
-			_ = p.cmd.Process.Signal(s) // it may have ended this instant
-			if s == syscall.SIGTERM {
-				_ = p.cmd.Process.Signal(syscall.SIGCONT) // a stopped worker takes no signal
-			}
-		}
+	for _, w := range f.workers {
+		_ = w.Signal(s) // none where the worker has ended
 	}
 }
 
 // Exits are the exits of all workers, once Done.
 func (f *Fleet) Exits() []Exit {
 	<-f.done
-	exits := make([]Exit, 0, len(f.processes))
-	for _, p := range f.processes {
-		exits = append(exits, p.exit)
+	exits := make([]Exit, 0, len(f.workers))
+	for _, w := range f.workers {
+		exits = append(exits, w.exit)
 	}
 	return exits
 }

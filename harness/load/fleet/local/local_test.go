@@ -57,20 +57,20 @@ esac`)
 			t.Errorf("%s, want %s", e, want[i])
 		}
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for range want {
-		told[(<-f.Ended()).String()] = true
+		reported[(<-f.Ended()).String()] = true
 	}
 	for _, w := range want {
-		if !told[w] {
-			t.Errorf("not told: %s", w)
+		if !reported[w] {
+			t.Errorf("not reported: %s", w)
 		}
 	}
 	f.Stop(t.Context()) // nothing is left to stop
 }
 
-// Stop asks, also a worker that is stopped itself, and kills what does not
-// listen when ctx is done.
+// Stop asks workers to end, suspended ones too, and kills those that ignore it when
+// ctx is done.
 func TestStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, status string
@@ -78,9 +78,9 @@ func TestStop(t *testing.T) {
 		patience       time.Duration
 		within         time.Duration
 	}{
-		"willing": {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", 0, 10 * time.Second, 5 * time.Second},
-		"stopped": {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", syscall.SIGSTOP, 10 * time.Second, 5 * time.Second},
-		"deaf":    {"trap '' TERM; while :; do sleep 0.05; done", "signal: killed", 0, 300 * time.Millisecond, 2 * time.Second},
+		"obeys":     {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", 0, 10 * time.Second, 5 * time.Second},
+		"suspended": {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", syscall.SIGSTOP, 10 * time.Second, 5 * time.Second},
+		"ignores":   {"trap '' TERM; while :; do sleep 0.05; done", "signal: killed", 0, 300 * time.Millisecond, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

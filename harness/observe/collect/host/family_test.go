@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,22 +10,15 @@ import (
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/process/processtest"
 )
 
-// A database that has a process for each session uses what these use, also when
-// they have ended; and waits for a CPU as they do.
+// The CPU time of a database with a process for each session is that of all of
+// them, of ended ones too; likewise its wait for a CPU.
 func TestDatabaseOfSeveralProcesses(t *testing.T) {
 	const short = "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done"
-	server := exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait")
-	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
-		_ = server.Wait()
-	}()
-	c := host.New(map[string]int{collect.Database: server.Process.Pid, "other": server.Process.Pid})
+	server := processtest.Start(t, exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait"))
+	c := host.New(map[string]int{collect.Database: server.PID, "other": server.PID})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +39,7 @@ func TestDatabaseOfSeveralProcesses(t *testing.T) {
 		t.Errorf("sessions on one CPU used %.2f s of it in %.2f s", cpu, took)
 	}
 	if cpu := sum(metric.ProcessCPU, "other"); cpu > 0.1 {
-		t.Errorf("their parent alone used %.2f s", cpu)
+		t.Errorf("the parent process used %.2f s", cpu)
 	}
 	if waited := sum(metric.ProcessRunQueue, collect.Database); waited < 0.1 {
 		t.Errorf("a session that shares its CPU with others waited %.2f s", waited)

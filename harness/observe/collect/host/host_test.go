@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,24 +15,21 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/servers/process/processtest"
 )
 
 func TestCollect(t *testing.T) {
-	child := exec.Command("sleep", "60")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// Two threads that want the one CPU that they may use.
-	crowd := startCrowd(t, 2)
-	c := host.New(map[string]int{"crowd": crowd, "test": os.Getpid(), "child": child.Process.Pid, "never": 1 << 30})
+	child := processtest.Start(t, exec.Command("sleep", "60"))
+	// Two processes on the one CPU that they may use.
+	loops := startLoops(t, 2)
+	c := host.New(map[string]int{"loops": loops, "test": os.Getpid(), "child": child.PID, "never": 1 << 30})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3300*time.Millisecond)
 	defer cancel()
 	time.AfterFunc(1500*time.Millisecond, func() {
-		_ = child.Process.Kill()
-		_ = child.Wait()
+		_ = child.Kill()
 	})
 	go busy(ctx, t)
 
@@ -107,21 +103,21 @@ func TestCollect(t *testing.T) {
 	if got, want := sum(metric.ProcessCPUIdle, "process", "test"), sum(metric.HostCPU, "mode", "idle")+sum(metric.HostCPU, "mode", "iowait"); math.Abs(got-want) > 0.1 {
 		t.Errorf("the CPUs that this process may use were idle for %.2f s, the machine's for %.2f", got, want)
 	}
-	if v := sum(metric.ProcessRunQueue, "process", "crowd"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
-		t.Errorf("the crowded process waited %.2f s for a CPU in %.2f s", v, took)
+	if v := sum(metric.ProcessRunQueue, "process", "loops"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
+		t.Errorf("a loop that shares its CPU waited %.2f s for it in %.2f s", v, took)
 	}
 	memory, ok := line.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, "host", span)
 	if !ok[0] || memory[0] <= 0 {
 		t.Errorf("a process was not reported while it ran: %v", memory)
 	}
 	if _, found := line.Sum(metric.ProcessCPU, metric.NewSeries("", "", "process", "never").Labels, span); found {
-		t.Error("a process that never was is reported")
+		t.Error("a process that does not exist is reported")
 	}
 }
 
 // busy computes and sends 2 MB over loopback.
 func busy(ctx context.Context, t *testing.T) {
-	time.Sleep(300 * time.Millisecond) // the first reading has nothing to compare with
+	time.Sleep(300 * time.Millisecond) // until after the first reading
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Error(err)
@@ -177,19 +173,10 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// startCrowd starts as many busy loops on the first CPU as a shell and its
-// children, gives the shell's pid, and ends them after the test.
-func startCrowd(t *testing.T, loops int) (pid int) {
+// startLoops starts busy loops on the first CPU, a shell and its children, and
+// returns the shell's pid.
+func startLoops(t *testing.T, n int) (pid int) {
 	t.Helper()
 	loop := "while :; do :; done"
-	crowd := exec.Command("taskset", "-c", "0", "sh", "-c", strings.Repeat(loop+" & ", loops-1)+loop)
-	crowd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := crowd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-crowd.Process.Pid, syscall.SIGKILL)
-		_ = crowd.Wait()
-	})
-	return crowd.Process.Pid
+	return processtest.Start(t, exec.Command("taskset", "-c", "0", "sh", "-c", strings.Repeat(loop+" & ", n-1)+loop)).PID
 }

@@ -12,24 +12,20 @@ import (
 	"assay/harness/observe/collect/quota/quotatest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/process/processtest"
 )
 
-// Pressure is what the kernel says, and of the watched processes the database
-// and the service have the time for which their quota stopped them: workers
-// report their own, which would count it twice.
-func TestTheft(t *testing.T) {
-	// Three that want one CPU: some of them always wait for it.
-	startCrowd(t, 3)
-	robbed := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
-	if err := robbed.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = robbed.Process.Kill(); _ = robbed.Wait() }()
+// Pressure is the kernel's, and the time for which a quota throttles a process is
+// reported of the database and the service: workers report their own.
+func TestPressureAndThrottling(t *testing.T) {
+	// Three on one CPU: some of them always wait for it.
+	startLoops(t, 3)
+	throttled := processtest.Start(t, exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done"))
 	group, limited := quotatest.Make(t, 0.05)
 	if limited {
-		group.Put(robbed.Process.Pid)
+		group.Put(throttled.PID)
 	}
-	c := host.New(map[string]int{collect.Database: robbed.Process.Pid, "worker/0": robbed.Process.Pid, collect.Service: os.Getpid()})
+	c := host.New(map[string]int{collect.Database: throttled.PID, "worker/0": throttled.PID, collect.Service: os.Getpid()})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +55,9 @@ func TestTheft(t *testing.T) {
 		}
 	}
 	if v, found := sum(metric.CgroupThrottled, "process", collect.Database); limited && (!found || v < 0.3*took) || v > 1.1*took {
-		t.Errorf("a quota of 5 %% stopped the database for %v s in %v s, %v", v, took, found)
+		t.Errorf("a quota of 5 %% throttled the database for %v s in %v s, %v", v, took, found)
 	}
 	if v, found := sum(metric.CgroupThrottled, "process", "worker/0"); found {
-		t.Errorf("a worker's %v s are reported for it", v)
+		t.Errorf("%v s are reported for a worker", v)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/observe/collect/quota/quotatest"
+	"assay/harness/servers/process/processtest"
 )
 
 // machine is a file tree of /proc and cgroups with one process, 7.
@@ -194,44 +195,39 @@ func TestEndedProcess(t *testing.T) {
 	}
 }
 
-// A real process that wants a CPU for itself and may have a twentieth of it; less
-// it gets on no machine, dear as it is to the scheduler. Where this one lets us set
-// no quota there is nothing to read, and that is seen.
+// A busy process may use a twentieth of a CPU; at its priority it is throttled by
+// nothing but that quota. Where this machine allows no quota there is none to read.
 func TestRealQuota(t *testing.T) {
-	busy := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
-	if err := busy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
+	busy := processtest.Start(t, exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done"))
 	group, ok := quotatest.Make(t, 0.05)
 	if !ok {
-		meter := New(busy.Process.Pid)
+		meter := New(busy.PID)
 		meter.Read()
 		if v, ok := meter.Read(); ok && v > 0.1 {
-			t.Errorf("stopped for %v s at once", v)
+			t.Errorf("throttled for %v s at once", v)
 		}
 		return
 	}
-	group.Put(busy.Process.Pid)
-	meter := New(busy.Process.Pid)
+	group.Put(busy.PID)
+	meter := New(busy.PID)
 	meter.Read()
 	begin, sum := time.Now(), 0.0
 	for range 4 {
 		time.Sleep(500 * time.Millisecond)
 		v, ok := meter.Read()
 		if !ok {
-			t.Fatal("the quota is not seen")
+			t.Fatal("the quota is not found")
 		}
 		sum += v
 	}
 	took := time.Since(begin).Seconds()
 	if share := sum / took; share < 0.3 || share > 1.1 {
-		t.Errorf("stopped for %.2f of the time, want about 0.95", share)
+		t.Errorf("throttled for %.2f of the time, want about 0.95", share)
 	}
 	group.Set(50)
-	meter.Read() // what was still due
+	meter.Read() // the end of the earlier quota
 	time.Sleep(300 * time.Millisecond)
 	if v, ok := meter.Read(); !ok || v > 0.2 {
-		t.Errorf("with CPUs enough it was stopped for %v s, %v", v, ok)
+		t.Errorf("with enough CPUs it was throttled for %v s, %v", v, ok)
 	}
 }

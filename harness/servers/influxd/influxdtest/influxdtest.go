@@ -1,7 +1,6 @@
 package influxdtest
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -23,7 +22,7 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// Server is a running InfluxDB and how to start it again.
+// Server is a running InfluxDB that can be started again.
 type Server struct {
 	*influxd.Server
 	t       testing.TB
@@ -35,18 +34,14 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, options: influxd.Options{Dir: t.TempDir(), Binary: Binary(t), Life: process.Tied}}
-	for try := 1; ; try++ { // somebody else may take the port first
-		var err error
-		if s.options.Port, err = process.FreePort(); err != nil {
-			t.Fatal(err)
-		}
-		if err = s.Restart(); err == nil {
-			return s
-		}
-		if !errors.Is(err, process.ErrPortTaken) || try == 5 {
-			t.Fatal(err)
-		}
+	err := process.OnFreePort(func(port int) error {
+		s.options.Port = port
+		return s.Restart()
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
 // Restart starts the server again, after Kill, on the same data and port.

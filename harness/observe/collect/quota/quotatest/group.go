@@ -20,9 +20,9 @@ type Group struct {
 	set func(share float64) error
 }
 
-// Make makes a cgroup whose processes may use that share of one CPU. It is gone
-// when the test is over, and they are back where all begin. Not ok where this
-// machine does not let us: not root, a container, no CPU controller.
+// Make makes a cgroup whose processes may use that share of one CPU. At the end of
+// the test they return to the root cgroup, and it is removed. Not ok where this
+// machine does not allow it: not root, a container, no CPU controller.
 func Make(t testing.TB, share float64) (*Group, bool) {
 	t.Helper()
 	for _, kind := range []func(name string) (*Group, error){version2, version1} {
@@ -36,17 +36,17 @@ func Make(t testing.TB, share float64) (*Group, bool) {
 			g.t = t
 			g.remove()
 		}
-		t.Logf("no quota here by this way: %v", err)
+		t.Logf("no quota by this version of cgroups: %v", err)
 	}
 	return nil, false
 }
 
-// version2 is for a machine with nothing else, as Debian's, or where the
-// controller is in it.
+// version2 is for a machine with version 2 only, such as Debian's, or with the CPU
+// controller in it.
 func version2(name string) (*Group, error) {
 	const root = "/sys/fs/cgroup"
 	// systemd leaves the controller off until a unit asks for it. It stays on:
-	// another test may use it, and alone it changes nothing.
+	// another test may use it, and by itself it changes nothing.
 	if err := write(root, "cgroup.subtree_control", "+cpu"); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func version1(name string) (*Group, error) {
 
 func micros(share float64) int64 { return int64(share * float64(Period.Microseconds())) }
 
-// write does not make the file: where it is missing this is no cgroup.
+// write does not create the file: where it is missing this is no cgroup.
 func write(dir, name, text string) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func write(dir, name, text string) error {
 func (g *Group) Put(pid int) {
 	g.t.Helper()
 	if err := write(g.dir, "cgroup.procs", fmt.Sprint(pid)); err != nil {
-		g.t.Errorf("put process %d under a quota: %v", pid, err)
+		g.t.Errorf("move process %d into the cgroup: %v", pid, err)
 	}
 }
 
@@ -106,11 +106,11 @@ func (g *Group) remove() {
 		_ = write(filepath.Dir(g.dir), "cgroup.procs", pid) // it may have ended
 	}
 	var err error
-	for range 50 { // a process that ends right now is in it a moment longer
+	for range 50 { // a process that is just ending is still in it
 		if err = os.Remove(g.dir); err == nil || os.IsNotExist(err) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	g.t.Errorf("a cgroup is left: %v", err)
+	g.t.Errorf("the cgroup is not removed: %v", err)
 }

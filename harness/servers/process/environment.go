@@ -1,0 +1,16 @@
+package process
+
+import "os"
+
+// Environment is the environment of a server: variables of the system that every
+// program may need, and extra ones. Nothing else is inherited, as it could change
+// the server's options (MYSQL_*, PG*, INFLUXDB_*) or is a secret (ASSAY_*).
+func Environment(extra ...string) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, extra...) // of two values of a name the last one counts
+}
