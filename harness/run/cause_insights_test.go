@@ -60,8 +60,8 @@ func TestCauseFromPerformanceInsights(t *testing.T) {
 	api.Load, api.Late = log.load, time.Second
 	server := httptest.NewServer(log)
 	defer server.Close()
-	p := loose(steady(55, 30*time.Second))
-	p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 20 * time.Second}
+	p := loose(steady(55, 15*time.Second))
+	p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
 	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<20", 20 // which the baseline keeps
 	o := options(t, p, getScript, server.URL)
 	o.Insights = insights()

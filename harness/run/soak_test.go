@@ -30,7 +30,7 @@ import (
 )
 
 // soakRuns is how many runs TestSoak makes; `make soak` asks for 100.
-var soakRuns = flag.Int("soak", 5, "whole runs of TestSoak; interrupted ones are a fifth, with the database killed a twentieth")
+var soakRuns = flag.Int("soak", 3, "whole runs of TestSoak; interrupted ones are a fifth, with the database killed a twentieth")
 
 const (
 	// soakLimit is how long what a run held may take to be gone after it.

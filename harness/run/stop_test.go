@@ -68,6 +68,7 @@ func enter(stage string) func(run.Event) bool {
 
 // Before t0 there is no run yet: no folder, no worker, the database as it was.
 func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "mariadb")
 	setup := s.instruments(t)
 	for name, script := range map[string]string{"while VUs initialise": slowInit, "in setup()": slowSetup} {
@@ -92,6 +93,7 @@ func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
 // After t0 the record is sealed and INVALID, and says what became of each
 // transaction up to the stop.
 func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "mariadb")
 	setup := s.instruments(t)
 	for _, c := range []struct {
