@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"assay/harness/lab/search"
@@ -92,10 +92,5 @@ func (f *searchFlags) confirm(c *cobra.Command, p spec.Profile, rate float64) st
 			words = append(words, "--allow-target", host)
 		}
 	}
-	for i, w := range words {
-		if strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return shellescape.QuoteCommand(words)
 }
