@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"net"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -37,8 +36,8 @@ func (f File) Allows(host string, extra []string) bool {
 // normalHost is the host in lower case without port, brackets and final dot;
 // empty where it is none. Addresses come in their shortest form.
 func normalHost(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && (strings.HasSuffix(host[:i], "]") || !strings.Contains(host[:i], ":")) {
+		host = host[:i] // not of an IPv6 address without brackets
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]

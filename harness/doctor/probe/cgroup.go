@@ -1,38 +1,51 @@
 package probe
 
 import (
-	"io/fs"
-	"path"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
-// cgroupMemory is what the cgroups of this process leave of their memory
-// limits, the least of them, by version 2 or 1; not ok where there is none.
-// What the kernel would drop first, inactive files, counts as left.
-func cgroupMemory(root fs.FS) (left int64, ok bool) {
-	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+// cgroupFiles are the files of a version of cgroups on memory.
+type cgroupFiles struct{ base, limit, used, inactive string }
+
+var (
+	cgroup2 = cgroupFiles{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
+	cgroup1 = cgroupFiles{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+)
+
+// cgroupMemory is the memory that the limits of this process's cgroups leave free,
+// the least of them, by version 2 or 1; not ok where there is no limit. Inactive
+// files, which the kernel drops first, count as free. root is "/", except in tests.
+func cgroupMemory(root string) (left int64, ok bool) {
+	proc, err := procfs.NewFS(filepath.Join(root, "proc"))
 	if err != nil {
 		return 0, false
 	}
-	for line := range strings.Lines(string(groups)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
+	self, err := proc.Self()
+	if err != nil {
+		return 0, false
+	}
+	groups, err := self.Cgroups()
+	if err != nil {
+		return 0, false
+	}
+	for _, g := range groups {
+		files := cgroup1
+		switch {
+		case g.HierarchyID == 0:
+			files = cgroup2
+		case !slices.Contains(g.Controllers, "memory"):
 			continue
 		}
-		base, limit, used, inactive := "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
-		switch parts[1] {
-		case "": // version 2
-		case "memory":
-			base, limit, used, inactive = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-		default:
-			continue
-		}
-		// A limit holds for all below it. In a container the path may be the
-		// host's: then the root of what is mounted is ours.
-		for dir := path.Join("/", parts[2]); ; dir = path.Dir(dir) {
-			at := path.Join(base, dir)
-			if free, found := room(root, path.Join(at, limit), path.Join(at, used), path.Join(at, "memory.stat"), inactive); found && (!ok || free < left) {
+		// A limit holds for all groups below it. In a container the path may be the
+		// host's: then the root of the mounted hierarchy is this process's.
+		for dir := filepath.Join("/", g.Path); ; dir = filepath.Dir(dir) {
+			if free, found := files.free(filepath.Join(root, files.base, dir)); found && (!ok || free < left) {
 				left, ok = free, true
 			}
 			if dir == "/" {
@@ -43,33 +56,34 @@ func cgroupMemory(root fs.FS) (left int64, ok bool) {
 	return left, ok
 }
 
-// unlimited is what version 1 writes for "no limit", and more than any machine
+// unlimited is the value of version 1 for "no limit", and more than any machine
 // has.
 const unlimited = 1 << 60
 
-func room(root fs.FS, limit, used, stat, inactive string) (int64, bool) {
-	most, err := number(root, limit)
-	if err != nil || most >= unlimited {
+// free is what the limit of one cgroup leaves; not ok where it has none.
+func (f cgroupFiles) free(dir string) (int64, bool) {
+	limit, err := number(filepath.Join(dir, f.limit))
+	if err != nil || limit >= unlimited {
 		return 0, false
 	}
-	taken, err := number(root, used)
+	used, err := number(filepath.Join(dir, f.used))
 	if err != nil {
 		return 0, false
 	}
-	lines, _ := fs.ReadFile(root, stat) // without it nothing is known to be inactive
-	for line := range strings.Lines(string(lines)) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == inactive {
+	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat")) // without it no file is known to be inactive
+	for line := range strings.Lines(string(stat)) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == f.inactive {
 			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-				taken -= n
+				used -= n
 			}
 		}
 	}
-	return max(0, most-max(0, taken)), true
+	return max(0, limit-max(0, used)), true
 }
 
 // number reads a file of one number; "max" is none.
-func number(root fs.FS, name string) (int64, error) {
-	text, err := fs.ReadFile(root, name)
+func number(path string) (int64, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}

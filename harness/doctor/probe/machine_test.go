@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"testing/fstest"
+
+	"github.com/prometheus/procfs"
 )
 
-// What the kernel says of this machine is understood.
+// Everything is known of this machine.
 func TestThisMachine(t *testing.T) {
 	m := LookAtMachine()
 	if m.Descriptors == 0 || m.CPUs < 1 || m.Memory <= 0 || m.Ports.Low < 1 || m.Ports.High <= m.Ports.Low {
@@ -20,59 +21,82 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-func TestPortRange(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "range")
-	for text, want := range map[string][2]int{"32768\t60999\n": {32768, 60999}, "": {}, "7\n": {}, "9 8\n": {}, "a b\n": {}} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+// tree makes files below a folder of the test, and /proc/self as this process finds
+// it.
+func tree(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if low, high := portRange(path); [2]int{low, high} != want {
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "proc", "7"), 0o755), os.Symlink("7", filepath.Join(root, "proc", "self"))); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func procOf(t *testing.T, root string) procfs.FS {
+	t.Helper()
+	proc, err := procfs.NewFS(filepath.Join(root, "proc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proc
+}
+
+func TestPortRange(t *testing.T) {
+	for text, want := range map[string][2]int{"32768\t60999\n": {32768, 60999}, "": {}, "7\n": {}, "9 8\n": {}, "a b\n": {}} {
+		proc := procOf(t, tree(t, map[string]string{"proc/sys/net/ipv4/ip_local_port_range": text}))
+		if low, high := portRange(proc); [2]int{low, high} != want {
 			t.Errorf("%q: %d to %d, want %v", text, low, high, want)
 		}
 	}
-	if low, high := portRange(path + "/none"); low != 0 || high != 0 {
+	if low, high := portRange(procOf(t, tree(t, nil))); low != 0 || high != 0 {
 		t.Errorf("no file: %d to %d", low, high)
 	}
 }
 
 func TestCgroupMemory(t *testing.T) {
-	files := func(pairs ...string) fstest.MapFS {
-		all := fstest.MapFS{}
+	files := func(pairs ...string) map[string]string {
+		all := map[string]string{}
 		for i := 0; i < len(pairs); i += 2 {
-			all[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+			all[pairs[i]] = pairs[i+1]
 		}
 		return all
 	}
 	for name, c := range map[string]struct {
-		root fstest.MapFS
-		left int64
-		ok   bool
+		files map[string]string
+		left  int64
+		ok    bool
 	}{
 		"none": {files(), 0, false},
-		"version 2, no limit": {files("proc/self/cgroup", "0::/a\n",
+		"version 2, no limit": {files("proc/7/cgroup", "0::/a\n",
 			"sys/fs/cgroup/a/memory.max", "max\n", "sys/fs/cgroup/a/memory.current", "10\n"), 0, false},
-		"version 2, of one above": {files("proc/self/cgroup", "0::/a/b\n",
+		"version 2, of one above": {files("proc/7/cgroup", "0::/a/b\n",
 			"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/b/memory.current", "10\n",
 			"sys/fs/cgroup/a/memory.max", "100\n", "sys/fs/cgroup/a/memory.current", "70\n", "sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 20\n"), 50, true},
-		"version 2, in a container": {files("proc/self/cgroup", "0::/\n",
+		"version 2, in a container": {files("proc/7/cgroup", "0::/\n",
 			"sys/fs/cgroup/memory.max", "100\n", "sys/fs/cgroup/memory.current", "30\n"), 70, true},
-		"version 1": {files("proc/self/cgroup", "9:cpu:/\n4:memory:/x\n0::/\n",
+		"version 1": {files("proc/7/cgroup", "9:cpu:/\n4:memory:/x\n0::/\n",
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/x/memory.usage_in_bytes", "40\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "40\n"), 60, true},
-		"version 1, a path of the host": {files("proc/self/cgroup", "4:memory:/docker/id\n",
+		"version 1, a path of the host": {files("proc/7/cgroup", "4:memory:/docker/id\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "140\n"), 0, true},
-		"odd": {files("proc/self/cgroup", "what\n0::/\n", "sys/fs/cgroup/memory.max", "many\n"), 0, false},
+		"odd": {files("proc/7/cgroup", "what\n0::/\n", "sys/fs/cgroup/memory.max", "many\n"), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if left, ok := cgroupMemory(c.root); left != c.left || ok != c.ok {
+			if left, ok := cgroupMemory(tree(t, c.files)); left != c.left || ok != c.ok {
 				t.Errorf("%d, %t, want %d, %t", left, ok, c.left, c.ok)
 			}
 		})
 	}
 }
 
-// A folder that is not there yet is looked at where it would be made, and
-// nothing is left of the look.
+// A folder that does not exist is examined where it would be made, and no file
+// remains.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{dir, filepath.Join(dir, "runs", "one")} {

@@ -8,9 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/service"
@@ -55,8 +56,9 @@ func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
 		t.Dial = err
 		return t
 	}
-	if n, err := strconv.Atoi(port); err == nil {
-		t.Taken = taken(os.DirFS("/"), ips, n)
+	proc, unreadable := procfs.NewDefaultFS()
+	if n, err := strconv.Atoi(port); err == nil && unreadable == nil {
+		t.Taken = taken(proc, ips, n)
 	}
 	if u.Scheme == "https" {
 		t.TLS, t.Trust = shakeHands(ctx, conn, name)

@@ -12,16 +12,15 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// acknowledgedMetric is the counter through which scenarios/lib/ledger.js
-// acknowledges; the identity travels in its metadata.
+// acknowledgedMetric is the counter by which scenarios/lib/ledger.js acknowledges;
+// the identity is in its metadata.
 const (
 	acknowledgedMetric = "ledger_acknowledged"
 	acknowledgedKey    = "ledger_id"
 )
 
-// aggregate folds samples into one-second buckets. Samples come from one
-// goroutine in the order in which each VU made them; taking the buckets out may
-// happen in another.
+// aggregate folds samples into one-second buckets. Samples come from one goroutine
+// in the order in which each VU made them; another one may take the buckets.
 type aggregate struct {
 	run            string
 	seed           uint64
@@ -34,22 +33,22 @@ type aggregate struct {
 	own       ownSeries
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
-	now       time.Duration         // since t0, of the samples that are being folded in
+	now       time.Duration         // since t0, at the samples that are being added
 	vus       map[string]*vu        // by name
-	redirects bool                  // the script says itself how many to follow
+	redirects bool                  // the script sets its own limit of redirects
 	entries   []ledger.Entry        // acknowledged since the last take
-	first     *arrivals.Transaction // of the earliest slot that has ended
+	first     *arrivals.Transaction // of the earliest slot so far
 	txnSLOs   []int                 // SLOs of transaction_duration
-	txnTotals []*int64              // totals that a transaction counts towards
+	txnTotals []*int64              // totals that a transaction counts in
 }
 
-// ownSeries are the series that transactions go to.
+// ownSeries are the series of transactions.
 type ownSeries struct {
 	duration, scheduled, lag, displaced, lost, undone, queueing, stall, open int
 	outcomes                                                                 [4]int
 }
 
-// bucket holds what one second has so far: values and histograms by series.
+// bucket is one second so far: values and histograms by series.
 type bucket struct {
 	values  []float64
 	hists   []*metric.Hist
@@ -87,14 +86,14 @@ func newAggregate(s Session) *aggregate {
 	return a
 }
 
-// start gives the aggregate the common t0.
+// start sets the common t0.
 func (a *aggregate) start(t0 time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.t0 = t0
 }
 
-// add folds samples in.
+// add adds samples.
 func (a *aggregate) add(containers []metrics.SampleContainer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +119,7 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 	}
 }
 
-// transaction books one slot of the schedule under its scheduled second.
+// transaction counts one slot of the schedule in its scheduled second.
 func (a *aggregate) transaction(t *arrivals.Transaction) {
 	v := &vu{}
 	if t.VU != "" {
@@ -148,10 +147,10 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 		b.count(a.own.lost, 1)
 	}
 	cleared := a.cleared(t, v.requests)
-	undone := false // whatever the generator did
+	undone := false // also when cleared of the generator's share
 	switch outcome {
 	case arrivals.Failed:
-		undone = !v.excused()
+		undone = !v.failedByGenerator()
 	case arrivals.TimedOut:
 		undone = cleared > a.timeout
 	case arrivals.Dropped:
@@ -168,18 +167,18 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	for _, total := range a.txnTotals {
 		*total++
 	}
-	if t.Interrupted { // k6 does not report the request that it may have had open
+	if t.Interrupted { // k6 does not report a request that was open
 		b.observe(a.own.open, milliseconds(t.Due+t.Latency-v.last))
 	}
 }
 
-// wakeups of one request that a generator short of CPU delays: its sending, the
-// taking up of its answer, and that of the VU that waits for it (net/http has a
-// goroutine each to write and to read a connection).
+// wakeups of one request that a generator short of CPU delays: to send it, to read
+// the response, and of the VU that waits for it (net/http has one goroutine to write
+// and one to read a connection).
 const wakeups = 3
 
-// cleared is a transaction's latency without what the generator itself added:
-// its late start, and its stalls while the transaction was under way.
+// cleared is a transaction's latency without the generator's own share: its late
+// start, and its stalls while the transaction ran.
 func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration {
 	if t.Outcome == arrivals.Dropped {
 		return t.Latency
@@ -188,8 +187,7 @@ func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration
 	return max(0, t.Latency-t.Lag-t.Stalls.Share(start, end, wakeups*(1+requests), a.now))
 }
 
-// stall books for how long the generator stood still under the seconds in which
-// it did.
+// stall counts a stall of the generator in the seconds that it covers.
 func (a *aggregate) stall(s arrivals.Stall) {
 	for from := s.From; from < s.To; {
 		to := min(s.To, from.Truncate(time.Second)+time.Second)
@@ -198,7 +196,7 @@ func (a *aggregate) stall(s arrivals.Stall) {
 	}
 }
 
-// request books the samples of one request.
+// request adds the samples of one request.
 func (a *aggregate) request(c *httpext.Trail) {
 	r := requestEnd{failed: c.Failed.Valid && c.Failed.Bool}
 	all := c.GetSamples()
@@ -206,21 +204,21 @@ func (a *aggregate) request(c *httpext.Trail) {
 		return
 	}
 	a.cat.find(all[0].TimeSeries, a)
-	of := a.cat.last
-	if v := of.vu; v != nil && v.begun {
+	tags := a.cat.last
+	if v := tags.vu; v != nil && v.begun {
 		end := c.EndTime.Sub(a.t0)
-		r.stood = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
-		r.excused = r.failed && of.unanswered && r.stood > 0
-		v.request(end, r, of.redirect && !a.redirects)
+		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
+		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
+		v.request(end, r, tags.redirect && !a.redirects)
 	}
 	for i := range all {
 		a.sample(&all[i], &r)
 	}
 }
 
-// sample books one sample under the second in which its VU's transaction was
-// scheduled, or where there is none under that in which it was taken. of is the
-// request that it measures; nil: none.
+// sample counts a sample in the second in which its VU's transaction was scheduled,
+// or without one in the second in which it was taken. of is the request that it
+// measures; nil: none.
 func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
 	to := a.cat.find(s.TimeSeries, a)
 	v := a.cat.last.vu
@@ -254,28 +252,28 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
 	if len(to.slos) == 0 {
 		return
 	}
-	failed, excused, cleared := false, false, s.Value
+	failed, byGenerator, cleared := false, false, s.Value
 	switch {
 	case of == nil && v != nil && v.begun && to.kind == metrics.Rate:
-		excused = v.excused() // as a check of an answer that did not come
-	case of != nil && to.kind == metrics.Rate && of.excused:
+		byGenerator = v.failedByGenerator() // as a check of a response that did not come
+	case of != nil && to.kind == metrics.Rate && of.byGenerator:
 		cleared = 0
 	case of != nil && to.kind == metrics.Trend:
 		failed = of.failed && isRequestDuration(s.Metric.Name)
-		cleared = max(0, s.Value-milliseconds(of.stood))
+		cleared = max(0, s.Value-milliseconds(of.stalled))
 	case v != nil && v.begun && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
 		end := s.Time.Sub(a.t0)
-		stood := v.stalls.Share(end-time.Duration(s.Value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
-		cleared = max(0, s.Value-milliseconds(stood))
+		stalled := v.stalls.Share(end-time.Duration(s.Value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
+		cleared = max(0, s.Value-milliseconds(stalled))
 	}
 	for _, i := range to.slos {
 		slo := a.cat.slos[i]
-		a.judge(b, i, failed || slo.Violates(s.Value), !excused && (failed && !of.excused || slo.Violates(cleared)))
+		a.judge(b, i, failed || slo.Violates(s.Value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 
-// judge counts a sample for an SLO: whether it violates as measured, and whether
-// it still does, cleared of what the generator added to it.
+// judge counts a sample for an SLO: whether it violates it as measured, and whether
+// it still does when cleared of the generator's share.
 func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
 	b.count(a.cat.judged[slo], 1)
 	b.count(a.cat.broken[slo], one(measured))
@@ -295,8 +293,8 @@ func (a *aggregate) acknowledge(s *metrics.Sample) {
 	}
 }
 
-// second is the unix second of a sample. After the start it follows the
-// monotonic clock from t0, so that a step of the wall clock moves nothing.
+// second is the unix second of a sample. After the start it follows the monotonic
+// clock from t0, so that a step of the wall clock has no effect.
 func (a *aggregate) second(t time.Time) int64 {
 	if a.t0.IsZero() {
 		return t.Unix()

@@ -65,7 +65,7 @@ func pointsOf(a *aggregate) map[int64]map[string]float64 {
 			sums[second][p.Series.Key()] += p.Value
 		}
 	}
-	a.give(t)
+	a.reuse(t)
 	return sums
 }
 
@@ -114,9 +114,9 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	}
 }
 
-// The closing frame tells what the worker's schedule and data were drawn from,
-// and how late it took its first slot: the first that was due, not that ended.
-func TestClosingTellsSeedAndStart(t *testing.T) {
+// The closing frame holds the seed of the worker's schedule and data, and how late it
+// took its first slot: the first that was due, not the first that ended.
+func TestClosingFrameHasSeedAndStart(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment", Seed: 1<<63 + 7})
 	seed := metric.NewSeries("worker_seed", "", "seed", "9223372036854775815").Key()
 	delay := metric.NewSeries("worker_start_delay", "ms").Key()
@@ -144,7 +144,7 @@ func TestClosingTellsSeedAndStart(t *testing.T) {
 	}
 }
 
-// A fast failure is not a fast answer.
+// A fast failure violates a latency SLO.
 func TestFailedRequestsViolateLatencySLOs(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})

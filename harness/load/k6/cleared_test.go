@@ -14,11 +14,11 @@ import (
 
 const ms = time.Millisecond
 
-// stalled is a generator that stood still in the spans.
+// stalled is a generator that stalled in these spans.
 func stalled(spans ...arrivals.Stall) *arrivals.Stalls { return arrivals.StalledFor(spans...) }
 
-// What a violation as measured comes to once it is cleared of the generator's
-// share: late start, stalls while it was under way, and nothing else.
+// A violation as measured is cleared of the generator's share: late start, stalls
+// while it was open, and nothing else.
 func TestViolationsCleared(t *testing.T) {
 	unanswered := func(tr *httpext.Trail, k k6Metrics) *httpext.Trail {
 		for i := range tr.Samples {
@@ -114,7 +114,7 @@ func TestViolationsCleared(t *testing.T) {
 			a.add([]metrics.SampleContainer{&one})
 			got := pointsOf(a)[a.secondOf(one.Due)]
 			if undone := got[metric.NewSeries(metric.GeneratorUndone, "", "scenario", "payment").Key()]; (undone == 1) != c.undone {
-				t.Errorf("%g transactions not completed by the generator's own doing, want %t", undone, c.undone)
+				t.Errorf("%g transactions not completed through the generator's fault, want %t", undone, c.undone)
 			}
 			for _, slo := range []string{txn, pay, failed} {
 				is := counts{got[metric.NewSeries(metric.Violations, "", "slo", slo).Key()], got[metric.NewSeries(metric.ViolationsCleared, "", "slo", slo).Key()]}
@@ -126,9 +126,9 @@ func TestViolationsCleared(t *testing.T) {
 	}
 }
 
-// A request under way when the run ends is not reported by k6. It is told with the
-// time that it has taken.
-func TestOpenRequestsAreTold(t *testing.T) {
+// A request that is open when the run ends is not reported by k6. It is counted with
+// the time that it has taken.
+func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
 	t0 := time.Now().Add(-time.Minute)
@@ -149,7 +149,7 @@ func TestOpenRequestsAreTold(t *testing.T) {
 	}
 }
 
-// A script's own times are cleared too; what is no time is not.
+// A script's own times are cleared too; other trends are not.
 func TestOwnTrendsAreCleared(t *testing.T) {
 	slo := func(name string) spec.SLO {
 		return spec.SLO{Metric: name, Expression: "p(95)<100", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 100}
@@ -175,8 +175,8 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 	}
 }
 
-// Where the generator stood still shows second by second.
-func TestStallsAreBookedBySecond(t *testing.T) {
+// A stall is divided among the seconds that it covers.
+func TestStallsAreCountedBySecond(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment"})
 	a.start(time.Unix(1000, 0))
 	a.add([]metrics.SampleContainer{arrivals.Stall{From: 1900 * ms, To: 4200 * ms}, arrivals.Stall{From: 4500 * ms, To: 4540 * ms}})
@@ -189,8 +189,8 @@ func TestStallsAreBookedBySecond(t *testing.T) {
 	}
 }
 
-// A check of an answer that did not come while the generator stood still is cleared
-// with its request; one of an answer that came is not.
+// A check of a response that did not come while the generator stalled is cleared with
+// its request; a check of one that came is not.
 func TestChecksAreCleared(t *testing.T) {
 	checks := spec.SLO{Metric: metrics.ChecksName, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
 	for name, tt := range map[string]struct {
@@ -219,9 +219,9 @@ func TestChecksAreCleared(t *testing.T) {
 	}
 }
 
-// What ended stands under the second of its end, though its transaction was
-// scheduled before.
-func TestEndedPartsAreBookedByTheirEnd(t *testing.T) {
+// Ended iterations and requests are counted in the second of their end, though their
+// transaction was scheduled before.
+func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})
 	t0 := time.Now().Add(-time.Minute)

@@ -6,41 +6,39 @@ import (
 	"runtime/metrics"
 )
 
-// A worker's garbage collections are what its latencies suffer from first: on
-// one core a collection of a small heap takes 20 ms, and what falls due
-// meanwhile is worked off for as long again. So they must be rare at the rate
-// that is asked for, which a target in percent of a live heap of 20 MiB is not.
+// A worker's garbage collections are the first to disturb its latencies: on one core
+// a collection of a small heap takes 20 ms, and the backlog as long again. So they
+// must be rare at the planned rate, which they are not with a target in percent of a
+// live heap of 20 MiB.
 const (
-	// collectEvery is how many seconds apart collections are meant to be.
+	// collectEvery is the intended time between collections, in seconds.
 	collectEvery = 5
 	// garbage of one transaction with one request, in bytes: 12 KiB measured
-	// (make bench), with room for what a script does with the answer.
+	// (make bench), with room for a script's own.
 	garbage = 16 << 10
-	// roomFactor is what may gather between two collections at least, as a
-	// multiple of the live heap.
+	// roomFactor is the least garbage between two collections, as a multiple of the
+	// live heap.
 	roomFactor = 4
 	// mostRoom bounds both.
 	mostRoom = 1 << 30
-	// leastGC is the target in percent below which a collection costs more than
-	// its memory is worth: Go's own.
+	// leastGC is the least target in percent: Go's default.
 	leastGC = 100
 )
 
-// collector keeps the target of Go's garbage collector at what a worker needs.
-// Memory is at its level after collectEvery seconds at the planned rate, and
-// stays there.
+// collector adjusts the target of Go's garbage collector. Memory stops growing after
+// collectEvery seconds at the planned rate.
 type collector struct {
 	rate    float64 // transactions a second
-	percent int     // that is set now
-	leave   bool    // the environment has set it
+	percent int     // current target
+	leave   bool    // the environment has set the target
 }
 
 func newCollector(rate float64) *collector {
 	return &collector{rate: rate, leave: os.Getenv("GOGC") != ""}
 }
 
-// adjust sets the target anew where the live heap has changed. Setting it stops
-// the world for a moment, which small changes are not worth.
+// adjust sets the target where the live heap has changed. Setting it stops the world
+// for a moment, so small changes are ignored.
 func (c *collector) adjust() {
 	if c.leave {
 		return
@@ -53,15 +51,15 @@ func (c *collector) adjust() {
 	c.percent = percent
 }
 
-// gcPercent is the target for a live heap of so many bytes and a rate in
-// transactions a second.
+// gcPercent is the target for a live heap in bytes and a rate in transactions a
+// second.
 func gcPercent(live uint64, rate float64) int {
 	heap := float64(max(live, 1))
 	room := min(max(roomFactor*heap, rate*collectEvery*garbage), mostRoom)
 	return int(max(leastGC, 100*room/heap))
 }
 
-// liveHeap is what the last collection left, in bytes.
+// liveHeap is the heap after the last collection, in bytes.
 func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -9,7 +9,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// taken is what take lifted out of the aggregate.
+// taken is what take removed from the aggregate.
 type taken struct {
 	seconds []int64 // in order
 	buckets []*bucket
@@ -18,7 +18,7 @@ type taken struct {
 	entries []ledger.Entry
 }
 
-// take lifts out every second before end, and the acknowledged identities.
+// take removes every second before end, and the acknowledged identities.
 func (a *aggregate) take(end int64) taken {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -33,8 +33,8 @@ func (a *aggregate) take(end int64) taken {
 	return t
 }
 
-// give returns the buckets of t, which nobody reads any more.
-func (a *aggregate) give(t taken) {
+// reuse takes back the buckets of t, which must not be read any more.
+func (a *aggregate) reuse(t taken) {
 	for _, b := range t.buckets {
 		clear(b.values)
 		clear(b.touched)
@@ -46,11 +46,11 @@ func (a *aggregate) give(t taken) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	const most = 16 // more seconds than are open together, but for a long stall
+	const most = 16 // more seconds than are open together, except after a long stall
 	a.free = append(a.free, t.buckets[:min(len(t.buckets), max(0, most-len(a.free)))]...)
 }
 
-// points are the bucket's, in the order of the series.
+// points are in the order of the series.
 func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Point {
 	var points []metric.Point
 	for i, touched := range b.touched {
@@ -66,7 +66,7 @@ func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Po
 	return points
 }
 
-// closing is what the stream held in total.
+// closing is the totals of the stream.
 func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 // OutputName is the output's name: `--out assay=SESSION`.
 const OutputName = "assay"
 
-// Session is what a worker must know of its run to aggregate; a JSON file that
-// the fleet writes and `--out assay=` names.
+// Session is the worker's part of a run's plan for this output: a JSON file that the
+// fleet writes and `--out assay=` names.
 type Session struct {
 	Run            string        `json:"run"`
 	Scenario       string        `json:"scenario"`
@@ -38,9 +38,9 @@ const (
 	// settle is how long after a second's end its frame is made, for samples
 	// that are still in k6's pipeline (50 ms batches).
 	settle = 120 * time.Millisecond
-	// giveUp ends a run whose coordinator has not answered for so long.
+	// giveUp ends a run whose coordinator has not answered for this long.
 	giveUp = 15 * time.Second
-	// lastFlush bounds the sending of all that is left at the end.
+	// lastFlush bounds sending the rest at the end.
 	lastFlush = 20 * time.Second
 )
 
@@ -85,7 +85,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 // Description is k6's line about the output.
 func (o *frameOutput) Description() string { return "assay frames" }
 
-// SetTestRunStopCallback keeps the way to end the run.
+// SetTestRunStopCallback sets the function that ends the run.
 func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = stop }
 
 // Start starts the sending.
@@ -94,10 +94,10 @@ func (o *frameOutput) Start() error {
 	return nil
 }
 
-// AddMetricSamples folds samples in: k6 never calls it concurrently.
+// AddMetricSamples adds samples: k6 never calls it concurrently.
 func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
 
-// Stop sends what is left and closes the stream.
+// Stop sends the rest and closes the stream.
 func (o *frameOutput) Stop() error {
 	close(o.stop)
 	<-o.stopped
@@ -152,10 +152,10 @@ func (o *frameOutput) close() error {
 	return retry(deadline, func(ctx context.Context) error { return o.worker.wire.Frames(ctx, body) })
 }
 
-// flush sends frames and acknowledged identities, trying until the deadline.
-// What arrives meanwhile stays in the aggregate.
+// flush sends frames and acknowledged identities, and retries until the deadline.
+// Samples that arrive meanwhile stay in the aggregate.
 func (o *frameOutput) flush(t taken, deadline time.Time) error {
-	defer o.agg.give(t)
+	defer o.agg.reuse(t)
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++
@@ -182,7 +182,7 @@ func (o *frameOutput) flush(t taken, deadline time.Time) error {
 	return retry(deadline, func(ctx context.Context) error { return o.worker.wire.Acknowledged(ctx, o.batches, text) })
 }
 
-// retry repeats a send until it is answered, refused, or the deadline has come.
+// retry repeats send until it succeeds, is refused, or the deadline has passed.
 func retry(deadline time.Time, send func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()

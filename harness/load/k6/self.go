@@ -3,8 +3,6 @@ package k6
 import (
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -14,8 +12,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// selfMeter measures what the worker itself uses, and what others take from it,
-// so that a fleet on many hosts needs nobody to look at its processes.
+// selfMeter measures the CPU and memory that the worker uses, and the CPU time that
+// others take from it: a fleet on many hosts needs no collector on each.
 type selfMeter struct {
 	source string
 	cpu    float64 // seconds used up to the last call
@@ -26,11 +24,11 @@ type selfMeter struct {
 
 func newSelfMeter(source string) *selfMeter {
 	m := &selfMeter{source: source, cpu: cpuSeconds(), wait: runQueueSeconds(), host: hostSeconds(), quota: quota.New(os.Getpid())}
-	m.quota.Read() // what later readings count from
+	m.quota.Read() // later readings count from this one
 	return m
 }
 
-// points are the use since the last call.
+// points are the usage since the last call.
 func (m *selfMeter) points() []metric.Point {
 	cpu, wait := cpuSeconds(), runQueueSeconds()
 	points := []metric.Point{
@@ -40,7 +38,7 @@ func (m *selfMeter) points() []metric.Point {
 	if sent := sentToDatabases.Swap(0); sent > 0 {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
-	// A thread that ends takes its waiting time with it.
+	// The waiting time of a thread that has ended is no longer counted.
 	if wait >= m.wait {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerRunQueue), wait-m.wait))
 	}
@@ -60,7 +58,7 @@ func (m *selfMeter) points() []metric.Point {
 	return points
 }
 
-// hostTime is the CPU time of the host since it is up, in seconds.
+// hostTime is the CPU time of the host since its boot, in seconds.
 type hostTime struct {
 	stolen, other float64
 	known         bool
@@ -75,7 +73,7 @@ func hostSeconds() hostTime {
 	if err != nil {
 		return hostTime{}
 	}
-	t := stat.CPUTotal // guests' time is part of user and nice
+	t := stat.CPUTotal // guests' time is included in user and nice
 	return hostTime{t.Steal, t.User + t.Nice + t.System + t.Idle + t.Iowait + t.IRQ + t.SoftIRQ, true}
 }
 
@@ -87,39 +85,24 @@ func cpuSeconds() float64 {
 	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
 }
 
-// runQueueSeconds sums the second field of each thread's schedstat: the time
-// it was ready to run but had no CPU (kernel: Documentation/scheduler/sched-stats).
-func runQueueSeconds() float64 {
-	const tasks = "/proc/self/task"
-	threads, err := os.ReadDir(tasks)
-	if err != nil {
-		return 0
-	}
-	total := 0.0
+// runQueueSeconds is the time that the threads were ready to run but had no CPU
+// (kernel: Documentation/scheduler/sched-stats).
+func runQueueSeconds() (total float64) {
+	threads, _ := procfs.AllThreads(os.Getpid()) // none where /proc cannot be read
 	for _, t := range threads {
-		data, err := os.ReadFile(tasks + "/" + t.Name() + "/schedstat")
-		if err != nil {
-			continue // the thread has ended meanwhile
-		}
-		if fields := strings.Fields(string(data)); len(fields) >= 2 {
-			if ns, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
-				total += time.Duration(ns).Seconds()
-			}
+		if s, err := t.Schedstat(); err == nil { // else the thread has ended meanwhile
+			total += time.Duration(s.WaitingNanoseconds).Seconds()
 		}
 	}
 	return total
 }
 
-// residentBytes is the memory that the process holds, from /proc/self/statm.
+// residentBytes is the memory that the process holds.
 func residentBytes() (float64, bool) {
-	data, err := os.ReadFile("/proc/self/statm")
+	self, err := procfs.Self()
 	if err != nil {
 		return 0, false
 	}
-	fields := strings.Fields(string(data))
-	if len(fields) < 2 {
-		return 0, false
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	return float64(pages) * float64(os.Getpagesize()), err == nil
+	m, err := self.Statm()
+	return float64(m.ResidentBytes()), err == nil
 }

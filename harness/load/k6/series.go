@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which
-	// every VU has its own. A script with unbounded URLs would otherwise let it
-	// grow; it is then built anew.
+	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
+	// has its own. It is cleared at that size: a script with unbounded URLs would let
+	// it grow.
 	leastCached = 20_000
 	cachedPerVU = 20
 )
 
-// keptTags are the tags of k6 that become labels, for every metric: few, because
-// each label set costs a histogram a second. What an SLO selects by is kept too.
+// keptTags are the tags of k6 that become labels of every metric: few, because each
+// label set costs a histogram a second. Tags that an SLO selects by are kept too.
 var keptTags = []string{"scenario", "name"}
 
-// keptFor are further tags of single metrics, where they are cheap or the point.
+// keptFor are further tags of single metrics.
 var keptFor = map[string][]string{
 	metrics.HTTPReqsName:      {"method", "status", "error_code"},
 	metrics.ChecksName:        {"check"},
 	metrics.GroupDurationName: {"group"},
 }
 
-// SystemTags are the tags that k6 must set by itself: those that become labels,
-// and those that an SLO selects by. Every further one costs time at each request.
+// SystemTags are the tags that k6 must set: those that become labels, and those that
+// an SLO selects by. Every other one costs time at each request.
 func SystemTags(slos []spec.SLO) []string {
 	tags := slices.Clone(keptTags)
 	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
@@ -48,8 +48,8 @@ func SystemTags(slos []spec.SLO) []string {
 	return tags
 }
 
-// ended are the series that sum up k6's own metrics by the second in which what
-// they measure ended.
+// ended are the series that sum k6's metrics by the second of the end of the
+// iteration or request.
 var ended = map[string]metric.Series{
 	metrics.IterationsName:        metric.Of(metric.EndedIterations),
 	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
@@ -58,22 +58,22 @@ var ended = map[string]metric.Series{
 	metrics.HTTPReqBlockedName:    metric.Of(metric.EndedBlockedTime),
 }
 
-// redirects are the answers that net/http follows.
+// redirects are the statuses that net/http follows.
 var redirects = []string{"301", "302", "303", "307", "308"}
 
-// slot is where samples of one k6 time series go: one of our series, and the
-// SLOs that they decide.
+// slot is where the samples of one k6 time series go: a series of the frame, and the
+// SLOs on it.
 type slot struct {
 	metric *metrics.Metric
 	kind   metrics.MetricType
 	index  int    // of the series; for a rate that of NAME.total
 	hits   int    // of NAME.occurred, for a rate
-	ended  int    // series that sums it up by the second of its end; -1: none
+	ended  int    // series of sums by the second of its end; -1: none
 	slos   []int  // indexes into catalogue.slos
 	total  *int64 // samples of the series' name, over the whole run
 }
 
-// catalogue gives every k6 time series its slot. Not safe for concurrent use.
+// catalogue maps every k6 time series to its slot. Not safe for concurrent use.
 type catalogue struct {
 	slos    []spec.SLO
 	series  []metric.Series
@@ -85,19 +85,19 @@ type catalogue struct {
 	byKey     map[string]int
 	cached    map[*metrics.TagSet]*tagged
 	maxCached int
-	last      *tagged        // the one used last: samples of a request share their tags
+	last      *tagged        // last one used: samples of a request share their tags
 	count     map[string]int // label sets by metric
 	totals    map[string]*int64
 }
 
-// tagged are the slots of the k6 time series with one tag set. There are about
-// ten; going through them is quicker than a map.
+// tagged are the slots of the k6 time series with one tag set: about ten, for which a
+// list is faster than a map.
 type tagged struct {
 	tags       *metrics.TagSet
 	slots      []*slot
-	redirect   bool // of an answer that leads elsewhere
-	unanswered bool // of a request that got no answer
-	vu         *vu  // that took them; nil: none did
+	redirect   bool // the response is a redirect
+	unanswered bool // the request had no response
+	vu         *vu  // nil: taken by none
 }
 
 func newCatalogue(slos []spec.SLO, vus int) *catalogue {
@@ -117,7 +117,7 @@ func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 	return c
 }
 
-// add gives a series its index.
+// add returns the index of a series, which it adds where it is new.
 func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 	key := s.Key()
 	if i, ok := c.byKey[key]; ok {
@@ -129,7 +129,7 @@ func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 	return i
 }
 
-// find gives the slot of a k6 time series; a knows the VUs.
+// find returns the slot of a k6 time series; a holds the VUs.
 func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
@@ -155,7 +155,7 @@ func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 	return s
 }
 
-// total counts the samples of a name.
+// total is the counter of the samples of a name.
 func (c *catalogue) total(name string) *int64 {
 	if c.totals[name] == nil {
 		c.totals[name] = new(int64)
@@ -184,7 +184,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	if s.kind == metrics.Trend || s.kind == metrics.Rate {
 		s.total = c.total(c.series[s.index].Name)
 	} else {
-		s.total = new(int64) // the record holds sums and levels, from which nobody can count samples
+		s.total = new(int64) // the record holds sums and gauges, from which samples cannot be counted
 	}
 	for i, slo := range c.slos {
 		if slo.Metric == name && selects(slo, ts.Tags) {
@@ -245,8 +245,7 @@ func unit(m *metrics.Metric) string {
 	return ""
 }
 
-// isRequestDuration tells metrics whose samples come one a request, with the
-// request's failure known.
+// isRequestDuration: the metric has one sample a request, whose failure is known.
 func isRequestDuration(name string) bool {
 	return strings.HasPrefix(name, "http_req_") && name != metrics.HTTPReqFailedName
 }

@@ -6,29 +6,29 @@ import (
 	"assay/harness/load/arrivals"
 )
 
-// maxRedirects is how many redirects k6 follows unless it is told otherwise.
+// maxRedirects is how many redirects k6 follows by default.
 const maxRedirects = 10
 
-// vu is what is known of a VU's current transaction.
+// vu is the state of a VU's current transaction.
 type vu struct {
-	begun     bool
-	second    int64 // unix second in which it was scheduled
-	stalls    *arrivals.Stalls
-	last      time.Duration // when its last request ended, or else it began; since t0
-	failed    bool          // a request failed
-	unexcused bool          // one that failed not for the generator
-	requests  int           // that have ended
-	redirects int           // in a row
+	begun        bool
+	second       int64 // unix second in which it was scheduled
+	stalls       *arrivals.Stalls
+	last         time.Duration // end of its last request, or else its begin; since t0
+	failed       bool          // a request failed
+	systemFailed bool          // a request failed, and not for a stall of the generator
+	requests     int           // that have ended
+	redirects    int           // in a row
 }
 
 // requestEnd is how a request ended.
 type requestEnd struct {
-	failed  bool
-	excused bool          // it failed without an answer while the generator stood still
-	stood   time.Duration // for how long the generator stood still while it was open
+	failed      bool
+	byGenerator bool          // it failed without a response while the generator stalled
+	stalled     time.Duration // for how long the generator stalled while it was open
 }
 
-// vu gives the VU of a name.
+// vu returns the VU of a name.
 func (a *aggregate) vu(name string) *vu {
 	v := a.vus[name]
 	if v == nil {
@@ -44,11 +44,11 @@ func (v *vu) begin(second int64, t *arrivals.Begun) {
 
 func (v *vu) end() { *v = vu{} }
 
-// excused tells whether what failed did so while the generator stood still.
-func (v *vu) excused() bool { return v.failed && !v.unexcused }
+// failedByGenerator: every failed request failed while the generator stalled.
+func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
-// request takes a request that has ended. One that a target leads in circles has
-// failed: k6 gives it the last redirect as its answer, and calls that a success.
+// request counts a request that has ended. One in a redirect loop has failed: k6
+// returns the last redirect as its response, and counts it as a success.
 func (v *vu) request(end time.Duration, r requestEnd, redirect bool) {
 	v.last = end
 	v.requests++
@@ -57,7 +57,7 @@ func (v *vu) request(end time.Duration, r requestEnd, redirect bool) {
 	} else {
 		v.redirects = 0
 	}
-	circles := v.redirects > maxRedirects
-	v.failed = v.failed || r.failed || circles
-	v.unexcused = v.unexcused || r.failed && !r.excused || circles
+	loop := v.redirects > maxRedirects
+	v.failed = v.failed || r.failed || loop
+	v.systemFailed = v.systemFailed || r.failed && !r.byGenerator || loop
 }

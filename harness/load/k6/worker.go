@@ -31,8 +31,8 @@ func Main(args []string) {
 	} else {
 		arrivals.Register(nil)
 	}
-	// Scripts have the extensions of this binary: k6 would fetch another one
-	// for k6/x/sql, whose version it cannot tell.
+	// Scripts use the extensions of this binary: k6 would download another binary for
+	// k6/x/sql, whose version it cannot determine.
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
 	registerSQL()
@@ -41,24 +41,24 @@ func Main(args []string) {
 	k6cmd.Execute()
 }
 
-// cleanEnvironment removes what would change the run from outside, and keeps
-// k6 from reporting usage.
+// cleanEnvironment removes variables that would change the run, and turns k6's usage
+// report off.
 func cleanEnvironment() {
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "K6_") {
-			_ = os.Unsetenv(name) // fails for malformed names alone
+			_ = os.Unsetenv(name) // fails for malformed names only
 		}
 	}
 	_ = os.Setenv("K6_NO_USAGE_REPORT", "true")
 }
 
-// Ready registers the worker, whose VUs are there, with the coordinator.
+// Ready registers the worker, whose VUs are initialised, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
-	runtime.GC() // what the making of VUs has left is not the run's
+	runtime.GC() // of the garbage of initialising the VUs
 	return w.wire.Ready(ctx, registered)
 }
 
-// Start waits at the start line, and gives the aggregate its t0.
+// Start waits for the common start, and sets the aggregate's t0.
 func (w *worker) Start(ctx context.Context, own []byte) (time.Time, []byte, error) {
 	g, err := w.wire.Start(ctx, json.RawMessage(own))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/observe/ledger"
@@ -236,20 +237,13 @@ func (w *Writer) writeJSON(name string, content any) error {
 	return WriteFile(w.path(name), append(data, '\n'))
 }
 
-// WriteFile writes a file whole or not at all: beside its place, then renamed.
+// WriteFile writes a file atomically, with mode 0644 where it is new.
 func WriteFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	// The temporary file is in the same folder: the file system of another one may
+	// have room where this one has none.
+	err := renameio.WriteFile(path, data, 0o644, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = tmp.Write(data)
-	// Without the sync a crash soon after could leave the name without content.
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp.Name())))
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func TestDiskErrors(t *testing.T) {
 		if _, err := Open(dir); !errors.Is(err, ErrNotSealed) {
 			t.Errorf("%s: opening gives %v", name, err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(dir, EvidenceDir, ".tmp-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(dir, EvidenceDir, ".*")); len(left) > 0 {
 			t.Errorf("%s: left are %v", name, left)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package statefile keeps small facts about running things, secrets among them,
-// between processes.
+// Package statefile passes state between processes in files: what runs, and its
+// secrets.
 //
-// In and out: values that encoding/json can write. A reader sees the old file
-// or the new one, never half of it, and nobody but the owner sees either.
+// In and out: values that encoding/json can write. A reader sees the old file or
+// the new one, never half of it, and only the owner can read either.
 package statefile

@@ -2,13 +2,14 @@ package statefile
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
-// Read fills into from the file. The error wraps os.ErrNotExist if there is none.
+// Read decodes the file. The error wraps os.ErrNotExist if there is none.
 func Read(path string, into any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -20,23 +21,22 @@ func Read(path string, into any) error {
 	return nil
 }
 
-// Write replaces the file at once, with mode 0600.
+// Write replaces the file atomically, with mode 0600.
 func Write(path string, from any) error {
 	b, err := json.MarshalIndent(from, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", path, err)
 	}
+	defer func() { _ = f.Cleanup() }() // does nothing after the replacement
 	_, err = f.Write(append(b, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = f.CloseAtomicallyReplace()
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

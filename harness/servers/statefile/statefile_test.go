@@ -14,7 +14,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := Read(path, &got); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("read of nothing: %v", err)
 	}
-	// An older one with a wider mode is replaced, not written into.
+	// An existing file with a wider mode is replaced, not written into.
 	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"assay/harness/lab/experiment/journal"
 )
 
@@ -46,7 +48,7 @@ func byHand(s journal.Step) string {
 	case s.Stack != nil:
 		return "assay stack down && " + up(s.Stack)
 	case len(s.Command) > 0:
-		return strings.Join(quoted(s.Command), " ")
+		return shellescape.QuoteCommand(s.Command)
 	}
 	return strings.Join(s.Statements, "; ")
 }
@@ -59,19 +61,9 @@ func up(r *journal.Restart) string {
 		text += fmt.Sprintf(" --influx-port %d", p.Influx)
 	}
 	if len(r.Setup.Target) > 0 {
-		text += " --target-args '" + strings.Join(r.Setup.Target, " ") + "'"
+		text += " --target-args " + shellescape.Quote(strings.Join(r.Setup.Target, " "))
 	}
 	return text
-}
-
-func quoted(words []string) (all []string) {
-	for _, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		all = append(all, w)
-	}
-	return all
 }
 
 // orNil is the error of undoing: what is left, and what else went wrong.

@@ -2,7 +2,8 @@ package trials
 
 import (
 	"fmt"
-	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"assay/harness/spec"
 )
@@ -15,10 +16,5 @@ func CertifyCommand(p spec.Profile, rate float64, options []string) string {
 		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
 	}
 	words = append(words, options...)
-	for i, w := range words {
-		if strings.ContainsAny(w, " \t\n'\"`$&|;<>()*?[]{}~#!\\") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return shellescape.QuoteCommand(words)
 }

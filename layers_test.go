@@ -1,0 +1,178 @@
+package assay_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the folders below harness/, from the bottom up. A folder stands for all
+// packages below it; of several that match, the longest counts. A package may import
+// packages of its own folder and of lower layers, and none of another folder in its
+// layer.
+var layers = [][]string{
+	{"hint"},
+	{"servers", "wire"},
+	{"observe/metric", "observe/wait"}, // all of observe that spec and plan may import
+	{"spec"},
+	{"plan"},
+	{"observe"},
+	{"load", "judge"},
+	{"doctor", "project", "lab/stack", "lab/target"},
+	{"run"},
+	{"trial"},
+	{"lab"},
+	{"cmd"},
+}
+
+// pure are the packages that take clock, files and random numbers as arguments.
+var pure = []string{
+	"observe/metric", "observe/wait", "spec", "plan", "judge/stats", "judge/verdict", "judge/diagnose",
+}
+
+// impure are packages that they must not import, nor any below. math/rand/v2 is
+// allowed with a seed: see impureCalls.
+var impure = []string{"os", "net", "syscall", "database/sql", "math/rand", "crypto/rand", "golang.org/x/sys"}
+
+// within: a package is the named one or below it.
+func within(pkg, name string) bool { return pkg == name || strings.HasPrefix(pkg, name+"/") }
+
+// layerOf is the folder of layers that a package belongs to, and its layer; -1: it
+// belongs to none.
+func layerOf(pkg string) (folder string, layer int) {
+	layer = -1
+	for i, names := range layers {
+		for _, n := range names {
+			if within(pkg, n) && len(n) > len(folder) {
+				folder, layer = n, i
+			}
+		}
+	}
+	return folder, layer
+}
+
+// checkImport says what is wrong with an import; "" where nothing is. Packages of
+// this module are named below harness/.
+func checkImport(pkg, imported string) string {
+	if slices.ContainsFunc(pure, func(p string) bool { return within(pkg, p) }) {
+		if imported == "net/url" || imported == "net/netip" {
+			return "" // text only
+		}
+		for _, i := range impure {
+			if within(imported, i) && imported != "math/rand/v2" {
+				return fmt.Sprintf("%s must be pure and imports %s", pkg, imported)
+			}
+		}
+	}
+	to, below := layerOf(imported)
+	from, layer := layerOf(pkg)
+	switch {
+	case layer < 0:
+		return pkg + " is in no layer: add it to the table"
+	case below < 0: // the standard library, another module, or the embedded files
+		return ""
+	case from != to && below >= layer:
+		return fmt.Sprintf("%s imports %s, which is not in a lower layer", pkg, imported)
+	}
+	return ""
+}
+
+func TestLayers(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Dir,GoFiles", "./harness/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const root = "assay/harness/"
+	for all := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath, Dir  string
+			Imports, GoFiles []string
+		}
+		if err := all.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkg := strings.TrimPrefix(p.ImportPath, root)
+		for _, imported := range p.Imports {
+			if wrong := checkImport(pkg, strings.TrimPrefix(imported, root)); wrong != "" {
+				t.Error(wrong)
+			}
+		}
+		if !slices.ContainsFunc(pure, func(p string) bool { return within(pkg, p) }) {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			for _, call := range impureCalls(t, filepath.Join(p.Dir, file)) {
+				t.Errorf("%s must be pure and uses %s", pkg, call)
+			}
+		}
+	}
+}
+
+// impureCalls are the functions of time in a file that read the clock, and those of
+// math/rand/v2 that draw from the process's own source.
+func impureCalls(t *testing.T, path string) (all []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+	seeded := []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "PCG", "Zipf"}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if of, ok := s.X.(*ast.Ident); ok {
+				if of.Name == "time" && slices.Contains(clock, s.Sel.Name) || of.Name == "rand" && !slices.Contains(seeded, s.Sel.Name) {
+					all = append(all, of.Name+"."+s.Sel.Name)
+				}
+			}
+		}
+		return true
+	})
+	return all
+}
+
+func TestLayersOfImports(t *testing.T) {
+	for _, c := range []struct {
+		pkg, imported string
+		allowed       bool
+	}{
+		{"cmd/assay", "run", true},
+		{"observe/collect", "observe/metric", true},
+		{"observe/influx", "observe/record", true},
+		{"spec", "observe/metric", true},
+		{"spec", "observe/record", false},
+		{"plan", "observe/record", false},
+		{"observe/record", "load/k6", false},
+		{"observe/record", "judge/stats", false},
+		{"load/k6", "judge/verdict", false},
+		{"judge/verdict", "load/k6", false},
+		{"judge/verdict", "run", false},
+		{"servers/mysqld", "observe/database", false},
+		{"servers/mysqld", "wire", false},
+		{"trial", "run", true},
+		{"trial", "lab/stack", true},
+		{"trial", "lab/search", false},
+		{"attic", "fmt", false},
+		{"spec", "net/url", true},
+		{"spec", "net", false},
+		{"judge/stats/effect", "os/exec", false},
+		{"judge/diagnose", "math/rand/v2", true},
+		{"judge/diagnose", "math/rand", false},
+		{"judge/audit", "os", true},
+	} {
+		if wrong := checkImport(c.pkg, c.imported); (wrong == "") != c.allowed {
+			t.Errorf("%s imports %s: %q", c.pkg, c.imported, wrong)
+		}
+	}
+}
