@@ -12,6 +12,7 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/compare"
 	"assay/harness/judge/compare/report"
+	"assay/harness/judge/page"
 	"assay/harness/observe/record"
 )
 
@@ -97,11 +98,11 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		return err
 	}
 	if f.html != "" {
-		page, err := report.HTML(result)
+		html, err := page.HTML(report.Full(result))
 		if err != nil {
 			return err
 		}
-		if err := record.WriteFile(f.html, page); err != nil {
+		if err := record.WriteFile(f.html, html); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		_, err = c.OutOrStdout().Write(data)
 		return err
 	}
-	if err := report.Text(c.OutOrStdout(), result); err != nil {
+	if _, err := c.OutOrStdout().Write(page.Terminal(report.Summary(result), page.Columns, false)); err != nil {
 		return err
 	}
 	if f.html != "" {

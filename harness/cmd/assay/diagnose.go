@@ -5,6 +5,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
+	"assay/harness/judge/page"
 	"assay/harness/observe/record"
 )
 
@@ -27,9 +28,9 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
 				return err
 			}
 			found := certificate.Of(r)
-			text := report.Diagnosis(found)
+			text := page.Terminal(report.Diagnosis(found), page.Columns, false)
 			if asJSON {
-				if text, err = report.DiagnosisJSON(found); err != nil {
+				if text, err = certificate.MarshalDiagnosis(found); err != nil {
 					return err
 				}
 			}

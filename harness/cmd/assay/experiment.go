@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/page"
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/journal"
@@ -213,12 +214,19 @@ func (b *bench) checkBefore(ctx context.Context, w *change.World) error {
 
 // write keeps the result, each file whole.
 func (b *bench) write(d experiment.Document) error {
-	pages, err := report.Pages(d)
+	data, err := d.Marshal()
 	if err != nil {
 		return err
 	}
-	for _, p := range pages {
-		if err := record.WriteFile(filepath.Join(b.dir, p.Name), p.Data); err != nil {
+	html, err := page.HTML(report.Full(d))
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{experimentFile, data}, {"experiment.md", page.Markdown(report.Summary(d))}, {"experiment.html", html}} {
+		if err := record.WriteFile(filepath.Join(b.dir, f.name), f.data); err != nil {
 			return &run.Error{Err: err, Hint: "make room; the runs so far are run folders in " + b.dir + ", which assay compare reads"}
 		}
 	}
@@ -235,7 +243,8 @@ func (b *bench) show(d experiment.Document) error {
 		_, err = out.Write(data)
 		return err
 	}
-	return report.Text(out, d, filepath.Join(b.dir, experimentFile))
+	_, err := fmt.Fprintf(out, "%s\n  %s\n", page.Terminal(report.Summary(d), page.Columns, false), filepath.Join(b.dir, experimentFile))
+	return err
 }
 
 func (b *bench) say(format string, args ...any) {

@@ -13,6 +13,7 @@ import (
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
+	"assay/harness/judge/page"
 	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
@@ -140,7 +141,7 @@ func publish(w io.Writer, i issue.Issue, r record.Run, asJSON bool) error {
 	}
 	f, ok := w.(*os.File)
 	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	text := string(report.Terminal(i.Certificate, color)) + "\n  " + i.Path() + "\n"
+	text := string(page.Terminal(report.Summary(i.Certificate), page.Columns, color)) + "\n  " + i.Path() + "\n"
 	if path := i.BundlePath(); path != "" {
 		text += "  " + path + "\n"
 	}

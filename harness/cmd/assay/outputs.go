@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
+	"assay/harness/judge/page"
 	"assay/harness/observe/record"
 )
 
@@ -20,18 +21,18 @@ const (
 // writeReports writes what people and CI read of a certificate into its run
 // folder. All are made before any is written.
 func writeReports(dir string, r record.Run, c certificate.Certificate) error {
-	junit, err := report.JUnit(c)
+	junit, err := page.JUnit(report.Checks(c))
 	if err != nil {
 		return err
 	}
-	page, err := report.HTML(c, report.NewCharts(r))
+	html, err := page.HTML(report.Full(c, report.NewTimeline(r)))
 	if err != nil {
 		return err
 	}
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{markdownFile, report.Markdown(c)}, {htmlFile, page}, {junitFile, junit}} {
+	}{{markdownFile, page.Markdown(report.Report(c))}, {htmlFile, html}, {junitFile, junit}} {
 		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/page"
 	"assay/harness/observe/collect/databases"
 	opened "assay/harness/observe/database" // database is a type of the tests
 	"assay/harness/observe/record"
@@ -95,7 +96,7 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 		e.SetIndent("", "  ")
 		err = e.Encode(r)
 	} else {
-		err = r.Text(out)
+		_, err = out.Write(page.Terminal(r.Page(), page.Columns, false))
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/wait"
+	units "assay/harness/quantity"
 )
 
 // about is what there is to say of components that are no waits of the database.
@@ -240,23 +241,8 @@ func sloNames(all []verdict.SLO) string {
 	return strings.Join(names, ", ")
 }
 
-// ms writes a time.
-func ms(v float64) string {
-	if math.Abs(v) >= 10_000 {
-		return number(v/1000) + " s"
-	}
-	return number(v) + " ms"
-}
+func ms(v float64) string { return units.Format(v, "ms") }
 
-// number writes three digits.
-func number(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case a >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
-}
+func number(v float64) string { return units.Value(v, "") }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(share float64) string { return units.Format(share, "share") }
