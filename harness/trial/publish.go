@@ -9,6 +9,7 @@ import (
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
+	"assay/harness/judge/page"
 	"assay/harness/judge/rejudge"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
@@ -65,11 +66,11 @@ func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.I
 
 // publish makes every file before it writes any.
 func publish(dir string, i issue.Issue, r record.Run) error {
-	junit, err := report.JUnit(i.Certificate)
+	junit, err := page.JUnit(report.Checks(i.Certificate))
 	if err != nil {
 		return err
 	}
-	page, err := report.HTML(i.Certificate, report.NewCharts(r))
+	html, err := page.HTML(report.Full(i.Certificate, report.NewTimeline(r)))
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{markdownFile, report.Markdown(i.Certificate)}, {htmlFile, page}, {junitFile, junit}} {
+	}{{markdownFile, page.Markdown(report.Report(i.Certificate))}, {htmlFile, html}, {junitFile, junit}} {
 		if err := record.WriteFile(filepath.Join(dir, f.name), f.data); err != nil {
 			return err
 		}

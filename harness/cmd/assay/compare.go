@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/judge/compare"
 	"assay/harness/judge/compare/report"
+	"assay/harness/judge/page"
 	"assay/harness/observe/record"
 	"assay/harness/trial"
 )
@@ -81,16 +82,16 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		return err
 	}
 	if f.html != "" {
-		page, err := report.HTML(result)
+		html, err := page.HTML(report.Full(result))
 		if err != nil {
 			return err
 		}
-		if err := record.WriteFile(f.html, page); err != nil {
+		if err := record.WriteFile(f.html, html); err != nil {
 			return err
 		}
 	}
 	text := func(w io.Writer) error {
-		if err := report.Text(w, result); err != nil || f.html == "" {
+		if _, err := w.Write(page.Terminal(report.Summary(result), page.Columns, false)); err != nil || f.html == "" {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "\n  %s\n", f.html)

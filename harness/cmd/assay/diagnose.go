@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/report"
+	"assay/harness/judge/page"
 	"assay/harness/trial"
 )
 
@@ -28,9 +30,9 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
 				return err
 			}
 			found := r.Certificate()
-			document := func() ([]byte, error) { return report.DiagnosisJSON(found) }
+			document := func() ([]byte, error) { return certificate.MarshalDiagnosis(found) }
 			return printDocument(c, asJSON, document, func(w io.Writer) error {
-				_, err := w.Write(report.Diagnosis(found))
+				_, err := w.Write(page.Terminal(report.Diagnosis(found), page.Columns, false))
 				return err
 			})
 		},

@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/page"
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/report"
 	"assay/harness/lab/experiment/session"
@@ -89,7 +91,10 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 		s.Console.Say("experiment: %s: %s", d.Sentence, s.File())
 		return err
 	}
-	text := func(w io.Writer) error { return report.Text(w, d, s.File()) }
+	text := func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\n  %s\n", page.Terminal(report.Summary(d), page.Columns, false), s.File())
+		return err
+	}
 	return errors.Join(err, printDocument(c, f.json, d.Marshal, text))
 }
 

@@ -11,6 +11,7 @@ import (
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
+	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 	"assay/harness/trial"
 )
@@ -93,7 +94,7 @@ func printCertificate(w io.Writer, i issue.Issue, asJSON bool) error {
 	}
 	f, ok := w.(*os.File)
 	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	text := string(report.Terminal(i.Certificate, color)) + "\n  " + i.Path() + "\n"
+	text := string(page.Terminal(report.Summary(i.Certificate), page.Columns, color)) + "\n  " + i.Path() + "\n"
 	if path := i.BundlePath(); path != "" {
 		text += "  " + path + "\n"
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/judge/page"
 	"assay/harness/lab/system"
 	"assay/harness/trial"
 )
@@ -76,7 +78,10 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := printDocument(c, f.json, r.Marshal, r.Text); err != nil {
+	if err := printDocument(c, f.json, r.Marshal, func(w io.Writer) error {
+		_, err := w.Write(page.Terminal(r.Page(), page.Columns, false))
+		return err
+	}); err != nil {
 		return err
 	}
 	if len(r.Broken) > 0 {

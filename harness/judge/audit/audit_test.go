@@ -15,9 +15,9 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/issue"
+	"assay/harness/judge/page"
 	"assay/harness/judge/rejudge"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -79,19 +79,16 @@ func verify(t testing.TB, path string, o Options) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	if err := r.Text(&text); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(text.String()) {
+	text := string(page.Terminal(r.Page(), page.Columns, false))
+	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if plain.Width(line) > plain.Columns && strings.TrimSpace(line) != r.Certificate || plain.Clean(line) != line {
-			t.Errorf("line %q is %d wide", line, plain.Width(line))
+		if page.Width(line) > page.Columns && strings.TrimSpace(line) != r.Certificate || page.Clean(line) != line {
+			t.Errorf("line %q is %d wide", line, page.Width(line))
 		}
 	}
 	for _, name := range r.Broken {
-		if !strings.Contains(text.String(), "failed       "+name) {
-			t.Fatalf("%s failed, and the report does not name it:\n%s", name, text.String())
+		if !strings.Contains(text, "failed       "+name) {
+			t.Fatalf("%s failed, and the report does not name it:\n%s", name, text)
 		}
 	}
 	return r

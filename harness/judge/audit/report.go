@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"assay/harness/judge/internal/plain"
+	"assay/harness/judge/page"
 )
 
 // State is how a check came out.
@@ -111,27 +110,19 @@ func (r *Report) Standing() (word, sentence string) {
 	}
 }
 
-// beside is where the text of a check stands.
-var beside = strings.Repeat(" ", 28)
-
-// Text writes the report for people. All that it names may be forged.
-func (r *Report) Text(w io.Writer) error {
-	var p plain.Page
-	p.Blank()
-	p.Line("  ", plain.Clean(r.Certificate)) // in one piece, to be copied
-	p.Blank()
+// Page is the report for people. All that it names may be forged.
+func (r *Report) Page() page.Page {
+	checks := page.Table{Columns: append(page.Words("", ""), page.Column{Kind: page.Prose})}
 	for _, c := range r.Checks {
-		p.Wrap(fmt.Sprintf("  %-11s  %-11s  ", c.State, c.Name), beside, c.Detail)
+		checks.Rows = append(checks.Rows, page.Cells(string(c.State), c.Name, c.Detail))
 	}
 	word, sentence := r.Standing()
-	p.Blank()
-	p.Wrap("  ", "  ", fmt.Sprintf("%s: %s.", word, sentence))
+	p := page.Page{Blocks: []page.Block{
+		page.Code{r.Certificate}, // in one piece, to be copied
+		checks, page.Paragraph{Text: fmt.Sprintf("%s: %s.", word, sentence)},
+	}}
 	if len(r.Broken) == 0 {
-		p.Wrap("  ", "  ", fmt.Sprintf("Verdict %s: %s", r.Verdict, r.Claim))
+		p.Blocks = append(p.Blocks, page.Paragraph{Text: fmt.Sprintf("Verdict %s: %s", r.Verdict, r.Claim)})
 	}
-	p.Blank()
-	if _, err := io.WriteString(w, p.String()); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return p
 }

@@ -271,7 +271,7 @@ func TestZeroAndMissing(t *testing.T) {
 	if m := row(t, c, "error share"); m.Reason != "it is 0 in 15 runs, and 0 has no ratio" {
 		t.Errorf("0 against 0.1: %s", m.Reason)
 	}
-	has(t, c, "error share: 0 in every run of A, and a median of 0.1 share in B, which no ratio shows")
+	has(t, c, "error share: 0 in every run of A, and a median of 10 % in B, which no ratio shows")
 
 	// A pair without data on one side is left out; a side without any has no ratio.
 	c = compared(t, a, edit(b, func(i int, c *certificate.Certificate) {
@@ -293,7 +293,7 @@ func TestZeroAndMissing(t *testing.T) {
 	if m := row(t, c, "database commit"); m.Ratio != nil || *m.B != 0 {
 		t.Errorf("a class that is gone: %+v", m)
 	}
-	has(t, c, "database commit: 0 in every run of B, and a median of 25 ms/tx in A")
+	has(t, c, "database commit: 0 in every run of B, and a median of 25.0 ms/tx in A")
 }
 
 func TestSelected(t *testing.T) {

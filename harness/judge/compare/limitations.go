@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"assay/harness/judge/stats/effect"
+	"assay/harness/quantity"
 )
 
 // limitations are what a reader of the ratios must know beside them.
@@ -26,10 +27,10 @@ func (c Comparison) limitations(m matched) []string {
 	}
 	for _, row := range c.Metrics {
 		if countZeros(row.ValuesA) == len(row.ValuesA) && row.B != nil && *row.B > 0 {
-			all = append(all, fmt.Sprintf("%s: 0 in every run of A, and a median of %g %s in B, which no ratio shows", row.Name, *row.B, row.Unit))
+			all = append(all, fmt.Sprintf("%s: 0 in every run of A, and a median of %s in B, which no ratio shows", row.Name, quantity.Format(*row.B, row.Unit)))
 		}
 		if countZeros(row.ValuesB) == len(row.ValuesB) && row.A != nil && *row.A > 0 {
-			all = append(all, fmt.Sprintf("%s: 0 in every run of B, and a median of %g %s in A, which no ratio shows", row.Name, *row.A, row.Unit))
+			all = append(all, fmt.Sprintf("%s: 0 in every run of B, and a median of %s in A, which no ratio shows", row.Name, quantity.Format(*row.A, row.Unit)))
 		}
 	}
 	if text := c.tooFew(); text != "" {

@@ -20,8 +20,8 @@ func (l *layout) window(sum []float64) window { return window{sum, l.split(sum)}
 // mean is a transaction's mean latency in a window, in ms.
 func (w window) mean() float64 { return w.sum[transactionTime] / w.sum[scheduled] }
 
-// perSecond is the mean of a quantity over the window's seconds.
-func (w window) perSecond(q quantity) float64 { return w.sum[q] / w.sum[seconds] }
+// perSecond is the mean of a column over the window's seconds.
+func (w window) perSecond(q columnIndex) float64 { return w.sum[q] / w.sum[seconds] }
 
 // analysis is a run under diagnosis.
 type analysis struct {

@@ -6,8 +6,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// quantity is the place of a column in a row of the table.
-type quantity int
+// columnIndex is the place of a column in a row of the table.
+type columnIndex int
 
 // column is what a second of a record has one value of: a series, selected by
 // its labels, and how its points become that value.
@@ -20,25 +20,25 @@ type column struct {
 // each class of waits.
 var columns []column
 
-func add(c column) quantity {
+func add(c column) columnIndex {
 	columns = append(columns, c)
-	return quantity(len(columns) - 1)
+	return columnIndex(len(columns) - 1)
 }
 
 // counter adds up a counter over all sources.
-func counter(name string, labels ...string) quantity {
+func counter(name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), counts})
 }
 
 // histogram adds up the values of a histogram over all sources.
-func histogram(name string) quantity {
+func histogram(name string) columnIndex {
 	return add(column{metric.NewSeries(name, ""), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
 		return line.Totals(s.Name, s.Labels, span)
 	}})
 }
 
 // gauge is the last value that one source sent.
-func gauge(source, name string, labels ...string) quantity {
+func gauge(source, name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
 		return carried(line.Gauge(s.Name, s.Labels, source, span))
 	}})

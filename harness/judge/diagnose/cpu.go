@@ -24,7 +24,7 @@ const (
 )
 
 // process is the columns of a process's CPUs.
-type process struct{ cpu, cpus, queue, idle quantity }
+type process struct{ cpu, cpus, queue, idle columnIndex }
 
 var (
 	databaseProcess = process{databaseCPU, databaseCPUs, databaseQueue, databaseIdle}

@@ -77,7 +77,7 @@ func (a *analysis) doubtOfWindows() string {
 // doubtOfSources: a source that reports on one window and not on the other makes
 // everything else seem to have grown, or itself.
 func (a *analysis) doubtOfSources(ofDatabase, cpuMeasured bool) string {
-	gap := func(seen quantity) (text string, ok bool) {
+	gap := func(seen columnIndex) (text string, ok bool) {
 		hold := a.hold.perSecond(seen)
 		base := hold
 		if a.base.parts != nil {

@@ -53,16 +53,16 @@ func TestDoubts(t *testing.T) {
 		says string
 	}{
 		"the database is not sampled in the hold": {
-			system{hold: grown(wait.Binlog), frames: silent("database", held)}, "the database was sampled in 0.0 % of the judged seconds",
+			system{hold: grown(wait.Binlog), frames: silent("database", held)}, "the database was sampled in 0 % of the judged seconds",
 		},
 		"the service reports nothing in the hold": {
-			system{hold: grown(Downstream), frames: silent("service", held)}, "the service reported metrics in 0.0 % of the judged seconds",
+			system{hold: grown(Downstream), frames: silent("service", held)}, "the service reported metrics in 0 % of the judged seconds",
 		},
 		"the service reports nothing at the baseline": {
 			system{
 				base: with(healthy(), map[string]float64{Downstream: 180}), hold: with(healthy(), map[string]float64{Downstream: 180, wait.Binlog: 120}),
 				frames: silent("service", func(second int64) bool { return second < 0 }),
-			}, "0.0 % of the baseline's",
+			}, "0 % of the baseline's",
 		},
 		"the service misses a third of its seconds": {
 			system{hold: grown(wait.Binlog), frames: silent("service", func(second int64) bool { return second%3 == 0 })}, "the service reported metrics in 66.7 %",
@@ -196,7 +196,7 @@ func TestAbortedRun(t *testing.T) {
 		},
 	}
 	f := w.diagnosed()
-	if !strings.Contains(f.Bottleneck.Sentence, "at 20.0/s") || f.Bottleneck.Component != Downstream {
+	if !strings.Contains(f.Bottleneck.Sentence, "at 20/s,") || f.Bottleneck.Component != Downstream {
 		t.Errorf("%+v", f.Bottleneck)
 	}
 	for _, seen := range f.Waits {

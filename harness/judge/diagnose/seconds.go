@@ -35,7 +35,7 @@ func tableOf(r record.Run) *table {
 }
 
 // class is the column of a class of waits, by its place in classes.
-func (t *table) class(i int) quantity { return quantity(len(columns) + i) }
+func (t *table) class(i int) columnIndex { return columnIndex(len(columns) + i) }
 
 // rows are the seconds of some spans.
 func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float64) {
@@ -68,7 +68,7 @@ func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float
 
 // reported are the seconds in which the service reported.
 func (t *table) reported(line *record.Timeline) map[int64]float64 {
-	for _, q := range []quantity{serviceTime, queryTime, acquireTime, poolTime, serviceCPU} {
+	for _, q := range []columnIndex{serviceTime, queryTime, acquireTime, poolTime, serviceCPU} {
 		if t.known[q] {
 			return line.BySecond(t.columns[q].series.Name, t.columns[q].series.Labels)
 		}

@@ -2,11 +2,11 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/wait"
+	"assay/harness/quantity"
 )
 
 // about describes the components that are no waits of the database.
@@ -148,23 +148,8 @@ func sloNames(all []verdict.SLO) string {
 	return strings.Join(names, ", ")
 }
 
-// ms writes a time.
-func ms(v float64) string {
-	if math.Abs(v) >= 10_000 {
-		return number(v/1000) + " s"
-	}
-	return number(v) + " ms"
-}
+func ms(v float64) string { return quantity.Format(v, "ms") }
 
-// number writes three digits.
-func number(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case a >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
-}
+func number(v float64) string { return quantity.Value(v, "") }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(share float64) string { return quantity.Format(share, "share") }

@@ -113,7 +113,7 @@ func over(r record.Run, name string, selector []metric.Label, spans []record.Spa
 // transactions is how many ended in some spans; those that timed out count by
 // the second they were due in. Where workers do not report ends, all do.
 func transactions(r record.Run, spans []record.Span) float64 {
-	of := func(q quantity) float64 { return over(r, columns[q].series.Name, columns[q].series.Labels, spans) }
+	of := func(q columnIndex) float64 { return over(r, columns[q].series.Name, columns[q].series.Labels, spans) }
 	if !measured(r, columns[ended].series) {
 		return of(scheduled)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/judge/stats"
 	"assay/harness/plan"
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -104,7 +105,7 @@ func (f Forecast) String() string {
 	if !f.Earned {
 		why := fmt.Sprintf("windows under %d s", stats.LeastSeconds)
 		if f.Past.Correlation > 0 {
-			why = fmt.Sprintf("neighbouring seconds resembled each other for %.1f s", f.Past.Correlation)
+			why = "neighbouring seconds resembled each other for " + quantity.Format(f.Past.Correlation, "s")
 		}
 		return fmt.Sprintf("counted in this run, as the hold is too short for 95 %% confidence (%s): %.0f samples, %.0f needed", why, f.Samples, f.Needed)
 	}

@@ -2,8 +2,9 @@ package verdict
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"assay/harness/quantity"
 )
 
 // some joins the first texts and counts the rest.
@@ -21,17 +22,9 @@ func unitSuffix(unit string) string {
 	return ""
 }
 
-// number writes integers in full and other values with four significant
-// digits.
-func number(v float64) string {
-	switch {
-	case v == float64(int64(v)), v >= 1000, v <= -1000:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
+func number(v float64) string { return quantity.Value(v, "") }
 
-func percent(share float64) string { return number(share*100) + " %" }
+func percent(share float64) string { return quantity.Format(share, "share") }
 
 // number64 is an integer as the number of a rule.
 func number64(n *int64) *float64 {

@@ -138,7 +138,7 @@ func TestClaimOfEachOutcome(t *testing.T) {
 	undecided.Run.Plan.Profile.SLOs = append(undecided.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 50, 70))
 	for want, c := range map[string]*synthetic.Case{
 		"synthetic did not sustain 20 transactions a second for 30 s: http_req_duration{name:pay} missed p(95)<250, " +
-			"347.6 ms observed, 228 of 600 violate it, 30 may; 1 more SLO is broken": failing,
+			"348 ms observed, 228 of 600 violate it, 30 may; 1 more SLO is broken": failing,
 		"synthetic may not be judged: the run ended after 10 of the 30 judged seconds: interrupted": interrupted,
 		"This run cannot tell whether synthetic sustains 20 transactions a second for 30 s: " +
 			"http_req_duration p(50)<70 has between 300 and 306 violations of 600 samples, 300 allowed: too close to the limit to call": undecided,

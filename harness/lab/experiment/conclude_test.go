@@ -122,7 +122,7 @@ func TestSentence(t *testing.T) {
 	}
 	got := e.sentence(askedFor(cause), "B")
 	if !strings.HasPrefix(got, "confirmed: with B instead of A, at 100 tps, transaction p99 fell from ") ||
-		!strings.HasSuffix(got, " and database binlog fell from 10 to 0 ms a transaction, over 6 pairs; "+
+		!strings.HasSuffix(got, " and database binlog fell from 10.0 to 0 ms a transaction, over 6 pairs; "+
 			"the bottleneck with A was none to explain in 6 of 6 runs, with B none to explain in 6 of 6 runs") {
 		t.Error(got)
 	}

@@ -1,9 +1,9 @@
 package experiment
 
 import (
-	"fmt"
 	"strings"
 
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -35,7 +35,7 @@ func Changes(v spec.Variant) []string {
 func Letter(i int) string { return letter(i) }
 
 // number writes a figure of a sentence.
-func number(v float64) string { return fmt.Sprintf("%.3g", v) }
+func number(v float64) string { return quantity.Value(v, "") }
 
 // firstLine is an error as a limitation tells it.
 func firstLine(err error) string {

@@ -1,8 +1,9 @@
 package search
 
 import (
-	"fmt"
 	"slices"
+
+	"assay/harness/quantity"
 )
 
 // Search is a search under way. What comes next follows from the loads and
@@ -85,4 +86,4 @@ func (e End) String() string { return endWords[e] }
 func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // number writes a rate as flags take it.
-func number(v float64) string { return fmt.Sprintf("%.12g", v) }
+func number(v float64) string { return quantity.Exact(v) }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
+
+	"assay/harness/judge/page"
+	"assay/harness/quantity"
 )
 
 // sentence is the result in words: what was seen of the bounds in any case, then
@@ -19,8 +22,8 @@ func (d *Document) sentence() string {
 	case d.State == Interrupted || d.State == Failed:
 		return fmt.Sprintf("%s before its end: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
 	case d.end == Missed:
-		return fmt.Sprintf("no rate within the SLOs: they do not hold even at %s, %.3g %% of the first load %s",
-			d.rate(*d.Upper), 100**d.Upper/d.Range.From, trials)
+		return fmt.Sprintf("no rate within the SLOs: they do not hold even at %s, %s of the first load %s",
+			d.rate(*d.Upper), quantity.Value(100**d.Upper/d.Range.From, "")+" %", trials)
 	}
 	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.why(), trials)
 }
@@ -78,14 +81,11 @@ func (d *Decisive) Text() string {
 	case d.Observed == nil:
 		return d.Name
 	}
-	v, unit := *d.Observed, " "+d.Unit
-	switch d.Unit {
-	case "share":
-		v, unit = 100*v, " %"
-	case "count":
-		unit = ""
+	observed := quantity.Format(*d.Observed, d.Unit)
+	if d.Limit != nil {
+		observed = quantity.Beside(*d.Observed, *d.Limit, d.Unit)
 	}
-	return fmt.Sprintf("%s, %.4g%s observed", d.Name, v, unit)
+	return fmt.Sprintf("%s, %s observed", d.Name, observed)
 }
 
 // Summary tells the result on a terminal, and where it is kept. Its last line is
@@ -100,8 +100,7 @@ func Summary(w io.Writer, d Document, path string) error {
 		fmt.Fprintf(&b, "%s\n", note)
 	}
 	if len(d.Loads) > 0 {
-		b.WriteString("\n")
-		d.table(&b)
+		b.Write(page.Terminal(page.Page{Blocks: []page.Block{d.table()}}, page.Columns, false))
 	}
 	fmt.Fprintf(&b, "\n  %s\n\nA search certifies nothing: its rates were chosen by how they came out.", path)
 	if d.Confirm == "" {
@@ -157,15 +156,12 @@ var classTexts = map[Class]string{
 	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
-func (d Document) table(b *strings.Builder) {
-	var text strings.Builder
-	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s\tSLOs\ttrials: clear\tclose\tbroken\tnot judged\n", d.Unit)
+// table is the loads with what their trials came to.
+func (d Document) table() page.Table {
+	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
 	for _, l := range d.Loads {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", number(l.Rate), classTexts[l.Class], l.Clear, l.Close, l.Broken, l.Scarce+l.NotJudged)
+		t.Rows = append(t.Rows, page.Cells(number(l.Rate), classTexts[l.Class],
+			strconv.Itoa(l.Clear), strconv.Itoa(l.Close), strconv.Itoa(l.Broken), strconv.Itoa(l.Scarce+l.NotJudged)))
 	}
-	_ = t.Flush() // into memory
-	for line := range strings.Lines(text.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
+	return t
 }

@@ -92,15 +92,15 @@ func TestJudge(t *testing.T) {
 		decisive string
 	}{
 		"pass": {verdict.Verdict{Outcome: verdict.Pass, SLOs: []verdict.SLO{held}}, Clear, ""},
-		"fail": {verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held, broken}}, Broken, "transaction_duration p(95)<250, 347.6 ms observed"},
+		"fail": {verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held, broken}}, Broken, "transaction_duration p(95)<250, 348 ms observed"},
 		"lost": {verdict.Verdict{Outcome: verdict.LostWrite, Ledger: &verdict.Ledger{Missing: 3}}, Broken, "ledger missing==0, 3 observed"},
 		"saturated": {
 			verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held}, Rules: []verdict.Rule{rule("steady", verdict.Fail)}}, Broken, "steady: why",
 		},
-		"close": {verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{held, unsure}}, Close, "transaction_duration p(95)<250, 347.6 ms observed"},
+		"close": {verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{held, unsure}}, Close, "transaction_duration p(95)<250, 348 ms observed"},
 		"too few samples": {
 			verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{unsure}, Rules: []verdict.Rule{rule("samples", verdict.Inconclusive)}},
-			Scarce, "transaction_duration p(95)<250, 347.6 ms observed",
+			Scarce, "transaction_duration p(95)<250, 348 ms observed",
 		},
 		"lost arrivals":           {invalid("generator-drops"), Starved, "generator-drops: why"},
 		"displaced load":          {invalid("offered"), Starved, "offered: why"},

@@ -1,8 +1,7 @@
-// Package report turns a certificate into what people and CI read: the summary
-// on a terminal, JUnit XML, Markdown, and one HTML page with charts.
+// Package report builds what people and CI read of a certificate: a summary, a
+// report for a pull request, the whole with charts, a diagnosis, and the checks of
+// a JUnit report.
 //
-// Input: a certificate, and for the charts its record. Output: bytes; the same
-// for the same input. Names and texts in a certificate come from scripts,
-// services and databases: each format escapes, cleans and bounds them its own
-// way. Where the files go is the caller's business.
+// Input: a certificate, and for the charts its record. Output: pages and suites,
+// which package page renders; the same for the same input.
 package report

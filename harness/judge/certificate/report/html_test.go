@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/page"
 )
 
-func charts(name string) Charts { return NewCharts(synthetic.Cases()[name]) }
+func timeline(name string) Timeline { return NewTimeline(synthetic.Cases()[name]) }
 
 func pageOf(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := HTML(example(name), charts(name))
+	data, err := page.HTML(Full(example(name), timeline(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +50,9 @@ func TestHTMLOfAnythingIsOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ordinary := elements(root)
-	curves := charts("fail")
+	curves := timeline("fail")
 	rapid.Check(t, func(rt *rapid.T) {
-		data, err := HTML(anything(rt), curves)
+		data, err := page.HTML(Full(anything(rt), curves))
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -8,17 +8,22 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/certificate"
-	"assay/harness/judge/internal/plain"
 	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/page"
 )
+
+// terminal is the summary as a terminal shows it.
+func terminal(c certificate.Certificate) string {
+	return string(page.Terminal(Summary(c), page.Columns, false))
+}
 
 func TestTerminalGolden(t *testing.T) {
 	for name, r := range synthetic.Cases() {
-		text := Terminal(certify(r), false)
-		golden(t, name+".txt", text)
-		checkPage(t, string(text))
+		text := terminal(certify(r))
+		golden(t, name+".txt", []byte(text))
+		checkPage(t, text)
 	}
-	golden(t, "signed.txt", Terminal(signedExample(), false))
+	golden(t, "signed.txt", []byte(terminal(signedExample())))
 }
 
 // signedExample is the certificate that passes, signed.
@@ -37,8 +42,8 @@ func checkPage(t *testing.T, text string) {
 		t.Errorf("summary has %d lines", len(lines))
 	}
 	for _, line := range lines {
-		if plain.Width(line) > plain.Columns {
-			t.Errorf("line is %d wide: %s", plain.Width(line), line)
+		if page.Width(line) > page.Columns {
+			t.Errorf("line is %d wide: %s", page.Width(line), line)
 		}
 		if strings.TrimRight(line, " ") != line {
 			t.Errorf("line ends in blanks: %q", line)
@@ -49,14 +54,14 @@ func checkPage(t *testing.T, text string) {
 func TestColourChangesNothingElse(t *testing.T) {
 	for name, r := range synthetic.Cases() {
 		c := certify(r)
-		text := string(Terminal(c, true))
+		text := string(page.Terminal(Summary(c), page.Columns, true))
 		if !strings.Contains(text, "\x1b[") {
 			t.Errorf("%s has no colour", name)
 		}
 		for _, code := range []string{"\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"} {
 			text = strings.ReplaceAll(text, code, "")
 		}
-		if diff := cmp.Diff(string(Terminal(c, false)), text); diff != "" {
+		if diff := cmp.Diff(terminal(c), text); diff != "" {
 			t.Errorf("%s: colour changes the text:\n%s", name, diff)
 		}
 	}
@@ -66,9 +71,9 @@ func TestColourChangesNothingElse(t *testing.T) {
 func TestTerminalOfAnythingFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := anything(rt)
-		for _, line := range strings.Split(string(Terminal(c, false))+string(Diagnosis(c)), "\n") {
-			if plain.Width(line) > plain.Columns {
-				rt.Errorf("line is %d wide: %q", plain.Width(line), line)
+		for _, line := range strings.Split(terminal(c)+string(page.Terminal(Diagnosis(c), page.Columns, false)), "\n") {
+			if page.Width(line) > page.Columns {
+				rt.Errorf("line is %d wide: %q", page.Width(line), line)
 			}
 			if strings.ContainsAny(line, "\x1b\r\x00") {
 				rt.Errorf("line steers the terminal: %q", line)
@@ -93,14 +98,14 @@ func TestBrokenAndUndecidedRules(t *testing.T) {
 		for i, v := range verdicts {
 			c.Rules[i].Verdict = v
 		}
-		for _, state := range []struct{ verdict, mark string }{{"INVALID", ""}, {"INCONCLUSIVE", " (undecided)"}} {
+		for _, verdict := range []string{"INVALID", "INCONCLUSIVE"} {
 			for _, r := range c.Rules {
-				if r.Verdict == state.verdict {
-					shown += "    " + r.ID + state.mark + ": "
+				if r.Verdict == verdict {
+					shown += "    - " + r.ID + " (" + verdict + "): "
 				}
 			}
 		}
-		text, got := string(Terminal(c, false)), ""
+		text, got := terminal(c), ""
 		if !strings.Contains(text, "\n  Rules      "+want+"\n") {
 			t.Errorf("no %q in\n%s", want, text)
 		}

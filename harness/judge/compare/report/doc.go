@@ -1,5 +1,6 @@
-// Package report shows a comparison to people: as a table for the terminal, at
-// most 100 columns wide, and as an HTML page that needs nothing else.
+// Package report builds what people read of a comparison: a summary, the whole,
+// and its table of metrics, which the report of an experiment has too.
 //
-// Input: a comparison. Output: text, the same for the same comparison.
+// Input: a comparison. Output: pages, which package page renders; the same for the
+// same comparison.
 package report

@@ -5,9 +5,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,7 +18,7 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/compare"
 	"assay/harness/judge/compare/comparetest"
-	"assay/harness/judge/internal/plain"
+	"assay/harness/judge/page"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -74,22 +76,19 @@ func golden(t *testing.T, name string, got []byte) {
 func TestGolden(t *testing.T) {
 	for name, c := range comparisons(t) {
 		t.Run(name, func(t *testing.T) {
-			var text bytes.Buffer
-			if err := Text(&text, c); err != nil {
-				t.Fatal(err)
-			}
-			golden(t, name+".txt", text.Bytes())
-			for line := range strings.Lines(text.String()) {
+			text := page.Terminal(Summary(c), page.Columns, false)
+			golden(t, name+".txt", text)
+			for line := range strings.Lines(string(text)) {
 				line = strings.TrimSuffix(line, "\n")
-				if plain.Width(line) > plain.Columns || strings.TrimRight(line, " ") != line || plain.Clean(line) != line {
-					t.Errorf("line %q is %d wide", line, plain.Width(line))
+				if page.Width(line) > page.Columns || strings.TrimRight(line, " ") != line || page.Clean(line) != line {
+					t.Errorf("line %q is %d wide", line, page.Width(line))
 				}
 			}
-			html, err := HTML(c)
+			html, err := page.HTML(Full(c))
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".html", html)
+			golden(t, name+".html", withoutStyle(html))
 			checkPage(t, html)
 			data, err := compare.Marshal(c)
 			if err != nil {
@@ -135,13 +134,37 @@ func checkPage(t *testing.T, html []byte) {
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{1: "1.000", 1.0304: "1.030", 0.0012: "0.0012", 1e-7: "1e-07", 123.4: "123", 2.5e7: "2.5e+07"} {
-		if got := fixed(v); got != want {
-			t.Errorf("ratio %g is %s, want %s", v, got, want)
-		}
+// withoutStyle takes out the style, which is a file of its own, and its digest.
+func withoutStyle(page []byte) []byte {
+	page = regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAll(page, []byte("<style>...</style>"))
+	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
+}
+
+// What is off the axis stands at its end, and nothing stands where nothing is known.
+func TestIntervals(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	c := compare.Comparison{Tolerance: 0.03, Metrics: []compare.Metric{
+		{Ratio: at(1), Lower: at(0.5), Upper: at(2)}, {Ratio: at(1e6), Lower: at(1e-6), Upper: at(1e7)}, {},
+	}}
+	table, ok := Metrics(c)[0].(page.Table)
+	if !ok {
+		t.Fatal("no table comes first")
 	}
-	if got := ratio(nil) + interval(compare.Metric{}); got != "--" {
-		t.Errorf("no data is %s", got)
+	for i, want := range []string{"0.42 0.50 0.58", "0.00 1.00 1.00", "- - -"} {
+		drawn, ok := table.Rows[i][6].Graph.(page.Interval)
+		if !ok {
+			t.Fatalf("row %d has no interval", i)
+		}
+		var got []string
+		for _, v := range []*float64{drawn.From, drawn.Value, drawn.To} {
+			if v == nil {
+				got = append(got, "-")
+			} else {
+				got = append(got, fmt.Sprintf("%.2f", *v))
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("row %d: %s, want %s", i, text, want)
+		}
 	}
 }

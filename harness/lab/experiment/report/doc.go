@@ -1,6 +1,6 @@
-// Package report shows an experiment to people: on a terminal, as Markdown, and
-// as an HTML page that needs nothing else.
+// Package report builds what people read of an experiment: a summary, and the
+// whole with all metrics and runs.
 //
-// Input: the document of an experiment. Output: text, the same for the same
-// document. One that was cut short is shown without figures.
+// Input: the document of an experiment. Output: pages, which package page renders;
+// the same for the same document. One that was cut short is shown without figures.
 package report

@@ -1,22 +1,199 @@
 package report
 
-import "assay/harness/lab/experiment"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// Page is one file of a result.
-type Page struct {
-	Name string
-	Data []byte
+	"assay/harness/judge/compare"
+	comparison "assay/harness/judge/compare/report"
+	"assay/harness/judge/page"
+	"assay/harness/lab/experiment"
+	"assay/harness/quantity"
+)
+
+// summaryGroups are the groups of metrics of a summary.
+var summaryGroups = []string{compare.Rate, compare.Errors, compare.Transaction, compare.Database, compare.Resources}
+
+// Summary is what people want to know first.
+func Summary(d experiment.Document) page.Page { return newPage(d, summaryGroups) }
+
+// Full is all of it.
+func Full(d experiment.Document) page.Page {
+	p := newPage(d, compare.Groups)
+	p.Blocks = append(p.Blocks, runs(d))
+	return p
 }
 
-// Pages are the files of a result: experiment.json, .md and .html.
-func Pages(d experiment.Document) ([]Page, error) {
-	data, err := d.Marshal()
-	if err != nil {
-		return nil, err
+func newPage(d experiment.Document, groups []string) page.Page {
+	p := page.Page{Title: d.Name + ": " + d.Description, Blocks: []page.Block{facts(d)}}
+	if d.State != experiment.Done {
+		p.Blocks = append(p.Blocks, page.Paragraph{Text: d.Sentence, State: page.Strong})
 	}
-	html, err := HTML(d)
-	if err != nil {
-		return nil, err
+	for _, e := range d.Effects {
+		p.Blocks = append(p.Blocks, effect(d, e, groups))
 	}
-	return []Page{{"experiment.json", data}, {"experiment.md", Markdown(d)}, {"experiment.html", html}}, nil
+	if len(d.Capacity) > 0 {
+		p.Blocks = append(p.Blocks, capacity(d))
+	}
+	if all := limitations(d); len(all) > 0 {
+		p.Blocks = append(p.Blocks, section("Limitations", page.List{Items: all}))
+	}
+	return p
+}
+
+// facts say what was compared, and how.
+func facts(d experiment.Document) page.Facts {
+	all := page.Facts{{Name: "Question", Text: d.Question}}
+	if d.Source != "" {
+		all = append(all, page.Fact{Name: "Source", Text: d.Source})
+	}
+	all = append(all, page.Fact{Name: "Load", Text: fmt.Sprintf("%s at %s %s, the same for all", d.Profile, quantity.Exact(d.Rate), d.Unit)},
+		page.Fact{Name: "Runs", Text: fmt.Sprintf("%d, in the order %s", len(d.Runs), d.Order)})
+	for i, v := range d.Variants {
+		text := v.Name
+		if v.Description != "" {
+			text += ", " + v.Description
+		}
+		if len(v.Changes) > 0 {
+			text += ": " + strings.Join(v.Changes, "; ")
+		}
+		all = append(all, page.Fact{Name: experiment.Letter(i), Text: text})
+	}
+	return all
+}
+
+// effect is what a variant differs in from the control.
+func effect(d experiment.Document, e experiment.Effect, groups []string) page.Block {
+	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
+	if len(e.Primary) > 0 {
+		s.Blocks = append(s.Blocks, decided(d, e))
+	}
+	if len(e.Events) > 0 {
+		s.Blocks = append(s.Blocks, waits(d, e))
+	}
+	if e.Comparison != nil {
+		heading := fmt.Sprintf("Other metrics, each adjusted for all: A is %s, B is %s", d.Variants[0].Name, e.Variant)
+		s.Blocks = append(s.Blocks, section(heading, comparison.Metrics(others(e, groups))...))
+	}
+	return s
+}
+
+// decided are the metrics that decide.
+func decided(d experiment.Document, e experiment.Effect) page.Block {
+	t := page.Table{Columns: slices.Concat(
+		page.Names("metric"), page.Words("unit"), page.Numbers(d.Variants[0].Name, e.Variant, "ratio", "95 % interval", "p"), page.Words("decision"),
+	)}
+	for _, m := range e.Primary {
+		word := string(m.Decision)
+		if m.Falls {
+			word = "changed: falls"
+		}
+		t.Rows = append(t.Rows, page.Cells(m.Metric, m.Unit, quantity.OptionalValue(m.A, m.Unit), quantity.OptionalValue(m.B, m.Unit),
+			quantity.OptionalValue(m.Ratio, "ratio"), quantity.Range(m.Lower, m.Upper, "ratio"), comparison.P(m.P), word))
+	}
+	return section("Decided on: all have to agree, so that none is adjusted for the others", t)
+}
+
+// waits are the events that sessions of the database waited for.
+func waits(d experiment.Document, e experiment.Effect) page.Block {
+	a, b := d.Variants[0].Name, e.Variant
+	t := page.Table{Columns: slices.Concat(
+		page.Names("event"), page.Words("class"), page.Numbers(a, b), []page.Column{{Name: a + ", and " + b + " below", Kind: page.Graph}},
+	)}
+	longest := 0.0
+	for _, w := range e.Events {
+		longest = max(longest, known(w.A), known(w.B))
+	}
+	for _, w := range e.Events {
+		name := w.Event
+		if w.Inferred {
+			name = strings.TrimSpace(name + " (inferred)")
+		}
+		row := page.Cells(name, w.Class, quantity.OptionalValue(w.A, "ms"), quantity.OptionalValue(w.B, "ms"), "")
+		if longest > 0 {
+			row[4].Graph = page.Bars{Upper: known(w.A) / longest, Lower: known(w.B) / longest}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return section("What sessions of the database waited for, ms a transaction", t)
+}
+
+func known(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// others is a comparison without the metrics that were decided on by themselves:
+// adjusted for all others, as they would be there, they look as if they were not.
+func others(e experiment.Effect, groups []string) compare.Comparison {
+	c := *e.Comparison
+	c.Metrics = slices.DeleteFunc(slices.Clone(c.Metrics), func(m compare.Metric) bool {
+		return !slices.Contains(groups, m.Group) || slices.ContainsFunc(e.Primary, func(d experiment.Decided) bool { return d.Metric == m.Name })
+	})
+	return c
+}
+
+// capacity is the highest rates within the SLOs.
+func capacity(d experiment.Document) page.Block {
+	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "times A", "at least", "at most"))}
+	rate := func(v *float64) string {
+		if v == nil {
+			return quantity.NoData
+		}
+		return quantity.Exact(*v)
+	}
+	for i, c := range d.Capacity {
+		row := page.Cells(c.Variant, rate(c.Lower), rate(c.Upper), fmt.Sprint(c.Trials), "", "", "")
+		if i > 0 && d.Effects[i-1].Capacity != nil {
+			r := d.Effects[i-1].Capacity
+			for k, v := range []*float64{r.Ratio, r.Least, r.Most} {
+				row[4+k].Text = quantity.OptionalValue(v, "ratio")
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return section("Highest rate within the SLOs, "+d.Unit, t)
+}
+
+// limitations are what a reader of the figures must know beside them.
+func limitations(d experiment.Document) []string {
+	all := slices.Clone(d.Limitations)
+	for _, e := range d.Effects {
+		var texts []string
+		for _, m := range e.Primary {
+			if m.Reason != "" {
+				texts = append(texts, m.Metric+": "+m.Reason)
+			}
+		}
+		if e.Comparison != nil {
+			texts = append(texts, e.Comparison.Limitations...)
+		}
+		for _, text := range texts {
+			if len(d.Effects) > 1 {
+				text = e.Variant + ": " + text
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func runs(d experiment.Document) page.Block {
+	t := page.Table{Columns: slices.Concat(
+		page.Names("folder"), page.Words("variant"), page.Numbers("round", "seed"), page.Words("verdict"), []page.Column{{Name: "claim", Kind: page.Prose}},
+	)}
+	for _, r := range d.Runs {
+		row := page.Cells(r.Folder, r.Variant, fmt.Sprint(r.Round), fmt.Sprint(r.Seed), r.Verdict, r.Claim)
+		row[4].State = page.VerdictState(r.Verdict)
+		t.Rows = append(t.Rows, row)
+	}
+	return section("Runs", t)
+}
+
+// section is a heading with blocks below it.
+func section(heading string, blocks ...page.Block) page.Section {
+	return page.Section{Heading: heading, Blocks: blocks}
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/compare"
 	"assay/harness/judge/compare/comparetest"
+	"assay/harness/judge/page"
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/report"
 	"assay/harness/lab/search"
@@ -84,18 +86,20 @@ func document(t *testing.T, failsAt int) experiment.Document {
 func TestGolden(t *testing.T) {
 	for name, failsAt := range map[string]int{"confirmed": 0, "failed": 4} {
 		d := document(t, failsAt)
-		var text strings.Builder
-		if err := report.Text(&text, d, "runs/experiment.json"); err != nil {
-			t.Fatal(err)
-		}
-		files, err := report.Pages(d)
+		data, err := d.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range append(files, report.Page{Name: "experiment.txt", Data: []byte(text.String())}) {
-			path := filepath.Join("testdata", name+filepath.Ext(f.Name))
+		html, err := page.HTML(report.Full(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ext, data := range map[string][]byte{
+			".json": data, ".html": withoutStyle(html), ".md": page.Markdown(report.Summary(d)), ".txt": page.Terminal(report.Summary(d), page.Columns, false),
+		} {
+			path := filepath.Join("testdata", name+ext)
 			if *update {
-				if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+				if err := os.WriteFile(path, data, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -103,28 +107,32 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), string(f.Data)); diff != "" {
+			if diff := cmp.Diff(string(want), string(data)); diff != "" {
 				t.Errorf("%s differs, see -update:\n%s", path, diff)
 			}
-			if filepath.Ext(f.Name) != ".json" && strings.ContainsAny(string(f.Data), "\x1b") || strings.Contains(string(f.Data), "<script>") && filepath.Ext(f.Name) == ".html" {
+			if ext != ".json" && strings.ContainsAny(string(data), "\x1b") || strings.Contains(string(data), "<script>") && ext == ".html" {
 				t.Errorf("%s holds what steers a terminal, or a page", path)
 			}
 		}
 	}
 }
 
+// withoutStyle takes out the style, which is a file of its own, and its digest.
+func withoutStyle(page []byte) []byte {
+	page = regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAll(page, []byte("<style>...</style>"))
+	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
+}
+
 // What was cut short shows no figure that could be taken for a result.
 func TestCutShort(t *testing.T) {
 	d := document(t, 4)
-	var text strings.Builder
-	if err := report.Text(&text, d, "runs/experiment.json"); err != nil {
-		t.Fatal(err)
-	}
-	page, err := report.HTML(d)
+	html, err := page.HTML(report.Full(d))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, shown := range map[string]string{"text": text.String(), "Markdown": string(report.Markdown(d)), "page": string(page)} {
+	for what, shown := range map[string]string{
+		"text": string(page.Terminal(report.Summary(d), page.Columns, false)), "Markdown": string(page.Markdown(report.Summary(d))), "page": string(html),
+	} {
 		if !strings.Contains(shown, "failed after 3 runs of 12: nothing can be said") || strings.Contains(shown, "Decided on") || strings.Contains(shown, "Highest rate") {
 			t.Errorf("%s:\n%s", what, shown)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/judge/page"
 	"assay/harness/lab/experiment"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/report"
@@ -159,12 +160,19 @@ func (s *Session) checkBefore(ctx context.Context, w *change.World) error {
 
 // write keeps the result, each file whole.
 func (s *Session) write(d experiment.Document) error {
-	pages, err := report.Pages(d)
+	data, err := d.Marshal()
 	if err != nil {
 		return err
 	}
-	for _, p := range pages {
-		if err := record.WriteFile(filepath.Join(s.Dir, p.Name), p.Data); err != nil {
+	html, err := page.HTML(report.Full(d))
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{File, data}, {"experiment.md", page.Markdown(report.Summary(d))}, {"experiment.html", html}} {
+		if err := record.WriteFile(filepath.Join(s.Dir, f.name), f.data); err != nil {
 			return hint.With(err, "make room; the runs so far are run folders in "+s.Dir+", which assay compare reads")
 		}
 	}

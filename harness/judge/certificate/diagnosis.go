@@ -1,0 +1,24 @@
+package certificate
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// MarshalDiagnosis writes the fields of a certificate that say where the time went.
+func MarshalDiagnosis(c Certificate) ([]byte, error) {
+	text, err := json.MarshalIndent(struct {
+		Run        string      `json:"run"`
+		Profile    string      `json:"profile"`
+		Verdict    string      `json:"verdict"`
+		Bottleneck *Bottleneck `json:"bottleneck"`
+		Split      []Split     `json:"split"`
+		Waits      []Wait      `json:"waits"`
+		Statements []Statement `json:"statements"`
+		Resources  []Resource  `json:"resources"`
+	}{c.Run, c.Profile, c.Verdict, c.Bottleneck, c.Split, c.Waits, c.Statements, c.Resources}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("marshal diagnosis: %w", err)
+	}
+	return append(text, '\n'), nil
+}

@@ -1,0 +1,23 @@
+package certificate
+
+import (
+	"encoding/json"
+	"testing"
+
+	"assay/harness/judge/internal/synthetic"
+)
+
+func TestDiagnosisIsTheCertificates(t *testing.T) {
+	c := certify(synthetic.Cases()["fail"])
+	text, err := MarshalDiagnosis(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Certificate
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Run != c.Run || got.Verdict != c.Verdict || got.Bottleneck.Sentence != c.Bottleneck.Sentence || len(got.Split) != len(c.Split) {
+		t.Errorf("%s", text)
+	}
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/diagnose"
+	"assay/harness/judge/page"
+	"assay/harness/quantity"
+)
+
+// cause names the bottleneck in a sentence or two.
+func cause(c certificate.Certificate) page.Block {
+	b := c.Bottleneck
+	if b == nil {
+		return section("Bottleneck", page.Paragraph{Text: "not examined: no transaction ran in the judged windows"})
+	}
+	return section("Bottleneck", page.Paragraph{Text: named(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
+}
+
+// bottleneck is the cause with its evidence, and what would confirm it.
+func bottleneck(c certificate.Certificate) page.Block {
+	s, b := cause(c).(page.Section), c.Bottleneck
+	if b == nil {
+		return s
+	}
+	if len(b.Evidence) > 0 {
+		s.Blocks = append(s.Blocks, page.List{Items: b.Evidence, Most: most})
+	}
+	var next page.Facts
+	if len(b.Confirm) > 0 {
+		next = append(next, page.Fact{Name: "Confirm", Text: confirmation(b.Confirm)})
+	}
+	if b.Remedy != "" {
+		next = append(next, page.Fact{Name: "Remedy", Text: b.Remedy})
+	}
+	if next != nil {
+		s.Blocks = append(s.Blocks, next)
+	}
+	return s
+}
+
+// named is the component with its confidence and what comes second.
+func named(b certificate.Bottleneck) string {
+	text := b.Component
+	if b.Component == diagnose.Undetermined {
+		return text
+	}
+	if b.Confidence != nil {
+		text += ", confidence " + quantity.Format(*b.Confidence, "share")
+	}
+	if b.RunnerUp != nil {
+		text += fmt.Sprintf("; next %s, %s", b.RunnerUp.Component, quantity.Optional(b.RunnerUp.GrowthMs, "ms"))
+	}
+	return text
+}
+
+// confirmation is the command that shows whether the bottleneck is what it seems, by
+// the experiments that every project has.
+func confirmation(experiments []string) string {
+	command := "assay experiment scenarios/experiments/" + experiments[0] + ".json"
+	if others := experiments[1:]; len(others) > 0 {
+		command += "; or, of that folder, " + strings.Join(others, ", or ")
+	}
+	return command
+}
+
+// split is a transaction's time by component, and the sum of all.
+func split(c certificate.Certificate) page.Block {
+	const heading = "Time of a transaction, ms"
+	if c.Split == nil {
+		return section(heading, page.Paragraph{Text: "no data"})
+	}
+	t := page.Table{
+		Columns: slices.Concat(page.Names("component"), page.Numbers("judged", "baseline", "change", "95 % interval"), []page.Column{{Name: "judged, and baseline below", Kind: page.Graph}}),
+	}
+	longest, all := 0.0, certificate.Split{Component: "all", MsPerTransaction: new(float64)}
+	for _, part := range c.Split {
+		judged, baseline := finite(part.MsPerTransaction), finite(part.BaselineMsPerTransaction)
+		longest = max(longest, judged, baseline)
+		*all.MsPerTransaction += judged
+		if part.BaselineMsPerTransaction != nil {
+			if all.BaselineMsPerTransaction == nil {
+				all.BaselineMsPerTransaction = new(float64)
+			}
+			*all.BaselineMsPerTransaction += baseline
+		}
+	}
+	parts := c.Split
+	if len(parts) > most {
+		parts = parts[:most]
+	}
+	for _, part := range append(slices.Clone(parts), all) {
+		change := ""
+		if part.MsPerTransaction != nil && part.BaselineMsPerTransaction != nil {
+			change = quantity.Value(*part.MsPerTransaction-*part.BaselineMsPerTransaction, "ms")
+		}
+		row := page.Cells(part.Component, quantity.OptionalValue(part.MsPerTransaction, "ms"), quantity.OptionalValue(part.BaselineMsPerTransaction, "ms"),
+			change, quantity.Range(part.Lower, part.Upper, "ms"), "")
+		if longest > 0 && part.Component != all.Component {
+			share := func(ms *float64) float64 { return max(0, finite(ms)) / longest }
+			row[5].Graph = page.Bars{Upper: share(part.MsPerTransaction), Lower: share(part.BaselineMsPerTransaction)}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return section(heading, t, note("Means. What was measured at different places need not add up: the residual is what is left."))
+}
+
+func finite(v *float64) float64 {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return 0
+	}
+	return *v
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/page"
+	"assay/harness/judge/verdict"
+	"assay/harness/quantity"
+)
+
+func outcomes(c certificate.Certificate) page.Block {
+	o, count := c.Outcomes, quantity.Count
+	return section("Outcomes", paragraph("completed %s, failed %s, timed out %s, dropped %s of %s scheduled; %s achieved",
+		count(o.Completed), count(o.Failed), count(o.TimedOut), count(o.Dropped), count(c.Rate.Scheduled), quantity.Optional(c.Rate.Achieved, "1/s")))
+}
+
+// latency has the transaction first, then the endpoints by name; of more than may
+// be shown those with most requests.
+func latency(c certificate.Certificate, most int) page.Section {
+	names := slices.SortedFunc(maps.Keys(c.Latency), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.Latency[b].Count, c.Latency[a].Count), cmp.Compare(a, b))
+	})
+	rank := map[string]int{}
+	for i, name := range names {
+		rank[name] = 1 + i/most
+	}
+	rank[verdict.TransactionName] = 0
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
+	t := page.Table{
+		Columns: slices.Concat(page.Names(""), page.Numbers("count", "p50", "p90", "p95", "p99", "p99.9", "max", "mean")), Most: most,
+	}
+	for _, name := range names {
+		l := c.Latency[name]
+		ms := func(v *float64) string { return quantity.OptionalValue(v, "ms") }
+		t.Rows = append(t.Rows, page.Cells(name, quantity.Count(&l.Count), ms(l.P50), ms(l.P90), ms(l.P95), ms(l.P99), ms(l.P999), ms(l.Max), ms(l.Mean)))
+	}
+	return section("Latency, ms", t)
+}
+
+func allLatencies(c certificate.Certificate) page.Block {
+	s := latency(c, most)
+	s.Blocks = append(s.Blocks, note("Over the judged windows."))
+	return s
+}
+
+// waits is what the database's sessions did.
+func waits(c certificate.Certificate, most int) page.Block {
+	switch {
+	case c.Waits == nil:
+		return section("Waits", page.Paragraph{Text: "no data: the database was not sampled"})
+	case len(c.Waits) == 0:
+		return section("Waits", page.Paragraph{Text: "no session was seen active"})
+	}
+	t := page.Table{
+		Columns: slices.Concat(page.Words("class"), page.Names("event"), page.Numbers("sessions", "share", "ms/tx", "baseline", "samples")), Most: most,
+	}
+	for _, w := range c.Waits {
+		class := w.Class
+		if w.Inferred {
+			class += " (inferred)"
+		}
+		t.Rows = append(t.Rows, page.Cells(class, w.Event, quantity.Value(w.AAS, "sessions"), quantity.Format(w.Share, "share"),
+			quantity.OptionalValue(w.MsPerTransaction, "ms"), quantity.OptionalValue(w.BaselineMsPerTransaction, "ms"), quantity.Count(&w.Samples)))
+	}
+	return section("Waits", t)
+}
+
+// statements are those that took most of the database's time.
+func statements(c certificate.Certificate, most int) page.Block {
+	if c.Statements == nil {
+		return section("Statements", page.Paragraph{Text: "no data: the database told of no statements"})
+	}
+	t := page.Table{
+		Columns: slices.Concat(page.Names("statement"), page.Numbers("calls/tx", "share", "ms/call", "rows/call"), []page.Column{{Name: "mostly in", Kind: page.Prose}}),
+		Most:    most,
+	}
+	for _, s := range c.Statements {
+		mostly := ""
+		if s.Event != "" {
+			mostly = fmt.Sprintf("%s %s (%s)", s.Class, s.Event, quantity.Format(s.WaitShare, "share"))
+		}
+		t.Rows = append(t.Rows, page.Cells(s.Text, quantity.OptionalValue(s.CallsPerTransaction, ""), quantity.Format(s.Share, "share"),
+			quantity.OptionalValue(s.MsPerCall, "ms"), quantity.OptionalValue(s.RowsPerCall, ""), mostly))
+	}
+	return section("Statements", t, note("A statement's time does not hold the wait for a connection before it."))
+}
+
+// resources are what a transaction cost.
+func resources(c certificate.Certificate) page.Block {
+	if len(c.Resources) == 0 {
+		return section("Cost", page.Paragraph{Text: "no data"})
+	}
+	t := page.Table{Columns: slices.Concat(page.Names("resource"), page.Numbers("judged", "baseline"))}
+	for _, r := range c.Resources {
+		unit, _, _ := strings.Cut(r.Unit, "/")
+		t.Rows = append(t.Rows, page.Cells(r.Name, quantity.Optional(r.PerTransaction, unit), quantity.Optional(r.BaselinePerTransaction, unit)))
+	}
+	return section("Cost of a transaction", t)
+}
+
+func ledger(c certificate.Certificate) page.Block {
+	if c.Ledger == nil {
+		return section("Ledger", page.Paragraph{Text: "not compared"})
+	}
+	return section("Ledger", page.Paragraph{Text: ledgerText(*c.Ledger)})
+}
+
+func ledgerText(l certificate.Ledger) string {
+	return fmt.Sprintf("acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p99 %s, max %s",
+		l.Acknowledged, l.Persisted, l.Missing, l.Duplicated, l.Unacknowledged,
+		quantity.Optional(l.PersistLagMs.P99, "ms"), quantity.Optional(l.PersistLagMs.Max, "ms"))
+}

@@ -1,0 +1,293 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/plan"
+	"assay/harness/quantity"
+	"assay/harness/spec"
+)
+
+// Timeline is a run over time: its stages, and curves of at most mostSteps points
+// each, since a page of a ten-minute run must open on a phone.
+type Timeline struct {
+	Curves page.Charts
+	Stages []stage
+}
+
+// stage is one of the plan, and what was measured of it. A nil value is "no data".
+type stage struct {
+	plan.Stage
+	judged        bool
+	p50, p95, p99 *float64 // ms, of the transactions scheduled in the stage
+	completed     *float64 // a second
+	notCompleted  *float64 // transactions
+}
+
+const (
+	mostSteps   = 400
+	mostStages  = 100
+	mostBounds  = 8
+	mostClasses = 12
+)
+
+// steps are lengths that read well on an axis of time, in seconds.
+var steps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600}
+
+// NewTimeline reads the curves and stages of a run.
+func NewTimeline(r record.Run) Timeline {
+	seconds := int64(r.Plan.Load.Duration() / time.Second)
+	c := page.Charts{Step: stepOf(seconds)}
+	if r.Timeline == nil {
+		return Timeline{Curves: c}
+	}
+	t0 := r.Facts.T0.Unix()
+	var spans []record.Span
+	for at := int64(0); at < seconds; at += c.Step {
+		c.Seconds = append(c.Seconds, at)
+		spans = append(spans, record.Span{From: t0 + at, To: t0 + min(at+c.Step, seconds)})
+	}
+	ended := func(outcome string) []*float64 {
+		return each(spans, perSecond(r, metric.Transactions, ofOutcome(outcome)))
+	}
+	c.Charts = []page.Chart{
+		{Title: "Rate, " + r.Plan.Load.Unit, Curves: []page.Curve{
+			{Label: "target", Color: "quiet", Line: page.Dashed, Values: each(spans, func(s record.Span) *float64 { return planned(r.Plan.Load.Stages, s, t0) })},
+			{Label: "scheduled", Color: "#8fb4ea", Line: page.Wide, Values: each(spans, perSecond(r, metric.TransactionsScheduled))},
+			{Label: "completed", Color: "#3f9b50", Values: ended(metric.Completed)},
+		}},
+		{Title: "Latency of a transaction, ms (logarithmic)", Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
+		{Title: "Transactions not completed, a second", Curves: []page.Curve{
+			{Label: "failed", Color: "#d81b60", Line: page.Stepped, Values: ended(metric.Failed)},
+			{Label: "timed out", Color: "#e8862a", Line: page.Stepped, Values: ended(metric.TimedOut)},
+			{Label: "dropped", Color: "#8e5bd0", Line: page.Stepped, Values: ended(metric.Dropped)},
+		}},
+	}
+	if waits := classCurves(r, spans); len(waits) > 0 {
+		c.Charts = append(c.Charts, page.Chart{Title: "Active sessions of the database, by wait class (stacked)", Stacked: true, Curves: waits})
+	}
+	t := Timeline{Curves: c, Stages: stages(r)}
+	for _, s := range t.Stages {
+		t.Curves.Spans = append(t.Curves.Spans, page.Span{Name: s.Name, From: int64(s.Start / time.Second), To: int64(s.End() / time.Second), Shaded: s.judged})
+	}
+	return t
+}
+
+func percentiles(r record.Run, spans []record.Span) []page.Curve {
+	curves := []page.Curve{{Label: "p50", Color: "#3f9b50"}, {Label: "p95", Color: "#e8862a"}, {Label: "p99", Color: "#8e5bd0"}}
+	for _, s := range spans {
+		h := r.Timeline.Hist(metric.TransactionDuration, nil, s)
+		for i, q := range []float64{0.5, 0.95, 0.99} {
+			curves[i].Values = append(curves[i].Values, quantile(h, q))
+		}
+	}
+	return curves
+}
+
+// bounds are the SLOs of the transaction's latency.
+func bounds(slos []spec.SLO) (curves []page.Curve) {
+	for _, s := range slos {
+		if s.Metric == metric.TransactionDuration && len(s.Selector) == 0 && s.Aggregate != spec.Rate && len(curves) < mostBounds {
+			curves = append(curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
+		}
+	}
+	return curves
+}
+
+func stepOf(seconds int64) int64 {
+	for _, s := range steps {
+		if seconds <= s*mostSteps {
+			return s
+		}
+	}
+	return (seconds + mostSteps - 1) / mostSteps
+}
+
+func each(spans []record.Span, value func(record.Span) *float64) []*float64 {
+	all := make([]*float64, len(spans))
+	for i, s := range spans {
+		all[i] = value(s)
+	}
+	return all
+}
+
+func ofOutcome(o string) metric.Label { return metric.Label{Key: "outcome", Value: o} }
+
+// perSecond is what a counter did a second. Where transactions were scheduled
+// an outcome that none had is 0; where none were known of, there is no data.
+func perSecond(r record.Run, name string, selector ...metric.Label) func(record.Span) *float64 {
+	return func(s record.Span) *float64 {
+		total, found := r.Timeline.Sum(name, selector, s)
+		if !found {
+			_, found = r.Timeline.Sum(metric.TransactionsScheduled, nil, s)
+		}
+		if !found || s.Seconds() <= 0 {
+			return nil
+		}
+		return rounded(total / float64(s.Seconds()))
+	}
+}
+
+func quantile(h *metric.Hist, q float64) *float64 {
+	if v, ok := h.Quantile(q); ok {
+		return rounded(v)
+	}
+	return nil
+}
+
+// rounded is a value as precise as a curve can show it.
+func rounded(v float64) *float64 {
+	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64); err == nil {
+		v = rounded
+	}
+	return &v
+}
+
+// planned is the plan's mean rate within a span.
+func planned(stages []plan.Stage, s record.Span, t0 int64) *float64 {
+	from, to := time.Duration(s.From-t0)*time.Second, time.Duration(s.To-t0)*time.Second
+	arrivals := 0.0
+	for _, st := range stages {
+		begin, end := max(from, st.Start), min(to, st.End())
+		if begin < end { // linear within the stage: the mean is the rate in the middle
+			middle := float64((begin+end)/2-st.Start) / float64(st.Duration)
+			arrivals += (st.From + (st.To-st.From)*middle) * (end - begin).Seconds()
+		}
+	}
+	return rounded(arrivals / (to - from).Seconds())
+}
+
+func stages(r record.Run) (all []stage) {
+	for _, st := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), mostStages)] {
+		w := plan.Window{Start: st.Start, End: st.End()}
+		span := record.SpanOf(r.Facts.T0, w)
+		h := r.Timeline.Hist(metric.TransactionDuration, nil, span)
+		s := stage{
+			Stage:     st,
+			judged:    slices.ContainsFunc(r.Plan.Load.Judged, func(j plan.Window) bool { return w.Start >= j.Start && w.End <= j.End }),
+			completed: perSecond(r, metric.Transactions, ofOutcome(metric.Completed))(span),
+			p50:       quantile(h, 0.5), p95: quantile(h, 0.95), p99: quantile(h, 0.99),
+		}
+		if s.completed != nil {
+			s.notCompleted = new(float64)
+			for _, o := range metric.Outcomes {
+				if o != metric.Completed {
+					n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{ofOutcome(o)}, span)
+					*s.notCompleted += n
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// charts are the curves, where there are any.
+func (t Timeline) charts() page.Block {
+	c := t.Curves
+	if len(c.Seconds) == 0 {
+		return page.Section{ID: "charts", Heading: "Over time", Blocks: []page.Block{page.Paragraph{Text: "No data."}}}
+	}
+	c.Note = fmt.Sprintf("Time since the load began, one point every %d s. What is judged is shaded.", c.Step)
+	c.Instead = "Charts need JavaScript. What they show stands by stage in the table below, and by second in the evidence (assay frames)."
+	return page.Section{ID: "charts", Heading: "Over time", Blocks: []page.Block{c}}
+}
+
+// stages is what the charts show, for those who cannot see them.
+func (t Timeline) stages() page.Block {
+	if len(t.Stages) == 0 {
+		return section("Stages", page.Paragraph{Text: "No data."})
+	}
+	table := page.Table{
+		Columns: slices.Concat(page.Names("stage"), page.Numbers("from second", "seconds", "asked a second", "completed a second", "not completed", "p50", "p95", "p99")),
+		Most:    most,
+	}
+	for _, s := range t.Stages {
+		name, rate := s.Name, quantity.Exact(s.To)
+		if s.judged {
+			name += " (judged)"
+		}
+		if s.From != s.To {
+			rate = quantity.Exact(s.From) + " to " + rate
+		}
+		ms := func(v *float64) string { return quantity.OptionalValue(v, "ms") }
+		table.Rows = append(table.Rows, page.Cells(name, fmt.Sprint(int64(s.Start/time.Second)), fmt.Sprint(int64(s.Duration/time.Second)), rate,
+			quantity.OptionalValue(s.completed, "1/s"), quantity.OptionalValue(s.notCompleted, "count"), ms(s.p50), ms(s.p95), ms(s.p99)))
+	}
+	return section("Stages", table, note("Latency in ms, of the transactions that were scheduled in each."))
+}
+
+// colors are those of the wait classes, on every page and dashboard.
+var colors = map[string]string{
+	"CPU": "#3f9b50", "commit": "#e8862a", "binlog": "#d9b310", "row lock": "#d81b60", "engine": "#2f6fd0", "buffer pool": "#5aa9e6",
+	"latch": "#8e5bd0", "metadata lock": "#6a2c91", "table lock": "#a855c7", "connection storm": "#c65d00", "network": "#7fb7d9", "other": "#8c959f",
+}
+
+// spareColors are for classes without one of their own.
+var spareColors = []string{"#00897b", "#795548", "#c0ca33", "#5c6bc0", "#ec407a", "#26a69a"}
+
+// classCurves are the active sessions of each wait class: CPU at the bottom, as
+// it is no wait, then the largest first; what is left over is "all others".
+func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
+	samples := each(spans, func(s record.Span) *float64 {
+		if n, found := r.Timeline.Sum(metric.DBSample, nil, s); found && n > 0 {
+			return &n
+		}
+		return nil
+	})
+	spare := 0
+	for i, class := range classes(r) {
+		sessions := make([]*float64, len(spans))
+		for k, s := range spans {
+			if samples[k] != nil {
+				n, _ := r.Timeline.Sum(metric.DBSession, ofClass(class), s)
+				sessions[k] = rounded(n / *samples[k])
+			}
+		}
+		if i >= mostClasses {
+			last := &curves[mostClasses-1]
+			last.Label = "all others"
+			for k, v := range sessions {
+				if v != nil {
+					last.Values[k] = rounded(*last.Values[k] + *v)
+				}
+			}
+			continue
+		}
+		c := page.Curve{Label: cmp.Or(class, "other"), Values: sessions}
+		if c.Color = colors[c.Label]; c.Color == "" {
+			c.Color = spareColors[spare%len(spareColors)]
+			spare++
+		}
+		curves = append(curves, c)
+	}
+	return curves
+}
+
+// classes are the wait classes of a run, in the order of their curves.
+func classes(r record.Run) []string {
+	totals := map[string]float64{}
+	for _, series := range r.Timeline.Series(metric.DBSession) {
+		class := series.Label("class")
+		totals[class], _ = r.Timeline.Sum(metric.DBSession, ofClass(class), record.All)
+	}
+	waits := func(class string) int {
+		if class == "CPU" {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(totals), func(a, b string) int {
+		return cmp.Or(cmp.Compare(waits(a), waits(b)), cmp.Compare(totals[b], totals[a]), cmp.Compare(a, b))
+	})
+}
+
+func ofClass(class string) []metric.Label { return []metric.Label{{Key: "class", Value: class}} }

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"assay/harness/judge/compare"
+	"assay/harness/judge/page"
+	"assay/harness/judge/stats/effect"
+	"assay/harness/quantity"
+)
+
+// Metrics is the table of metrics, and what its columns mean.
+func Metrics(c compare.Comparison) []page.Block {
+	a := axisOf(c)
+	ends := fmt.Sprintf("%s to %s (logarithmic), no change in grey", ratio(math.Exp(-a.reach)), ratio(math.Exp(a.reach)))
+	t := page.Table{Columns: slices.Concat(
+		page.Names("metric"), page.Words("unit"), page.Numbers("A", "B", "B/A", "95 % interval"), []page.Column{{Name: ends, Kind: page.Graph}},
+		page.Numbers("p", "adj. p"), page.Words("decision"),
+	)}
+	for _, m := range c.Metrics {
+		interval := cmp.Or(quantity.Range(m.Lower, m.Upper, "ratio"), quantity.NoData)
+		row := page.Cells(m.Name, unit(m.Unit), quantity.OptionalValue(m.A, m.Unit), quantity.OptionalValue(m.B, m.Unit),
+			quantity.OptionalValue(m.Ratio, "ratio"), interval, "", P(m.P), P(m.Adjusted), decision(m))
+		row[6].Graph = a.interval(m, interval)
+		row[9].State = state(m)
+		t.Rows = append(t.Rows, row)
+	}
+	return []page.Block{t, page.Paragraph{Text: legend(c), State: page.Quiet}}
+}
+
+// P is a p-value, on the side of the level on which it is.
+func P(v *float64) string {
+	if v == nil {
+		return quantity.NoData
+	}
+	return quantity.Beside(*v, effect.Alpha, "")
+}
+
+func ratio(v float64) string { return quantity.Value(v, "ratio") }
+
+// unit is that of the values as they are shown.
+func unit(of string) string {
+	if of == "share" {
+		return "%"
+	}
+	return of
+}
+
+// decision is short enough for the line; the notes tell why.
+func decision(m compare.Metric) string {
+	if m.Decision == effect.Changed && m.Direction != compare.NoDirection {
+		return m.Direction
+	}
+	return string(m.Decision)
+}
+
+func state(m compare.Metric) page.State {
+	return map[string]page.State{
+		compare.Better: page.Good, compare.Worse: page.Bad, string(effect.Changed): page.Strong, string(effect.Undetermined): page.Quiet,
+	}[decision(m)]
+}
+
+// legend says what the numbers and decisions of a row are.
+func legend(c compare.Comparison) string {
+	of, metrics := "of a run of B to one of A", "metrics"
+	if c.Pairing.Paired {
+		of = "within a pair"
+	}
+	if c.Tested == 1 {
+		metrics = "metric"
+	}
+	lower, upper := effect.Band(c.Tolerance)
+	return fmt.Sprintf("A and B are medians over runs, B/A is the median ratio %s, p is adjusted for %d %s. "+
+		"Better, worse and changed: the interval lies outside %s to %s, and the adjusted p is at most %g. Equivalent: it lies inside. "+
+		"Undetermined: neither is shown. This is no verdict.", of, c.Tested, metrics, ratio(lower), ratio(upper), effect.Alpha)
+}
+
+// axis is logarithmic with 1 in its middle, so that twice and half are as far.
+type axis struct {
+	reach        float64 // of the logarithm at either end
+	lower, upper float64 // the ratios between which there is no change
+}
+
+// farthest ratio that an axis reaches: one of a thousand must not flatten all others.
+const farthest = 100
+
+// axisOf reaches over all intervals and some way over the band.
+func axisOf(c compare.Comparison) axis {
+	a := axis{}
+	a.lower, a.upper = effect.Band(c.Tolerance)
+	a.reach = 3 * math.Log(a.upper)
+	for _, m := range c.Metrics {
+		for _, v := range []*float64{m.Ratio, m.Lower, m.Upper} {
+			if v != nil {
+				a.reach = math.Max(a.reach, 1.1*math.Abs(math.Log(*v)))
+			}
+		}
+	}
+	a.reach = math.Min(a.reach, math.Log(farthest))
+	return a
+}
+
+// at is where a ratio stands, from 0 to 1; what is off the axis stands at its end.
+func (a axis) at(ratio float64) float64 {
+	return (1 + math.Min(math.Max(math.Log(ratio)/a.reach, -1), 1)) / 2
+}
+
+func (a axis) interval(m compare.Metric, label string) page.Interval {
+	place := func(ratio *float64) *float64 {
+		if ratio == nil {
+			return nil
+		}
+		at := a.at(*ratio)
+		return &at
+	}
+	return page.Interval{
+		Label: label, State: state(m), From: place(m.Lower), To: place(m.Upper), Value: place(m.Ratio), BandFrom: a.at(a.lower), BandTo: a.at(a.upper),
+	}
+}

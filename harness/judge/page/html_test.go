@@ -1,0 +1,88 @@
+package page
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+)
+
+func parsed(t interface{ Fatal(...any) }, p Page) *html.Node {
+	data, err := HTML(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := html.Parse(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// Whatever stands in a page, it has only our own elements, none that needs
+// anything but the page, and scripts only where it has charts.
+func TestHTMLOfAnythingIsOurs(t *testing.T) {
+	ours := []string{
+		"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "h3", "p", "dl", "dt", "dd", "ul", "li", "pre", "div",
+		"table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line", "circle", "figure", "figcaption", "noscript", "script",
+	}
+	foreign := []string{"src", "href", "srcset", "action", "formaction", "data", "style", "poster", "background", "ping"}
+	rapid.Check(t, func(rt *rapid.T) {
+		p := anyPage().Draw(rt, "page")
+		scripts, figures := 0, 0
+		for n := range parsed(rt, p).Descendants() {
+			if n.Type != html.ElementNode {
+				continue
+			}
+			switch n.Data {
+			case "script":
+				scripts++
+			case "figure":
+				figures++
+			}
+			if !slices.Contains(ours, n.Data) {
+				rt.Errorf("there is a %s", n.Data)
+			}
+			for _, a := range n.Attr {
+				if slices.Contains(foreign, a.Key) || strings.HasPrefix(a.Key, "on") {
+					rt.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+				}
+			}
+		}
+		if (scripts > 0) != (figures > 0) || scripts != 0 && scripts != 2 {
+			rt.Errorf("%d scripts, %d figures", scripts, figures)
+		}
+	})
+}
+
+// What the page may run and show is named by digest, and nothing else is allowed.
+func TestPolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		page   Page
+		script bool
+	}{
+		"without charts": {Page{Title: "a"}, false},
+		"with charts":    {Page{Blocks: []Block{Charts{Seconds: []int64{0}, Charts: []Chart{{Title: "rate"}}}}}, true},
+	} {
+		var policy, styleText, scriptText string
+		for n := range parsed(t, c.page).Descendants() {
+			switch {
+			case n.Data == "meta" && len(n.Attr) > 1 && n.Attr[0].Val == "Content-Security-Policy":
+				policy = n.Attr[1].Val
+			case n.Data == "style":
+				styleText = n.FirstChild.Data
+			case n.Data == "script" && len(n.Attr) == 0:
+				scriptText = n.FirstChild.Data
+			}
+		}
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || !strings.Contains(policy, "style-src '"+digest(styleText)+"'") {
+			t.Errorf("%s: policy %s", name, policy)
+		}
+		if (scriptText != "") != c.script || strings.Contains(policy, "script-src") != c.script || c.script && !strings.Contains(policy, "script-src '"+digest(scriptText)+"'") {
+			t.Errorf("%s: policy %s, %d bytes of script", name, policy, len(scriptText))
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package quantity
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// NoData stands for a value that is not known, which is never 0.
+const NoData = "-"
+
+// Format writes a value with its unit: "36.7 ms", "98.6 %", "50/s", "1.5 GiB".
+// An empty unit, "1" and "count" have none to show.
+func Format(v float64, unit string) string {
+	if unit == "By" {
+		v, unit = scaleBytes(v)
+	}
+	return Value(v, unit) + suffix(unit)
+}
+
+// Value writes a value without its unit, for a column or an interval that names
+// the unit once. A share is written as a percentage.
+func Value(v float64, unit string) string {
+	switch unit {
+	case "share":
+		return percent(100 * v)
+	case "ratio":
+		return text(v, ratioDecimals(v))
+	case "ms", "ms/tx", "sessions":
+		if math.Abs(v) >= 1000 {
+			v = significant(v, 3)
+		}
+		return text(v, decimals(v))
+	}
+	if v == math.Trunc(v) || short(v) {
+		return Exact(v)
+	}
+	return text(v, decimals(v))
+}
+
+// short reports whether a value has at most three digits: somebody wrote it down,
+// or it is a share of few.
+func short(v float64) bool {
+	return len(strings.Trim(strings.Replace(Exact(v), ".", "", 1), "-0")) <= 3
+}
+
+// Exact writes a value that was configured or counted, without its unit: all of
+// its digits, up to twelve.
+func Exact(v float64) string {
+	return text(significant(v, 12), -1)
+}
+
+// Limit writes a limit that was configured, exact and with its unit.
+func Limit(v float64, unit string) string {
+	if unit == "share" {
+		v *= 100
+	}
+	return Exact(v) + suffix(unit)
+}
+
+// Beside writes a value with its unit, to be read beside a limit: with as many
+// further digits as it takes to stand on the side of the limit on which it is.
+// 249.8 ms that hold p(95)<250 are not "250 ms".
+func Beside(v, limit float64, unit string) string {
+	shown := Value(v, unit)
+	if unit == "share" {
+		v, limit = 100*v, 100*limit
+	}
+	_, fraction, _ := strings.Cut(shown, ".")
+	for places := len(fraction); places < 12 && !sameSide(shown, v, limit); places++ {
+		shown = text(v, places)
+	}
+	return shown + suffix(unit)
+}
+
+func sameSide(shown string, v, limit float64) bool {
+	s, err := strconv.ParseFloat(shown, 64)
+	return err != nil || (s < limit) == (v < limit) && (s > limit) == (v > limit)
+}
+
+// Optional is Format of a value that may be missing.
+func Optional(v *float64, unit string) string {
+	if v == nil {
+		return NoData
+	}
+	return Format(*v, unit)
+}
+
+// OptionalValue is Value of a value that may be missing.
+func OptionalValue(v *float64, unit string) string {
+	if v == nil {
+		return NoData
+	}
+	return Value(*v, unit)
+}
+
+// Count is an exact count that may be missing.
+func Count(n *int64) string {
+	if n == nil {
+		return NoData
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// Range is an interval without its unit: "24.6 to 90.3". A side that is missing
+// is not bounded; where both are there is no interval, and no text.
+func Range(lower, upper *float64, unit string) string {
+	if lower == nil && upper == nil {
+		return ""
+	}
+	return OptionalValue(lower, unit) + " to " + OptionalValue(upper, unit)
+}
+
+// suffix is a unit as it stands behind a value.
+func suffix(unit string) string {
+	switch unit {
+	case "", "1", "count", "ratio", "sessions":
+		return ""
+	case "share":
+		return " %"
+	case "1/s":
+		return "/s"
+	}
+	return " " + unit
+}
+
+// smallest is the least value that is written out.
+const smallest = 0.001
+
+// text writes a value with so many decimals; all of them where that is negative.
+func text(v float64, decimals int) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return NoData
+	case v == 0:
+		return "0"
+	case decimals >= 0 && math.Abs(v) < smallest:
+		if v < 0 {
+			return ">-" + Exact(smallest)
+		}
+		return "<" + Exact(smallest)
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
+}
+
+// decimals of a measured value: three significant digits, below 1 two.
+func decimals(v float64) int {
+	if math.Abs(v) < 1 {
+		return max(2, 1-exponent(v, 2))
+	}
+	return max(0, 2-exponent(v, 3))
+}
+
+// significant is a value rounded to so many digits.
+func significant(v float64, digits int) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	if err != nil {
+		return v
+	}
+	return rounded
+}
+
+// ratioDecimals are those of a ratio, of which 1.004 is not 1: three, and fewer
+// from 10 on.
+func ratioDecimals(v float64) int { return min(3, max(0, 3-exponent(v, 4))) }
+
+// exponent is the power of ten of a value's first digit, once it is rounded to so
+// many significant digits.
+func exponent(v float64, digits int) int {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	_, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
+	n, _ := strconv.Atoi(e)
+	return n
+}
+
+// percent writes a percentage; one that is not 100, as far as floating point can
+// tell, does not read 100.
+func percent(v float64) string {
+	if short(v) && (v == 0 || math.Abs(v) >= smallest) {
+		return Exact(v)
+	}
+	places := decimals(v)
+	for shown := text(v, places); ; shown = text(v, places) {
+		if at, err := strconv.ParseFloat(shown, 64); err != nil || at != 100 {
+			return shown
+		}
+		places++
+	}
+}
+
+// scaleBytes takes the largest binary unit of which there is at least one.
+func scaleBytes(v float64) (scaled float64, unit string) {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; math.Abs(v) >= 1000 && i < len(units)-1; i++ { // four digits are too many to read
+		v /= 1024
+	}
+	return v, units[i]
+}
