@@ -68,9 +68,10 @@ func (s Subject) gaugesFindings(looks []*look) (all Findings) {
 }
 
 func (s Subject) gaugeFinding(l look) Finding {
-	check, who, needed := CheckGauges, l.metric, "it can be read"
-	if d, _ := metric.Find(l.metric); d.From(metric.SourceLag) {
-		check, who, needed = CheckReaders, "the binlog's reader", "their lag can be read"
+	d, _ := metric.Find(l.metric)
+	check, who, needed, look := CheckGauges, l.metric, "it can be read", "what the profile's "+d.Key+" says"
+	if d.From(metric.SourceLag) {
+		check, who, needed, look = CheckReaders, "the binlog's reader", "their lag can be read", "what its DSN, query or metric says"
 	}
 	if l.metric == metric.ReplicaLag {
 		who = fmt.Sprintf("%d replicas", len(s.Readers))
@@ -78,7 +79,7 @@ func (s Subject) gaugeFinding(l look) Finding {
 	if l.err == nil {
 		return fine(check, who, needed)
 	}
-	why, remedy := l.err.Error(), cmp.Or(hint.Of(l.err), database.Hint(l.err, "see that it is up, and what its DSN, query or metric says"))
+	why, remedy := l.err.Error(), cmp.Or(hint.Of(l.err), database.Hint(l.err, "see that it is up, and "+look))
 	if s.judging(l.metric, l.profile) != "" {
 		return bad(check, reason(l.err), needed, why, remedy)
 	}

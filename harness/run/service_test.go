@@ -29,8 +29,9 @@ type service struct {
 	url    string
 }
 
-// serve starts both; they end with the test.
-func serve(t *testing.T, flavour string) service {
+// serve starts both, the service as it is configured but for what change says;
+// they end with the test.
+func serve(t *testing.T, flavour string, change ...func(*target.Config)) service {
 	t.Helper()
 	s := service{server: mysqldtest.Start(t, flavour)}
 	c, err := mysql.ParseDSN(s.server.DSN())
@@ -42,6 +43,9 @@ func serve(t *testing.T, flavour string) service {
 	config := target.DefaultConfig()
 	config.Listen, config.DSN, config.DrainTimeout = "127.0.0.1:0", s.dsn, 2*time.Second
 	config.Gateway.Declines, config.Gateway.Timeouts = gateway.PerMode{}, gateway.PerMode{} // so that counts are exact
+	for _, c := range change {
+		c(&config)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1}))
@@ -61,6 +65,12 @@ func serve(t *testing.T, flavour string) service {
 // with a load of its own.
 func (s service) payments(t *testing.T, load spec.Load) run.Options {
 	t.Helper()
+	return s.profile(t, "payment", load)
+}
+
+// profile is payments of any profile.
+func (s service) profile(t *testing.T, name string, load spec.Load) run.Options {
+	t.Helper()
 	path := filepath.Join("..", "..", "thresholds.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -70,7 +80,7 @@ func (s service) payments(t *testing.T, load spec.Load) run.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := file.Profile("payment")
+	p, err := file.Profile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

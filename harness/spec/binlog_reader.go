@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"fmt"
-	"net/url"
-)
+import "fmt"
 
 // BinlogReader says where the lag of a reader of the binlog is read: a change
 // data capture, say. The database does not know it: it has sent what it has sent.
@@ -44,13 +41,6 @@ func (r *reader) binlogReader(n *node) *BinlogReader {
 	if unit := n.get("unit"); unit != nil {
 		b.Unit, _ = r.oneOf(unit, "unit", UnitMs, UnitSeconds)
 	}
-	if at := n.get("url"); at != nil {
-		var ok bool
-		b.URL, ok = r.text(at)
-		u, err := url.Parse(b.URL)
-		if ok && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil) {
-			r.fail(at, fmt.Sprintf("%s is not an http or https URL without user and password", quote(b.URL)), "write for example "+example["url"])
-		}
-	}
+	b.URL = r.metricsURL(n.get("url"))
 	return &b
 }

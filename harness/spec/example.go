@@ -1,5 +1,10 @@
 package spec
 
+import (
+	"fmt"
+	"strings"
+)
+
 // example says, for each key of the format, what a value looks like.
 var example = map[string]string{
 	"version": `"version": 1`, "profiles": `"profiles": {"payment": {...}}`, "targets": `"targets": ["staging.example"]`,
@@ -8,7 +13,8 @@ var example = map[string]string{
 	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
 	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
-	"abort": `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "rules": `"rules": {}`,
+	"gauges": `"gauges": {"queue_depth": ` + gaugeExample + `}`,
+	"abort":  `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "rules": `"rules": {}`,
 	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
 	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "hold_max": `"hold_max": "120s"`, "cooldown": `"cooldown": "5s"`,
 	"spacing": `"spacing": "poisson"`, "stages": `"stages": [{"rate": 100, "for": "60s", "judge": true}]`,
@@ -42,8 +48,29 @@ func exampleOf(n *node) string {
 		return `{"version": 1, "profiles": {...}}`
 	case n.name == "sql" && n.parent.parent != nil && n.parent.parent.name == "variants":
 		return `"sql": {"apply": ["..."], "revert": ["..."]}`
+	case n.parent.name == "gauges":
+		return fmt.Sprintf("%q: %s", n.name, gaugeExample)
 	case n.parent.name == "slo":
 		return `"transaction_duration": ["p(95)<250"]`
 	}
-	return example[n.name]
+	return exampleIn(n.parent, n.name)
+}
+
+// exampleIn is the example for a key of an object.
+func exampleIn(n *node, key string) string {
+	if key == "metric" && n.parent != nil && n.parent.name == "gauges" {
+		return strings.Trim(gaugeExample, "{}")
+	}
+	return example[key]
+}
+
+// gaugeExample is what stands below the name of a gauge.
+const gaugeExample = `{"metric": "ingest_queue_length"}`
+
+// exampleOfPath is the example for a key of a profile, or "gauges." and a name.
+func exampleOfPath(path string) string {
+	if key, name, ok := strings.Cut(path, "."); ok {
+		return fmt.Sprintf("%q: {%q: %s}", key, name, gaugeExample)
+	}
+	return example[path]
 }

@@ -14,17 +14,18 @@ import (
 // Profile is one entry of thresholds.json: a scenario, its load, and what the
 // system under test must hold.
 type Profile struct {
-	Name        string        `json:"name"`
-	Description string        `json:"description,omitempty"`
-	Scenario    string        `json:"scenario"` // path of the k6 script, relative to thresholds.json
-	Load        Load          `json:"load"`
-	Timeout     time.Duration `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
-	SLOs        []SLO         `json:"slos"`       // sorted by metric, then by place in the file
-	Ledger      *Ledger       `json:"ledger,omitempty"`
-	Reader      *BinlogReader `json:"binlog_reader,omitempty"` // where its lag is read
-	Abort       []Abort       `json:"abort,omitempty"`
-	Needs       []string      `json:"needs,omitempty"` // "db": the script gets the database's DSN
-	Rules       Rules         `json:"rules"`
+	Name        string           `json:"name"`
+	Description string           `json:"description,omitempty"`
+	Scenario    string           `json:"scenario"` // path of the k6 script, relative to thresholds.json
+	Load        Load             `json:"load"`
+	Timeout     time.Duration    `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
+	SLOs        []SLO            `json:"slos"`       // sorted by metric, then by place in the file
+	Ledger      *Ledger          `json:"ledger,omitempty"`
+	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // where its lag is read
+	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // where the gauges of that name are read
+	Abort       []Abort          `json:"abort,omitempty"`
+	Needs       []string         `json:"needs,omitempty"` // "db": the script gets the database's DSN
+	Rules       Rules            `json:"rules"`
 }
 
 // Limits of a profile's timeout.
@@ -32,7 +33,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "abort", "needs", "rules"}) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "needs", "rules"}) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
@@ -43,6 +44,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Timeout = r.timeout(n.get("timeout"))
 	p.Ledger = r.ledger(n.get("ledger"))
 	p.Reader = r.binlogReader(n.get("binlog_reader"))
+	p.Gauges = r.gauges(n.get("gauges"))
 	p.SLOs = r.slos(n.get("slo"))
 	p.Abort = r.abort(n.get("abort"))
 	p.Needs = r.needs(n.get("needs"))

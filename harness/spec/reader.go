@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"sort"
 	"strconv"
@@ -146,7 +147,7 @@ func (r *reader) missing(n *node, required []string) {
 		return
 	}
 	for _, key := range missing {
-		r.add(n.offset, n.place(), fmt.Sprintf("missing key %q", key), "add "+example[key])
+		r.add(n.offset, n.place(), fmt.Sprintf("missing key %q", key), "add "+exampleIn(n, key))
 	}
 }
 
@@ -205,6 +206,18 @@ func (r *reader) oneOf(n *node, what string, words ...string) (word string, ok b
 		return "", false
 	}
 	return n.text, true
+}
+
+// metricsURL reads where metrics are exposed; empty where the key is not there.
+func (r *reader) metricsURL(n *node) string {
+	if !r.is(n, jsontext.KindString, exampleOf(n)) {
+		return ""
+	}
+	u, err := url.Parse(n.text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		r.fail(n, fmt.Sprintf("%s is not an http or https URL without user and password", quote(n.text)), "write for example "+example["url"])
+	}
+	return n.text
 }
 
 // list checks that n is a list and gives its elements.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,7 +26,7 @@ func (r *reader) slos(n *node) []SLO {
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
 		named := problem == ""
 		if named {
-			problem, hint = s.reserved(n.parent), ""
+			problem, hint = s.reserved(n.parent)
 		}
 		if problem != "" {
 			r.failKey(c, problem, hint)
@@ -57,7 +58,7 @@ func (r *reader) slos(n *node) []SLO {
 
 // reserved checks a metric of ours: its SLOs take no tags, and the profile says
 // where it is read, if it has to.
-func (s SLO) reserved(profile *node) (problem string) {
+func (s SLO) reserved(profile *node) (problem, hint string) {
 	d := s.Descriptor()
 	read := "read"
 	if d.From(metric.SourceLedger) {
@@ -65,11 +66,11 @@ func (s SLO) reserved(profile *node) (problem string) {
 	}
 	switch {
 	case s.Metric == recoveryTime:
-		return recoveryTime + " is reserved: it is not measured yet"
+		return recoveryTime + " is reserved: it is not measured yet", ""
 	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
-		return s.Metric + " has no tags to select by"
-	case d.Key != "" && !profile.names(d.Key):
-		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key)
+		return s.Metric + " has no tags to select by", ""
+	case d.Key != "" && !profile.has(strings.Split(d.Key, ".")...):
+		return fmt.Sprintf("%s cannot be %s: the profile has no %q", s.Metric, read, d.Key), "add " + exampleOfPath(d.Key)
 	}
-	return ""
+	return "", ""
 }

@@ -70,6 +70,22 @@ func (n *node) names(key string) bool {
 	return n.get(key) != nil || slices.Contains(n.lost, key) || slices.Contains(n.lost, "")
 }
 
+// has reports whether an object has a key, and what stands there the next; a
+// misspelt one may be it.
+func (n *node) has(path ...string) bool {
+	for _, key := range path {
+		if !n.names(key) {
+			return false
+		}
+		next := n.get(key)
+		if next == nil {
+			return true
+		}
+		n = next
+	}
+	return true
+}
+
 // sound reports whether the value at a path is known: nothing is wrong with it
 // or above it, and where it is left out, no misspelt key was meant for it.
 func (n *node) sound(path ...string) bool {

@@ -2,6 +2,7 @@ package rejudge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"assay/harness/observe/metric"
@@ -39,8 +40,11 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, rec
 	as.Rejudged = &file
 	as.Plan.Profile.SLOs, as.Plan.Profile.Rules = p.SLOs, p.Rules
 	as.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
-	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations),
-		fmt.Sprintf("re-judged with %s: the load, the scenario and the timeout are the run's", file.Path))
+	kept := "the load, the scenario and the timeout"
+	if !maps.Equal(p.Gauges, r.Plan.Profile.Gauges) {
+		kept = "the load, the scenario, the timeout and the gauges"
+	}
+	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s are the run's", file.Path, kept))
 	return as, as.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 }
 

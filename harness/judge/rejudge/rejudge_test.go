@@ -155,3 +155,18 @@ func TestAProfileThatIsNotThere(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A gauge is what the run read, whatever metric the other file names for it.
+func TestGaugesAreTheRuns(t *testing.T) {
+	was := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
+	was.Plan.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}
+	p := synthetic.Profile()
+	p.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "mails"}}
+	is, _ := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
+	if got := is.Plan.Profile.Gauges["queue_depth"].Metric; got != "jobs" {
+		t.Errorf("the gauge is %s", got)
+	}
+	if want := "re-judged with other.json: the load, the scenario, the timeout and the gauges are the run's"; !slices.Contains(is.Facts.Limitations, want) {
+		t.Errorf("limitations %q", is.Facts.Limitations)
+	}
+}

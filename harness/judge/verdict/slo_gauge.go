@@ -31,8 +31,8 @@ func judgeGauge(e *evidence, s spec.SLO) SLO {
 	out.Allowed = &allowed
 	out.Observed = quantileOf(r.values, s)
 	out.Outcome = byCount(lo, hi, allowed)
-	if out.Outcome != Fail {
-		out.judgeWindows(s, perWindow(least), perWindow(most))
+	if each := perWindow(most); len(each) > 1 && out.Outcome != Fail {
+		out.judgeWindows(s, perWindow(least), each)
 	}
 	return out
 }
@@ -44,10 +44,10 @@ func (out *SLO) judgeWindows(s spec.SLO, least, most [][]stats.Batch) {
 		total, possible := stats.Sum(least[i]), stats.Sum(most[i])
 		n := int64(total.N)
 		switch {
-		case s.Aggregate == spec.Percentile && stats.Count(left(s), n, int64(total.K)) == stats.Broken:
+		case stats.Count(allowedShare(s), n, int64(total.K)) == stats.Broken:
 			out.Outcome, out.FailedWindow, out.CloseWindow = Fail, pointer(i+1), nil
 			return
-		case len(most) > 1 && out.CloseWindow == nil && int64(possible.K) > mayViolate(s, n):
+		case out.CloseWindow == nil && int64(possible.K) > mayViolate(s, n):
 			out.Outcome, out.CloseWindow = Inconclusive, pointer(i+1)
 		}
 	}

@@ -1,9 +1,12 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/observe/metric"
@@ -139,4 +142,152 @@ func TestSamplesOnceASecond(t *testing.T) {
 	if r := once(func(s int64) bool { return s >= from && s < from+3 }); r.Limitation != "waits are incomplete: 90 % of the samples, a gap of 3s" {
 		t.Errorf("three seconds lost: %q", r.Limitation)
 	}
+}
+
+// queued is a run of two judged windows, of 100 s and of 20 s, in which the queue
+// is as deep as depth says, by judged second; below 0 it was not read.
+func queued(depth func(second int) float64, expressions ...spec.SLO) *synthetic.Case {
+	p := synthetic.Profile()
+	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
+		{Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 100 * time.Second, Judge: true}, {Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 20 * time.Second, Judge: true},
+	}}
+	p.SLOs = append(p.SLOs, expressions...)
+	p.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}
+	c := synthetic.New(p, 1, synthetic.Healthy)
+	n := 0
+	for _, w := range c.Run.Plan.Load.Judged {
+		for at := w.Start; at < w.End; at, n = at+time.Second, n+1 {
+			f := metric.Frame{Source: metric.SourceGauges, Sequence: uint64(n + 1), Second: synthetic.T0.Add(at).Unix()}
+			if v := depth(n); v >= 0 {
+				f.Points = []metric.Point{metric.GaugePoint(metric.Of("queue_depth"), v)}
+			}
+			c.Frames = append(c.Frames, f)
+		}
+	}
+	return c
+}
+
+func depthMax(bound float64) spec.SLO {
+	return spec.SLO{Metric: "queue_depth", Expression: "max<", Aggregate: spec.Max, Operator: "<", Bound: bound}
+}
+
+func TestQueueDepth(t *testing.T) {
+	but := func(from, to int, depth float64) func(int) float64 {
+		return func(second int) float64 {
+			if second >= from && second < to {
+				return depth
+			}
+			return 7
+		}
+	}
+	p90 := synthetic.Percentile("queue_depth", 90, 500)
+	for name, tt := range map[string]struct {
+		depth          func(int) float64
+		slo            spec.SLO
+		want           Outcome
+		at, most       int64
+		failed, closed int // window; 0: none
+	}{
+		"shallow":                           {but(0, 0, 0), depthMax(500), Pass, 0, 0, 0, 0},
+		"one second too deep":               {but(3, 4, 500), depthMax(500), Fail, 1, 1, 0, 0},
+		"one second not read":               {but(3, 4, -1), depthMax(500), Inconclusive, 0, 1, 0, 1},
+		"p(90) allows 10 of 100":            {but(90, 100, 900), p90, Pass, 10, 10, 0, 0},
+		"p(90) does not allow 13 of 120":    {but(80, 93, 900), p90, Fail, 13, 13, 0, 0},
+		"12 of 120, 11 of them in one":      {but(89, 101, 900), p90, Inconclusive, 12, 12, 0, 1},
+		"3 in a window that allows 2":       {but(100, 103, 900), p90, Inconclusive, 3, 3, 0, 2},
+		"10 in a window that allows 2":      {but(110, 120, 900), p90, Fail, 10, 10, 2, 0},
+		"3 not read where 2 may violate":    {but(117, 120, -1), p90, Inconclusive, 0, 3, 0, 2},
+		"2 not read where 2 may violate":    {but(118, 120, -1), p90, Pass, 0, 2, 0, 0},
+		"13 not read":                       {but(0, 13, -1), p90, Inconclusive, 0, 13, 0, 1},
+		"close in one, broken in the other": {func(s int) float64 { return map[bool]float64{true: 900}[s >= 89 && s < 91 || s >= 110] }, p90, Fail, 12, 12, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Judge(queued(tt.depth, tt.slo).Record())
+			s := sloOf(t, v, "queue_depth:"+tt.slo.Expression)
+			least, most := s.AtLeast, s.AtMost
+			if s.Violations != nil {
+				least, most = s.Violations, s.Violations
+			}
+			if s.Outcome != tt.want || v.Outcome != tt.want || s.Unit != "count" || s.Basis != spec.Counted || *s.Samples != 120 || *least != tt.at || *most != tt.most ||
+				deref32(s.FailedWindow) != tt.failed || deref32(s.CloseWindow) != tt.closed {
+				t.Errorf("%v (run %v): %+v", s.Outcome, v.Outcome, s)
+				t.Log(v.Claim)
+			}
+		})
+	}
+}
+
+func deref32(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// What nobody read, or somebody else sent, is no data.
+func TestQueueDepthWithoutData(t *testing.T) {
+	c := queued(func(int) float64 { return -1 }, depthMax(500))
+	c.Run.Facts.Collectors = append(c.Run.Facts.Collectors, record.Collect{Source: metric.SourceGauges, State: "failed", Reason: "no metric jobs"})
+	for i := range c.Frames {
+		if c.Frames[i].Source == metric.WorkerSource(0) && !c.Frames[i].Closing { // a script's own, or a foreign sender's
+			c.Frames[i].Points = append(c.Frames[i].Points, metric.GaugePoint(metric.Of("queue_depth"), 1))
+		}
+	}
+	v := Judge(c.Record())
+	r := ruleOf(t, v, "data")
+	if v.Outcome != Invalid || r.Detail != "no data for queue_depth max< (no metric jobs)" || !strings.Contains(r.Advice, "the profile's gauges") {
+		t.Errorf("%v; %s; %s", v.Outcome, r.Detail, r.Advice)
+	}
+}
+
+// A bound that is tighter, of the value or of the percentile, never turns FAIL into
+// PASS; and less that was read never does, nor makes a PASS of anything else.
+func TestGaugeProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		level := rapid.SampledFrom([]float64{5, 50, 400}).Draw(rt, "level")
+		depths := rapid.SliceOfN(rapid.Float64Range(0, level), 120, 120).Draw(rt, "depths")
+		for range rapid.IntRange(0, 3).Draw(rt, "peaks") {
+			from := rapid.IntRange(0, 119).Draw(rt, "from")
+			for i := from; i < min(120, from+rapid.IntRange(1, 30).Draw(rt, "length")); i++ {
+				depths[i] += 300
+			}
+		}
+		bounds := rapid.SliceOfN(rapid.Float64Range(1, 800), 2, 5).Draw(rt, "bounds")
+		slices.Sort(bounds)
+		var slos []spec.SLO
+		for _, b := range bounds {
+			slos = append(slos, depthMax(b))
+			for _, p := range []float64{99, 95, 90, 50} { // from the tightest on
+				slos = append(slos, synthetic.Percentile("queue_depth", p, b))
+			}
+		}
+		asked := func(depth func(int) float64) []SLO {
+			c := queued(depth)
+			c.Run.Plan.Profile.SLOs = slos
+			return Judge(c.Record()).SLOs[:len(slos)]
+		}
+		whole := asked(func(second int) float64 { return depths[second] })
+		looser := func(i, j int) bool { // the jth asks no more than the ith
+			return slos[j].Bound >= slos[i].Bound && (slos[i].Aggregate == spec.Max || slos[j].Aggregate == spec.Percentile && slos[j].Quantile <= slos[i].Quantile)
+		}
+		for i, tight := range whole {
+			for j, loose := range whole {
+				if looser(i, j) && tight.Outcome == Pass && loose.Outcome != Pass {
+					rt.Fatalf("%s passes, %s is %v", slos[i].ID(), slos[j].ID(), loose.Outcome)
+				}
+			}
+		}
+		gaps := rapid.SliceOfNDistinct(rapid.IntRange(0, 119), 1, 60, rapid.ID).Draw(rt, "not read")
+		less := asked(func(second int) float64 {
+			if slices.Contains(gaps, second) {
+				return -1
+			}
+			return depths[second]
+		})
+		for i, s := range less {
+			if s.Outcome == Pass && (whole[i].Outcome != Pass || int64(len(gaps)) > *s.Allowed) || s.Outcome == Fail && whole[i].Outcome != Fail {
+				rt.Fatalf("%s is %v; without %d seconds %v", slos[i].ID(), whole[i].Outcome, len(gaps), s.Outcome)
+			}
+		}
+	})
 }

@@ -134,11 +134,14 @@ func observed(h *metric.Hist, s spec.SLO) *float64 {
 	return &v
 }
 
-// allowedShare is the share of samples that may violate a percentile or a rate.
+// allowedShare is the share of samples that may violate a percentile, a maximum or a
+// rate.
 func allowedShare(s spec.SLO) float64 {
 	switch {
 	case s.Aggregate == spec.Percentile:
 		return left(s)
+	case s.Aggregate == spec.Max:
+		return 0
 	case s.AtLeast():
 		return 1 - s.Bound
 	}
@@ -147,10 +150,7 @@ func allowedShare(s spec.SLO) float64 {
 
 // mayViolate is how many of n samples may violate a percentile or a maximum.
 func mayViolate(s spec.SLO, n int64) int64 {
-	if s.Aggregate != spec.Percentile {
-		return 0
-	}
-	return stats.Allowed(left(s), n)
+	return stats.Allowed(allowedShare(s), n)
 }
 
 // left is the share of samples that p(P) lets violate, 1 - P/100, in billionths

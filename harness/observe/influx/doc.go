@@ -46,6 +46,8 @@
 //	lag            tags metric (replica_lag, binlog_reader_lag), reader (of
 //	               replicas, its address)
 //	  ms                     the longest of the second
+//	gauge          tag metric (queue_depth): gauges of the service that SLOs judge
+//	  value                  the largest of the second
 //	service        the service under test
 //	  pool_in_use, pool_open, pool_max, pool_waits, pool_wait_ms, queries, query_ms
 //	  pool_wait_ms_per_transaction, query_ms_per_transaction

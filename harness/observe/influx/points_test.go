@@ -117,6 +117,7 @@ func machine(sequence uint64, second int64) []metric.Frame {
 			counter(metric.ServicePoolWaits, 2), counter(metric.ServicePoolWaitTime, 38),
 			counter(metric.ServiceQueries, 190), counter(metric.ServiceQueryTime, 57),
 		}},
+		{Source: "gauges", Sequence: sequence, Second: second, Points: []metric.Point{metric.GaugePoint(metric.Of("queue_depth"), 41)}},
 		{Source: "host", Sequence: sequence, Second: second, Points: []metric.Point{
 			gauge(metric.HostCPUs, 2), gauge(metric.HostMemoryAvailable, 1<<30),
 			counter(metric.HostCPU, 0.5, "mode", "user"), counter(metric.HostCPU, 1.25, "mode", "idle"), counter(metric.HostCPU, 0.25, "mode", "iowait"),
@@ -181,7 +182,7 @@ func TestGolden(t *testing.T) {
 // was seen, before the load and in it.
 func TestNoDataIsNoPoint(t *testing.T) {
 	before, within, after := t0.Unix()-3, t0.Unix(), t0.Unix()+100
-	golden(t, "host-only.line", lines(t, fold(machine(1, before)[1], machine(2, within)[1], machine(3, after)[1])))
+	golden(t, "host-only.line", lines(t, fold(machine(1, before)[2], machine(2, within)[2], machine(3, after)[2])))
 
 	idle := metric.Frame{Source: "database", Sequence: 1, Second: before, Points: []metric.Point{
 		metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "event", "cpu", "class", "CPU"), 4),

@@ -10,6 +10,7 @@ var (
 	latencies  = []string{"p(95)<250", "max<1000"}
 	rates      = []string{"rate<0.01"}
 	lags       = []string{"max<5000", "p(95)<1000"}
+	levels     = []string{"max<1000", "p(95)<500"}
 	persistLag = []string{"max<5000", "p(99)<1000"}
 	ledgers    = []string{"missing==0", "duplicated==0"}
 )
@@ -28,6 +29,8 @@ var (
 )
 
 const adviceReaders = "Name the replicas with --db-reader, or where the binlog's reader tells its lag, and see that they can be read all the time."
+
+const adviceGauges = "See that the service exposes the metric that the profile's gauges name, all the time."
 
 // catalogue describes every metric once. Lists, tables and checks of metrics
 // elsewhere are read from it; docs/metrics.md is its text.
@@ -72,7 +75,7 @@ var catalogue = slices.Concat(
 		// In the closing frame, over all seconds.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples that the worker aggregated of a metric"},
 		Descriptor{
-			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag},
+			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges},
 			Text: "in the closing frame of every source: frames sent before it",
 		},
 		Descriptor{Name: WorkerSeed, Kind: Counter, Labels: []string{"seed"}, Text: "in the closing frame: 1, with the seed that schedule and data were drawn from"},
@@ -89,8 +92,8 @@ var catalogue = slices.Concat(
 		Descriptor{Name: DBSampleInterval, Kind: Histogram, Unit: "ms", Text: "time between one sample and the next; its maximum is the longest gap"},
 		Descriptor{Name: DBSampleTime, Kind: Histogram, Unit: "ms", Text: "time that a sample took"},
 		Descriptor{Name: DBSampleRate, Kind: Gauge, Text: fmt.Sprintf("samples a second that the source means to take; %d where it does not say", DefaultSampleRate)},
-		Descriptor{Name: DBCounter, Kind: Counter, Labels: variable, View: "db_counter.increase", Text: "increase of a status variable"},
-		Descriptor{Name: DBGauge, Kind: Gauge, Labels: variable, View: "db_counter.value", Text: "value of a status variable that goes up and down"},
+		Descriptor{Name: DBCounter, Kind: Counter, Labels: variable, View: "db_counter.increase", Text: "increase of a status variable, in its own unit"},
+		Descriptor{Name: DBGauge, Kind: Gauge, Labels: variable, View: "db_counter.value", Text: "value of a status variable that goes up and down, in its own unit"},
 		Descriptor{Name: DBStatementTime, Kind: Counter, Unit: "ms", Labels: statement, Text: "time in statements of a digest"},
 		Descriptor{Name: DBStatements, Kind: Counter, Labels: statement, Text: "executions of statements of a digest"},
 		Descriptor{Name: DBRowsExamined, Kind: Counter, Labels: statement, Text: "rows that statements of a digest read to find theirs"},
@@ -109,6 +112,14 @@ var catalogue = slices.Concat(
 		Descriptor{
 			Name: BinlogReaderLag, Kind: Gauge, Unit: "ms", SLO: lags, Key: "binlog_reader", Advice: adviceReaders, View: "lag.ms",
 			Text: "how far a reader of the binlog is behind, the longest of the second",
+		},
+	),
+
+	sentBy(
+		SourceGauges,
+		Descriptor{
+			Name: "queue_depth", Kind: Gauge, SLO: levels, Key: "gauges.queue_depth", Advice: adviceGauges, View: "gauge.value",
+			Text: "what waits in a queue of the service, by the metric that the profile names, the largest of the second",
 		},
 	),
 

@@ -14,6 +14,8 @@ const (
 	SourceHost     = "host"
 	SourceLag      = "lag" // of replicas, and of readers of the binlog
 
+	SourceGauges = "gauges" // that the profile names
+
 	// Sources of metrics that no frame carries under a name of its own: k6's own
 	// metrics come from the workers, and the ledger is compared after the run.
 	SourceK6     = "k6"

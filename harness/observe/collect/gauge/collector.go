@@ -57,7 +57,7 @@ func (o Options) all() []*watched {
 	if b := o.binlogReader(); b != nil {
 		all = append(all, b)
 	}
-	return all
+	return append(all, o.named()...)
 }
 
 // Metrics lists the metrics of the gauges of which it is known where they are

@@ -45,7 +45,7 @@ func Differences(f metric.Frame) (all []string) {
 			continue
 		case d.Kind != p.Kind:
 			differs("a %s, in the catalogue a %s", p.Kind, d.Kind)
-		case d.Unit != p.Series.Unit:
+		case d.Unit != p.Series.Unit && p.Series.Name != metric.DBCounter && p.Series.Name != metric.DBGauge: // each variable has its own
 			differs("in %q, in the catalogue in %q", p.Series.Unit, d.Unit)
 		case worker && !d.From(metric.SourceWorker) && !d.From(metric.SourceK6), !worker && !d.From(f.Source):
 			differs("the catalogue has it from %s", strings.Join(d.Sources, ", "))

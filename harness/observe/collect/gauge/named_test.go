@@ -1,0 +1,95 @@
+package gauge_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assay/harness/observe/collect/gauge"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// A gauge that the profile names is read each second, of several series that match
+// the largest, as frames of a source of its own. Seconds in which the service does
+// not tell have no value.
+func TestNamedGauge(t *testing.T) {
+	var depth atomic.Int64
+	depth.Store(3)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := depth.Load()
+		if n < 0 {
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "# TYPE jobs gauge\njobs{queue=\"a\",shard=\"0\"} %d\njobs{queue=\"a\",shard=\"1\"} 1\njobs{queue=\"b\"} 99\n", n)
+	}))
+	defer server.Close()
+	o := gauge.Options{
+		Profile: spec.Profile{Gauges: map[string]spec.Gauge{"queue_depth": {Metric: `jobs{queue="a"}`}}},
+		Service: server.URL + "/metrics",
+	}
+	if err := o.Examine(t.Context(), "queue_depth"); err != nil {
+		t.Fatal(err)
+	}
+	all := gauge.New(o)
+	if len(all) != 1 || all[0].Source() != metric.SourceGauges {
+		t.Fatalf("%d collectors", len(all))
+	}
+	if err := all[0].Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	line, ended := record.NewTimeline(), make(chan error, 1)
+	go func() {
+		ended <- all[0].Run(ctx, func(f metric.Frame) error {
+			metrictest.Check(t, f)
+			line.Add(f)
+			return nil
+		})
+	}()
+	for _, n := range []int64{3, 7, -1} {
+		depth.Store(n)
+		time.Sleep(2200 * time.Millisecond)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := all[0].Close(); err != nil {
+		t.Error(err)
+	}
+	seconds := line.Seconds()
+	from := seconds[0]
+	values, ok := line.Gauge("queue_depth", nil, metric.SourceGauges, record.Span{From: from, To: from + 6})
+	if !ok[0] || values[0] != 3 || !ok[3] || values[3] != 7 || ok[5] {
+		t.Errorf("readings %v, %v: want 3 first, then 7, then none", values, ok)
+	}
+}
+
+// What is told of a service that is not there yet is nothing; a profile may name
+// the place itself.
+func TestMetrics(t *testing.T) {
+	o := gauge.Options{Profile: spec.Profile{
+		Gauges: map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}, Reader: &spec.BinlogReader{Metric: "lag", URL: "http://127.0.0.1:1/"},
+	}}
+	if got := fmt.Sprint(o.Metrics()); got != "[binlog_reader_lag]" {
+		t.Errorf("without a service: %s", got)
+	}
+	o.Service = "http://127.0.0.1:1/metrics"
+	if got := fmt.Sprint(o.Metrics()); got != "[binlog_reader_lag queue_depth]" {
+		t.Errorf("with one: %s", got)
+	}
+	if got := len(gauge.New(o)); got != 2 {
+		t.Errorf("%d collectors", got)
+	}
+	if got := len(gauge.New(gauge.Options{})); got != 0 {
+		t.Errorf("%d collectors of nothing", got)
+	}
+}

@@ -1,0 +1,116 @@
+package run_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/judge/rejudge"
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/target"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
+	"assay/harness/observe/record"
+	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/spec"
+)
+
+// An SLO on the depth of a queue is judged by the gauge that the service exposes:
+// here the events that it has answered and not stored yet, which pile up while
+// their table is locked. What the run was judged by it is judged by again from the
+// record, by other bounds too.
+func TestQueueDepth(t *testing.T) {
+	s := serve(t, "mysql", func(c *target.Config) { c.Ingest = target.IngestChannel })
+	const rate = 50
+	o := s.profile(t, "ingestion", quickLoad(rate, 12*time.Second))
+	depth := func(text string, q, bound float64) spec.SLO {
+		if q == 0 {
+			return spec.SLO{Metric: "queue_depth", Expression: text, Aggregate: spec.Max, Operator: "<", Bound: bound}
+		}
+		return spec.SLO{Metric: "queue_depth", Expression: text, Aggregate: spec.Percentile, Quantile: q, Operator: "<", Bound: bound}
+	}
+	o.Profile.SLOs = []spec.SLO{depth("max<100000", 0, 100_000), depth("p(50)<100", 0.5, 100), {
+		Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000,
+	}}
+
+	// What would leave the SLO without data is told before the run.
+	for problem, gauge := range map[string]spec.Gauge{
+		"has no metric ingest_events_in_memories":    {Metric: "ingest_events_in_memories"},
+		"has no metric ingest_events_in_memory{x:y}": {Metric: `ingest_events_in_memory{x="y"}`},
+		"neither loopback nor the target's host":     {Metric: "ingest_events_in_memory", URL: "http://192.0.2.1/metrics"},
+		"/nothing answers 404":                       {Metric: "ingest_events_in_memory", URL: s.url + "/nothing"},
+	} {
+		o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": gauge}
+		if err := run.Check(t.Context(), o); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v, want %s", err, problem)
+		}
+	}
+
+	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
+	root, err := mysqldtest.Open(t, s.server.DSN()).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlocked := make(chan error, 1)
+	o.Progress = func(e run.Event) {
+		if e.Kind != run.Enter || e.Stage.Name != "hold" {
+			return
+		}
+		go func() {
+			_, err := root.ExecContext(t.Context(), "LOCK TABLES shop.events WRITE")
+			time.Sleep(3 * time.Second)
+			if err == nil {
+				_, err = root.ExecContext(t.Context(), "UNLOCK TABLES")
+			}
+			unlocked <- err
+		}()
+	}
+	r := certify(t, o)
+	if err := <-unlocked; err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Plan.Profile.Gauges["queue_depth"].Metric; got != "ingest_events_in_memory" {
+		t.Errorf("the plan names %q", got)
+	}
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Pass {
+		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		tellRules(t, v)
+	}
+	for _, slo := range v.SLOs {
+		if strings.HasPrefix(slo.Expression, "max<1") && (slo.Unit != "count" || *slo.Samples != 12 || slo.Observed == nil || *slo.Observed < rate) {
+			t.Errorf("%+v: in three seconds more than %d events have come", slo, rate)
+		}
+	}
+	differences := map[string]bool{}
+	err = record.EachFrame(o.Dir, func(f metric.Frame) error {
+		for _, d := range metrictest.Differences(f) {
+			differences[d] = true
+		}
+		return nil
+	})
+	if err != nil || len(differences) > 0 {
+		t.Errorf("frames differ from the catalogue: %v, %v", slices.Sorted(maps.Keys(differences)), err)
+	}
+
+	// The same record, asked for less depth than it shows, and for so little that
+	// it cannot have been kept.
+	other := o.Profile
+	for _, c := range []struct {
+		slo  spec.SLO
+		want verdict.Outcome
+	}{
+		{depth("max<50", 0, 50), verdict.Fail},
+		{depth("p(95)<50", 0.95, 50), verdict.Fail},
+		{depth("p(95)<100000", 0.95, 100_000), verdict.Pass},
+	} {
+		other.SLOs = []spec.SLO{c.slo}
+		again, _ := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
+		if v := verdict.Judge(again); v.SLOs[0].Outcome != c.want {
+			t.Errorf("%s: %s: %s", c.slo.Expression, v.SLOs[0].Outcome, v.Claim)
+		}
+	}
+}
