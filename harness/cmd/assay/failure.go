@@ -8,11 +8,8 @@ import (
 	"syscall"
 
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/lab/stack"
 	"assay/harness/observe/influx"
-	"assay/harness/observe/record"
 	"assay/harness/run"
-	"assay/harness/servers/process"
 	"assay/harness/spec"
 )
 
@@ -83,18 +80,8 @@ func hintOf(err error) string {
 		return shown.Hint
 	case errors.As(err, &signed):
 		return signed.Hint
-	case errors.Is(err, process.ErrPortTaken):
-		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
-	case errors.Is(err, stack.ErrOccupied):
-		return "wait until it has ended, or give this run a service of its own with --target"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
-	case errors.Is(err, record.ErrNoRun):
-		return "name the folder of a run, like: assay judge runs/latest"
-	case errors.Is(err, record.ErrChanged):
-		return "go back to the record as it was sealed, or certify again"
-	case errors.Is(err, record.ErrNotSealed):
-		return "certify again: what did not come to its end is no evidence"
 	}
 	return ""
 }
