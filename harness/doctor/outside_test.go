@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
@@ -256,7 +257,7 @@ func TestInflux(t *testing.T) {
 
 func TestScriptFinding(t *testing.T) {
 	expect(t, scriptFinding("p", "p.js", script{}), OK, "")
-	f := scriptFinding("p", "p.js", script{err: &fleet.ScriptError{Path: "p.js", Reason: "no", Hint: "do"}})
+	f := scriptFinding("p", "p.js", script{err: hint.With(errors.New("p.js: no"), "do")})
 	expect(t, f, Lacking, "p.js: no")
 	if f.Remedy != "do" || f.Profile != "p" {
 		t.Errorf("%+v", f)

@@ -3,11 +3,11 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/spec"
 )
@@ -76,12 +76,7 @@ func connectsOf(loads []Load, scripts map[string]script) connects {
 func scriptFinding(profile, path string, s script) Finding {
 	f := fine(CheckScript, path+" initialises", "")
 	if s.err != nil {
-		why, remedy := s.err.Error(), "try it alone: assay k6 inspect "+path
-		var known *fleet.ScriptError
-		if errors.As(s.err, &known) {
-			remedy = known.Hint
-		}
-		f = bad(CheckScript, "it cannot be run", "", why, remedy)
+		f = bad(CheckScript, "it cannot be run", "", s.err.Error(), cmp.Or(hint.Of(s.err), "try it alone: assay k6 inspect "+path))
 	}
 	f.Profile = profile
 	return f

@@ -17,7 +17,7 @@ import (
 // Paths of the coordinator.
 const (
 	PathReady        = "/v1/ready"        // POST Ready; 204, or 4xx with the reason why the run cannot start
-	PathStart        = "/v1/start"        // POST Started; answers Go once every worker has come
+	PathStart        = "/v1/start"        // POST Started; answers Go once every worker is ready
 	PathMetrics      = "/v1/metrics"      // POST OTLP protobuf
 	PathAcknowledged = "/v1/acknowledged" // POST ledger entries; headers name source and sequence
 )
@@ -28,24 +28,24 @@ const (
 	HeaderSequence = "Assay-Sequence"
 )
 
-// Environment variables that make a k6 process a worker. They are taken out of
-// the environment before k6 starts, so that scripts do not see the token.
+// Environment variables that make a k6 process a worker. They are removed from the
+// environment before k6 starts, so that scripts do not see the token.
 const (
 	EnvURL    = "ASSAY_COORDINATOR"
 	EnvToken  = "ASSAY_COORDINATOR_TOKEN"
 	EnvSource = "ASSAY_SOURCE"
 )
 
-// Ready tells that a worker has initialised its script and VUs.
+// Ready says that a worker has initialised its script and VUs.
 type Ready struct {
 	Source  string            `json:"source"`
 	Metrics map[string]string `json:"metrics"` // registered metrics: name -> "trend", "rate", "counter", "gauge"
 }
 
-// Started tells that a worker waits at the start line.
+// Started says that a worker waits for the common start.
 type Started struct {
 	Source string          `json:"source"`
-	Setup  json.RawMessage `json:"setup,omitempty"` // what setup() returned, from the worker that ran it
+	Setup  json.RawMessage `json:"setup,omitempty"` // result of setup(), from the worker that ran it
 }
 
 // Go is the start signal.
@@ -54,7 +54,7 @@ type Go struct {
 	Setup json.RawMessage `json:"setup,omitempty"`
 }
 
-// Link is one worker's line.
+// Link is one worker's client.
 type Link struct {
 	Source string
 	url    string
@@ -62,12 +62,12 @@ type Link struct {
 	client *http.Client
 }
 
-// FromEnvironment makes the link that the environment describes and removes
-// its variables; nil where there is none.
+// FromEnvironment makes the link that the environment describes and removes its
+// variables; nil where they are not set.
 func FromEnvironment() *Link {
 	url, token, source := os.Getenv(EnvURL), os.Getenv(EnvToken), os.Getenv(EnvSource)
 	for _, name := range []string{EnvURL, EnvToken, EnvSource} {
-		_ = os.Unsetenv(name) // fails for malformed names alone
+		_ = os.Unsetenv(name) // fails for malformed names only
 	}
 	if url == "" {
 		return nil
@@ -85,7 +85,7 @@ func New(url, token, source string) *Link {
 	}
 }
 
-// RefusedError is an answer that repeating will not change.
+// RefusedError is an answer that a retry does not change.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -105,8 +105,8 @@ func (l *Link) Ready(ctx context.Context, metrics map[string]string) error {
 	return err
 }
 
-// Start waits at the start line. It blocks until every worker has come, or ctx
-// is done.
+// Start waits for the common start. It blocks until every worker is ready, or ctx is
+// done.
 func (l *Link) Start(ctx context.Context, setup json.RawMessage) (Go, error) {
 	body, err := json.Marshal(Started{Source: l.Source, Setup: setup})
 	if err != nil {
@@ -137,8 +137,8 @@ func (l *Link) Acknowledged(ctx context.Context, sequence uint64, body []byte) e
 	return err
 }
 
-// maxAnswer bounds the longest answer, the start signal: setup()'s result, which
-// the coordinator takes up to 16 MiB long, and what goes with it.
+// maxAnswer bounds the longest answer, the start signal: the result of setup(), of up
+// to 16 MiB, and the rest of the message.
 const maxAnswer = 17 << 20
 
 func (l *Link) post(ctx context.Context, path, contentType string, body []byte, headers map[string]string) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 	"assay/harness/wire"
 )
 
-func TestFromEnvironmentTakesTheVariablesAway(t *testing.T) {
+func TestFromEnvironmentRemovesTheVariables(t *testing.T) {
 	if l := wire.FromEnvironment(); l != nil {
 		t.Errorf("without variables the link is %v", l)
 	}
@@ -44,7 +44,7 @@ func TestFromEnvironmentTakesTheVariablesAway(t *testing.T) {
 	}
 }
 
-// The sender repeats what may come through the next time, and nothing else.
+// The sender retries what may succeed the next time, and nothing else.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]struct{ fails, refused bool }{
 		200: {}, 204: {}, 400: {true, true}, 401: {true, true}, 410: {true, true}, 413: {true, true}, 422: {true, true},
@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Waiting at the start line ends with ctx, or with an answer that is none.
+// The wait for the start ends with ctx, or with a malformed answer.
 func TestStartThatDoesNotCome(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -139,9 +139,9 @@ func TestStartThatDoesNotCome(t *testing.T) {
 	if _, err := wire.New(silent.URL, "secret", "worker/0").Start(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waiting without end: %v", err)
 	}
-	babbling := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "go!") }))
-	defer babbling.Close()
-	if _, err := wire.New(babbling.URL, "secret", "worker/0").Start(t.Context(), nil); err == nil {
-		t.Error("an answer that is none was taken for the start")
+	malformed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "go!") }))
+	defer malformed.Close()
+	if _, err := wire.New(malformed.URL, "secret", "worker/0").Start(t.Context(), nil); err == nil {
+		t.Error("a malformed answer was taken for the start")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/process"
 )
@@ -17,6 +18,13 @@ type Parts struct{ Database, Influx, Target bool }
 
 // All is the whole stack.
 var All = Parts{Database: true, Influx: true, Target: true}
+
+func withPortHint(err error) error {
+	if !errors.Is(err, process.ErrPortTaken) {
+		return err
+	}
+	return hint.With(err, "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K")
+}
 
 // Up ensures that the stack runs with these options. Components that run are kept,
 // and those that crashed are started again; started are those that this call
@@ -30,7 +38,7 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 		return nil, Parts{}, err
 	}
 	if err := f.checkNew(o); err != nil {
-		return nil, Parts{}, err
+		return nil, Parts{}, withPortHint(err)
 	}
 	if err := f.make(); err != nil {
 		return nil, Parts{}, err
@@ -53,7 +61,7 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	u := &startup{folder: f, options: o, state: s, log: log}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, u.undo())
+			err = errors.Join(withPortHint(err), u.undo())
 		}
 	}()
 	if err := u.checkInfluxPort(); err != nil {

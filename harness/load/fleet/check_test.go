@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/load/k6"
 )
@@ -61,18 +62,17 @@ func TestOwnLoadIsRefused(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
 			err := check(t.Context(), t, "export const options = { "+option+": "+value+" };"+body)
-			var script *fleet.ScriptError
-			if !errors.As(err, &script) || !strings.Contains(script.Reason, "options."+option+" must not stand") || script.Hint == "" || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), "must not set options."+option+": ") || hint.Of(err) == "" || strings.Contains(err.Error(), "\n") {
 				t.Errorf("refused with %v", err)
 			}
 		})
 	}
 }
 
-// What does not touch the load is the script's own business; and it initialises
-// with what a worker will have.
+// Options that do not change the load are allowed, and the script initialises with a
+// worker's environment.
 func TestScriptThatMayRun(t *testing.T) {
-	t.Setenv("K6_VUS", "7") // from outside: not the script's
+	t.Setenv("K6_VUS", "7") // of the environment, not of the script
 	err := check(t.Context(), t, `
 if (__ENV.ASSAY_TARGET !== 'http://127.0.0.1:1') throw new Error('no target: ' + __ENV.ASSAY_TARGET);
 export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgent: 'x', tags: { a: 'b' }, discardResponseBodies: true, setupTimeout: '5s' };
@@ -92,9 +92,8 @@ func TestScriptThatMayNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := check(t.Context(), t, c.script)
-			var script *fleet.ScriptError
-			if !errors.As(err, &script) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pay.js") ||
-				strings.Contains(err.Error(), "\n") || script.Hint == "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pay.js") ||
+				strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
 				t.Errorf("refused with %v", err)
 			}
 		})
@@ -104,7 +103,7 @@ func TestScriptThatMayNotRun(t *testing.T) {
 	}
 }
 
-// ownCertificate is a certificate and its key as a script's options hold them.
+// ownCertificate is a certificate and its key as in a script's options.
 func ownCertificate(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -119,7 +118,7 @@ func ownCertificate(t *testing.T) string {
 	return "cert: " + text("CERTIFICATE", s.Certificate().Raw) + ", key: " + text("PRIVATE KEY", key)
 }
 
-// What a script's options say of its connections is told.
+// Options on connections are reported.
 func TestOptionsOfConnections(t *testing.T) {
 	for name, c := range map[string]struct {
 		options string
@@ -142,7 +141,7 @@ func TestOptionsOfConnections(t *testing.T) {
 	}
 }
 
-// A script that never comes to its end is left when nobody waits any more.
+// A script that never ends is stopped with its context.
 func TestScriptThatLoops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

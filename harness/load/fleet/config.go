@@ -16,35 +16,35 @@ import (
 	"assay/harness/wire"
 )
 
-// Spec is what a fleet runs.
+// Spec is the run of a fleet.
 type Spec struct {
 	Run     string
 	Profile spec.Profile
 	Plan    plan.Plan
 	Script  string   // path of the scenario
 	Target  string   // base URL, ASSAY_TARGET
-	Hosts   []string // that the load may go to, beside loopback
+	Hosts   []string // that the load may go to, apart from loopback
 	URL     string   // the coordinator's
 	Token   string
-	DSN     string   // given to scripts that need the database, as ASSAY_DB; else empty
+	DSN     string   // ASSAY_DB of scripts that need the database; else empty
 	Outputs []string // further k6 outputs, as for --out; %d stands for the worker's number
 	Dir     string   // for configuration and logs
 }
 
-// authorities are the variables that name a target's certificate authorities
-// where they are not the system's (crypto/x509).
+// authorities are the variables that name certificate authorities other than the
+// system's (crypto/x509).
 var authorities = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// Worker is how one worker is started, whatever engine does it.
+// Worker is how one worker is started, by any engine.
 type Worker struct {
 	Source string
 	Args   []string // of `assay k6`, without secrets
 	Env    []string // its whole environment
-	Log    string   // path that its output goes to
+	Log    string   // path of its output
 }
 
-// scenarioName is k6's name for the one scenario of a run, from the profile's,
-// of which k6 takes letters, digits, - and _ alone.
+// scenarioName is k6's name of the scenario, from the profile's: k6 allows letters,
+// digits, - and _ only.
 func scenarioName(profile string) string {
 	name := []byte(profile)
 	for i, c := range name {

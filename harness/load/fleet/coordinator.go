@@ -12,12 +12,12 @@ import (
 	"assay/harness/wire"
 )
 
-// headStart is the least time between the start signal and t0, which is then
-// rounded up to a whole second: every worker activates its VUs in it.
+// headStart is the least time between the start signal and t0, which is rounded up to
+// a whole second: every worker activates its VUs in it.
 const headStart = 1500 * time.Millisecond
 
-// Coordinator is the other end of the workers' links: it takes their
-// registrations and lets all start at one t0.
+// Coordinator is the server of the workers' links: it registers them, and starts all
+// at one t0.
 type Coordinator struct {
 	workers int
 	check   func(metrics map[string]string) error
@@ -32,8 +32,8 @@ type Coordinator struct {
 	t0      time.Time
 }
 
-// NewCoordinator expects a number of workers. check is called with the metrics
-// that the script has registered; its error refuses the start.
+// NewCoordinator expects a number of workers. check is called with the metrics that
+// the script has registered; its error prevents the start.
 func NewCoordinator(workers int, check func(metrics map[string]string) error) *Coordinator {
 	return &Coordinator{
 		workers: workers, check: check, now: time.Now,
@@ -82,7 +82,7 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
 	answer := wire.Go{T0: c.t0, Setup: c.setup}
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it stays silent, which the frames rule notices
+	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it sends no frames, which the rule "frames" detects
 }
 
 func (c *Coordinator) arrive(m wire.Started) {
@@ -107,8 +107,8 @@ func (c *Coordinator) refuse(err error) {
 	}
 }
 
-// Started waits until every worker is at the start line and gives t0. It fails
-// when a worker was refused or ctx is done.
+// Started waits until every worker is ready to start, and returns t0. It fails when a
+// worker was refused or ctx is done.
 func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
 	select {
 	case <-c.started:
@@ -118,7 +118,7 @@ func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
 	case <-ctx.Done():
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return time.Time{}, fmt.Errorf("%d of %d workers have come to the start line: %w", len(c.waiting), c.workers, context.Cause(ctx))
+		return time.Time{}, fmt.Errorf("%d of %d workers are ready to start: %w", len(c.waiting), c.workers, context.Cause(ctx))
 	}
 }
 
@@ -134,7 +134,7 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
-// named refuses a message that does not say whose it is.
+// named refuses a message without a source.
 func named(w http.ResponseWriter, source string) bool {
 	if source == "" {
 		http.Error(w, "malformed message: it names no source", http.StatusBadRequest)

@@ -12,51 +12,44 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay/harness/hint"
 )
 
-// ownLoad are the options of a script that would silently override the plan,
-// with what each would do.
+// ownLoad are the options of a script that would silently override the plan, with
+// the effect of each.
 var ownLoad = map[string]string{
 	"scenarios":            "it sets its own load",
 	"duration":             "it sets its own load",
 	"stages":               "it sets its own load",
 	"iterations":           "it sets its own load",
 	"vus":                  "it sets its own load",
-	"rps":                  "it limits the rate behind the plan's back",
+	"rps":                  "it limits the rate without the plan",
 	"minIterationDuration": "it keeps VUs busy after the transaction has ended",
 	"executionSegment":     "it takes a share of the plan's arrivals",
 }
 
-// ScriptError is a script that cannot be certified.
-type ScriptError struct {
-	Path   string
-	Reason string
-	Hint   string
-}
-
-func (e *ScriptError) Error() string { return e.Path + ": " + e.Reason }
-
-// inspectTimeout bounds the initialisation of a script, which may loop for ever.
+// inspectTimeout bounds the initialisation of a script, which may not end.
 const inspectTimeout = time.Minute
 
-// Script is what the options of a script say of its connections.
+// Script is the options of a script on its connections.
 type Script struct {
-	SkipsVerify bool // a TLS certificate of the target is not verified
-	ClientTLS   bool // it brings TLS certificates of its own
-	Hosts       bool // it maps names to addresses itself
+	SkipsVerify bool // the target's TLS certificate is not verified
+	ClientTLS   bool // it has TLS client certificates
+	Hosts       bool // it maps names to addresses
 	Reconnects  bool // connections end with their transaction or request
 }
 
-// CheckScript initialises the script without running it, with env as a worker
-// would have it, and refuses it when it does not initialise or sets its own
-// load.
+// CheckScript initialises the script without running it, with a worker's
+// environment, and refuses it when it does not initialise or sets its own load. Its
+// errors have a hint.
 func CheckScript(ctx context.Context, executable, script string, env []string) (Script, error) {
 	if _, err := os.Stat(script); err != nil {
-		return Script{}, &ScriptError{Path: script, Reason: "the scenario cannot be read: " + reason(err), Hint: "`scenario` in thresholds.json is relative to that file"}
+		return Script{}, hint.With(fmt.Errorf("%s: the scenario cannot be read: %s", script, reason(err)), "`scenario` in thresholds.json is relative to that file")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
 	defer cancel()
-	// Not by -e: env may hold a secret, and everybody can read a command line.
+	// Not by -e: env may hold a secret, and a command line is public.
 	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
 	var out, errOut bytes.Buffer
@@ -69,7 +62,7 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 		if why == "" {
 			why = err.Error()
 		}
-		return Script{}, &ScriptError{Path: script, Reason: "the scenario does not initialise: " + why, Hint: "try it alone: assay k6 inspect " + script}
+		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, why), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
@@ -93,11 +86,8 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 		return found, nil
 	}
 	slices.Sort(set)
-	return found, &ScriptError{
-		Path:   script,
-		Reason: fmt.Sprintf("options.%s must not stand in a certified script: %s", set[0], ownLoad[set[0]]),
-		Hint:   "remove it from the script's options; thresholds.json holds the load",
-	}
+	return found, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], ownLoad[set[0]]),
+		"remove it from the script's options; thresholds.json holds the load")
 }
 
 func reason(err error) string {
@@ -110,16 +100,16 @@ func reason(err error) string {
 var (
 	logError     = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
 	logComplaint = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
-	// The first frame of a stack trace that stands in a file.
+	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
-	// What k6 was doing, before what went wrong.
+	// k6's action, before the error.
 	doing  = regexp.MustCompile(`^(?:could not (?:initialize|load JS test) '[^']*': )+`)
 	folder = regexp.MustCompile(`file://\S*/`)
 	advice = regexp.MustCompile(`(?:\. Make sure that| - this likely means|; pass \{ redirects: n \}) .*$`)
 )
 
-// LastError finds the last error in a log of k6; "" where there is none. It is
-// one line, with the place in the script: a stack trace stays in the log.
+// LastError returns the last error in a log of k6; "" where there is none. It is one
+// line with the place in the script, without the stack trace.
 func LastError(log []byte) string {
 	all := logError.FindAllSubmatch(log, -1)
 	if len(all) == 0 {
@@ -128,12 +118,12 @@ func LastError(log []byte) string {
 	return oneLine(unquote(all[len(all)-1][1]))
 }
 
-// noneFinished is k6's advice to people whose script is slow; of a target that
-// hangs it says nothing.
+// noneFinished begins k6's advice on a slow script, which does not mention a target
+// that hangs.
 const noneFinished = "No script iterations fully finished"
 
-// FirstComplaint finds the first error or warning in a log of k6, likewise: what
-// a script threw, or why a request failed.
+// FirstComplaint returns the first error or warning in a log of k6 in the same form:
+// an exception of the script, or why a request failed.
 func FirstComplaint(log []byte) string {
 	for _, m := range logComplaint.FindAllSubmatch(log, -1) {
 		text := oneLine(unquote(m[1]))
@@ -157,7 +147,7 @@ func unquote(value []byte) string {
 	return string(value)
 }
 
-// oneLine leaves of a message its first line and the place in the script.
+// oneLine is a message's first line with the place in the script.
 func oneLine(text string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if strings.HasSuffix(line, ":") { // a heading, and a list below it

@@ -21,9 +21,9 @@ const (
 	addedFile   = "was added"
 )
 
-// Differences compares every evidence file of a run folder with the manifest
-// that sealed them, and gives the manifest too. The manifest itself is
-// protected by its digest alone, which the certificate holds.
+// Differences compares every evidence file of a run folder with the manifest, and
+// returns the manifest too. The manifest itself is protected by its digest, which
+// the certificate holds.
 func Differences(dir string) (manifest []byte, all []Difference, err error) {
 	manifest, err = readManifest(dir)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package record is the run folder: every frame and fact of a run, appended
-// while it runs, sealed when it ends, and the only input of the verdict.
+// Package record is the run folder: every frame and fact of a run, appended while it
+// runs, sealed when it ends, and the only input of the verdict.
 //
-// Input: frames from the ingest, facts from the run. Output: evidence/ with its
-// manifest, and Open, which gives them back as a Run.
+// Input: frames from the receiver and collectors, facts from the run. Output:
+// evidence/ with its manifest, and Open, which returns them as a Run.
 package record

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxIdentities are compared at a time, which takes 60 to 120 bytes each. A
-	// larger ledger is read as often as it has parts of that size: it costs
-	// time instead of memory, and nothing has to be sorted or written.
+	// maxIdentities are compared at a time, at 60 to 120 bytes each. A larger ledger
+	// is read once for each part of that size: it costs time instead of memory, and
+	// nothing has to be sorted or written.
 	maxIdentities = 3_000_000
-	// leastBytes is what an entry takes in its file at least, since a hash
-	// cannot be compressed.
+	// leastBytes is the least size of an entry in its file: a hash cannot be
+	// compressed.
 	leastBytes = len(ledger.Hash{})
 )
 
-// openLedger compares both sides; nil where the persisted side was not read
-// back. It holds no more than about so many identities in memory.
+// openLedger compares both sides; nil where the persisted side was not read back. It
+// holds about the given number of identities in memory.
 func openLedger(dir string, fact LedgerFact, most int64) (*ledger.Comparison, error) {
 	if fact.State != StateOK {
 		return nil, nil //nolint:nilnil // no ledger is a state, not an error
@@ -56,7 +56,7 @@ func openLedger(dir string, fact LedgerFact, most int64) (*ledger.Comparison, er
 	return &c, nil
 }
 
-// partsOf is in how many parts of so many identities the larger side comes.
+// partsOf is the number of parts of at most so many identities of the larger side.
 func partsOf(files []os.DirEntry, most int64) (int64, error) {
 	acks, rows := int64(0), int64(0)
 	for _, f := range files {

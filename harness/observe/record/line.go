@@ -7,23 +7,23 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// line is one series of one kind over time. Its memory goes with the seconds:
-// a value for each source and second, and one histogram for each second.
+// line is one series of one kind over time. Its memory grows with the seconds: a
+// value for each source and second, and one histogram for each second.
 type line struct {
 	key    string
 	series metric.Series
 	kind   metric.Kind
-	// points are what came, sorted by second, source and sequence once read:
-	// the values of counters and gauges, the sums of histograms. They are kept
-	// apart so that they can be added up in one order, whatever came first.
+	// points are the values of counters and gauges, and the sums of histograms,
+	// sorted by second, source and sequence once read. They are kept apart so that
+	// they are added up in one order, independent of their arrival.
 	points []point
 	seen   []uint64 // observations of a histogram, by source
 	cells  []cell   // histograms, sorted by second
-	open   []*open  // those that frames still come for, the one used last at the end
-	dirty  bool     // something came since the last reading
+	open   []*open  // seconds that are not packed, the one used last at the end
+	dirty  bool     // frames were added since the last reading
 }
 
-// point is what one frame said.
+// point is the value of one frame.
 type point struct {
 	second   int64
 	sequence uint64
@@ -31,8 +31,8 @@ type point struct {
 	source   int32
 }
 
-// cell is a histogram over all sources in one second. What is not open is
-// packed: of an event most of a record's memory would be empty buckets.
+// cell is a histogram over all sources in one second, packed unless it is open:
+// otherwise most of a long record's memory would be empty buckets.
 type cell struct {
 	second int64
 	hist   metric.Packed
@@ -43,8 +43,8 @@ type open struct {
 	hist   metric.Hist
 }
 
-// maxOpen seconds of a series are not packed. Frames come in the order of time
-// but for late completions, most of which are of the second before.
+// maxOpen seconds of a series are not packed. Frames arrive in the order of time,
+// except those of late completions, most of which are of the second before.
 const maxOpen = 4
 
 func (l *line) add(f metric.Frame, source int32, p metric.Point) {
@@ -100,8 +100,8 @@ func (l *line) close(o *open) {
 	o.hist.Reset()
 }
 
-// settle makes the line ready to be read. ranks are the sources' places.
-func (l *line) settle(ranks []int32) {
+// sort makes the line ready to be read. ranks are the sources' places.
+func (l *line) sort(ranks []int32) {
 	if !l.dirty {
 		return
 	}
@@ -115,7 +115,7 @@ func (l *line) settle(ranks []int32) {
 			return cmp.Compare(a.second, b.second)
 		}
 		order := cmp.Or(cmp.Compare(ranks[a.source], ranks[b.source]), cmp.Compare(a.sequence, b.sequence))
-		if order == 0 && l.kind != metric.Gauge { // of a gauge what came last stays
+		if order == 0 && l.kind != metric.Gauge { // of a gauge the last to arrive counts
 			order = cmp.Compare(a.value, b.value)
 		}
 		return order

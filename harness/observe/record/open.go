@@ -6,25 +6,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/observe/metric"
 
 	"assay/harness/hint"
 )
 
-// What a folder may be that is no sealed record.
+// Why a folder is no sealed record.
 var (
-	ErrNoRun = hint.With(errors.New("not a run folder: it has no evidence"), "name the folder of a run, like: assay judge runs/latest")
-	// ErrNotSealed is a run folder whose run never came to its end: it has no
-	// manifest, and cannot be judged.
-	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not come to its end"), "certify again: what did not come to its end is no evidence")
-	// ErrChanged is a record whose files are not those that were sealed.
-	ErrChanged = hint.With(errors.New("the record has changed since it was sealed"), "go back to the record as it was sealed, or certify again")
+	ErrNoRun = hint.With(errors.New("not a run folder: it has no evidence"),
+		"name the folder of a run, like: assay judge runs/latest")
+	// ErrNotSealed: the run has no manifest, as it did not finish, and cannot be
+	// judged.
+	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not finish"),
+		"certify again: an unfinished run is no evidence")
+	// ErrChanged: files are not those that were sealed.
+	ErrChanged = hint.With(errors.New("the record has changed since it was sealed"),
+		"restore the record as it was sealed, or certify again")
 )
 
 // Open reads a sealed run folder.
@@ -57,7 +57,7 @@ func Open(dir string) (Run, error) {
 	return r, nil
 }
 
-// readManifest reads what seals a record.
+// readManifest reads the manifest of a sealed record.
 func readManifest(dir string) ([]byte, error) {
 	evidence := filepath.Join(dir, EvidenceDir)
 	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
@@ -72,14 +72,13 @@ func readManifest(dir string) ([]byte, error) {
 	return nil, fmt.Errorf("open record %s: %w", dir, err)
 }
 
-// CheckSeal tells what of a run folder's evidence is not as it was sealed.
+// CheckSeal fails where a run folder's evidence is not as it was sealed.
 func CheckSeal(dir string) error {
 	_, err := unchanged(dir)
 	return err
 }
 
-// unchanged gives the manifest of a sealed record, all of whose files are as it
-// says.
+// unchanged returns the manifest of a sealed record whose files all agree with it.
 func unchanged(dir string) ([]byte, error) {
 	manifest, err := readManifest(dir)
 	if err != nil {
@@ -104,20 +103,8 @@ func compareFiles(evidence string, manifest []byte) error {
 	}
 }
 
-func openZip(path string) (io.Reader, func(), error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return z, func() { z.Close(); _ = f.Close() }, nil // read only
-}
-
-// Attempts counts the runs of a profile below a runs folder that the same
-// revision of the tool has made, sealed or not.
+// Attempts counts the runs of a profile below a runs folder by the same revision of
+// the tool, sealed or not.
 func Attempts(runs, profile, revision string) (n int) {
 	folders, err := os.ReadDir(runs)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // Span is a span of unix seconds, [From, To).
 type Span struct{ From, To int64 }
 
-// All holds every second. It is for sums: Counts and Gauge make a value for
-// each second of their span.
+// All contains every second. It is for sums: Counts and Gauge make a value for each
+// second of their span.
 var All = Span{From: math.MinInt64, To: math.MaxInt64}
 
 // SpanOf places a window of the plan in time.
@@ -28,9 +28,8 @@ func SpanOf(t0 time.Time, w plan.Window) Span {
 // Seconds is the span's length.
 func (s Span) Seconds() int64 { return s.To - s.From }
 
-// Sum adds up what a counter did within the span, over all sources and all
-// series of that name that match the selector; false where there is no such
-// series with a point in the span.
+// Sum adds up a counter within the span, over all sources and all series of that name
+// that match the selector; false where none has a point in the span.
 func (t *Timeline) Sum(name string, selector []metric.Label, span Span) (total float64, found bool) {
 	t.each(name, metric.Counter, selector, span, func(p *point) { total, found = total+p.value, true })
 	return total, found
@@ -44,14 +43,13 @@ func (t *Timeline) Hist(name string, selector []metric.Label, span Span) *metric
 	return h
 }
 
-// MergeHist is Hist into a histogram that the caller has: one for each of many
-// seconds costs no memory that way.
+// MergeHist is Hist into an existing histogram, which saves the memory of many.
 func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.Label, span Span) {
 	for _, l := range t.of(name) {
 		if l.kind != metric.Histogram || !l.series.Matches(selector) {
 			continue
 		}
-		l.settle(t.ranks())
+		l.sort(t.ranks())
 		first := sort.Search(len(l.cells), func(i int) bool { return l.cells[i].second >= span.From })
 		for i := first; i < len(l.cells) && l.cells[i].second < span.To; i++ {
 			into.MergePacked(&l.cells[i].hist)
@@ -59,8 +57,8 @@ func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.L
 	}
 }
 
-// Counts is Sum second by second: one value for each second of the span, 0
-// where nothing came.
+// Counts is Sum second by second: one value for each second of the span, 0 where it
+// has no point.
 func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
 	t.each(name, metric.Counter, selector, span, func(p *point) { out[p.second-span.From] += p.value })
@@ -74,8 +72,7 @@ func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []flo
 	return out
 }
 
-// Gauge is a gauge of one source, second by second; ok tells the seconds that
-// have a value.
+// Gauge is a gauge of one source, second by second; ok: the second has a value.
 func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {
 	values, ok = make([]float64, max(0, span.Seconds())), make([]bool, max(0, span.Seconds()))
 	from := t.numberOf(source)
@@ -157,14 +154,14 @@ func (t *Timeline) numberOf(source string) int32 {
 }
 
 // each visits the values within a span in a fixed order, so that sums of
-// floating-point numbers come out the same every time. Of a gauge it visits
-// the last one of each source and second.
+// floating-point numbers are the same every time. Of a gauge it visits the last one
+// of each source and second.
 func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p *point)) {
 	for _, l := range t.of(name) {
 		if l.kind != kind || !l.series.Matches(selector) {
 			continue
 		}
-		l.settle(t.ranks())
+		l.sort(t.ranks())
 		first := sort.Search(len(l.points), func(i int) bool { return l.points[i].second >= span.From })
 		for i := first; i < len(l.points) && l.points[i].second < span.To; i++ {
 			p := &l.points[i]

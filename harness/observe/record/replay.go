@@ -15,8 +15,8 @@ import (
 // maxFrame bounds one frame in the file.
 const maxFrame = 64 << 20
 
-// EachFrame visits the frames of a sealed run folder in the order in which they
-// came. A frame's points are the visitor's until it returns.
+// EachFrame visits the frames of a sealed run folder in the order of arrival. A
+// frame's points are valid until visit returns.
 func EachFrame(dir string, visit func(metric.Frame) error) error {
 	if _, err := readManifest(dir); err != nil {
 		return err
@@ -24,8 +24,8 @@ func EachFrame(dir string, visit func(metric.Frame) error) error {
 	return eachFrame(filepath.Join(dir, EvidenceDir, framesFile), visit)
 }
 
-// Replay visits the frames appended so far, in their order, before the record
-// is sealed, as EachFrame does. No frame can be appended after it.
+// Replay visits the frames appended so far as EachFrame does, before the record is
+// sealed. No frame can be appended after it.
 func (w *Writer) Replay(visit func(metric.Frame) error) error {
 	if err := w.frames.close(); err != nil {
 		return err

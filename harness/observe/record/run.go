@@ -14,9 +14,9 @@ type Run struct {
 	Environment Environment
 	Facts       Facts
 	Timeline    *Timeline
-	Ledger      *ledger.Comparison // nil: the profile has no ledger, or nothing could be read back
+	Ledger      *ledger.Comparison // nil: the profile has no ledger, or it could not be read back
 	Manifest    string             // "sha256:" and the digest of evidence/manifest.json
-	Rejudged    *Digest            // thresholds that stand in for the run's own; nil: none do
+	Rejudged    *Digest            // thresholds that replace the run's own; nil: none
 }
 
 // Plan is evidence/plan.json: what was asked.
@@ -27,13 +27,13 @@ type Plan struct {
 	Load       plan.Plan         `json:"load"`               // of a Run up to the look at which it ended
 	Target     string            `json:"target"`             // base URL
 	Database   string            `json:"database,omitempty"` // DSN without password, else Insights; empty: the run had none
-	Insights   string            `json:"insights,omitempty"` // the instance in Performance Insights that its waits are read of; empty: none
+	Insights   string            `json:"insights,omitempty"` // the instance whose waits are read from Performance Insights; empty: none
 	Readers    []string          `json:"readers,omitempty"`  // DSNs without password of the replicas whose lag is watched
 	Thresholds Digest            `json:"thresholds"`
 	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
 	Scope      string            `json:"scope"`   // "smoke" or "certificate"
 	Tool       Tool              `json:"tool"`
-	Overrides  map[string]string `json:"overrides,omitempty"` // what the command line changed of the profile: "rate", "hold"
+	Overrides  map[string]string `json:"overrides,omitempty"` // changes of the profile by the command line: "rate", "hold"
 }
 
 // Digest names a file and its content.
@@ -56,8 +56,8 @@ type Environment struct {
 	Schema     string    `json:"schema"` // "assay/environment/v1"
 	Host       Host      `json:"host"`   // the generator's
 	Database   *Database `json:"database,omitempty"`
-	Service    *Service  `json:"service,omitempty"` // nil: it tells of no build
-	CoLocation []string  `json:"co_location"`       // what shares the generator's host: "service", "database"
+	Service    *Service  `json:"service,omitempty"` // nil: it reports no build
+	CoLocation []string  `json:"co_location"`       // on the generator's host: "service", "database"
 }
 
 // Host describes one machine.
@@ -75,16 +75,15 @@ type Database struct {
 	Flavour     string            `json:"flavour"` // "mysql", "mariadb", "postgresql"
 	Version     string            `json:"version"`
 	Variables   map[string]string `json:"variables"`
-	Instruments []string          `json:"instruments,omitempty"` // switched on for the run and restored after it
+	Instruments []string          `json:"instruments,omitempty"` // turned on for the run and restored after it
 }
 
-// Service describes the system under test by its own account.
+// Service is what the system under test reports of itself.
 type Service struct {
 	Builds []Build `json:"builds"` // sorted by metric
 }
 
-// Build is a gauge like app_build_info: what it was built from stands in its
-// labels.
+// Build is a gauge like app_build_info, whose labels describe the build.
 type Build struct {
 	Metric string            `json:"metric"`
 	Labels map[string]string `json:"labels"` // "version", "revision", ...
@@ -93,13 +92,13 @@ type Build struct {
 // Facts is evidence/facts.json: what happened, written when the record is sealed.
 type Facts struct {
 	Schema      string     `json:"schema"` // "assay/facts/v1"
-	T0          time.Time  `json:"t0"`     // the instant all schedules count from; a whole second
+	T0          time.Time  `json:"t0"`     // start of all schedules; a whole second
 	Ended       time.Time  `json:"ended"`
 	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
 	Interrupted bool       `json:"interrupted,omitempty"`
 	Look        int        `json:"look,omitempty"`          // at which of the plan's looks the hold ended, from 1; 0: the plan has none
 	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
-	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // by how much somebody set the generator's wall clock, at most; nil: not known
+	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the generator's wall clock; nil: not known
 	Workers     []Worker   `json:"workers"`
 	Collectors  []Collect  `json:"collectors"`
 	Ledger      LedgerFact `json:"ledger"`
@@ -108,26 +107,26 @@ type Facts struct {
 	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included; 0: not known
 }
 
-// Abort is a condition of the profile under which a run hurts its target, and
-// the unix seconds [From, To) in which it held.
+// Abort is a condition under which the profile stops a run, to protect the target,
+// and the unix seconds [From, To) in which it held.
 type Abort struct {
 	Metric     string  `json:"metric"`     // a rate, like http_req_failed
 	Expression string  `json:"expression"` // like "rate>0.5 for 10s"
 	Share      float64 `json:"share"`      // its limit
 	From       int64   `json:"from"`
 	To         int64   `json:"to"`
-	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0, of those that ended then
+	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0, of Total that ended then
 	Total      float64 `json:"total"`
 }
 
 // States of a collector and of the ledger.
 const (
 	StateOK     = "ok"
-	StateAbsent = "absent" // not asked for, or nothing there to read
+	StateAbsent = "absent" // not wanted, or nothing to read
 	StateFailed = "failed"
 )
 
-// Worker is what became of one worker.
+// Worker is how one worker ended.
 type Worker struct {
 	Source string `json:"source"`           // "worker/0"
 	Exit   string `json:"exit"`             // "0", "signal: killed", ...
@@ -135,14 +134,14 @@ type Worker struct {
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
 }
 
-// Collect is what became of one collector.
+// Collect is how one collector ended.
 type Collect struct {
 	Source string `json:"source"` // "database", "service", "host"
 	State  string `json:"state"`  // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`
 }
 
-// LedgerFact says how the ledger was gathered.
+// LedgerFact is how reading the ledger ended.
 type LedgerFact struct {
 	State  string `json:"state"` // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`

@@ -7,13 +7,12 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Timeline is all frames of a run, folded: for each series and second what
-// each source did, of histograms what all sources saw together. The order in
-// which frames were added does not matter, but for gauges of one source in one
-// second, of which the one with the highest sequence stays. A numbered frame
-// that was added before is left out, so that a resend counts once. It keeps
-// nothing of the frames' points but the labels. Reading sorts on first use: a
-// timeline belongs to one goroutine.
+// Timeline is all frames of a run, merged: for each series and second the value of
+// each source, and histograms over all sources. The order in which frames are added
+// does not matter; of several gauges of one source in one second the one with the
+// highest sequence counts. A frame with a sequence that was added before is ignored,
+// so that a resend counts once. It keeps no reference to the frames' points except
+// their labels. Reading sorts on first use: a timeline belongs to one goroutine.
 type Timeline struct {
 	lines   map[string]*line   // by series key and kind
 	named   map[string][]*line // by name, sorted by key once read
@@ -34,10 +33,10 @@ type Source struct {
 	Totals  []metric.Point // of the closing frame
 }
 
-// stream is a Source while frames come in.
+// stream is a Source while frames are added.
 type stream struct {
 	Source
-	number  int32           // in the order of their coming
+	number  int32           // in the order of arrival
 	seen    map[uint64]bool // sequences received
 	closing uint64          // sequence of the closing frame
 }
@@ -47,7 +46,7 @@ func NewTimeline() *Timeline {
 	return &Timeline{lines: map[string]*line{}, named: map[string][]*line{}, sources: map[string]*stream{}}
 }
 
-// Add folds one frame in.
+// Add merges one frame.
 func (t *Timeline) Add(f metric.Frame) {
 	src := t.source(f.Source)
 	if f.Sequence > 0 {
@@ -80,7 +79,7 @@ func (t *Timeline) source(name string) *stream {
 	return src
 }
 
-// clone copies points whose histograms are the sender's.
+// clone copies points and their histograms, which belong to the sender.
 func clone(points []metric.Point) []metric.Point {
 	points = slices.Clone(points)
 	for i, p := range points {
@@ -115,7 +114,8 @@ func (t *Timeline) Sources() []Source {
 	return all
 }
 
-// ranks are the places of the sources among their names: sums go by them.
+// ranks are the places of the sources in the order of their names, in which sums are
+// made.
 func (t *Timeline) ranks() []int32 {
 	if t.ranked == nil {
 		byName := slices.Clone(t.order)

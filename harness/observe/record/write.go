@@ -2,21 +2,16 @@ package record
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -36,33 +31,19 @@ const (
 	acknowledged    = "acknowledged-"
 )
 
-// Manifest is evidence/manifest.json: every other evidence file.
-type Manifest struct {
-	Schema string         `json:"schema"` // "assay/manifest/v1"
-	Run    string         `json:"run"`
-	Files  []ManifestFile `json:"files"` // sorted by path
-}
-
-// ManifestFile is one evidence file; its path is relative to evidence/.
-type ManifestFile struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
 // Writer appends to a run folder until it is sealed. Its methods are not safe
 // for concurrent use.
 type Writer struct {
 	dir    string
 	run    string
-	made   []string // folders that were not there before, the innermost first
+	made   []string // folders that did not exist before, the innermost first
 	frames *zipFile
 	second int64 // of the last frame
 	acks   map[string]*zipFile
 }
 
-// Vacant tells whether a run folder can be made there: nothing stands in it,
-// nor a file in its place.
+// Vacant fails where a run folder cannot be made: the folder is not empty, or is a
+// file.
 func Vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -98,7 +79,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	return w, err
 }
 
-// missing lists the folder and those above it that are not there.
+// missing lists the folder and those above it that do not exist.
 func missing(dir string) (all []string) {
 	for {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +109,7 @@ func (w *Writer) Frame(f metric.Frame) error {
 	if f.Second == w.second {
 		return nil
 	}
-	// Once a second, about: a disk that is full must not show only at the end.
+	// About once a second: a full disk must be noticed before the end.
 	w.second = f.Second
 	return w.frames.flush()
 }
@@ -168,7 +149,7 @@ func (w *Writer) Seal(f Facts) error {
 		errs = append(errs, s.close())
 	}
 	errs = append(errs, w.writeJSON(factsFile, f))
-	if err := cmp.Or(errs...); err != nil { // a disk that is full says so once
+	if err := cmp.Or(errs...); err != nil { // once is enough of a full disk
 		return fmt.Errorf("seal record: %w", err)
 	}
 	m, err := manifestOf(w.path(), w.run)
@@ -178,8 +159,8 @@ func (w *Writer) Seal(f Facts) error {
 	return w.writeJSON(manifestFile, m)
 }
 
-// Discard closes the files of a run that never started, and leaves of its
-// folder what was there before.
+// Discard closes the files of a run that never started, and removes what Create made
+// of its folder.
 func (w *Writer) Discard() error {
 	var errs []error
 	if w.frames != nil {
@@ -195,40 +176,7 @@ func (w *Writer) Discard() error {
 	return errors.Join(errs...)
 }
 
-// manifestOf lists the files of an evidence folder.
-func manifestOf(evidence, run string) (Manifest, error) {
-	m := Manifest{Schema: "assay/manifest/v1", Run: run}
-	err := filepath.WalkDir(evidence, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(evidence, path)
-		if err != nil || rel == manifestFile {
-			return err
-		}
-		if !d.Type().IsRegular() { // a pipe would be waited for
-			return fmt.Errorf("%s is not a file", rel)
-		}
-		size, sum, err := digestFile(path)
-		m.Files = append(m.Files, ManifestFile{Path: filepath.ToSlash(rel), Size: size, SHA256: sum})
-		return err
-	})
-	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return strings.Compare(a.Path, b.Path) })
-	return m, err
-}
-
-func digestFile(path string) (size int64, sum string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close() // read only: nothing to lose
-	h := sha256.New()
-	size, err = io.Copy(h, f)
-	return size, hex.EncodeToString(h.Sum(nil)), err
-}
-
-// writeJSON writes a file whole or not at all.
+// writeJSON writes a file atomically.
 func (w *Writer) writeJSON(name string, content any) error {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
@@ -246,54 +194,4 @@ func WriteFile(path string, data []byte) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-// zipFile is a compressed file that is appended to.
-type zipFile struct {
-	file   *os.File
-	zip    *zstd.Encoder
-	closed bool
-	err    error // of the closing
-}
-
-func createZip(path string) (*zipFile, error) {
-	// Two sources of one file name must not overwrite each other.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open record: %w", err)
-	}
-	// One goroutine: the machine may be the generator's.
-	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
-	}
-	return &zipFile{file: f, zip: z}, nil
-}
-
-func (s *zipFile) write(parts ...[]byte) error {
-	if s.closed {
-		return fmt.Errorf("append to record: %s: %w", filepath.Base(s.file.Name()), os.ErrClosed)
-	}
-	for _, p := range parts {
-		if _, err := s.zip.Write(p); err != nil {
-			return fmt.Errorf("append to record: %w", err)
-		}
-	}
-	return nil
-}
-
-// flush writes what is only in memory yet.
-func (s *zipFile) flush() error {
-	if err := s.zip.Flush(); err != nil {
-		return fmt.Errorf("append to record: %w", err)
-	}
-	return nil
-}
-
-// close ends the file; a second call only tells again how that went.
-func (s *zipFile) close() error {
-	if !s.closed {
-		s.closed, s.err = true, cmp.Or(s.zip.Close(), s.file.Close())
-	}
-	return s.err
 }

@@ -1,0 +1,74 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// zipFile is a compressed file that is appended to.
+type zipFile struct {
+	file   *os.File
+	zip    *zstd.Encoder
+	closed bool
+	err    error // of the closing
+}
+
+func createZip(path string) (*zipFile, error) {
+	// Two sources of one file name must not overwrite each other.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open record: %w", err)
+	}
+	// One goroutine: the generator may be on this machine.
+	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
+	}
+	return &zipFile{file: f, zip: z}, nil
+}
+
+func (s *zipFile) write(parts ...[]byte) error {
+	if s.closed {
+		return fmt.Errorf("append to record: %s: %w", filepath.Base(s.file.Name()), os.ErrClosed)
+	}
+	for _, p := range parts {
+		if _, err := s.zip.Write(p); err != nil {
+			return fmt.Errorf("append to record: %w", err)
+		}
+	}
+	return nil
+}
+
+// flush writes data that is in memory.
+func (s *zipFile) flush() error {
+	if err := s.zip.Flush(); err != nil {
+		return fmt.Errorf("append to record: %w", err)
+	}
+	return nil
+}
+
+// close ends the file; a second call returns the same error.
+func (s *zipFile) close() error {
+	if !s.closed {
+		s.closed, s.err = true, cmp.Or(s.zip.Close(), s.file.Close())
+	}
+	return s.err
+}
+
+func openZip(path string) (io.Reader, func(), error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return z, func() { z.Close(); _ = f.Close() }, nil // read only
+}

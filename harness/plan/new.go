@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// Limits of one worker, above which a plan is refused: what one k6 process can hold,
+// not what is recommended.
+const (
+	// MaxRate is the highest rate of a worker; the prototype reached 22,000 arrivals
+	// a second on one core.
+	MaxRate = 100_000
+	// MaxVUs bounds memory: a VU of a small script takes about 0.3 MiB.
+	MaxVUs = 20_000
+	minVUs = 10
+	// room is the factor over the VUs that a system just within its SLOs needs.
+	room = 1.5
+	// maxDisplaced is how late the generator may start a slot before its load
+	// counts as displaced, unless a latency bound is tighter (RULEBOOK, offered).
+	maxDisplaced = 100 * time.Millisecond
+)
+
+// New plans a profile on a number of workers.
+func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
+	if workers < 1 {
+		return Plan{}, fmt.Errorf("plan %s: %d workers: there must be at least one", p.Name, workers)
+	}
+	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
+	if len(p.Load.Stages) > 0 {
+		pl.addStages(p.Load)
+	} else {
+		pl.addPhases(p.Load)
+	}
+	countArrivals(pl.Stages)
+	if pl.JudgedArrivals() == 0 {
+		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Name)
+	}
+	peak := 0.0
+	for _, s := range pl.Stages {
+		peak = max(peak, s.From, s.To)
+	}
+	if peak > float64(workers)*MaxRate {
+		return Plan{}, fmt.Errorf("plan %s: %g/s is more than the %d/s that one worker may have", p.Name, peak/float64(workers), MaxRate)
+	}
+	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
+	if vus > MaxVUs {
+		return Plan{}, fmt.Errorf("plan %s: %g/s need %d VUs a worker, more than the %d that one can hold: name more workers, a shorter time-out or a tighter transaction_duration SLO",
+			p.Name, peak, vus, MaxVUs)
+	}
+	pl.Fleet = Share(workers, vus)
+	return pl, nil
+}
+
+func (p *Plan) add(name string, d time.Duration, from, to float64) Window {
+	start := p.Duration()
+	if d > 0 {
+		p.Stages = append(p.Stages, Stage{Name: name, Start: start, Duration: d, From: from, To: to})
+	}
+	return Window{Start: start, End: start + d}
+}
+
+// addPhases adds warm-up and baseline at the baseline's rate, the ramp, the hold, and
+// a cool-down at the target rate: the last judged transactions meet the same load as
+// the first.
+func (p *Plan) addPhases(l spec.Load) {
+	low := l.Baseline.Rate
+	if l.Baseline.For == 0 {
+		low = l.Target
+	}
+	p.Target = l.Target
+	p.add(Warmup, l.Warmup, low, low)
+	if l.Baseline.For > 0 {
+		w := p.add(Baseline, l.Baseline.For, low, low)
+		p.Baseline = &w
+	}
+	p.add(Ramp, l.Ramp, low, l.Target)
+	p.Judged = []Window{p.add(Hold, l.Hold, l.Target, l.Target)}
+	if n := int(l.HoldMax / max(l.Hold, 1)); n > 1 {
+		p.Looks = []time.Duration{p.Duration()}
+		for range n - 1 {
+			p.Looks = append(p.Looks, p.add(Hold, l.Hold, l.Target, l.Target).End)
+		}
+	}
+	p.add(Cooldown, l.Cooldown, l.Target, l.Target)
+}
+
+// addStages adds the stages of an event's shape. The first one that is not judged is
+// the baseline.
+func (p *Plan) addStages(l spec.Load) {
+	rate := 0.0
+	for _, s := range l.Stages {
+		if s.Ramp > 0 {
+			p.add(Ramp, s.Ramp, rate, s.Rate)
+		}
+		rate = s.Rate
+		switch {
+		case s.Judge:
+			p.Target = max(p.Target, rate)
+			p.Judged = append(p.Judged, p.add(Hold, s.For, rate, rate))
+		case p.Baseline == nil && rate > 0:
+			w := p.add(Baseline, s.For, rate, rate)
+			p.Baseline = &w
+		default:
+			p.add(Cooldown, s.For, rate, rate)
+		}
+	}
+}
+
+// countArrivals gives each stage rate x seconds arrivals. It rounds the sum since t0,
+// so that fractions are not lost in each stage.
+func countArrivals(stages []Stage) {
+	exact, given := 0.0, int64(0)
+	for i := range stages {
+		s := &stages[i]
+		exact += (s.From + s.To) / 2 * s.Duration.Seconds()
+		s.Arrivals = int64(math.Round(exact)) - given
+		given += s.Arrivals
+	}
+}
+
+// VUs is the number of virtual users of a worker for a rate: by Little's law rate x
+// mean latency, with the largest mean that the latency SLOs of the transaction allow
+// (the share of each quantile step at its bound, the rest at the time-out), times
+// room. Without such an SLO the mean may be the time-out: bounds of requests do not
+// bound a transaction of several. More concurrency than that means that the SLOs are
+// missed; arrivals then queue, and their wait counts.
+func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
+	n := math.Ceil(rate * meanAllowed(slos, timeout).Seconds() * room)
+	return int(max(n, minVUs))
+}
+
+func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
+	best := timeout
+	for _, s := range slos {
+		if s.Aggregate != spec.Percentile || s.Metric != metric.TransactionDuration {
+			continue
+		}
+		bound := time.Duration(s.Bound * float64(time.Millisecond))
+		mean := time.Duration(s.Quantile*float64(bound) + (1-s.Quantile)*float64(timeout))
+		best = min(best, mean)
+	}
+	return best
+}
+
+// DisplacedAfter is how late the generator may start a slot before that slot's load
+// is displaced: the tightest latency bound, at most maxDisplaced. Bounds of a script's
+// own trends do not count: they may be bytes.
+func DisplacedAfter(slos []spec.SLO) time.Duration {
+	limit := maxDisplaced
+	for _, s := range slos {
+		if s.Latency() {
+			limit = min(limit, time.Duration(s.Bound*float64(time.Millisecond)))
+		}
+	}
+	return limit
+}
+
+// Share splits the schedule evenly over workers.
+func Share(workers, vus int) Fleet {
+	if workers == 1 {
+		return Fleet{Workers: []Worker{{Segment: "0:1", VUs: vus}}}
+	}
+	f := Fleet{Sequence: "0"}
+	for i := range workers {
+		f.Workers = append(f.Workers, Worker{Segment: fraction(i, workers) + ":" + fraction(i+1, workers), VUs: vus})
+		f.Sequence += "," + fraction(i+1, workers)
+	}
+	return f
+}
+
+func fraction(n, of int) string {
+	switch n {
+	case 0:
+		return "0"
+	case of:
+		return "1"
+	}
+	return fmt.Sprintf("%d/%d", n, of)
+}
