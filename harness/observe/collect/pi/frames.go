@@ -106,7 +106,7 @@ func classify(name string) (event, class string, inferred bool) {
 	case event == "":
 		return other, wait.Other, false
 	}
-	for _, server := range []wait.Server{wait.MySQL, wait.MariaDB, wait.PostgreSQL} {
+	for _, server := range wait.Servers() {
 		if class := wait.ClassOf(server, event); class != wait.Other {
 			return event, class, false
 		}
