@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 )
 
@@ -36,23 +38,20 @@ func insightsFinding(of database.Insights, err error) Finding {
 	if err == nil {
 		return fine(CheckWaits, of.String()+" answers", needed)
 	}
-	var known *database.Error
-	remedy := "see that pi:GetResourceMetrics is allowed, and Performance Insights is switched on"
-	if errors.As(err, &known) {
-		remedy = cmp.Or(known.Hint, remedy)
-	}
+	remedy := cmp.Or(hint.Of(err), "see that pi:GetResourceMetrics is allowed, and Performance Insights is switched on")
 	return doubtful(CheckWaits, "none can be seen", needed, "no waits: "+reason(err), remedy)
 }
 
-// ownDatabase refuses a script that opens the database itself where its DSN has
-// what only this program knows how to use: k6's driver would send it to the
+// scriptDSN refuses a script that opens the database itself where the DSN has
+// parameters that only this program knows: k6's driver would send them to the
 // server as variables.
-func ownDatabase(l Load, dsn string) (f Finding, refused bool) {
-	if dsn == "" || !slices.Contains(l.Profile.Needs, "db") || !database.Ours(dsn) {
+func scriptDSN(l Load, dsn string) (f Finding, refused bool) {
+	named, err := databases.Parse(dsn)
+	if err != nil || len(named.Extensions) == 0 || !slices.Contains(l.Profile.Needs, "db") {
 		return f, false
 	}
 	f = bad(CheckDatabase, "a DSN that scripts cannot open", "one of the driver alone",
-		fmt.Sprintf("the script of profile %s opens the database itself, and k6 knows neither tlsCA nor iamRegion", l.Profile.Name),
+		fmt.Sprintf("the script of profile %s opens the database itself, and k6 does not know %s", l.Profile.Name, strings.Join(named.Extensions, " and ")),
 		"set ASSAY_DB to a DSN with a password, and with tls=true where the server's certificate is one that this machine trusts")
 	f.Profile = l.Profile.Name
 	return f, true

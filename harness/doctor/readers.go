@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -9,8 +10,8 @@ import (
 	"sync"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/hint"
 	"assay/harness/observe/collect/lag"
-	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -89,7 +90,7 @@ func readersFinding(judged bool, who string, err error) Finding {
 	if err == nil {
 		return fine(CheckReaders, who, needed)
 	}
-	why, remedy := err.Error(), database.Hint(err, "see that it is up, and what its DSN, query or metric says")
+	why, remedy := err.Error(), cmp.Or(hint.Of(err), "see that it is up, and what its DSN, query or metric says")
 	if judged {
 		return bad(CheckReaders, reason(err), needed, why, remedy)
 	}

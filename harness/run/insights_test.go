@@ -16,6 +16,7 @@ import (
 
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
@@ -65,7 +66,7 @@ func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
 		t.Errorf("the database is described as %+v", d)
 	}
-	if r.Plan.Insights != insights().String() || r.Plan.Database != database.Public(s.dsn) {
+	if r.Plan.Insights != insights().String() || r.Plan.Database != databases.Public(s.dsn) {
 		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
 	}
 	if after := s.instruments(t); len(after) != len(before) {

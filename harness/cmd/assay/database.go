@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
-	"net/url"
 	"strings"
 
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	opened "assay/harness/observe/database"
 )
 
@@ -53,21 +53,21 @@ func databaseNamed(flag string, readers []string, env string) (n namedDatabases,
 // databaseDSN joins an option, which holds no password, with ASSAY_DB, which
 // does.
 func databaseDSN(flag, env, option string) (string, error) {
-	user, password, err := opened.Login(env)
+	secret, err := databases.Parse(env)
 	if env != "" && err != nil {
-		return "", &usageError{"ASSAY_DB is not a DSN", "like " + opened.Example}
+		return "", &usageError{"ASSAY_DB is not a DSN", "like " + databases.Examples()}
 	}
 	if flag == "" {
 		return usable(env)
 	}
-	named, given, err := opened.Login(flag)
+	named, err := databases.Parse(flag)
 	switch {
-	case given != "" || holdsPassword(flag):
+	case named.Password != "" || err != nil && holdsPassword(flag):
 		return "", &usageError{option + " holds a password, which everybody on this host can read", "leave it out and set ASSAY_DB to the whole DSN"}
 	case err != nil:
-		return "", &usageError{option + " is not a DSN", "like " + opened.PublicExample}
-	case env != "" && user == named && opened.FamilyOf(env) == opened.FamilyOf(flag):
-		flag = opened.WithPassword(flag, password)
+		return "", &usageError{option + " is not a DSN", "like " + databases.PublicExamples()}
+	case env != "" && secret.User == named.User && databases.Of(env) == databases.Of(flag):
+		flag = databases.Of(flag).WithPassword(flag, secret.Password)
 	}
 	return usable(flag)
 }
@@ -75,19 +75,19 @@ func databaseDSN(flag, env, option string) (string, error) {
 // usable refuses a DSN whose parameters cannot be used, before anything is
 // started for it.
 func usable(dsn string) (string, error) {
-	if dsn == "" || opened.FamilyOf(dsn) != opened.MySQL {
-		return dsn, nil
+	if dsn == "" {
+		return "", nil
 	}
-	if _, err := opened.Config(dsn); err != nil {
+	db, err := databases.Open(dsn)
+	if err != nil {
 		return "", usage(err)
 	}
-	return dsn, nil
+	return dsn, db.Close() // it was not connected to
 }
 
 func usage(err error) error {
-	var known *opened.Error
-	if errors.As(err, &known) {
-		return &usageError{known.Problem, known.Hint}
+	if next := hint.Of(err); next != "" {
+		return &usageError{err.Error(), next}
 	}
 	return err
 }
@@ -95,10 +95,6 @@ func usage(err error) error {
 // holdsPassword tells whether something stands where a password would, in a DSN
 // that may be none.
 func holdsPassword(dsn string) bool {
-	if u, err := url.Parse(dsn); err == nil && opened.FamilyOf(dsn) == opened.PostgreSQL {
-		_, set := u.User.Password()
-		return set || u.Query().Has("password")
-	}
 	_, rest, schemed := strings.Cut(dsn, "://")
 	if !schemed {
 		rest = dsn

@@ -14,7 +14,6 @@ import (
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/observe/collect/databases"
-	opened "assay/harness/observe/database" // database is a type of the tests
 	"assay/harness/observe/record"
 )
 
@@ -130,10 +129,10 @@ func presentDatabase(ctx context.Context, flag string) (record.Database, error) 
 	if err != nil {
 		return record.Database{}, err
 	}
-	collector := databases.New(dsn, "")
+	collector := databases.Of(dsn).Collector(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, &usageError{"the database cannot be compared: " + opened.Reason(err), "check --db, and the password in ASSAY_DB; or leave --db out"}
+		return record.Database{}, &usageError{"the database cannot be compared: " + databases.Reason(err), "check --db, and the password in ASSAY_DB; or leave --db out"}
 	}
 	return now, nil
 }

@@ -30,7 +30,7 @@ type Database struct {
 	Err       error  // why it cannot be used
 	Full      bool   // Err, because all connections are taken
 	Here      bool   // on this machine
-	Family    database.Family
+	Dialect   *database.Dialect
 	Version   string // as it says, such as 10.11.19-MariaDB
 	Limit     int    // of connections; 0: not known
 	Connected int    // without ours
@@ -57,19 +57,21 @@ type Ledger struct {
 func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	d.Name, d.Family = database.Public(dsn), database.FamilyOf(dsn)
-	db, err := database.Open(dsn)
+	driver := databases.Of(dsn)
+	d.Dialect = driver.Dialect()
+	db, err := driver.Open(dsn)
 	if err != nil {
 		d.DSN = err
 		return d
 	}
-	defer db.Close() // nothing was written
-	d.Here = databaseHere(ctx, dsn)
+	defer db.Close()              // nothing was written
+	named, _ := driver.Parse(dsn) // what can be opened can be read
+	d.Name, d.Here = named.Public, here(ctx, named.Address)
 	if err := database.Ping(ctx, db); err != nil {
-		d.Err, d.Full = err, database.Crowded(err)
+		d.Err, d.Full = err, d.Dialect.Is(err, database.TooManyConnections)
 		return d
 	}
-	_ = db.QueryRowContext(ctx, questions[d.Family].version).Scan(&d.Version) // the same without it
+	_ = db.QueryRowContext(ctx, d.Dialect.VersionQuery).Scan(&d.Version) // else it is not known
 	d.Limit, d.Connected = connections(ctx, db)
 	d.Clock = offset(ctx, db)
 	d.Ledgers = map[string]Ledger{}
@@ -78,39 +80,26 @@ func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profil
 			d.Ledgers[p.Name] = try(ctx, db, *p.Ledger, run)
 		}
 	}
-	// Before the collector's look takes one of its own.
+	// Its connection is given back before the collector takes one.
 	_ = db.Close()
-	d.Waits, d.WaitsErr = databases.Examine(ctx, dsn)
+	d.Waits, d.WaitsErr = driver.Examine(ctx, dsn)
 	return d
 }
 
-func databaseHere(ctx context.Context, dsn string) bool {
-	address, ok := database.Address(dsn)
+// here tells whether an address is one of this machine's; empty: a socket file's.
+func here(ctx context.Context, address string) bool {
 	name, _, err := net.SplitHostPort(address)
-	return ok && (address == "" || err == nil && host.Own(ctx, name))
-}
-
-// questions are what a family is asked in its own SQL. Answers stand in the last
-// column.
-var questions = map[database.Family]struct{ version, limit, connected, clock string }{
-	database.MySQL: {
-		"SELECT VERSION()", "SHOW GLOBAL VARIABLES LIKE 'max_connections'", "SHOW GLOBAL STATUS LIKE 'Threads_connected'", "SELECT UTC_TIMESTAMP(6)",
-	},
-	database.PostgreSQL: {
-		"SHOW server_version", "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
-		"SELECT sum(numbackends) FROM pg_stat_database", "SELECT clock_timestamp()",
-	},
+	return address == "" || err == nil && host.Own(ctx, name)
 }
 
 // connections are the server's limit and those of others; 0 where it does not
 // tell.
 func connections(ctx context.Context, db *database.DB) (limit, others int) {
-	ask := questions[db.Family]
-	limit, err := count(ctx, db, ask.limit)
+	limit, err := count(ctx, db, db.Dialect.ConnectionLimitQuery)
 	if err != nil {
 		return 0, 0
 	}
-	if others, err = count(ctx, db, ask.connected); err != nil {
+	if others, err = count(ctx, db, db.Dialect.ConnectionsQuery); err != nil {
 		return 0, 0
 	}
 	return limit, others - 1
@@ -135,12 +124,13 @@ func count(ctx context.Context, db *database.DB, question string) (n int, err er
 	return n, errors.Join(rows.Scan(into[len(into)-len(columns):]...), rows.Err())
 }
 
-// offset compares the clocks a few times, and believes the shortest round trip.
+// offset compares the clocks a few times, and takes the one with the shortest round
+// trip.
 func offset(ctx context.Context, db *database.DB) (best Offset) {
 	for range 5 {
 		var at time.Time
 		sent := time.Now()
-		if err := db.QueryRowContext(ctx, questions[db.Family].clock).Scan(&at); err != nil {
+		if err := db.QueryRowContext(ctx, db.Dialect.ClockQuery).Scan(&at); err != nil {
 			return best
 		}
 		half := time.Since(sent) / 2

@@ -37,7 +37,7 @@ func ParseInsights(text string) (Insights, error) {
 		}
 	}
 	in := Insights{Resource: resource, Region: values.Get("region")}
-	if in.Region != "" && !regionForm.MatchString(in.Region) {
+	if in.Region != "" && !IsRegion(in.Region) {
 		return Insights{}, &Error{fmt.Sprintf("%q is not an AWS region", in.Region), example}
 	}
 	return in, nil

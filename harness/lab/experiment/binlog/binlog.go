@@ -14,7 +14,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"golang.org/x/sync/errgroup"
 
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/mysql"
 )
 
 // Read is what was read, by all readers together.
@@ -29,7 +29,7 @@ type Read struct {
 // once every reader has got its first event. An error is one of the database, or
 // of a reader that was thrown out.
 func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, error) {
-	c, err := database.Config(dsn)
+	c, err := mysql.Config(dsn)
 	if err != nil {
 		return Read{}, err
 	}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 // position is the end of the binlog, and the server's flavour as the library
 // calls it.
 func position(ctx context.Context, dsn string) (p replicated.Position, flavour string, err error) {
-	db, err := database.Open(dsn)
+	db, err := mysql.Driver{}.Open(dsn)
 	if err != nil {
 		return p, "", err
 	}
@@ -93,7 +93,10 @@ func position(ctx context.Context, dsn string) (p replicated.Position, flavour s
 	if err := db.QueryRowContext(ctx, "SELECT @@version").Scan(&version); err != nil {
 		return p, "", fmt.Errorf("ask for the database's version: %w", err)
 	}
-	flavour = flavourOf(version)
+	flavour = replicated.MySQLFlavor
+	if mysql.IsMariaDB(version) {
+		flavour = replicated.MariaDBFlavor
+	}
 	// MySQL 8.4 has the first alone, older ones and MariaDB the second.
 	for _, q := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} {
 		var rows *sql.Rows

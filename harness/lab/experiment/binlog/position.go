@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,13 +31,6 @@ func first(rows *sql.Rows, flavour string) (p replicated.Position, _ string, err
 		return p, "", fmt.Errorf("ask for the binlog's position: %w", err)
 	}
 	return p, flavour, rows.Err()
-}
-
-func flavourOf(version string) string {
-	if strings.Contains(strings.ToLower(version), "mariadb") {
-		return replicated.MariaDBFlavor
-	}
-	return replicated.MySQLFlavor
 }
 
 // firstID is the first of the readers' server ids, which must be those of no

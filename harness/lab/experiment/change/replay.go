@@ -7,7 +7,7 @@ import (
 
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/databases"
 )
 
 // Concerns reports whether a journal that was left is about the system that a
@@ -35,7 +35,7 @@ func Replay(ctx context.Context, w *World) error {
 	if len(j.Steps) == 0 {
 		return j.End() // it was killed before it changed anything
 	}
-	if j.Database != "" && database.Public(w.DSN) != j.Database {
+	if j.Database != "" && databases.Public(w.DSN) != j.Database {
 		return &Other{j.Database}
 	}
 	// The stack comes first here: what was set in a server that has ended is gone

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
@@ -31,7 +33,7 @@ type World struct {
 // Begin begins the world's journal, in a folder that the caller has occupied.
 // target is the base URL of a system elsewhere.
 func (w *World) Begin(dir, experiment, target string, at time.Time) {
-	w.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: database.Public(w.DSN)})
+	w.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: databases.Public(w.DSN)})
 }
 
 // needs says what each run starts anew: where one variant is run on a server
@@ -64,7 +66,7 @@ func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 				return fmt.Errorf("variant %s: %w", v.Name, err)
 			}
 			if v.Readers > 0 {
-				if err := c.binlog(ctx); err != nil {
+				if err := c.checkBinlog(ctx); err != nil {
 					return fmt.Errorf("variant %s: %w", v.Name, err)
 				}
 			}
@@ -123,17 +125,17 @@ func (w *World) globals(ctx context.Context, v spec.Variant) error {
 				return err
 			}
 			if err := c.exec(ctx, g.set(v.Global[i].Value)); err != nil {
-				return w.nothingDone(err)
+				return w.strikeOut(c, err)
 			}
 		}
 		return nil
 	})
 }
 
-// nothingDone strikes out the step of a change that the server has refused as a
-// whole: there is nothing to undo. An answer that never came leaves it.
-func (w *World) nothingDone(err error) error {
-	if !answered(err) {
+// strikeOut removes the step of a change that the server has refused as a whole:
+// there is nothing to undo. An answer that never came leaves it.
+func (w *World) strikeOut(c connection, err error) error {
+	if !c.answered(err) {
 		return err
 	}
 	return errors.Join(err, w.Journal.Remove(len(w.Journal.Steps)-1))
@@ -194,13 +196,13 @@ func (w *World) onDatabase(ctx context.Context, do func(connection) error) error
 	if err != nil {
 		return err
 	}
-	db, err := database.Open(dsn)
+	db, err := databases.Open(dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	if err := database.Ping(ctx, db); err != nil {
-		return fmt.Errorf("reach the database: %s", database.Reason(err))
+		return hint.With(fmt.Errorf("reach the database: %s", databases.Reason(err)), hint.Of(err))
 	}
 	return do(connection{db})
 }

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"errors"
 
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
-// binlogReader is where the profile has a reader's lag read.
-func binlogReader(o Options) gauge {
+// binlogReader reads the lag of a reader of the binlog where the profile says.
+func binlogReader(o Options) database.LagReader {
 	if o.Binlog.SQL != "" {
 		return &query{dsn: o.Database, text: o.Binlog.SQL}
 	}
@@ -25,23 +26,21 @@ func binlogReader(o Options) gauge {
 	return e
 }
 
-// query is a lag that the database holds, written there by the reader.
+// query is a lag that the reader writes into the database.
 type query struct {
 	dsn, text string
 	db        *database.DB
 }
 
-func (q *query) open(context.Context) (err error) {
+func (q *query) Open(context.Context) (err error) {
 	if q.dsn == "" {
-		return &database.Error{Problem: "it is read by SQL, and no database is named", Hint: "set ASSAY_DB to its DSN"}
+		return &database.Error{Problem: "it is read by SQL, and no database is named", Remedy: "set ASSAY_DB to its DSN"}
 	}
-	q.db, err = database.Open(q.dsn)
+	q.db, err = databases.Open(q.dsn)
 	return err
 }
 
-func (q *query) read(ctx context.Context) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
+func (q *query) Lag(ctx context.Context) (float64, error) {
 	var ms sql.NullFloat64
 	switch err := q.db.QueryRowContext(ctx, q.text).Scan(&ms); {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !ms.Valid:
@@ -52,13 +51,13 @@ func (q *query) read(ctx context.Context) (float64, error) {
 	return ms.Float64, nil
 }
 
-func (q *query) close() {
+func (q *query) Close() {
 	if q.db != nil {
 		_ = q.db.Close()
 	}
 }
 
-// exposed is a lag that a reader exposes itself.
+// exposed is a lag that the reader itself exposes as a metric.
 type exposed struct {
 	name, endpoint string
 	hosts          []string
@@ -66,17 +65,17 @@ type exposed struct {
 	scraper        *service.Collector
 }
 
-func (e *exposed) open(context.Context) error {
+func (e *exposed) Open(context.Context) error {
 	e.scraper = service.New(e.endpoint, e.hosts...)
 	return nil
 }
 
-func (e *exposed) read(ctx context.Context) (float64, error) {
+func (e *exposed) Lag(ctx context.Context) (float64, error) {
 	v, err := e.scraper.Largest(ctx, e.name)
 	return v * e.scale, err
 }
 
-func (e *exposed) close() {
+func (e *exposed) Close() {
 	if e.scraper != nil {
 		_ = e.scraper.Close()
 	}

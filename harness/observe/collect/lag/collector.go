@@ -11,22 +11,23 @@ import (
 	"time"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
 const (
-	// period is the time between looks: five a second find most of what a second
+	// period is the time between readings: five a second find most of what a second
 	// had at its worst, and cost a server next to nothing.
 	period = 200 * time.Millisecond
-	// answer is how long a look may take.
-	answer = 900 * time.Millisecond
+	// timeout bounds one reading.
+	timeout = 900 * time.Millisecond
 )
 
 // Options says whose lag is collected.
 type Options struct {
-	Database string   // DSN of what the replicas follow; empty: they tell of themselves, as Aurora's do
+	Database string   // DSN of the database that the replicas follow; empty: they tell their lag themselves, as Aurora's do
 	Readers  []string // DSNs of replicas
 	// Binlog is where the lag of a reader of the binlog is read; nil: nowhere.
 	Binlog  *spec.BinlogReader
@@ -37,24 +38,15 @@ type Options struct {
 // Empty tells that there is nothing to collect.
 func (o Options) Empty() bool { return len(o.Readers) == 0 && o.Binlog == nil }
 
-// gauge is one lag that can be read. Its methods are called by one goroutine.
-type gauge interface {
-	// open prepares; its error says why the lag cannot be read.
-	open(ctx context.Context) error
-	// read is the lag now, in ms.
-	read(ctx context.Context) (float64, error)
-	close()
-}
-
-// watched is a gauge and what it showed in the second that goes on.
+// watched is a reader of the database, and its lag in the current second.
 type watched struct {
-	gauge
+	database.LagReader
 	series metric.Series
 
 	mu      sync.Mutex
-	longest float64
+	longest float64 // ms
 	seen    bool
-	failing bool // the last look failed; of the watching goroutine alone
+	failing bool // the last reading failed; of the watching goroutine alone
 }
 
 // Collector collects lags.
@@ -68,24 +60,24 @@ var _ collect.Collector = (*Collector)(nil)
 func New(o Options) *Collector {
 	c := &Collector{}
 	for _, dsn := range o.Readers {
-		c.all = append(c.all, &watched{gauge: &replica{dsn: dsn, source: o.Database}, series: metric.NewSeries(metric.ReplicaLag, "ms", "reader", address(dsn))})
+		c.all = append(c.all, &watched{LagReader: &replica{dsn: dsn, source: o.Database}, series: metric.NewSeries(metric.ReplicaLag, "ms", "reader", address(dsn))})
 	}
 	if o.Binlog != nil {
-		c.all = append(c.all, &watched{gauge: binlogReader(o), series: metric.NewSeries(metric.BinlogReaderLag, "ms")})
+		c.all = append(c.all, &watched{LagReader: binlogReader(o), series: metric.NewSeries(metric.BinlogReaderLag, "ms")})
 	}
 	return c
 }
 
 // address tells replicas apart, without user and password.
 func address(dsn string) string {
-	of, _ := database.Address(dsn)
-	return of
+	of, _ := databases.Parse(dsn)
+	return of.Address
 }
 
 // Source is "lag".
 func (c *Collector) Source() string { return collect.Lag }
 
-// Examine opens each and reads it once: its errors are what a run would meet.
+// Examine opens each and reads it once: its error is what a run would meet.
 func Examine(ctx context.Context, o Options) error {
 	c := New(o)
 	return errors.Join(c.Start(ctx), c.Close())
@@ -94,7 +86,7 @@ func Examine(ctx context.Context, o Options) error {
 // Start opens each and reads it once.
 func (c *Collector) Start(ctx context.Context) error {
 	for _, w := range c.all {
-		err := w.open(ctx)
+		err := w.Open(ctx)
 		if err == nil {
 			_, err = w.read(ctx)
 		}
@@ -112,8 +104,8 @@ func (w *watched) name() string {
 	return "lag of the binlog's reader"
 }
 
-// Run looks at all until ctx is done. A look that fails leaves its second to the
-// others, and then without a value.
+// Run reads all until ctx is done. A second in which every reading failed has no
+// value.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
@@ -134,7 +126,7 @@ func (w *watched) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.look(lag, err)
+		w.note(lag, err)
 		select {
 		case <-ctx.Done():
 			return
@@ -143,15 +135,23 @@ func (w *watched) watch(ctx context.Context) {
 	}
 }
 
-// look keeps what a look found.
-func (w *watched) look(lag float64, err error) {
+// read reads the lag, in ms.
+func (w *watched) read(ctx context.Context) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return w.Lag(ctx)
+}
+
+// note keeps the longest lag of the second, and logs when readings begin or cease
+// to fail.
+func (w *watched) note(lag float64, err error) {
 	if err == nil && (math.IsNaN(lag) || math.IsInf(lag, 0) || lag < 0) {
 		err = fmt.Errorf("%g is no lag", lag) // what readers say before they have read anything
 	}
 	if (err != nil) != w.failing {
 		w.failing = err != nil
 		if w.failing {
-			slog.Warn(w.name()+" cannot be read", "err", database.Reason(err))
+			slog.Warn(w.name()+" cannot be read", "err", databases.Reason(err))
 		} else {
 			slog.Warn(w.name() + " can be read again")
 		}
@@ -180,7 +180,7 @@ func (c *Collector) points() (all []metric.Point) {
 // Close disconnects.
 func (c *Collector) Close() error {
 	for _, w := range slices.Backward(c.all) {
-		w.close()
+		w.Close()
 	}
 	return nil
 }

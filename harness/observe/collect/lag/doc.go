@@ -1,9 +1,8 @@
-// Package lag collects how far those are behind that read from the database:
-// replicas, and readers of its binlog.
+// Package lag collects how far readers of the database are behind: replicas, and
+// readers of the binlog.
 //
 // Input: DSNs of replicas, and of the database that they follow; or a query, or a
-// Prometheus metric, that tells a reader's lag. Output: one frame a second with
-// the longest lag of that second (metric.ReplicaLag, metric.BinlogReaderLag);
-// a second in which nothing could be read has no value. Nothing is written to
-// any of them.
+// Prometheus metric, that tells the lag of a reader. Output: one frame a second with
+// the longest lag of that second (metric.ReplicaLag, metric.BinlogReaderLag); a
+// second in which nothing could be read has no value. Nothing is written anywhere.
 package lag

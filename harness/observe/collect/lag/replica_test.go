@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/hint"
 	"assay/harness/observe/collect/lag"
-	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -189,11 +189,11 @@ func TestReplicaRefused(t *testing.T) {
 			}
 			blind.User, blind.Passwd = "blind", "b"
 			other := mysqldtest.Start(t, flavour, "--server-id=3")
-			refused := func(name string, o lag.Options, problem, hint string) {
+			refused := func(name string, o lag.Options, problem, next string) {
 				t.Helper()
 				err := lag.Examine(t.Context(), o)
-				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(database.Hint(err, ""), hint) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %v; hint %q", name, err, database.Hint(err, ""))
+				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
 				}
 			}
 			reader := p.replica.DSN()

@@ -3,22 +3,14 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
 )
 
-var (
-	//go:embed sql/blockers_mysql.sql
-	blockersMySQL string
-	//go:embed sql/blockers_mariadb.sql
-	blockersMariaDB string
-)
-
 // blocker is a session that holds a row lock, and how many wait for it.
 type blocker struct {
-	Session
+	session
 	waiters int
 	waitID  uint64
 }
@@ -31,16 +23,12 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
 		return nil, nil
 	}
-	statement := blockersMySQL
-	if c.server.maria {
-		statement = blockersMariaDB
-	}
 	found := map[uint64]blocker{}
-	err := c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
+	err := c.link.query(ctx, c.link.flavour.blockers, nil, func(rows *sql.Rows) error {
 		var thread uint64
 		var command, state, instrument, event sql.NullString
 		var waitID sql.NullInt64
-		b := blocker{Session: Session{MariaDB: c.server.maria}}
+		b := blocker{session: session{flavour: c.link.flavour}}
 		if err := rows.Scan(&thread, &command, &state, &instrument, &waitID, &event, &b.waiters); err != nil {
 			return err
 		}

@@ -2,14 +2,15 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
-	driver "github.com/go-sql-driver/mysql"
+	code "github.com/go-mysql-org/go-mysql/mysql"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/sampling"
 )
 
 // Options says what to look at.
@@ -25,33 +26,37 @@ type Options struct {
 // Collector collects from one server.
 type Collector struct {
 	schema string
-	dsn    string // a secret
+	public string // DSN without password
 	broken error  // of the DSN; Start returns it
 
-	mu       sync.Mutex // held for one exchange with the server at a time; guards the rest
-	link     *link
-	server   *server // nil: never connected
-	sampler  sampler
-	switched switches
-	journal  journal
-	notes    collect.Notes
-	closed   bool
+	mu           sync.Mutex // held for one exchange with the server at a time; guards the rest
+	link         *link
+	server       *server // nil: never connected
+	sampler      sampler
+	started      time.Time // the server
+	switched     switched  // in it, by this run
+	instrumented bool      // instruments were on at least once
+	journal      journal
+	notes        collect.Notes
+	closed       bool
 
 	noHistory  bool // the length of the history list cannot be read
 	noBlockers bool // who holds row locks cannot be read
 }
 
-var _ collect.Collector = (*Collector)(nil)
+var _ sampling.Collector = (*Collector)(nil)
 
-// New makes a collector of the server at the DSN (the driver's form). It does
-// not connect.
+// New makes a collector of the server at the DSN. It does not connect.
 func New(dsn string, o Options) *Collector {
-	c := &Collector{schema: o.Schema, dsn: dsn, journal: journal{folder: o.Journal}}
-	c.link, c.broken = newLink(dsn)
-	if c.schema == "" && c.broken == nil {
-		if cfg, err := driver.ParseDSN(dsn); err == nil {
-			c.schema = cfg.DBName
-		}
+	c := &Collector{schema: o.Schema, journal: journal{folder: o.Journal}}
+	if c.link, c.broken = newLink(dsn); c.broken != nil {
+		return c
+	}
+	if named, err := (Driver{}).Parse(dsn); err == nil {
+		c.public = named.Public
+	}
+	if c.schema == "" {
+		c.schema = c.link.schema
 	}
 	return c
 }
@@ -78,7 +83,6 @@ func (c *Collector) connect(ctx context.Context) error {
 		return err
 	}
 	c.server = &s
-	c.sampler.maria = s.maria
 	return nil
 }
 
@@ -87,25 +91,32 @@ func (c *Collector) connect(ctx context.Context) error {
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.connect(ctx); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.server.unfit(); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.instrument(ctx); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.tryOut(ctx); err != nil {
+	if err := c.start(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	return nil
 }
 
-// tryOut makes sure that what Run reads can be read.
-func (c *Collector) tryOut(ctx context.Context) error {
+func (c *Collector) start(ctx context.Context) error {
+	if c.broken == nil {
+		c.link.joinRun()
+	}
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	if err := c.server.usable(); err != nil {
+		return err
+	}
+	if err := c.instrument(ctx); err != nil {
+		return err
+	}
+	return c.trySample(ctx)
+}
+
+// trySample makes sure that what Run reads can be read.
+func (c *Collector) trySample(ctx context.Context) error {
 	_, err := c.sampler.take(ctx, c.link)
-	if !c.server.maria && (denied(err) || is(err, errNoSuchTable)) {
+	if !c.link.flavour.countsRowLocks && (denied(err) || is(err, code.ER_NO_SUCH_TABLE)) {
 		reason := err
 		c.sampler.noLocks = true
 		if _, err = c.sampler.take(ctx, c.link); err == nil {
@@ -123,8 +134,9 @@ func (c *Collector) tryOut(ctx context.Context) error {
 // with the SQL that would lift it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
-// Close restores the instruments, with a new connection if the old one is
-// gone, and disconnects. Its error says which SQL restores them by hand.
+// Close restores the instruments, with a new connection if the old one is gone,
+// and disconnects. Its error says which SQL restores them by hand; where another
+// run still needs them Notes does.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +144,7 @@ func (c *Collector) Close() error {
 		return nil
 	}
 	c.closed = true
-	var turn *sql.Conn
-	alone := false
-	if !c.switched.empty() {
-		turn, alone = c.link.exclude(context.Background())
-	}
-	err := c.restore(alone)
+	err := c.restore()
 	c.link.drop()
-	c.link.readmit(context.Background(), turn, true)
-	c.link.close()
 	return err
 }

@@ -65,15 +65,15 @@ func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
 }
 
 // seen is what the session is counted as.
-func (s Session) seen() (seen sampling.Session) {
-	seen.Event, seen.Class, seen.Inferred = Classify(s)
+func (s session) seen() (seen sampling.Session) {
+	seen.Event, seen.Class, seen.Inferred = classify(s)
 	return seen
 }
 
 // label is the digest of what the session runs.
 func (s active) label() string {
 	switch {
-	case !s.MariaDB:
+	case !s.flavour.digestIsText:
 		return s.digest
 	case s.digest == "" && s.Statement == "statement/"+preparedExecute:
 		return preparedExecute
@@ -107,7 +107,7 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read who holds row locks: %w", err)
 	}
 	if w.reads++; w.reads%lookEvery == 0 {
-		w.c.promised(ctx) // notes the runs that come and go meanwhile
+		w.c.noteOthers(ctx) // that come and go meanwhile
 	}
 	return all, nil
 }

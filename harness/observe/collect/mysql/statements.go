@@ -18,12 +18,7 @@ import (
 // picosecond is the unit of performance_schema's timers, in ms.
 const picosecond = 1e-9
 
-// MariaDB gives prepared statements no digest. Their time, over all schemas, is
-// found by these instruments, whose names serve as digests.
-const prepared = `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED
-FROM performance_schema.events_statements_summary_global_by_event_name
-WHERE EVENT_NAME IN ('statement/com/Execute', 'statement/com/Prepare')`
-
+// preparedExecute is the digest of prepared statements where they have none.
 const preparedExecute = "com/Execute"
 
 // statementKey is a row of events_statements_summary_by_digest. The one without
@@ -59,8 +54,8 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 		// on MariaDB.
 		query += fmt.Sprintf(" AND LAST_SEEN >= NOW(6) - INTERVAL %d SECOND", int(math.Ceil(now.Sub(s.at).Seconds()))+2)
 	}
-	if c.server.maria {
-		query += " UNION ALL " + prepared
+	if more := c.link.flavour.unlabelled; more != "" {
+		query += " UNION ALL " + more
 	}
 	seen := map[statementKey]work{}
 	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
@@ -168,7 +163,7 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 			return err
 		}
 		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: sampling.Shorten(text.String)}
-		if c.server.maria {
+		if c.link.flavour.digestIsText {
 			name.digest = textDigest(text.String)
 		}
 		s.names[digest] = name

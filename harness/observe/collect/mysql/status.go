@@ -49,11 +49,6 @@ const (
 
 var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(append([]string{uptime, lsnCurrent, lsnCheckpoint}, counters...), levels...))
 
-const showTransactions = "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'"
-
-// Needs PROCESS.
-const showHistory = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"
-
 var variables = sampling.Variables{Counters: counters, Levels: levels, Unit: unitOf}
 
 // status turns readings of the status into points.
@@ -75,38 +70,29 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 		}
 		return nil
 	})
-	if err != nil || c.server.maria {
-		return now, err
-	}
-	err = c.link.query(ctx, showTransactions, nil, func(rows *sql.Rows) error {
-		var v float64
-		if err := rows.Scan(&v); err != nil {
-			return err
-		}
-		now[transactions] = v
-		return nil
-	})
 	if err != nil {
-		return now, c.readable("read events_transactions_summary_global_by_event_name", err)
+		return now, err
 	}
 	if lsn, ok := now[lsnCurrent]; ok {
 		now[checkpointAge] = max(0, lsn-now[lsnCheckpoint])
 	}
-	if c.noHistory {
+	f := c.link.flavour
+	if f.transactions != "" {
+		if now[transactions], err = c.link.number(ctx, f.transactions); err != nil {
+			return now, c.readable("read events_transactions_summary_global_by_event_name", err)
+		}
+	}
+	if f.historyLength == "" || c.noHistory {
 		return now, nil
 	}
-	err = c.link.query(ctx, showHistory, nil, func(rows *sql.Rows) error {
-		var v float64
-		if err := rows.Scan(&v); err != nil {
-			return err
-		}
-		now[historyLength] = v
-		return nil
-	})
-	if denied(err) {
+	length, err := c.link.number(ctx, f.historyLength)
+	switch {
+	case denied(err):
 		c.noHistory = true
 		c.notes.Add("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
-		err = nil
+		return now, nil
+	case err == nil:
+		now[historyLength] = length
 	}
 	return now, err
 }

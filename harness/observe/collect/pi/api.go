@@ -55,16 +55,16 @@ func connect(ctx context.Context, of database.Insights) (*api, error) {
 	}
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Hint: "see that this works here: aws sts get-caller-identity"}
+		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "see that this works here: aws sts get-caller-identity"}
 	}
 	if loaded.Region == "" {
-		return nil, &database.Error{Problem: "no AWS region is named", Hint: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}
+		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}
 	}
 	client := pi.NewFromConfig(loaded, func(o *pi.Options) {
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts, r.MaxBackoff = attempts, maxBackoff })
 	})
 	if endpoint := client.Options().BaseEndpoint; endpoint != nil && !safe(*endpoint) {
-		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Hint: "AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL names it: write https://..., or leave it out"}
+		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Remedy: "AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL names it: write https://..., or leave it out"}
 	}
 	return &api{client, of.Resource}, nil
 }

@@ -220,7 +220,7 @@ func TestExpiredMidRun(t *testing.T) {
 	}
 	_, all, span, err := collected(t, quick(), time.Second)
 	var known *database.Error
-	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Hint, "log in again") {
+	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Remedy, "log in again") {
 		t.Errorf("%v", err)
 	}
 	if _, found := all.Sum(metric.DBSample, nil, span); found {
@@ -249,7 +249,7 @@ func TestRefusals(t *testing.T) {
 			began := time.Now()
 			err := pi.Examine(t.Context(), instance)
 			var known *database.Error
-			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Hint, c.hint) || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Remedy, c.hint) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
 			}
 			if time.Since(began) > 20*time.Second {
@@ -267,7 +267,7 @@ func TestConnecting(t *testing.T) {
 			t.Errorf("%+v: %v", of, err)
 			return "", ""
 		}
-		return known.Problem, known.Hint
+		return known.Problem, known.Remedy
 	}
 	if problem, hint := examine(database.Insights{Resource: "db-OTHER", Region: pitest.Region}); !strings.Contains(problem, "NotAuthorizedException") || !strings.Contains(hint, "db-OTHER") {
 		t.Errorf("another resource: %s (%s)", problem, hint)

@@ -62,10 +62,10 @@ func TestStatementIncrease(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
-	if err := (server{version: "13.4", major: 13}).unfit(); err == nil {
+	if err := (server{version: "13.4", major: 13}).usable(); err == nil {
 		t.Error("a server whose sessions do not tell their statement is fit")
 	}
-	if err := (server{version: "14.0", major: 14}).unfit(); err != nil {
+	if err := (server{version: "14.0", major: 14}).usable(); err != nil {
 		t.Error(err)
 	}
 }

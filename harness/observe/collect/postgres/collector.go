@@ -25,7 +25,7 @@ type Collector struct {
 	waiters int // sessions that waited for a row lock when they were last counted
 }
 
-var _ collect.Collector = (*Collector)(nil)
+var _ sampling.Collector = (*Collector)(nil)
 
 // New makes a collector of the server at the DSN, whose database is the load's:
 // statement times and most counters are of it alone. It does not connect.
@@ -75,7 +75,7 @@ func (c *Collector) start(ctx context.Context) error {
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
-	if err := c.server.unfit(); err != nil {
+	if err := c.server.usable(); err != nil {
 		return err
 	}
 	if err := c.look(ctx); err != nil {

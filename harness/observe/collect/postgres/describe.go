@@ -45,8 +45,8 @@ type server struct {
 	settings map[string]string
 }
 
-// unfit is why waits cannot be read from the server, if they cannot.
-func (s server) unfit() error {
+// usable is nil if waits can be read from the server, else the reason why not.
+func (s server) usable() error {
 	if s.major < oldest {
 		return fmt.Errorf("PostgreSQL %s is too old: %d or later is needed", s.version, oldest)
 	}

@@ -10,28 +10,17 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"assay/harness/observe/database"
 )
 
 const (
-	// limit is how long the server may work on one of our statements; a sample
-	// takes a millisecond, so this is met only by a server in distress.
+	// limit is how long the server may work on one of the collector's statements; a
+	// sample takes a millisecond, so only an overloaded server meets it.
 	limit = 500 * time.Millisecond
 	// grace is what the answer may take on top before the connection is cut,
 	// and the server told to give the statement up.
 	grace = 250 * time.Millisecond
 	// dial is how long connecting may take, with all that sets up the session.
 	dial = time.Second
-)
-
-// Conditions of the server that we act on (PostgreSQL manual, appendix A).
-const (
-	errDenied     = "42501" // insufficient_privilege
-	errNotLoaded  = "55000" // object_not_in_prerequisite_state: the extension's library is not loaded any more
-	errNoFunction = "42883" // undefined_function: the extension was dropped
-	errNoSchema   = "3F000" // invalid_schema_name: likewise, with its schema
 )
 
 // link is the collector's only connection. It never reconnects by itself: the
@@ -44,7 +33,7 @@ type link struct {
 }
 
 func newLink(dsn string) (*link, error) {
-	config, err := database.PostgreSQLConfig(dsn)
+	_, config, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +43,7 @@ func newLink(dsn string) (*link, error) {
 	return l, nil
 }
 
-// call names the sessions to come, so that runs know of each other.
+// call names the sessions from now on: by their names runs see each other.
 func (l *link) call(name string) {
 	l.name = name
 	l.config.RuntimeParams["application_name"] = name
@@ -89,7 +78,7 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// unconnected is an error of connecting in one line: the driver has one for each
+// unconnected is an error of connecting in one line: the driver gives one for each
 // address, with and without TLS.
 type unconnected struct{ error }
 
@@ -132,7 +121,7 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.after(rows.Err())
 }
 
-// after gives a connection up that is of no use any more.
+// after drops a connection that the driver has closed.
 func (l *link) after(err error) error {
 	if err != nil && l.conn.IsClosed() {
 		l.drop()
@@ -144,23 +133,9 @@ func (l *link) drop() {
 	if l.conn == nil {
 		return
 	}
-	// Only to say good-bye; without an answer it is closed all the same.
+	// The server is told; without an answer the connection is closed all the same.
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	_ = l.conn.Close(ctx)
 	l.conn = nil
-}
-
-// is reports whether the server answered with one of these conditions.
-func is(err error, codes ...string) bool {
-	var answer *pgconn.PgError
-	if !errors.As(err, &answer) {
-		return false
-	}
-	for _, code := range codes {
-		if answer.Code == code {
-			return true
-		}
-	}
-	return false
 }

@@ -68,7 +68,7 @@ func (c *Collector) readStatus(ctx context.Context) (reading, error) {
 		return err
 	})
 	if r.values["other_runs"] > 0 {
-		c.notes.Add(sampling.Together)
+		c.notes.Add(sampling.SharedServer)
 	}
 	return r, err
 }
