@@ -28,8 +28,8 @@ func noDatabase(loads []Load) Finding {
 		"no waits: no database was named (ASSAY_DB)", "set ASSAY_DB to a DSN like "+databases.Examples())
 }
 
-// databaseFindings judge what the database is and lets us do; sampled says that
-// its waits are read from it.
+// databaseFindings judge what the database is, and what a run may do there; sampled
+// says that its waits are read from it.
 func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
 	all := Findings{databaseItself(d)}
 	if d.DSN != nil || d.Err != nil {
@@ -44,7 +44,7 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 			all = append(all, ledger(l.Profile.Name, file.Path, tried))
 		}
 	}
-	if !sampled { // its waits are read from elsewhere
+	if !sampled { // waits are read from elsewhere
 		return all
 	}
 	return append(all, waits(d)...)
@@ -72,16 +72,16 @@ func databaseItself(d probe.Database) Finding {
 const (
 	// ownConnections are the collector's, and the ledger's when it is read back.
 	ownConnections = 2
-	// handful is what others may open while a run goes on: an administrator, a
-	// monitor.
-	handful = 5
+	// reserve is for connections that an administrator or a monitor may open during a
+	// run.
+	reserve = 5
 )
 
-// connections judges what the server's limit leaves. What the service has not
-// opened yet of its pool, and a script that talks to the database itself, will
-// want theirs too.
+// connections judges what the server's limit leaves. The part of the service's pool
+// that is not open yet, and a script that opens the database itself, need connections
+// too.
 func connections(d probe.Database, pool service.Pool, all []Size) Finding {
-	want := ownConnections + handful
+	want := ownConnections + reserve
 	if pool.Known && pool.Max > pool.Open {
 		want += pool.Max - pool.Open
 	}
@@ -141,8 +141,8 @@ func waits(d probe.Database) Findings {
 	return Findings{fine(CheckWaits, strings.Join(append([]string{"can be read"}, d.Waits.Hints...), "; "), needed)}
 }
 
-// ledger judges a profile's two statements. One that takes long has more time
-// in a run, and never gets quicker.
+// ledger judges a profile's two statements. One that takes long now is only warned
+// of: a run gives it more time.
 func ledger(profile, file string, tried probe.Ledger) Finding {
 	f := fine(CheckLedger, "can be read and cleaned up", "")
 	switch read, clean := tried.Read, tried.Clean; {

@@ -11,8 +11,8 @@ import (
 	"assay/harness/observe/database"
 )
 
-// insightsAlone judges a run whose database is known to Performance Insights
-// alone: that shows its waits, and answers no SQL.
+// insightsAlone judges a run whose database is named only as an instance in
+// Performance Insights, which shows waits and answers no SQL.
 func insightsAlone(loads []Load) (all Findings) {
 	const remedy = "name the database as well, with ASSAY_DB: its DSN stands beside --db pi:..."
 	for _, l := range loads {
@@ -31,8 +31,8 @@ func insightsAlone(loads []Load) (all Findings) {
 	return all
 }
 
-// insightsFinding judges what the API answers. Without it the run goes on: its
-// waits are a limitation.
+// insightsFinding judges what the API answers. Without an answer the run goes on: the
+// missing waits are a limitation.
 func insightsFinding(of database.Insights, err error) Finding {
 	const needed = "waits can be read"
 	if err == nil {

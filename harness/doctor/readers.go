@@ -16,7 +16,7 @@ import (
 	"assay/harness/spec"
 )
 
-// readers is what became of the looks at those whose lag is to be read.
+// readers says whether the lag of replicas and of readers of the binlog can be read.
 type readers struct {
 	replicas error
 	binlog   map[string]error // by profile
@@ -25,7 +25,7 @@ type readers struct {
 // MetricsOf is where a service exposes its metrics.
 func MetricsOf(target string) string { return strings.TrimSuffix(target, "/") + "/metrics" }
 
-// lookAtReaders opens each once, side by side.
+// lookAtReaders opens each once, in parallel.
 func (s Subject) lookAtReaders(ctx context.Context) (found readers) {
 	found.binlog = map[string]error{}
 	var looking sync.WaitGroup
@@ -52,14 +52,14 @@ func (s Subject) lookAtReaders(ctx context.Context) (found readers) {
 	return found
 }
 
-// canLookAt tells whether it is known already where a reader's lag is read: the
-// local stack, say, may not be up yet.
+// canLookAt tells whether it is known yet where a reader's lag is read: the local
+// stack may not be up.
 func (s Subject) canLookAt(b *spec.BinlogReader) bool {
 	return b != nil && (b.URL != "" || s.Target != "" || b.SQL != "" && s.DSN != "")
 }
 
-// readersFindings judge those whose lag is to be read: where an SLO judges it,
-// none may be missing.
+// readersFindings judge whether lags can be read: where an SLO judges a lag, it must
+// be.
 func (s Subject) readersFindings(found readers) (all Findings) {
 	judged := ""
 	for _, l := range s.Loads {

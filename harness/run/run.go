@@ -13,8 +13,8 @@ import (
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
-	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/ledger"
@@ -78,14 +78,14 @@ type run struct {
 	fleet     *local.Fleet
 	collect   *collection
 	service   *service.Collector
-	database  sampling.Collector // nil: the run has none
-	view      *influx.View       // nil: the run has none
-	t0        time.Time          // with its monotonic reading
-	clockStep time.Duration      // by how much the wall clock was set, at most
-	stopped   string             // why it ended before its plan
-	aborted   *record.Abort      // the condition that stopped it; nil: none did
-	looks     *looks             // nil: the plan has one look
-	ended     time.Time          // when that was decided
+	database  databases.Collector // nil: the run has none
+	view      *influx.View        // nil: the run has none
+	t0        time.Time           // with its monotonic reading
+	clockStep time.Duration       // by how much the wall clock was set, at most
+	stopped   string              // why it ended before its plan
+	aborted   *record.Abort       // the condition that stopped it; nil: none did
+	looks     *looks              // nil: the plan has one look
+	ended     time.Time           // when that was decided
 
 	unwritten chan error // holds the first failure to append to the record
 	failed    error      // that failure, once the run has ended for it

@@ -54,7 +54,7 @@ func (r *run) startCollectors(ctx context.Context) {
 // waits is the collector of the database's waits; nil: the run has none.
 func (r *run) waits(ctx context.Context) collect.Collector {
 	if r.DSN != "" {
-		r.database = databases.Of(r.DSN).Collector(r.DSN, r.Journal) // also where it only describes the database
+		r.database = databases.New(r.DSN, r.Journal) // also where it only describes the database
 	}
 	switch {
 	case r.Insights != nil:

@@ -129,7 +129,7 @@ func presentDatabase(ctx context.Context, flag string) (record.Database, error) 
 	if err != nil {
 		return record.Database{}, err
 	}
-	collector := databases.Of(dsn).Collector(dsn, "")
+	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
 		return record.Database{}, &usageError{"the database cannot be compared: " + databases.Reason(err), "check --db, and the password in ASSAY_DB; or leave --db out"}

@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// ledgerTimeout bounds a try of a profile's statements, which find no row yet.
+	// ledgerTimeout bounds one of a profile's statements, which find no row yet.
 	ledgerTimeout = 3 * time.Second
-	// databaseTimeout bounds all together, however many profiles there are.
+	// databaseTimeout bounds everything, however many profiles there are.
 	databaseTimeout = 8 * time.Second
 )
 
-// Database is what the database says of itself, and lets us do.
+// Database is what the database says of itself, and what a run may do there.
 type Database struct {
 	Name      string // the DSN without its password
-	DSN       error  // it is not one
-	Err       error  // why it cannot be used
+	DSN       error  // why the DSN cannot be used; nil: it can
+	Err       error  // why the database cannot be used; nil: it can
 	Full      bool   // Err, because all connections are taken
 	Here      bool   // on this machine
 	Dialect   *database.Dialect
-	Version   string // as it says, such as 10.11.19-MariaDB
+	Version   string // as the server says, such as 10.11.19-MariaDB
 	Limit     int    // of connections; 0: not known
-	Connected int    // without ours
+	Connected int    // without this one
 	Clock     Offset
 	Waits     sampling.Examination
 	WaitsErr  error
@@ -47,13 +47,13 @@ type Offset struct {
 	Uncertainty time.Duration // half of the round trip
 }
 
-// Ledger is what became of a profile's two statements.
+// Ledger is the errors of a profile's two statements.
 type Ledger struct {
-	Read, Clean error // nil: it works, or there is none
+	Read, Clean error // nil: the statement works, or there is none
 }
 
-// LookAtDatabase connects and tries what a run will do there. The statements
-// of the profiles' ledgers are tried with a run id of which there is no row.
+// LookAtDatabase connects and tries what a run will do there. The statements of the
+// profiles' ledgers are tried with the id of a run that has no rows.
 func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
@@ -92,8 +92,8 @@ func here(ctx context.Context, address string) bool {
 	return address == "" || err == nil && host.Own(ctx, name)
 }
 
-// connections are the server's limit and those of others; 0 where it does not
-// tell.
+// connections are the server's limit and the number of others' connections; 0 where
+// the server does not tell.
 func connections(ctx context.Context, db *database.DB) (limit, others int) {
 	limit, err := count(ctx, db, db.Dialect.ConnectionLimitQuery)
 	if err != nil {
@@ -105,9 +105,9 @@ func connections(ctx context.Context, db *database.DB) (limit, others int) {
 	return limit, others - 1
 }
 
-// count is the answer to a question.
-func count(ctx context.Context, db *database.DB, question string) (n int, err error) {
-	rows, err := db.QueryContext(ctx, question)
+// count is the answer to a query of one number, which stands in the last column.
+func count(ctx context.Context, db *database.DB, query string) (n int, err error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return 0, err
 	}
@@ -141,8 +141,8 @@ func offset(ctx context.Context, db *database.DB) (best Offset) {
 	return best
 }
 
-// try runs a ledger's statements while there is no row of the run yet: what
-// could not be removed after it would stay for good.
+// try runs a ledger's statements before the run has rows: rows that could not be
+// removed after it would stay for good.
 func try(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
 	within := func(do func(context.Context) error) error {
 		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)

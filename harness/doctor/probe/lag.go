@@ -7,8 +7,7 @@ import (
 	"assay/harness/observe/collect/lag"
 )
 
-// LookAtLag opens those whose lag is to be read, and reads it once: its error is
-// what a run would meet.
+// LookAtLag reads each lag once: its error is what a run would meet.
 func LookAtLag(ctx context.Context, o lag.Options) error {
 	tooLong := fmt.Errorf("no answer within %s: %w", databaseTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, databaseTimeout, tooLong)

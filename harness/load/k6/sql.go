@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// sentToDatabases counts what k6/x/sql has sent, in bytes: it does not go through
-// the VU's dialer, and k6 has no metric of it. That a scenario sends anything at all
-// has to be known.
+// sentToDatabases counts the bytes that k6/x/sql has sent: they do not go through the
+// VU's dialer, and k6 has no metric of them. The fleet must know whether a scenario
+// sends anything at all.
 var sentToDatabases atomic.Int64
 
-// registerSQL makes the drivers of k6/x/sql known to it.
+// registerSQL registers the drivers that k6/x/sql offers to scripts.
 func registerSQL() {
 	for _, network := range []string{"tcp", "unix"} {
 		mysql.RegisterDialContext(network, func(ctx context.Context, address string) (net.Conn, error) {

@@ -312,7 +312,7 @@ func (b bench) replayed(t *testing.T) {
 	}
 	dsn := next.DSN
 	next.DSN = "root:secret@tcp(127.0.0.1:1)/"
-	var other *change.Other
+	var other *change.OtherDatabaseError
 	if err := change.Replay(t.Context(), next); !errors.As(err, &other) || other.Database != databases.Public(dsn) {
 		t.Errorf("another database: %v", err)
 	}

@@ -42,7 +42,7 @@ func (c connection) globals(ctx context.Context, settings []spec.Setting) (all [
 		g := global{Variables: variables, name: s.Name}
 		rows, err := c.db.QueryContext(ctx, fmt.Sprintf(variables.ReadFormat, s.Name))
 		if err != nil {
-			return nil, fmt.Errorf("read the variable %s: %w", s.Name, c.said(err))
+			return nil, fmt.Errorf("read the variable %s: %w", s.Name, c.withRights(err))
 		}
 		if err := g.scan(rows); err != nil {
 			return nil, fmt.Errorf("read the variable %s: %w", s.Name, err)
@@ -52,8 +52,8 @@ func (c connection) globals(ctx context.Context, settings []spec.Setting) (all [
 	return all, nil
 }
 
-// settable finds variables that are none, or may not be set, by setting them to
-// what they are.
+// settable makes sure that the variables exist and may be set, by setting them to
+// their present values.
 func (c connection) settable(ctx context.Context, settings []spec.Setting) error {
 	was, err := c.globals(ctx, settings)
 	if err != nil {
@@ -99,18 +99,18 @@ func (g global) set(value string) string {
 	return fmt.Sprintf(g.SetFormat, g.name, value)
 }
 
-// endPatience is how long a statement may take to end that was killed.
-const endPatience = 30 * time.Second
+// cancelTimeout is how long a cancelled statement may take to end.
+const cancelTimeout = 30 * time.Second
 
-// exec executes a statement. Where ctx ends first the statement is ended in the
-// server and waited for: it must not take effect once it was taken back.
+// exec executes a statement. Where ctx ends first the statement is cancelled in the
+// server and waited for: it must not take effect after it was reverted.
 func (c connection) exec(ctx context.Context, statement string) error {
 	err := c.execute(ctx, statement)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", statement, c.said(err))
+		return fmt.Errorf("%s: %w", statement, c.withRights(err))
 	}
 	return nil
 }
@@ -137,8 +137,8 @@ func (c connection) execute(ctx context.Context, statement string) error {
 		return err
 	case <-ctx.Done():
 	}
-	time.AfterFunc(endPatience, cancel)
-	kill, done := context.WithTimeout(lasting, endPatience)
+	time.AfterFunc(cancelTimeout, cancel)
+	kill, done := context.WithTimeout(lasting, cancelTimeout)
 	defer done()
 	_, err = c.db.ExecContext(kill, fmt.Sprintf(c.db.Dialect.CancelFormat, id))
 	return errors.Join(<-ended, err)
@@ -152,7 +152,7 @@ func (c connection) checkBinlog(ctx context.Context) error {
 	}
 	var on string
 	if err := c.db.QueryRowContext(ctx, variables.BinlogQuery).Scan(&on); err != nil {
-		return fmt.Errorf("read whether a binlog is written: %w", c.said(err))
+		return fmt.Errorf("read whether a binlog is written: %w", c.withRights(err))
 	}
 	if on != "1" && !strings.EqualFold(on, "ON") {
 		return errors.New("the database writes no binlog that could be read")
@@ -160,14 +160,15 @@ func (c connection) checkBinlog(ctx context.Context) error {
 	return nil
 }
 
-// answered reports whether the server itself has refused.
+// answered reports whether an error is the server's answer.
 func (c connection) answered(err error) bool {
 	_, ok := c.db.Dialect.Answer(err)
 	return ok
 }
 
-// said adds what to grant where the server refuses for want of a right.
-func (c connection) said(err error) error {
+// withRights adds the right that is missing as a hint, where the server refuses for
+// that reason.
+func (c connection) withRights(err error) error {
 	if !c.db.Dialect.Is(err, database.Denied) {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"assay/harness/spec"
 )
 
-// World is where variants are put in place.
+// World is the system to which variants are applied.
 type World struct {
 	Journal    *journal.Journal
 	Dir        string // the local stack's folder; empty: the system is elsewhere
@@ -36,12 +36,11 @@ func (w *World) Begin(dir, experiment, target string, at time.Time) {
 	w.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: databases.Public(w.DSN)})
 }
 
-// needs says what each run starts anew: where one variant is run on a server
-// that was just started, the others are too, or they would differ in that as
-// well.
+// needs says what is restarted before each run: where one variant runs on a server
+// that was just started, all variants do, or they would differ in that as well.
 type needs struct{ database, service bool }
 
-// Prepare finds what variants need of the world, before any is put in place.
+// Prepare finds what the variants need, before one is applied.
 func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 	var database bool
 	for _, v := range variants {
@@ -75,8 +74,8 @@ func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 	})
 }
 
-// Apply puts a variant in place. What it began before it failed, or before ctx
-// was done, stands in the journal: call Close.
+// Apply applies a variant. Changes that it made before it failed, or before ctx was
+// done, are in the journal: call Close.
 func (w *World) Apply(ctx context.Context, v spec.Variant) error {
 	for _, step := range []func(context.Context, spec.Variant) error{w.restart, w.globals, w.statements, w.command, w.startReading} {
 		if err := context.Cause(ctx); err != nil {
@@ -89,9 +88,9 @@ func (w *World) Apply(ctx context.Context, v spec.Variant) error {
 	return nil
 }
 
-// restart starts server and service anew, where any variant has options for
-// them. That they have to be set back is written down once: each run only
-// replaces one variant's options by another's.
+// restart restarts server and service, where any variant has options for them. The
+// journal says once that their options have to be reverted: each run only replaces
+// one variant's options by another's.
 func (w *World) restart(ctx context.Context, v spec.Variant) error {
 	if !w.needs.database && !w.needs.service {
 		return nil
@@ -125,16 +124,16 @@ func (w *World) globals(ctx context.Context, v spec.Variant) error {
 				return err
 			}
 			if err := c.exec(ctx, g.set(v.Global[i].Value)); err != nil {
-				return w.strikeOut(c, err)
+				return w.removeRefused(c, err)
 			}
 		}
 		return nil
 	})
 }
 
-// strikeOut removes the step of a change that the server has refused as a whole:
-// there is nothing to undo. An answer that never came leaves it.
-func (w *World) strikeOut(c connection, err error) error {
+// removeRefused removes the last step from the journal if the server has refused the
+// change as a whole: there is nothing to undo. Without an answer the step stays.
+func (w *World) removeRefused(c connection, err error) error {
 	if !c.answered(err) {
 		return err
 	}
@@ -180,7 +179,7 @@ func (w *World) startReading(ctx context.Context, v spec.Variant) error {
 	return err
 }
 
-// dsn is that of who may change the database.
+// dsn is the DSN of a user who may change the database.
 func (w *World) dsn() (string, error) {
 	if w.Dir != "" {
 		return stack.AdminDSN(w.Dir)

@@ -34,13 +34,16 @@ type Driver interface {
 	// Collector samples the server at the DSN. It does not connect yet. What has to be
 	// restored, should this process be killed, stands in files of the folder journal;
 	// empty: nowhere.
-	Collector(dsn, journal string) sampling.Collector
+	Collector(dsn, journal string) Collector
 	// Examine looks, before a run, whether the waits of the server at the DSN can be
 	// read, and changes nothing. Its error is the one that the collector's Start would
 	// give: a *sampling.RightsError where the user may not read them, a
 	// *sampling.BlindError where the server shows none.
 	Examine(ctx context.Context, dsn string) (sampling.Examination, error)
 }
+
+// Collector is the collector of a database.
+type Collector = sampling.Collector
 
 // Replicator is a Driver whose family has replicas that tell their lag.
 type Replicator interface {
@@ -64,6 +67,9 @@ func Open(dsn string) (*database.DB, error) { return Of(dsn).Open(dsn) }
 
 // Parse reads a DSN. See Driver.
 func Parse(dsn string) (database.DSN, error) { return Of(dsn).Parse(dsn) }
+
+// New makes the collector of the database at a DSN. See Driver.
+func New(dsn, journal string) Collector { return Of(dsn).Collector(dsn, journal) }
 
 // Public is a DSN without what is secret, as it may be printed and recorded; empty
 // where it is none.

@@ -7,23 +7,21 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/postgres"
-	"assay/harness/observe/collect/sampling"
 )
 
 // Each family has its collector, and a DSN that is none is refused without being
 // told back.
 func TestCollectors(t *testing.T) {
-	collector := func(dsn string) sampling.Collector { return databases.Of(dsn).Collector(dsn, "") }
-	if c, ok := collector("u:p@tcp(127.0.0.1:1)/shop").(*mysql.Collector); !ok {
+	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop", "").(*mysql.Collector); !ok {
 		t.Errorf("MySQL's collector is %T", c)
 	}
 	for _, scheme := range []string{"postgres", "postgresql"} {
-		if c, ok := collector(scheme + "://u:p@127.0.0.1:1/shop").(*postgres.Collector); !ok {
+		if c, ok := databases.New(scheme+"://u:p@127.0.0.1:1/shop", "").(*postgres.Collector); !ok {
 			t.Errorf("PostgreSQL's collector is %T", c)
 		}
 	}
 	for _, dsn := range []string{"u:secret@tcp(127.0.0.1:1)/shop", "postgres://u:secret@127.0.0.1:1/shop", "secret", "postgres://u:sec/ret@x:secret"} {
-		c := collector(dsn)
+		c := databases.New(dsn, "")
 		_, described := c.Describe(t.Context())
 		_, examined := databases.Of(dsn).Examine(t.Context(), dsn)
 		for _, err := range []error{c.Start(t.Context()), described, examined} {

@@ -223,7 +223,7 @@ func TestAuroraReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Addr = databasetest.Disguise(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
+	c.Addr = databasetest.RewritingProxy(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
 	o := lag.Options{Readers: []string{c.FormatDSN()}}
 	all := watch(t, o, func() { time.Sleep(2200 * time.Millisecond) })
 	got := lags(all, metric.ReplicaLag)

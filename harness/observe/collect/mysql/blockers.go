@@ -15,10 +15,10 @@ type blocker struct {
 	waitID  uint64
 }
 
-// readBlockers finds who holds the row locks that others wait for, and what they
-// do meanwhile: a row lock that is held while its holder waits for its commit is
-// another matter than one that many want. It costs as much as the square of the
-// waiters, and is asked at most once a second.
+// readBlockers finds the sessions that hold row locks which others wait for, and
+// what these holders do: a lock whose holder waits for its commit has another cause
+// than one that many want. Its cost grows with the square of the waiters; it is read
+// at most once a second.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
 		return nil, nil
@@ -51,7 +51,7 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	return sampling.Blockers(waiters), err
 }
 
-// holder is what the blocker is counted as.
+// holder is the blocker as it is counted.
 func (b blocker) holder() sampling.Session {
 	if b.Event == "idle" || b.Command == "Sleep" && b.Event == "" {
 		return sampling.Idle

@@ -19,23 +19,23 @@ type session struct {
 // Events that are not names of wait instruments.
 const (
 	handlerEvent = "io/table/sql/handler"
-	rowLockEvent = "row_lock_wait" // a row lock that shows no wait of its own
-	connectEvent = "connect"       // the server is making the session
+	rowLockEvent = "row_lock_wait" // a row lock without a wait event
+	connectEvent = "connect"       // the session is being opened
 	cpuEvent     = "cpu"
-	commitEvent  = "Commit" // of a commit that shows nothing
+	commitEvent  = "Commit" // a commit without wait event and state
 )
 
 // classify says what a session does or waits for (WAITS sections 2 and 4): a
-// row lock; else the wait in progress; else what the session's state tells,
-// which is an inference, as is CPU where nothing tells anything. event is the
-// wait's name without the prefix wait/, or the state, or cpu.
+// row lock; else the wait in progress; else the session's state, from which the class
+// is inferred; else CPU, inferred too. event is the wait's name without the prefix
+// wait/, or the state, or cpu.
 func classify(s session) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(s.Event, "wait/")
 	server := s.flavour.name
 	switch {
 	case s.RowLock:
-		// Locks and waits are not read at the same instant: a session may have
-		// passed on to another wait.
+		// Locks and waits are not read at the same instant: the session may be in
+		// another wait by now.
 		if event != handlerEvent && wait.ClassOf(server, event) != wait.RowLock {
 			event = rowLockEvent
 		}
@@ -55,8 +55,8 @@ func classify(s session) (event, class string, inferred bool) {
 	return cpuEvent, wait.CPU, true
 }
 
-// isDML reports whether a statement changes rows. Prepared statements do not
-// tell on MariaDB (statement/com/Execute).
+// isDML reports whether a statement changes rows. On MariaDB that is unknown for
+// prepared statements (statement/com/Execute).
 func isDML(statement string) bool {
 	switch kind, _ := strings.CutPrefix(statement, "statement/sql/"); kind {
 	case "insert", "insert_select", "update", "update_multi", "delete", "delete_multi", "replace", "replace_select", "load", "commit", "xa_commit", "xa_prepare":

@@ -13,13 +13,13 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// Options says what to look at.
+// Options says what is read, and where the journal is.
 type Options struct {
-	// Schema is the load's: statement times are of its statements alone. Empty:
-	// the DSN's schema; where that has none, all.
+	// Schema limits statement times to the load's schema. Empty: the DSN's schema;
+	// where that has none, all schemas.
 	Schema string
-	// Journal is the folder in which stands what has to be restored, should this
-	// process be killed. Empty: nowhere.
+	// Journal is the folder that holds what has to be restored if this process is
+	// killed. Empty: no journal is kept.
 	Journal string
 }
 
@@ -33,9 +33,9 @@ type Collector struct {
 	link         *link
 	server       *server // nil: never connected
 	sampler      sampler
-	started      time.Time // the server
-	switched     switched  // in it, by this run
-	instrumented bool      // instruments were on at least once
+	started      time.Time // when the server did
+	switched     switched  // what this run switched on in that server
+	instrumented bool      // instrument succeeded at least once
 	journal      journal
 	notes        collect.Notes
 	closed       bool
@@ -64,7 +64,7 @@ func New(dsn string, o Options) *Collector {
 // Source is "database".
 func (c *Collector) Source() string { return collect.Database }
 
-// connect opens the link, and finds out about the server the first time.
+// connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {
 	switch {
 	case c.broken != nil:
@@ -86,8 +86,8 @@ func (c *Collector) connect(ctx context.Context) error {
 	return nil
 }
 
-// Start connects, switches instruments on, and takes a sample to try. Without
-// the right to switch them on it goes on with what is on; Notes says so.
+// Start connects, switches instruments on, and takes a first sample. Without the
+// right to switch them on it goes on with what is on; Notes says so.
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,12 +131,12 @@ func (c *Collector) trySample(ctx context.Context) error {
 }
 
 // Notes are the limits of what was seen, as sentences for the certificate, each
-// with the SQL that would lift it.
+// with the SQL that would remove it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
-// Close restores the instruments, with a new connection if the old one is gone,
-// and disconnects. Its error says which SQL restores them by hand; where another
-// run still needs them Notes does.
+// Close restores the instruments, over a new connection if the old one is lost, and
+// disconnects. Its error says which SQL restores them by hand; where another run
+// still needs them Notes says so.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,7 @@ var settings = []string{
 	"performance_schema", "performance_schema_digests_size", "read_only",
 }
 
-// server is what the first connection tells.
+// server is what the first connection reads of it.
 type server struct {
 	flavour   *flavour
 	version   string // such as 9.7.4 or 10.11.19, without what distributions append

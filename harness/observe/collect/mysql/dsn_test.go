@@ -130,9 +130,9 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := databasetest.NewDoor(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
-	door.Lifetime = 2 * time.Second
-	db, err := databases.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	proxy.Lifetime = 2 * time.Second
+	db, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,22 +144,22 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Fatalf("the first token is refused: %v", err)
 	}
-	time.Sleep(door.Lifetime + 1100*time.Millisecond)
+	time.Sleep(proxy.Lifetime + 1100*time.Millisecond)
 	if err := ask(); err != nil {
 		t.Errorf("a connection that stands has ended with its token: %v", err)
 	}
-	first, _ := door.Tokens()
-	door.Drop()
+	first, _ := proxy.Tokens()
+	proxy.Drop()
 	if err := ask(); err != nil {
 		t.Errorf("no new connection: %v", err)
 	}
-	tokens, denied := door.Tokens()
+	tokens, denied := proxy.Tokens()
 	if len(first) != 1 || len(tokens) != 2 || denied != 0 || tokens[0] == tokens[1] {
 		t.Errorf("%d tokens, then %d; %d were denied", len(first), len(tokens), denied)
 	}
 
-	// The door does look: the first token, and one of somebody else, are refused.
-	stale, err := mysql.Config("assay@tcp(" + door.Addr + ")/?tlsCA=" + door.Authority.Bundle)
+	// The proxy does check: an expired token, and one that another has signed, are refused.
+	stale, err := mysql.Config("assay@tcp(" + proxy.Addr + ")/?tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 		t.Errorf("an expired token: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
-	forged, err := databases.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	forged, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,14 +18,14 @@ var consumers = []string{
 }
 
 const (
-	// timed is the one instrument whose time is needed too, to tell who waits
-	// for a row lock. The others must only be seen: reading the clock twice an
-	// event is half of what those of MYSQL_BIN_LOG cost (MySQL 9.7.4, one
-	// session, nothing flushed: 3.2 of 70 us CPU a commit, without it 1.4).
+	// timed is the one instrument whose time is needed too, to tell which sessions
+	// wait for a row lock. The others must only be visible: reading the clock twice
+	// an event is half of what those of MYSQL_BIN_LOG cost (MySQL 9.7.4, one session,
+	// nothing flushed: 3.2 of 70 us CPU a commit, untimed 1.4).
 	timed = "wait/io/table/sql/handler"
-	// unseen is left as it is, though it is of MYSQL_BIN_LOG: every commit takes
-	// it, and it was in 1 of 17,000 samples of sessions, of 32.
-	unseen = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
+	// unused is left as it is, although it is one of MYSQL_BIN_LOG: every commit takes
+	// this mutex, and it was in 1 of 17,000 samples of 32 sessions.
+	unused = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
 )
 
 // The tables of performance_schema that say what is on.
@@ -34,15 +34,14 @@ const (
 	setupInstruments = "setup_instruments"
 )
 
-// instrument switches on what is off and remembers it, in the journal too. It may
-// be called again: a restart of the server has switched off what was on, and what
-// this run remembers of the server before is void. Without the right to change the
-// setup it goes on, with a note.
+// instrument switches on what is off and remembers it, also in the journal. It is
+// called again after a reconnect: a restart of the server has switched off what was
+// on. Without the right to change the setup it goes on, with a note.
 func (c *Collector) instrument(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// Cut off in the middle, a change might take place after it was restored.
+	// A statement that is cancelled might still take effect after the restore.
 	ctx = context.WithoutCancel(ctx)
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
@@ -87,7 +86,7 @@ func (c *Collector) off(ctx context.Context) (off switched, err error) {
 		return off, c.readable("read "+setupConsumers, err)
 	}
 	patterns := c.link.flavour.instruments
-	args := []any{timed, unseen}
+	args := []any{timed, unused}
 	for _, p := range patterns {
 		args = append(args, p) // an underscore matches more than itself, but nothing that exists
 	}
@@ -105,7 +104,7 @@ func (c *Collector) off(ctx context.Context) (off switched, err error) {
 	return off, nil
 }
 
-// cannotSwitch notes what stays off. The statement names exactly the rows.
+// cannotSwitch notes what stays off, with a statement that names exactly the rows.
 func (c *Collector) cannotSwitch(ctx context.Context, on change) {
 	account := c.account(ctx)
 	c.notes.Add("database: %d rows of %s are off and %s may not switch them on, so that some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",

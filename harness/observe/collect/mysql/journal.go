@@ -11,19 +11,18 @@ import (
 )
 
 // A collector that is killed restores nothing, nor does one that ends while another
-// run watches the server. What it has switched on stands in a file, and the next
-// collector that ends alone restores it, if it keeps its journal in the same
-// folder. The file is locked by the process that it is of: one that anybody can
-// lock is of a process that has ended.
+// run watches the server. What it has switched on stays in a file, and the next
+// collector that ends alone restores it, if its journal is in the same folder. A
+// collector holds a lock on its file while its process lives.
 
 // journal is the file of one collector.
 type journal struct {
-	folder string   // empty: none is kept
-	made   bool     // the folder was not there
+	folder string   // empty: no journal is kept
+	made   bool     // the folder did not exist before
 	file   *os.File // nil: nothing is switched on
 }
 
-// entry is what the file holds. There is no secret in it.
+// entry is the content of the file. It holds no secret.
 type entry struct {
 	Database string `json:"database"` // DSN without password
 	Started  int64  `json:"started"`  // when the server did, unix seconds by this host's clock
@@ -32,8 +31,8 @@ type entry struct {
 
 const journalPattern = ".instruments-*.json"
 
-// keep writes an entry down, which is on disk when keep returns; an empty one ends
-// the journal.
+// keep writes the entry, which is on disk when keep returns. An empty entry removes
+// the file.
 func (j *journal) keep(e entry) error {
 	if e.empty() {
 		return j.end()
@@ -49,7 +48,7 @@ func (j *journal) keep(e entry) error {
 		err = overwrite(j.file, data)
 	}
 	if err != nil {
-		return fmt.Errorf("write down which instruments to restore: %w", err)
+		return fmt.Errorf("write the journal of instruments: %w", err)
 	}
 	return nil
 }
@@ -68,11 +67,10 @@ func (j *journal) begin() (err error) {
 	if j.file, err = os.CreateTemp(j.folder, journalPattern); err != nil { // mode 0600
 		return err
 	}
-	return syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX) // waits for who looks at it just now
+	return syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX) // waits for a process that reads it just now
 }
 
-// end removes the file, and the folder that was made for it alone: everything is
-// restored.
+// end removes the file, and the folder if it was made for the file alone.
 func (j *journal) end() error {
 	if j.file == nil {
 		return nil
@@ -85,7 +83,7 @@ func (j *journal) end() error {
 	return err
 }
 
-// leave lets the file stand for another collector to restore.
+// leave keeps the file for another collector, and releases it.
 func (j *journal) leave() error {
 	if j.file == nil {
 		return nil
@@ -95,13 +93,13 @@ func (j *journal) leave() error {
 	return err
 }
 
-// eachLeft calls restore for the entry of every collector that has ended and left
-// its file, and keeps of the entry what restore returns.
+// eachLeft calls restore with the entry of every file whose process has ended, and
+// replaces the entry by what restore returns; an empty one removes the file.
 func (j *journal) eachLeft(restore func(entry) entry) {
 	if j.folder == "" {
 		return
 	}
-	all, _ := filepath.Glob(filepath.Join(j.folder, journalPattern)) // the pattern is a good one
+	all, _ := filepath.Glob(filepath.Join(j.folder, journalPattern)) // the pattern is valid
 	for _, path := range all {
 		err := takeOver(path, restore)
 		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, os.ErrNotExist) {

@@ -24,18 +24,18 @@ const (
 	dial = time.Second
 )
 
-// runAttribute is the connection attribute by which the sessions of a run are
-// known: its value is an id of the run's collector.
+// runAttribute is the connection attribute that marks the sessions of a run's
+// collector. Its value is an id of the collector.
 const runAttribute = "assay_run"
 
 // link is the collector's only connection. It never reconnects by itself: the
-// owner must know, as session settings and gaps depend on it. Not safe for
+// collector must know, as session settings and gaps depend on it. Not safe for
 // concurrent use.
 type link struct {
 	config *driver.Config
 	schema string // that the DSN names
 	id     string // of the run
-	inRun  bool   // other runs are to see its sessions
+	inRun  bool   // sessions carry the run attribute
 
 	db      *sql.DB
 	conn    *sql.Conn // nil: not connected
@@ -58,8 +58,8 @@ func newLink(dsn string) (*link, error) {
 	return l, nil
 }
 
-// joinRun makes the sessions from now on those of a run, which other runs see; until
-// then they are of somebody who only looks.
+// joinRun marks the sessions from now on as those of a run, which other runs see.
+// Until then the collector only describes or examines the server.
 func (l *link) joinRun() {
 	if !l.inRun {
 		l.drop()
@@ -99,9 +99,9 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// killLost ends the run's sessions that were given up: the server may still work on
+// killLost ends the sessions that this link has lost: the server may still execute
 // their last statement, which must not pile up, nor switch on what is being
-// restored. It does what it can.
+// restored. Errors are ignored.
 func (l *link) killLost(ctx context.Context) {
 	const lost = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
 		" WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
@@ -137,7 +137,7 @@ func (l *link) prepare(ctx context.Context) error {
 		}
 	}
 	// The collector's own statements should not show in what it measures. Where the
-	// user may not say so, the filters of the queries keep them out.
+	// user may not change this, the filters of the queries keep them out.
 	_, err := l.conn.ExecContext(ctx, "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()")
 	if broken(err) {
 		return err
@@ -146,33 +146,34 @@ func (l *link) prepare(ctx context.Context) error {
 }
 
 const (
-	// exclusiveLock is the server's user-level lock under which collectors start and
-	// end, one at a time: of two that end together one sees that it is the last, and
-	// none restores what another just found switched on. It ends with the session.
-	exclusiveLock = "assay instruments"
-	lockPatience  = 2 * time.Second // then it is done without
-	lockEvery     = 20 * time.Millisecond
+	// setupLock is a user-level lock of the server (GET_LOCK), under which collectors
+	// start and end one at a time: of two that end at once the second sees that it is
+	// the last, and none restores what another has just found switched on. The server
+	// releases it when the session ends.
+	setupLock     = "assay instruments"
+	lockTimeout   = 2 * time.Second // then the collector goes on without
+	retryInterval = 20 * time.Millisecond
 )
 
-// lock takes the exclusive lock of this session.
+// lock acquires the setup lock.
 func (l *link) lock(ctx context.Context) {
-	for deadline := time.Now().Add(lockPatience); ; {
+	for deadline := time.Now().Add(lockTimeout); ; {
 		var got sql.NullInt64
-		err := l.query(ctx, "SELECT GET_LOCK(?, 0)", []any{exclusiveLock}, func(rows *sql.Rows) error { return rows.Scan(&got) })
+		err := l.query(ctx, "SELECT GET_LOCK(?, 0)", []any{setupLock}, func(rows *sql.Rows) error { return rows.Scan(&got) })
 		if got.Int64 == 1 {
 			return
 		}
 		if err != nil || time.Now().After(deadline) {
-			slog.Debug("database collector starts or ends beside another", "err", err)
+			slog.Debug("database collector goes on without the setup lock", "err", err)
 			return
 		}
-		time.Sleep(lockEvery)
+		time.Sleep(retryInterval)
 	}
 }
 
-// unlock gives the lock back.
+// unlock releases the setup lock.
 func (l *link) unlock(ctx context.Context) {
-	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", exclusiveLock) // a session that is gone holds none
+	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", setupLock) // a session that is lost holds none
 }
 
 // query runs one statement and calls each for every row; rows are read to the
@@ -198,7 +199,7 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.after(err)
 }
 
-// number is the answer to a query of one.
+// number runs a query that returns one number.
 func (l *link) number(ctx context.Context, query string) (v float64, err error) {
 	err = l.query(ctx, query, nil, func(rows *sql.Rows) error { return rows.Scan(&v) })
 	return v, err

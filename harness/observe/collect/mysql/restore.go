@@ -11,36 +11,36 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// The instruments that a run has switched on other runs need too. Who ends alone
-// restores what it has switched on, and what others have left in its journal's
-// folder; who ends while another run watches the server leaves everything on, and
-// says so.
+// Instruments that one run has switched on may be needed by another run on the same
+// server. A run that ends alone restores what it has switched on, and what earlier
+// runs have left in the folder of its journal. A run that ends while another one
+// watches the server leaves everything on, and notes so.
 
 const (
-	// restorePatience bounds the restore, with a reconnect if it needs one.
-	restorePatience = 5 * time.Second
-	// endingPatience is how long a session may stay visible that its client has
-	// closed.
-	endingPatience = 500 * time.Millisecond
+	// restoreTimeout bounds the restore, with a reconnect if it needs one.
+	restoreTimeout = 5 * time.Second
+	// endingTimeout is how long a session may stay visible after its client has closed
+	// it.
+	endingTimeout = 500 * time.Millisecond
 	// restartTolerance is how far two readings of a server's start may differ: they
 	// are taken from its uptime in whole seconds.
 	restartTolerance = 5 * time.Second
 )
 
-// keep writes down what has to be restored.
+// keep writes what has to be restored to the journal.
 func (c *Collector) keep() error {
 	return c.journal.keep(entry{c.public, c.started.Unix(), c.switched})
 }
 
-// restore puts back what instrument changed, and what other runs have left, which
+// restore undoes what instrument changed, and what other runs have left; the latter
 // is tried once.
 func (c *Collector) restore() error {
 	own := !c.switched.empty()
 	if !own && (!c.instrumented || c.journal.folder == "") {
 		return nil
 	}
-	// Of its own: the run's context is done by now.
-	ctx, cancel := context.WithTimeout(context.Background(), restorePatience)
+	// The run's context is done by now.
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout)
 	defer cancel()
 	for {
 		err := c.restoreOnce(ctx)
@@ -48,7 +48,7 @@ func (c *Collector) restore() error {
 		case err == nil:
 			return nil
 		case !own:
-			slog.Debug("database collector cannot restore what others have left", "err", err)
+			slog.Debug("database collector cannot restore what other runs have left", "err", err)
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("restore the instruments of the database: %w; a restart of the server does it too, or run: %s", err, c.switched.restoreSQL())
@@ -82,7 +82,7 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 			e.switched = switched{} // the server was restarted, which restored it
 		default:
 			if err := c.undo(ctx, &e.switched); err != nil {
-				slog.Debug("database collector cannot restore what another has left", "err", err)
+				slog.Debug("database collector cannot restore what another run has left", "err", err)
 			}
 		}
 		return e
@@ -90,7 +90,7 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 	return c.journal.end()
 }
 
-// undo restores, and leaves what could not be restored.
+// undo restores what it can, and leaves the rest in s.
 func (c *Collector) undo(ctx context.Context, s *switched) (err error) {
 	for _, back := range s.restore() {
 		if e := c.link.exec(ctx, back.statement); e != nil {
@@ -102,7 +102,7 @@ func (c *Collector) undo(ctx context.Context, s *switched) (err error) {
 	return err
 }
 
-// leaveOn leaves everything on, and says so.
+// leaveOn leaves everything on, and notes so.
 func (c *Collector) leaveOn() error {
 	c.notes.Add(sampling.SharedServer)
 	if !c.switched.empty() {
@@ -113,17 +113,17 @@ func (c *Collector) leaveOn() error {
 	return c.journal.leave()
 }
 
-// watchedByOthers tells whether another run watches the server. One whose session
-// is ending does not.
+// watchedByOthers tells whether another run watches the server. A session that ends
+// just now does not count.
 func (c *Collector) watchedByOthers(ctx context.Context) bool {
-	for deadline := time.Now().Add(endingPatience); ; time.Sleep(lockEvery) {
+	for deadline := time.Now().Add(endingTimeout); ; time.Sleep(retryInterval) {
 		if n := c.others(ctx); n == 0 || time.Now().After(deadline) {
 			return n > 0
 		}
 	}
 }
 
-// others counts the sessions of other runs. A server that does not tell has none.
+// others counts the sessions of other runs; 0 where the server does not tell.
 func (c *Collector) others(ctx context.Context) (n int) {
 	const sessions = "SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE <> ?"
 	err := c.link.query(ctx, sessions, []any{c.link.id}, func(rows *sql.Rows) error { return rows.Scan(&n) })
@@ -140,8 +140,8 @@ func (c *Collector) noteOthers(ctx context.Context) {
 	}
 }
 
-// forgetIfRestarted drops what was switched on in a server that has ended since, or
-// in another one behind the same address: this one never heard of it.
+// forgetIfRestarted drops what was switched on in a server that has been restarted
+// since, or in another one behind the same address: this server's setup is its own.
 func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 	var name string
 	var uptime int64 // s
@@ -154,13 +154,13 @@ func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 		return nil
 	}
 	if !c.switched.empty() {
-		slog.Warn("database collector meets a server that was started anew: the instruments of the one before are not restored")
+		slog.Warn("the database was restarted, or another server answers at its address: what was switched on before is not restored")
 	}
 	c.started, c.switched = started, switched{}
 	return nil
 }
 
-// sameStart tells whether a server that started then is the one that is watched.
+// sameStart tells whether the watched server is the one that started then.
 func (c *Collector) sameStart(started time.Time) bool {
 	return started.Sub(c.started).Abs() <= restartTolerance
 }

@@ -9,9 +9,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// lookEvery is the number of readings, one a second, between looks for other
-// runs, none of which is shorter than some 10 s.
-const lookEvery = 5
+// othersEvery is the number of readings, one a second, after which other runs are
+// looked for: no run is shorter than some 10 s.
+const othersEvery = 5
 
 // Run samples until ctx is done, as package sampling does.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
@@ -64,13 +64,13 @@ func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
 	return sessions, nil
 }
 
-// seen is what the session is counted as.
+// seen is the session as it is counted.
 func (s session) seen() (seen sampling.Session) {
 	seen.Event, seen.Class, seen.Inferred = classify(s)
 	return seen
 }
 
-// label is the digest of what the session runs.
+// label is the digest of the session's statement.
 func (s active) label() string {
 	switch {
 	case !s.flavour.digestIsText:
@@ -106,8 +106,8 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 	if err != nil {
 		return all, fmt.Errorf("read who holds row locks: %w", err)
 	}
-	if w.reads++; w.reads%lookEvery == 0 {
-		w.c.noteOthers(ctx) // that come and go meanwhile
+	if w.reads++; w.reads%othersEvery == 0 {
+		w.c.noteOthers(ctx)
 	}
 	return all, nil
 }

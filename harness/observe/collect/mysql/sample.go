@@ -17,8 +17,8 @@ type active struct {
 	waited float64 // ps: how long it lasts already
 }
 
-// sampler takes samples. It decides how the row locks are found: exactly, or
-// by their number.
+// sampler takes samples. It decides how row locks are found: session by session, or
+// by the number of waiters.
 type sampler struct {
 	noLocks bool // data_lock_waits cannot be read
 
@@ -34,7 +34,7 @@ const (
 	rareTicks   = 5
 )
 
-// exact tells whether the next sample reads who waits, and not only how many.
+// exact tells whether the next sample reads which sessions wait, not only how many.
 func (s *sampler) exact(f *flavour) bool {
 	return !f.countsRowLocks && !s.noLocks && (s.waiters <= manyWaiters || s.ticks >= rareTicks-1)
 }
@@ -93,7 +93,7 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 
 // markRowLocks finds the sessions that wait for a row lock when only their
 // number n is known: a row lock is waited for within a handler call, and takes
-// long. Plain reads come last; one call of theirs may scan a whole table.
+// long. Plain reads come last, as one of their calls may scan a whole table.
 func markRowLocks(sessions []active, n int) {
 	if n <= 0 {
 		return

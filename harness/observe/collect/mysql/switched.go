@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// switched is what was switched on, as it was before: exactly that is restored.
+// switched is the former state of what was switched on. Exactly that is restored.
 type switched struct {
 	Consumers   []string     `json:"consumers,omitempty"` // were off
 	Instruments []instrument `json:"instruments,omitempty"`
 }
 
-// instrument is a row of setup_instruments as it was before: its states are YES or
-// NO, as the server has them.
+// instrument is the former state of a row of setup_instruments, YES or NO in each
+// column.
 type instrument struct {
 	Name    string `json:"name"`
 	Enabled string `json:"enabled"`
@@ -33,7 +33,7 @@ func (s switched) has(name string) bool {
 	return slices.Contains(s.Consumers, name) || slices.ContainsFunc(s.Instruments, func(i instrument) bool { return i.Name == name })
 }
 
-// and adds what is not known yet: what is known was found first.
+// and adds what is not in s yet: what was found first is the former state.
 func (s switched) and(more switched) switched {
 	return switched{
 		append(slices.Clone(s.Consumers), slices.DeleteFunc(slices.Clone(more.Consumers), s.has)...),
@@ -41,7 +41,7 @@ func (s switched) and(more switched) switched {
 	}
 }
 
-// without leaves names out.
+// without removes names.
 func (s switched) without(names []string) switched {
 	gone := func(name string) bool { return slices.Contains(names, name) }
 	return switched{
@@ -60,7 +60,7 @@ func (s switched) names() []string {
 	return all
 }
 
-// switchOn is what switches on what was off.
+// switchOn are the changes that switch everything on.
 func (s switched) switchOn() (all []change) {
 	if names := s.Consumers; len(names) > 0 {
 		all = append(all, change{setupConsumers, "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN " + list(names), names})
@@ -73,7 +73,7 @@ func (s switched) switchOn() (all []change) {
 	return all
 }
 
-// restore is what restores it: a statement for each former state.
+// restore are the changes back: a statement for each former state.
 func (s switched) restore() (all []change) {
 	byState := map[[2]string][]string{}
 	for _, i := range s.Instruments {
@@ -92,7 +92,7 @@ func (s switched) restore() (all []change) {
 	return all
 }
 
-// restoreSQL is that for an administrator.
+// restoreSQL is restore in one line, for an administrator.
 func (s switched) restoreSQL() string {
 	var all []string
 	for _, c := range s.restore() {

@@ -12,7 +12,7 @@ import (
 	"assay/harness/observe/database"
 )
 
-// explain says in one line what the SDK tells in many clauses.
+// explain says in one line what the SDK says in many clauses.
 func explain(ctx context.Context, err error, resource string) error {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {
@@ -30,7 +30,7 @@ func explain(ctx context.Context, err error, resource string) error {
 	return &database.Error{Problem: "Performance Insights gives no answer that can be read: " + database.Reason(err), Remedy: "see what AWS_ENDPOINT_URL_PI names, if it is set"}
 }
 
-// refused tells what the API refuses, by its code.
+// refused explains a refusal of the API, by its code.
 func refused(answer smithy.APIError, resource string) error {
 	text := answer.ErrorCode()
 	if said := oneLine(answer.ErrorMessage()); said != "" {
@@ -57,7 +57,7 @@ func refused(answer smithy.APIError, resource string) error {
 	return &database.Error{Problem: problem, Remedy: remedy}
 }
 
-// oneLine cuts what a server says for people.
+// oneLine shortens a server's message.
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")

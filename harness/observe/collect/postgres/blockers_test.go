@@ -34,7 +34,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// What is owed is told once, when there is more of it.
+// A negative difference is made up for before more is sent.
 func TestRest(t *testing.T) {
 	var r rest
 	for i, c := range []struct{ ms, want float64 }{{10, 10}, {-4, 0}, {3, 0}, {5, 4}, {0, 0}, {2, 2}} {

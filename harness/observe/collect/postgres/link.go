@@ -17,14 +17,14 @@ const (
 	// sample takes a millisecond, so only an overloaded server meets it.
 	limit = 500 * time.Millisecond
 	// grace is what the answer may take on top before the connection is cut,
-	// and the server told to give the statement up.
+	// and the server is told to cancel the statement.
 	grace = 250 * time.Millisecond
 	// dial is how long connecting may take, with all that sets up the session.
 	dial = time.Second
 )
 
 // link is the collector's only connection. It never reconnects by itself: the
-// owner must know of gaps. Not safe for concurrent use.
+// collector must know of gaps. Not safe for concurrent use.
 type link struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn // nil: not connected
@@ -39,12 +39,12 @@ func newLink(dsn string) (*link, error) {
 	}
 	config.ConnectTimeout = dial
 	l := &link{config: config}
-	l.call("assay run " + strings.ToLower(rand.Text()[:12]))
+	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))
 	return l, nil
 }
 
-// call names the sessions from now on: by their names runs see each other.
-func (l *link) call(name string) {
+// setName names the sessions from now on: by their names runs see each other.
+func (l *link) setName(name string) {
 	l.name = name
 	l.config.RuntimeParams["application_name"] = name
 }
@@ -89,7 +89,7 @@ func (e unconnected) Error() string {
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// majorOf is the version of the server; 0: not known.
+// majorOf is the major version of the server; 0: not known.
 func majorOf(conn *pgx.Conn) int {
 	version, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
 	digits, _, _ := strings.Cut(version, ".")
