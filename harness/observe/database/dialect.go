@@ -44,11 +44,14 @@ type Variables struct {
 	BinlogQuery string // whether a binlog is written: 1 or ON
 }
 
-// Answer is what a server said instead of doing what it was asked.
+// Answer is what a server said instead of doing what it was asked. As an error it is
+// the message alone, without the number that drivers put before it.
 type Answer struct {
 	Message   string
 	Condition Condition
 }
+
+func (a Answer) Error() string { return a.Message }
 
 // Condition is a kind of answer that is acted on.
 type Condition int

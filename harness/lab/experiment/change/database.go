@@ -162,15 +162,17 @@ func (c connection) checkBinlog(ctx context.Context) error {
 
 // answered reports whether an error is the server's answer.
 func (c connection) answered(err error) bool {
+	var a database.Answer
 	_, ok := c.db.Dialect.Answer(err)
-	return ok
+	return ok || errors.As(err, &a)
 }
 
 // withRights adds the right that is missing as a hint, where the server refuses for
 // that reason.
 func (c connection) withRights(err error) error {
-	if !c.db.Dialect.Is(err, database.Denied) {
+	a, _ := c.db.Dialect.Answer(err)
+	if a.Condition != database.Denied {
 		return err
 	}
-	return hint.With(err, "ASSAY_DB needs a user who may do this: "+c.db.Dialect.ChangeRights)
+	return hint.With(a, "ASSAY_DB needs a user who may do this: "+c.db.Dialect.ChangeRights)
 }
