@@ -45,7 +45,12 @@ func (c *Collector) instrument(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
-	c.noteOthers(ctx)
+	switch shared, err := c.watchedByOthers(ctx); {
+	case err != nil:
+		return fmt.Errorf("look for other runs: %w", err)
+	case shared:
+		c.notes.Add(sampling.SharedServer)
+	}
 	if err := c.forgetIfRestarted(ctx); err != nil {
 		return err
 	}

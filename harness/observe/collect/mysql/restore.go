@@ -24,7 +24,7 @@ const (
 	endingTimeout = 500 * time.Millisecond
 	// restartTolerance is how far two readings of a server's start may differ: they
 	// are taken from its uptime in whole seconds.
-	restartTolerance = 5 * time.Second
+	restartTolerance = 3 * time.Second
 )
 
 // keep writes what has to be restored to the journal.
@@ -69,7 +69,10 @@ func (c *Collector) restoreOnce(ctx context.Context) error {
 	if err := c.forgetIfRestarted(ctx); err != nil {
 		return err
 	}
-	if c.watchedByOthers(ctx) {
+	switch shared, err := c.watchedByOthers(ctx); {
+	case err != nil:
+		return err
+	case shared:
 		return c.leaveOn()
 	}
 	if err := c.undo(ctx, &c.switched); err != nil {
@@ -106,8 +109,12 @@ func (c *Collector) undo(ctx context.Context, s *switched) (err error) {
 func (c *Collector) leaveOn() error {
 	c.notes.Add(sampling.SharedServer)
 	if !c.switched.empty() {
-		c.notes.Add("database: %d instruments and consumers that this run switched on stay on, as another run of Assay still watches this server; "+
-			"the next run with the same folder of runs that ends alone restores them; run as an administrator: %s", len(c.switched.names()), c.switched.restoreSQL())
+		next := ""
+		if c.journal.folder != "" {
+			next = "; the next run with the same folder of runs that ends alone restores them"
+		}
+		c.notes.Add("database: %d instruments and consumers that this run switched on stay on, as another run of Assay still watches this server%s; run as an administrator: %s",
+			len(c.switched.names()), next, c.switched.restoreSQL())
 	}
 	c.switched = switched{}
 	return c.journal.leave()
@@ -115,29 +122,22 @@ func (c *Collector) leaveOn() error {
 
 // watchedByOthers tells whether another run watches the server. A session that ends
 // just now does not count.
-func (c *Collector) watchedByOthers(ctx context.Context) bool {
+func (c *Collector) watchedByOthers(ctx context.Context) (bool, error) {
 	for deadline := time.Now().Add(endingTimeout); ; time.Sleep(retryInterval) {
-		if n := c.others(ctx); n == 0 || time.Now().After(deadline) {
-			return n > 0
+		if n, err := c.others(ctx); err != nil || n == 0 || time.Now().After(deadline) {
+			return n > 0, err
 		}
 	}
 }
 
-// others counts the sessions of other runs; 0 where the server does not tell.
-func (c *Collector) others(ctx context.Context) (n int) {
+// others counts the sessions of other runs; 0 where the user may not see them.
+func (c *Collector) others(ctx context.Context) (n int, err error) {
 	const sessions = "SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE <> ?"
-	err := c.link.query(ctx, sessions, []any{c.link.id}, func(rows *sql.Rows) error { return rows.Scan(&n) })
-	if err != nil {
-		slog.Debug("database collector cannot see other runs", "err", err)
+	err = c.link.query(ctx, sessions, []any{c.link.id}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	if denied(err) {
+		err = nil
 	}
-	return n
-}
-
-// noteOthers notes that other runs watch the server.
-func (c *Collector) noteOthers(ctx context.Context) {
-	if c.others(ctx) > 0 {
-		c.notes.Add(sampling.SharedServer)
-	}
+	return n, err
 }
 
 // forgetIfRestarted drops what was switched on in a server that has been restarted

@@ -361,7 +361,7 @@ func TestSetupOfARestartedServerStays(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(6 * time.Second) // a start is known to a few seconds
+	time.Sleep(4 * time.Second) // a start is known to 3 s
 	o.Port, o.Args = server.Port(), []string{"--performance-schema-instrument=wait/%=ON", "--performance-schema-consumer-events-waits-current=ON"}
 	if server, err = mysqld.Start(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,13 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read who holds row locks: %w", err)
 	}
 	if w.reads++; w.reads%othersEvery == 0 {
-		w.c.noteOthers(ctx)
+		others, err := w.c.others(ctx)
+		if err != nil {
+			return all, fmt.Errorf("look for other runs: %w", err)
+		}
+		if others > 0 {
+			w.c.notes.Add(sampling.SharedServer)
+		}
 	}
 	return all, nil
 }
