@@ -4,11 +4,10 @@ package database
 // not behaviour, as far as that goes. Queries answer with one row, whose last
 // column counts.
 type Dialect struct {
-	Name          string   // for people, such as PostgreSQL
-	Versions      []string // that are tested, and those between them, for people
-	Supports      func(version string) bool
-	Example       string // of a DSN
-	PublicExample string // of a DSN without its password
+	Name     string   // for people, such as PostgreSQL
+	Versions []string // that are tested, and those between them, for people
+	Supports func(version string) bool
+	Example  string // of a DSN, with a password
 
 	NumberedArguments bool     // $1, $2, ... instead of question marks
 	Timestamps        []string // column types that hold an instant, as database/sql names them

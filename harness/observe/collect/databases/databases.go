@@ -2,6 +2,7 @@ package databases
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"assay/harness/observe/collect/mysql"
@@ -91,24 +92,24 @@ func Reason(err error) string {
 
 // Examples are DSNs to show to people, one of each family.
 func Examples() string {
-	return either(func(d *database.Dialect) []string { return []string{d.Example} })
+	return either(func(d Driver) []string { return []string{d.Dialect().Example} })
 }
 
 // PublicExamples are the same without passwords.
 func PublicExamples() string {
-	return either(func(d *database.Dialect) []string { return []string{d.PublicExample} })
+	return either(func(d Driver) []string { return []string{Public(d.Dialect().Example)} })
 }
 
 // Versions are the servers that are tested.
 func Versions() string {
-	return either(func(d *database.Dialect) []string { return d.Versions })
+	return either(func(d Driver) []string { return d.Dialect().Versions })
 }
 
-// either joins what each dialect has, MySQL's first.
-func either(of func(*database.Dialect) []string) string {
+// either joins what each driver has, MySQL's first.
+func either(of func(Driver) []string) string {
 	var all []string
-	for i := len(drivers) - 1; i >= 0; i-- {
-		all = append(all, of(drivers[i].Dialect())...)
+	for _, d := range slices.Backward(drivers) {
+		all = append(all, of(d)...)
 	}
 	last := len(all) - 1
 	if last == 1 {

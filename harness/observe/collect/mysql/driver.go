@@ -56,11 +56,10 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 func (Driver) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
-	Name:          "MySQL",
-	Versions:      []string{"MySQL 8 or 9", "MariaDB 10.6 or later"},
-	Supports:      supports,
-	Example:       "user:password@tcp(127.0.0.1:3306)/shop",
-	PublicExample: "user@tcp(127.0.0.1:3306)/shop",
+	Name:     "MySQL",
+	Versions: []string{"MySQL 8 or 9", "MariaDB 10.6 or later"},
+	Supports: supports,
+	Example:  "user:password@tcp(127.0.0.1:3306)/shop",
 
 	Timestamps: []string{"DATETIME", "TIMESTAMP"},
 

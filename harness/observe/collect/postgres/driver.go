@@ -51,11 +51,10 @@ func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, er
 func (Driver) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
-	Name:          "PostgreSQL",
-	Versions:      []string{fmt.Sprintf("PostgreSQL %d or later", oldest)},
-	Supports:      supports,
-	Example:       "postgres://user:password@127.0.0.1:5432/shop",
-	PublicExample: "postgres://user@127.0.0.1:5432/shop",
+	Name:     "PostgreSQL",
+	Versions: []string{fmt.Sprintf("PostgreSQL %d or later", oldest)},
+	Supports: supports,
+	Example:  "postgres://user:password@127.0.0.1:5432/shop",
 
 	NumberedArguments: true,
 	Timestamps:        []string{"TIMESTAMPTZ", "TIMESTAMP"},
