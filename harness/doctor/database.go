@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,10 @@ import (
 	"strings"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
-	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
@@ -23,11 +25,11 @@ func noDatabase(loads []Load) Finding {
 		}
 	}
 	return doubtful(CheckDatabase, "none is named", "a DSN",
-		"no waits: no database was named (ASSAY_DB)", "export ASSAY_DB='user:password@tcp(127.0.0.1:3306)/shop'; for PostgreSQL postgres://user:password@127.0.0.1:5432/shop")
+		"no waits: no database was named (ASSAY_DB)", "set ASSAY_DB to a DSN like "+databases.Examples())
 }
 
-// databaseFindings judge what the database is and lets us do; sampled says that
-// its waits are read from it.
+// databaseFindings judge what the database is, and what a run may do there; sampled
+// says that its waits are read from it.
 func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
 	all := Findings{databaseItself(d)}
 	if d.DSN != nil || d.Err != nil {
@@ -42,60 +44,44 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 			all = append(all, ledger(l.Profile.Name, file.Path, tried))
 		}
 	}
-	if !sampled { // its waits are read from elsewhere
+	if !sampled { // waits are read from elsewhere
 		return all
 	}
 	return append(all, waits(d)...)
 }
 
 func databaseItself(d probe.Database) Finding {
-	const needed = "MySQL 8 or 9, MariaDB 10.6 or later, or PostgreSQL 14 or later"
+	needed := databases.Versions()
 	switch {
 	case d.DSN != nil:
-		return bad(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), database.Hint(d.DSN, "set ASSAY_DB to a DSN like "+database.Example))
+		return bad(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), cmp.Or(hint.Of(d.DSN), "set ASSAY_DB to a DSN like "+databases.Examples()))
 	case d.Full:
-		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
-			"let it take more, as an administrator: "+moreConnections(d.Family, "N")+"; or end what holds them")
+		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), raiseConnectionLimit(d, "N"))
 	case d.Err != nil:
 		return bad(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)),
-			database.Hint(d.Err, "see that it is up and what ASSAY_DB says of user and password"))
+			cmp.Or(hint.Of(d.Err), "see that it is up and what ASSAY_DB says of user and password"))
 	}
 	observed := d.Name + ", " + d.Version
-	if supported(d.Family, d.Version) {
+	if d.Dialect.Supports(d.Version) {
 		return fine(CheckDatabase, observed, needed)
 	}
 	return doubtful(CheckDatabase, observed, needed,
 		fmt.Sprintf("database %s is version %s, with which nothing was tested", d.Name, d.Version), "take "+needed)
 }
 
-// supported tells versions that are tested, and those between them.
-func supported(family database.Family, version string) bool {
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return false
-	}
-	if family == database.PostgreSQL {
-		return major >= 14
-	}
-	if strings.Contains(version, "MariaDB") {
-		return major > 10 || major == 10 && minor >= 6
-	}
-	return major == 8 || major == 9
-}
-
 const (
 	// ownConnections are the collector's, and the ledger's when it is read back.
 	ownConnections = 2
-	// handful is what others may open while a run goes on: an administrator, a
-	// monitor.
-	handful = 5
+	// reserve is for connections that an administrator or a monitor may open during a
+	// run.
+	reserve = 5
 )
 
-// connections judges what the server's limit leaves. What the service has not
-// opened yet of its pool, and a script that talks to the database itself, will
-// want theirs too.
+// connections judges what the server's limit leaves. The part of the service's pool
+// that is not open yet, and a script that opens the database itself, need connections
+// too.
 func connections(d probe.Database, pool service.Pool, all []Size) Finding {
-	want := ownConnections + handful
+	want := ownConnections + reserve
 	if pool.Known && pool.Max > pool.Open {
 		want += pool.Max - pool.Open
 	}
@@ -113,7 +99,7 @@ func connections(d probe.Database, pool service.Pool, all []Size) Finding {
 	left := max(0, d.Limit-d.Connected)
 	observed := fmt.Sprintf("%d of %d left", left, d.Limit)
 	why := fmt.Sprintf("database %s has %d of %d connections left", d.Name, left, d.Limit)
-	remedy := fmt.Sprintf("let it take more, as an administrator: %s; or end what holds them", moreConnections(d.Family, fmt.Sprint(d.Connected+2*want)))
+	remedy := raiseConnectionLimit(d, fmt.Sprint(d.Connected+2*want))
 	switch {
 	case left < ownConnections:
 		return bad(CheckConnections, observed, needed, fmt.Sprintf("%s, and the run itself needs %d", why, ownConnections), remedy)
@@ -124,12 +110,9 @@ func connections(d probe.Database, pool service.Pool, all []Size) Finding {
 	}
 }
 
-// moreConnections is how a server takes up to n.
-func moreConnections(family database.Family, n string) string {
-	if family == database.PostgreSQL {
-		return "ALTER SYSTEM SET max_connections = " + n + "; and restart it"
-	}
-	return "SET GLOBAL max_connections = " + n
+// raiseConnectionLimit is how the database takes up to n connections.
+func raiseConnectionLimit(d probe.Database, n string) string {
+	return fmt.Sprintf("let it take more, as an administrator: "+d.Dialect.RaiseConnectionLimit+"; or end what holds them", n)
 }
 
 // waits judges what the collector will see.
@@ -158,8 +141,8 @@ func waits(d probe.Database) Findings {
 	return Findings{fine(CheckWaits, strings.Join(append([]string{"can be read"}, d.Waits.Hints...), "; "), needed)}
 }
 
-// ledger judges a profile's two statements. One that takes long has more time
-// in a run, and never gets quicker.
+// ledger judges a profile's two statements. One that takes long now is only warned
+// of: a run gives it more time.
 func ledger(profile, file string, tried probe.Ledger) Finding {
 	f := fine(CheckLedger, "can be read and cleaned up", "")
 	switch read, clean := tried.Read, tried.Clean; {

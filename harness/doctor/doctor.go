@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
@@ -123,7 +124,7 @@ func (s Subject) judge(o seen) Findings {
 	}
 	all = append(all, clock(o.clock, elsewhere))
 	for _, l := range s.Loads {
-		if f, refused := ownDatabase(l, s.DSN); refused {
+		if f, refused := scriptDSN(l, s.DSN); refused {
 			all = append(all, f)
 		}
 	}
@@ -176,4 +177,4 @@ func influxFinding(i probe.Influx) Finding {
 }
 
 // reason is what is at the bottom of an error.
-func reason(err error) string { return database.Reason(err) }
+func reason(err error) string { return databases.Reason(err) }

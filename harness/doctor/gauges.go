@@ -12,7 +12,6 @@ import (
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/gauge"
-	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -79,7 +78,7 @@ func (s Subject) gaugeFinding(l look) Finding {
 	if l.err == nil {
 		return fine(check, who, needed)
 	}
-	why, remedy := l.err.Error(), cmp.Or(hint.Of(l.err), database.Hint(l.err, "see that it is up, and "+look))
+	why, remedy := l.err.Error(), cmp.Or(hint.Of(l.err), "see that it is up, and "+look)
 	if s.judging(l.metric, l.profile) != "" {
 		return bad(check, reason(l.err), needed, why, remedy)
 	}

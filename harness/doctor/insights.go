@@ -2,15 +2,17 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 )
 
-// insightsAlone judges a run whose database is known to Performance Insights
-// alone: that shows its waits, and answers no SQL.
+// insightsAlone judges a run whose database is named only as an instance in
+// Performance Insights, which shows waits and answers no SQL.
 func insightsAlone(loads []Load) (all Findings) {
 	const remedy = "name the database as well, with ASSAY_DB: its DSN stands beside --db pi:..."
 	for _, l := range loads {
@@ -29,30 +31,27 @@ func insightsAlone(loads []Load) (all Findings) {
 	return all
 }
 
-// insightsFinding judges what the API answers. Without it the run goes on: its
-// waits are a limitation.
+// insightsFinding judges what the API answers. Without an answer the run goes on: the
+// missing waits are a limitation.
 func insightsFinding(of database.Insights, err error) Finding {
 	const needed = "waits can be read"
 	if err == nil {
 		return fine(CheckWaits, of.String()+" answers", needed)
 	}
-	var known *database.Error
-	remedy := "see that pi:GetResourceMetrics is allowed, and Performance Insights is switched on"
-	if errors.As(err, &known) {
-		remedy = cmp.Or(known.Hint, remedy)
-	}
+	remedy := cmp.Or(hint.Of(err), "see that pi:GetResourceMetrics is allowed, and Performance Insights is switched on")
 	return doubtful(CheckWaits, "none can be seen", needed, "no waits: "+reason(err), remedy)
 }
 
-// ownDatabase refuses a script that opens the database itself where its DSN has
-// what only this program knows how to use: k6's driver would send it to the
+// scriptDSN refuses a script that opens the database itself where the DSN has
+// parameters that only this program knows: k6's driver would send them to the
 // server as variables.
-func ownDatabase(l Load, dsn string) (f Finding, refused bool) {
-	if dsn == "" || !slices.Contains(l.Profile.Needs, "db") || !database.Ours(dsn) {
+func scriptDSN(l Load, dsn string) (f Finding, refused bool) {
+	named, err := databases.Parse(dsn)
+	if err != nil || len(named.Extensions) == 0 || !slices.Contains(l.Profile.Needs, "db") {
 		return f, false
 	}
 	f = bad(CheckDatabase, "a DSN that scripts cannot open", "one of the driver alone",
-		fmt.Sprintf("the script of profile %s opens the database itself, and k6 knows neither tlsCA nor iamRegion", l.Profile.Name),
+		fmt.Sprintf("the script of profile %s opens the database itself, and k6 does not know %s", l.Profile.Name, strings.Join(named.Extensions, " and ")),
 		"set ASSAY_DB to a DSN with a password, and with tls=true where the server's certificate is one that this machine trusts")
 	f.Profile = l.Profile.Name
 	return f, true

@@ -12,9 +12,9 @@ import (
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
-	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
@@ -143,6 +143,9 @@ func TestConnectsOfSeveralScripts(t *testing.T) {
 	}
 }
 
+// mysql and postgresql are the dialects of two families.
+var mysql, postgresql = databases.Of("u@tcp(db)/").Dialect(), databases.Of("postgres://u@db/").Dialect()
+
 func TestDatabaseItself(t *testing.T) {
 	no := errors.New("dial tcp: refused")
 	for name, c := range map[string]struct {
@@ -152,25 +155,25 @@ func TestDatabaseItself(t *testing.T) {
 	}{
 		"no DSN":       {probe.Database{DSN: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
 		"not there":    {probe.Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
-		"full":         {probe.Database{Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
-		"MySQL 9":      {probe.Database{Version: "9.7.4"}, OK, ""},
-		"MySQL 8":      {probe.Database{Version: "8.0.36-28"}, OK, ""},
-		"MySQL 5":      {probe.Database{Version: "5.7.44-log"}, Warning, "version 5.7.44-log"},
-		"MySQL 10":     {probe.Database{Version: "10.0.1"}, Warning, "nothing was tested"},
-		"MariaDB 10.5": {probe.Database{Version: "10.5.9-MariaDB"}, Warning, "10.5.9"},
-		"MariaDB 10.6": {probe.Database{Version: "10.6.1-MariaDB-log"}, OK, ""},
-		"MariaDB 11":   {probe.Database{Version: "11.4.2-MariaDB"}, OK, ""},
-		"who knows":    {probe.Database{Version: ""}, Warning, "nothing was tested"},
+		"full":         {probe.Database{Dialect: mysql, Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
+		"MySQL 9":      {probe.Database{Dialect: mysql, Version: "9.7.4"}, OK, ""},
+		"MySQL 8":      {probe.Database{Dialect: mysql, Version: "8.0.36-28"}, OK, ""},
+		"MySQL 5":      {probe.Database{Dialect: mysql, Version: "5.7.44-log"}, Warning, "version 5.7.44-log"},
+		"MySQL 10":     {probe.Database{Dialect: mysql, Version: "10.0.1"}, Warning, "nothing was tested"},
+		"MariaDB 10.5": {probe.Database{Dialect: mysql, Version: "10.5.9-MariaDB"}, Warning, "10.5.9"},
+		"MariaDB 10.6": {probe.Database{Dialect: mysql, Version: "10.6.1-MariaDB-log"}, OK, ""},
+		"MariaDB 11":   {probe.Database{Dialect: mysql, Version: "11.4.2-MariaDB"}, OK, ""},
+		"who knows":    {probe.Database{Dialect: mysql, Version: ""}, Warning, "nothing was tested"},
 
-		"PostgreSQL 13": {probe.Database{Family: database.PostgreSQL, Version: "13.4"}, Warning, "nothing was tested"},
-		"PostgreSQL 15": {probe.Database{Family: database.PostgreSQL, Version: "15.18 (Debian 15.18-0+deb12u1)"}, OK, ""},
+		"PostgreSQL 13": {probe.Database{Dialect: postgresql, Version: "13.4"}, Warning, "nothing was tested"},
+		"PostgreSQL 15": {probe.Database{Dialect: postgresql, Version: "15.18 (Debian 15.18-0+deb12u1)"}, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, databaseItself(c.database), c.state, c.words) })
 	}
-	if !strings.Contains(databaseItself(probe.Database{Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
+	if !strings.Contains(databaseItself(probe.Database{Dialect: mysql, Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
 		t.Error("no word of the limit")
 	}
-	if f := databaseItself(probe.Database{Family: database.PostgreSQL, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
+	if f := databaseItself(probe.Database{Dialect: postgresql, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
 		t.Errorf("%+v", f)
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
@@ -179,7 +182,7 @@ func TestDatabaseItself(t *testing.T) {
 
 func TestConnections(t *testing.T) {
 	d := func(limit, others int) probe.Database {
-		return probe.Database{Name: "u@db", Limit: limit, Connected: others}
+		return probe.Database{Dialect: mysql, Name: "u@db", Limit: limit, Connected: others}
 	}
 	for name, c := range map[string]struct {
 		database probe.Database

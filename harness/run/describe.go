@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
-	"assay/harness/observe/database"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 )
@@ -70,7 +70,7 @@ func scriptDigests(script string) ([]record.Digest, error) {
 // database is what the record says of it: its DSN without the password, or where
 // its waits were read from if that is all that was named.
 func (o Options) database() string {
-	return cmp.Or(database.Public(o.DSN), o.insights())
+	return cmp.Or(databases.Public(o.DSN), o.insights())
 }
 
 func (o Options) insights() string {
@@ -82,7 +82,7 @@ func (o Options) insights() string {
 
 func (o Options) readers() (all []string) {
 	for _, dsn := range o.Readers {
-		all = append(all, database.Public(dsn))
+		all = append(all, databases.Public(dsn))
 	}
 	return all
 }
@@ -98,8 +98,8 @@ func addresses(target, dsn string) map[string]string {
 		}
 		all[collect.Service] = net.JoinHostPort(u.Hostname(), port)
 	}
-	if address, ok := database.Address(dsn); ok {
-		all[collect.Database] = address
+	if named, err := databases.Parse(dsn); err == nil {
+		all[collect.Database] = named.Address
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
@@ -65,7 +66,7 @@ func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
 		t.Errorf("the database is described as %+v", d)
 	}
-	if r.Plan.Insights != insights().String() || r.Plan.Database != database.Public(s.dsn) {
+	if r.Plan.Insights != insights().String() || r.Plan.Database != databases.Public(s.dsn) {
 		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
 	}
 	if after := s.instruments(t); len(after) != len(before) {
@@ -151,11 +152,11 @@ func TestTokensThatExpireMidRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := databasetest.NewDoor(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
-	door.Lifetime = 4 * time.Second
+	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	proxy.Lifetime = 4 * time.Second
 	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
-	o.DSN = "assay@tcp(" + door.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle
-	drop := time.AfterFunc(10*time.Second, door.Drop)
+	o.DSN = "assay@tcp(" + proxy.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle
+	drop := time.AfterFunc(10*time.Second, proxy.Drop)
 	defer drop.Stop()
 	r := certify(t, o)
 	v := verdict.Judge(r)
@@ -163,7 +164,7 @@ func TestTokensThatExpireMidRun(t *testing.T) {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 		tellRules(t, v)
 	}
-	tokens, denied := door.Tokens()
+	tokens, denied := proxy.Tokens()
 	if slices.Sort(tokens); len(slices.Compact(tokens)) < 3 || denied > 0 {
 		t.Errorf("%d tokens, %d denied", len(tokens), denied)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
@@ -53,13 +54,13 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	if l.dsn == "" {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
-	db, err := database.Open(l.dsn)
+	db, err := databases.Open(l.dsn)
 	if err == nil {
 		defer db.Close() // what is lost is of reads alone
 		err = l.reach(ctx, db)
 	}
 	if err != nil {
-		why := "the database cannot be reached: " + database.Reason(err)
+		why := "the database cannot be reached: " + databases.Reason(err)
 		if len(l.spec.Cleanup) > 0 {
 			why += "; the run's rows were not removed"
 		}
@@ -72,7 +73,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	case ctx.Err() != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
 	case err != nil:
-		fact = record.LedgerFact{State: record.StateFailed, Reason: database.Reason(err)}
+		fact = record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}
 	default:
 		unwritten = w.Persisted(rows)
 	}
@@ -80,7 +81,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		if fact.Reason != "" {
 			fact.Reason += "; "
 		}
-		fact.Reason += "the run's rows could not be removed: " + database.Reason(err)
+		fact.Reason += "the run's rows could not be removed: " + databases.Reason(err)
 	}
 	return fact, unwritten
 }
@@ -92,7 +93,7 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 	deadline := time.Now().Add(l.wait)
 	for {
 		err := database.Ping(context.WithoutCancel(ctx), db)
-		if !database.Crowded(err) || ctx.Err() != nil || time.Now().After(deadline) {
+		if !db.Dialect.Is(err, database.TooManyConnections) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -114,7 +115,7 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	for try := 1; ; try++ {
 		removed, err := ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
 		switch {
-		case database.Deadlock(err) && try < cleanupTries: // with the service's own work on those rows
+		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // with the service's own work on those rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
 		case removed == 0 || try == cleanupTries:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -33,7 +33,7 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			dsn.DBName = "shop"
-			db, err := database.Open(dsn.FormatDSN())
+			db, err := databases.Open(dsn.FormatDSN())
 			if err != nil {
 				t.Fatal(err)
 			}

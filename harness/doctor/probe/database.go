@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// ledgerTimeout bounds a try of a profile's statements, which find no row yet.
+	// ledgerTimeout bounds one of a profile's statements, which find no row yet.
 	ledgerTimeout = 3 * time.Second
-	// databaseTimeout bounds all together, however many profiles there are.
+	// databaseTimeout bounds everything, however many profiles there are.
 	databaseTimeout = 8 * time.Second
 )
 
-// Database is what the database says of itself, and lets us do.
+// Database is what the database says of itself, and what a run may do there.
 type Database struct {
 	Name      string // the DSN without its password
-	DSN       error  // it is not one
-	Err       error  // why it cannot be used
+	DSN       error  // why the DSN cannot be used; nil: it can
+	Err       error  // why the database cannot be used; nil: it can
 	Full      bool   // Err, because all connections are taken
 	Here      bool   // on this machine
-	Family    database.Family
-	Version   string // as it says, such as 10.11.19-MariaDB
+	Dialect   *database.Dialect
+	Version   string // as the server says, such as 10.11.19-MariaDB
 	Limit     int    // of connections; 0: not known
-	Connected int    // without ours
+	Connected int    // without this one
 	Clock     Offset
 	Waits     sampling.Examination
 	WaitsErr  error
@@ -47,29 +47,31 @@ type Offset struct {
 	Uncertainty time.Duration // half of the round trip
 }
 
-// Ledger is what became of a profile's two statements.
+// Ledger is the errors of a profile's two statements.
 type Ledger struct {
-	Read, Clean error // nil: it works, or there is none
+	Read, Clean error // nil: the statement works, or there is none
 }
 
-// LookAtDatabase connects and tries what a run will do there. The statements
-// of the profiles' ledgers are tried with a run id of which there is no row.
+// LookAtDatabase connects and tries what a run will do there. The statements of the
+// profiles' ledgers are tried with the id of a run that has no rows.
 func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	d.Name, d.Family = database.Public(dsn), database.FamilyOf(dsn)
-	db, err := database.Open(dsn)
+	driver := databases.Of(dsn)
+	d.Dialect = driver.Dialect()
+	db, err := driver.Open(dsn)
 	if err != nil {
 		d.DSN = err
 		return d
 	}
-	defer db.Close() // nothing was written
-	d.Here = databaseHere(ctx, dsn)
+	defer db.Close()              // nothing was written
+	named, _ := driver.Parse(dsn) // what can be opened can be read
+	d.Name, d.Here = named.Public, here(ctx, named.Address)
 	if err := database.Ping(ctx, db); err != nil {
-		d.Err, d.Full = err, database.Crowded(err)
+		d.Err, d.Full = err, d.Dialect.Is(err, database.TooManyConnections)
 		return d
 	}
-	_ = db.QueryRowContext(ctx, questions[d.Family].version).Scan(&d.Version) // the same without it
+	_ = db.QueryRowContext(ctx, d.Dialect.VersionQuery).Scan(&d.Version) // else it is not known
 	d.Limit, d.Connected = connections(ctx, db)
 	d.Clock = offset(ctx, db)
 	d.Ledgers = map[string]Ledger{}
@@ -78,47 +80,34 @@ func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profil
 			d.Ledgers[p.Name] = try(ctx, db, *p.Ledger, run)
 		}
 	}
-	// Before the collector's look takes one of its own.
+	// Its connection is given back before the collector takes one.
 	_ = db.Close()
-	d.Waits, d.WaitsErr = databases.Examine(ctx, dsn)
+	d.Waits, d.WaitsErr = driver.Examine(ctx, dsn)
 	return d
 }
 
-func databaseHere(ctx context.Context, dsn string) bool {
-	address, ok := database.Address(dsn)
+// here tells whether an address is one of this machine's; empty: a socket file's.
+func here(ctx context.Context, address string) bool {
 	name, _, err := net.SplitHostPort(address)
-	return ok && (address == "" || err == nil && host.Own(ctx, name))
+	return address == "" || err == nil && host.Own(ctx, name)
 }
 
-// questions are what a family is asked in its own SQL. Answers stand in the last
-// column.
-var questions = map[database.Family]struct{ version, limit, connected, clock string }{
-	database.MySQL: {
-		"SELECT VERSION()", "SHOW GLOBAL VARIABLES LIKE 'max_connections'", "SHOW GLOBAL STATUS LIKE 'Threads_connected'", "SELECT UTC_TIMESTAMP(6)",
-	},
-	database.PostgreSQL: {
-		"SHOW server_version", "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
-		"SELECT sum(numbackends) FROM pg_stat_database", "SELECT clock_timestamp()",
-	},
-}
-
-// connections are the server's limit and those of others; 0 where it does not
-// tell.
+// connections are the server's limit and the number of others' connections; 0 where
+// the server does not tell.
 func connections(ctx context.Context, db *database.DB) (limit, others int) {
-	ask := questions[db.Family]
-	limit, err := count(ctx, db, ask.limit)
+	limit, err := count(ctx, db, db.Dialect.ConnectionLimitQuery)
 	if err != nil {
 		return 0, 0
 	}
-	if others, err = count(ctx, db, ask.connected); err != nil {
+	if others, err = count(ctx, db, db.Dialect.ConnectionsQuery); err != nil {
 		return 0, 0
 	}
 	return limit, others - 1
 }
 
-// count is the answer to a question.
-func count(ctx context.Context, db *database.DB, question string) (n int, err error) {
-	rows, err := db.QueryContext(ctx, question)
+// count is the answer to a query of one number, which stands in the last column.
+func count(ctx context.Context, db *database.DB, query string) (n int, err error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return 0, err
 	}
@@ -135,12 +124,13 @@ func count(ctx context.Context, db *database.DB, question string) (n int, err er
 	return n, errors.Join(rows.Scan(into[len(into)-len(columns):]...), rows.Err())
 }
 
-// offset compares the clocks a few times, and believes the shortest round trip.
+// offset compares the clocks a few times, and takes the one with the shortest round
+// trip.
 func offset(ctx context.Context, db *database.DB) (best Offset) {
 	for range 5 {
 		var at time.Time
 		sent := time.Now()
-		if err := db.QueryRowContext(ctx, questions[db.Family].clock).Scan(&at); err != nil {
+		if err := db.QueryRowContext(ctx, db.Dialect.ClockQuery).Scan(&at); err != nil {
 			return best
 		}
 		half := time.Since(sent) / 2
@@ -151,8 +141,8 @@ func offset(ctx context.Context, db *database.DB) (best Offset) {
 	return best
 }
 
-// try runs a ledger's statements while there is no row of the run yet: what
-// could not be removed after it would stay for good.
+// try runs a ledger's statements before the run has rows: rows that could not be
+// removed after it would stay for good.
 func try(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
 	within := func(do func(context.Context) error) error {
 		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)

@@ -10,7 +10,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -72,7 +72,7 @@ func says(err error, words string) bool {
 
 // A clock that is wrong is found out, by so much.
 func TestDatabaseClockAhead(t *testing.T) {
-	db, err := database.Open(mysqldtest.Start(t, "mariadb").DSN())
+	db, err := databases.Open(mysqldtest.Start(t, "mariadb").DSN())
 	if err != nil {
 		t.Fatal(err)
 	}

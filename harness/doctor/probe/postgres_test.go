@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
-	"assay/harness/observe/database"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 	"assay/harness/spec"
@@ -34,13 +34,13 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
 		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
 	})
-	if d.Err != nil || d.DSN != nil || !d.Here || d.Family != database.PostgreSQL || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
+	if d.Err != nil || d.DSN != nil || !d.Here || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Off != 0 {
 		t.Errorf("waits: %+v", d.Waits)
 	}
-	if !strings.Contains(d.Version, ".") || d.Name != database.Public(s.In("shop")) {
+	if !strings.Contains(d.Version, ".") || d.Name != databases.Public(s.In("shop")) {
 		t.Errorf("%s, version %q", d.Name, d.Version)
 	}
 	if c := d.Clock; !c.Known || c.Ahead.Abs() > c.Uncertainty+time.Second || c.Uncertainty <= 0 {

@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 
 	"assay/harness/hint"
@@ -61,21 +60,21 @@ func parseInsights(text string) (*database.Insights, error) {
 // ParseDSN joins the value of an option, which holds no password, with that of
 // ASSAY_DB, which does.
 func ParseDSN(option, value, env string) (string, error) {
-	user, password, err := database.Login(env)
+	secret, err := databases.Parse(env)
 	if env != "" && err != nil {
-		return "", hint.With(errors.New("ASSAY_DB is not a DSN"), "like "+database.Example)
+		return "", hint.With(errors.New("ASSAY_DB is not a DSN"), "like "+databases.Examples())
 	}
 	if value == "" {
 		return checkDSN(env)
 	}
-	named, given, err := database.Login(value)
+	named, err := databases.Parse(value)
 	switch {
-	case given != "" || holdsPassword(value):
+	case named.Password != "" || err != nil && holdsPassword(value):
 		return "", hint.With(errors.New(option+" holds a password, which everybody on this host can read"), "leave it out and set ASSAY_DB to the whole DSN")
 	case err != nil:
-		return "", hint.With(errors.New(option+" is not a DSN"), "like "+database.PublicExample)
-	case env != "" && user == named && database.FamilyOf(env) == database.FamilyOf(value):
-		value = database.WithPassword(value, password)
+		return "", hint.With(errors.New(option+" is not a DSN"), "like "+databases.PublicExamples())
+	case env != "" && secret.User == named.User && databases.Of(env) == databases.Of(value):
+		value = databases.Of(value).WithPassword(value, secret.Password)
 	}
 	return checkDSN(value)
 }
@@ -83,25 +82,22 @@ func ParseDSN(option, value, env string) (string, error) {
 // checkDSN refuses a DSN whose parameters cannot be used, before anything is
 // started for it.
 func checkDSN(dsn string) (string, error) {
-	if dsn == "" || database.FamilyOf(dsn) != database.MySQL {
-		return dsn, nil
+	if dsn == "" {
+		return "", nil
 	}
-	if _, err := database.Config(dsn); err != nil {
+	db, err := databases.Open(dsn)
+	if err != nil {
 		return "", err
 	}
-	return dsn, nil
+	return dsn, db.Close() // it was not connected to
 }
 
 // holdsPassword tells whether something stands where a password would, in a text
-// that may be no DSN.
-func holdsPassword(dsn string) bool {
-	if u, err := url.Parse(dsn); err == nil && database.FamilyOf(dsn) == database.PostgreSQL {
-		_, set := u.User.Password()
-		return set || u.Query().Has("password")
-	}
-	_, rest, schemed := strings.Cut(dsn, "://")
+// that is no DSN.
+func holdsPassword(text string) bool {
+	_, rest, schemed := strings.Cut(text, "://")
 	if !schemed {
-		rest = dsn
+		rest = text
 	}
 	return strings.Contains(rest[:max(0, strings.LastIndex(rest, "@"))], ":")
 }
@@ -116,7 +112,7 @@ func DescribeDatabase(ctx context.Context, db, env string) (record.Database, err
 	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+database.Reason(err)), "check --db, and the password in ASSAY_DB; or leave --db out")
+		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), "check --db, and the password in ASSAY_DB; or leave --db out")
 	}
 	return now, nil
 }

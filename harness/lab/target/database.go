@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	code "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-sql-driver/mysql"
 )
 
@@ -248,7 +249,7 @@ func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, 
 func retryConflict(do func() error) error {
 	var err error
 	for range 3 {
-		if err = do(); !isServerError(err, errDeadlock, errLockWaitTimeout) {
+		if err = do(); !isServerError(err, code.ER_LOCK_DEADLOCK, code.ER_LOCK_WAIT_TIMEOUT) {
 			return err
 		}
 	}

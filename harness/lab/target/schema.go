@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	code "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/target/gateway"
@@ -22,14 +23,6 @@ var schemaSQL string
 // probability 1000 * 0.005 / 10,000 = 0.0005.
 const Accounts = 10_000
 
-// Server error numbers, the same on MySQL and MariaDB.
-const (
-	errUnknownDatabase = 1049
-	errDuplicateEntry  = 1062
-	errLockWaitTimeout = 1205
-	errDeadlock        = 1213
-)
-
 // ensureSchema creates the database, the tables and the fixed rows that are
 // missing. Two services may do so at once.
 func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
@@ -41,7 +34,7 @@ func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
 		return err
 	}
 	defer db.Close()
-	if err := db.PingContext(ctx); isServerError(err, errUnknownDatabase) {
+	if err := db.PingContext(ctx); isServerError(err, code.ER_BAD_DB_ERROR) {
 		if err := createDatabase(ctx, cfg); err != nil {
 			return err
 		}

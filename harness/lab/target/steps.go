@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	code "github.com/go-mysql-org/go-mysql/mysql"
+
 	"assay/harness/lab/target/gateway"
 )
 
@@ -18,14 +20,14 @@ type execFunc func(ctx context.Context, query string, args ...any) (affected int
 // comes first: its primary key decides between two requests at once.
 func (u *unit) accept(ctx context.Context, exec execFunc) error {
 	_, err := exec(ctx, "INSERT INTO idempotency_keys (idempotency_key, payment_id) VALUES (?, ?)", u.IdempotencyKey, u.ID)
-	if isServerError(err, errDuplicateEntry) {
+	if isServerError(err, code.ER_DUP_ENTRY) {
 		return errRepeated
 	} else if err != nil {
 		return err
 	}
 	_, err = exec(ctx, "INSERT INTO payments (id, run_id, mode, amount, account, state) VALUES (?, ?, ?, ?, ?, ?)",
 		u.ID, u.RunID, u.Mode, u.Amount, u.Account, stateCreated)
-	if isServerError(err, errDuplicateEntry) {
+	if isServerError(err, code.ER_DUP_ENTRY) {
 		// The key must not keep pointing at somebody else's payment.
 		if _, err := exec(ctx, "DELETE FROM idempotency_keys WHERE idempotency_key = ?", u.IdempotencyKey); err != nil {
 			return err

@@ -15,11 +15,11 @@ import (
 )
 
 // sentToDatabases counts the bytes that k6/x/sql has sent: they do not go through the
-// VU's dialer, and k6 has no metric of them. The verdict needs to know whether a
-// scenario sends anything at all.
+// VU's dialer, and k6 has no metric of them. The fleet must know whether a scenario
+// sends anything at all.
 var sentToDatabases atomic.Int64
 
-// registerSQL registers the drivers of k6/x/sql.
+// registerSQL registers the drivers that k6/x/sql offers to scripts.
 func registerSQL() {
 	for _, network := range []string{"tcp", "unix"} {
 		mysql.RegisterDialContext(network, func(ctx context.Context, address string) (net.Conn, error) {

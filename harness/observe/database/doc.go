@@ -1,9 +1,9 @@
-// Package database opens the database of a run, and tells of it without its
-// password.
+// Package database holds what the drivers of all database families have in
+// common: what a DSN says, an open database, the dialect in which its servers are
+// asked, what servers answer instead of doing as asked, and errors that name a
+// remedy.
 //
-// Input: a DSN: postgres://..., or in the form of MySQL's driver, with a file of
-// certificate authorities and IAM's tokens of AWS as parameters of ours; or the
-// name of an instance in Performance Insights. Output: a connection whose times
-// are UTC, the driver's configuration for those who make their own, and words for
-// people. Which family of servers a DSN is of is told here, and nowhere else.
+// Input: nothing; it knows no family. Output: the types that the drivers
+// (collect/mysql, collect/postgres) fill in, that package databases chooses among,
+// and that ledger, preflight and experiments use.
 package database

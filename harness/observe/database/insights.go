@@ -11,20 +11,20 @@ import (
 // Performance Insights API.
 const InsightsScheme = "pi:"
 
-// resourceForm is that of a DbiResourceId, such as db-ABCDEFGHIJKLMNOPQRSTU1VW2X.
-var resourceForm = regexp.MustCompile(`^db-[A-Z0-9]{4,60}$`)
+// resourceID matches a DbiResourceId, such as db-ABCDEFGHIJKLMNOPQRSTU1VW2X.
+var resourceID = regexp.MustCompile(`^db-[A-Z0-9]{4,60}$`)
 
 // Insights is an instance as the Performance Insights API knows it.
 type Insights struct {
 	Resource string // DbiResourceId
-	Region   string // empty: the one that the AWS environment names
+	Region   string // empty: the region of the AWS environment
 }
 
 // ParseInsights reads pi:RESOURCE-ID?region=REGION.
 func ParseInsights(text string) (Insights, error) {
 	const example = "like pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1; aws rds describe-db-instances tells the DbiResourceId"
 	resource, query, _ := strings.Cut(strings.TrimPrefix(text, InsightsScheme), "?")
-	if !strings.HasPrefix(text, InsightsScheme) || !resourceForm.MatchString(resource) {
+	if !strings.HasPrefix(text, InsightsScheme) || !resourceID.MatchString(resource) {
 		return Insights{}, &Error{fmt.Sprintf("%q names no resource of Performance Insights", InsightsScheme+resource), example}
 	}
 	values, err := url.ParseQuery(query)
@@ -37,7 +37,7 @@ func ParseInsights(text string) (Insights, error) {
 		}
 	}
 	in := Insights{Resource: resource, Region: values.Get("region")}
-	if in.Region != "" && !regionForm.MatchString(in.Region) {
+	if in.Region != "" && !IsRegion(in.Region) {
 		return Insights{}, &Error{fmt.Sprintf("%q is not an AWS region", in.Region), example}
 	}
 	return in, nil

@@ -15,12 +15,12 @@ import (
 // Read reads the persisted side of a run back: each ? of the query is the run's
 // id, and it returns identity and time.
 func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, error) {
-	rows, err := db.QueryContext(ctx, db.Statement(query), spec.Arguments(query, run)...)
+	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
 	if err != nil {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	defer rows.Close()
-	if err := checkColumns(rows, db.Times()); err != nil {
+	if err := checkColumns(rows, db.Dialect.Timestamps); err != nil {
 		return nil, fmt.Errorf("read persisted transactions: %w", err)
 	}
 	var entries []Entry
@@ -42,7 +42,7 @@ func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, err
 // far as the driver does.
 func Remove(ctx context.Context, db *database.DB, statements []string, run string) (removed int64, err error) {
 	for _, statement := range statements {
-		done, err := db.ExecContext(ctx, db.Statement(statement), spec.Arguments(statement, run)...)
+		done, err := db.ExecContext(ctx, db.Dialect.Bind(statement), spec.Arguments(statement, run)...)
 		if err != nil {
 			return removed, err
 		}

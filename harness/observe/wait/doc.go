@@ -2,6 +2,7 @@
 // or a session's state belongs, what it means, what would confirm it, and what
 // helps (WAITS section 4).
 //
-// Input: knowledge.json, which knowledge.schema.json describes. Output: lookups.
-// Collectors ask for the class when they sample, diagnosis for the rest.
+// Input: classes.json, and a file in families for each family of servers, which
+// knowledge.schema.json describes; a further family is a further file. Output:
+// lookups. Collectors ask for the class when they sample, diagnosis for the rest.
 package wait

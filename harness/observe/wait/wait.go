@@ -1,24 +1,24 @@
 package wait
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"slices"
 	"strings"
 )
 
-// Server is a family of database servers. Aurora belongs to the one that it
-// speaks the language of.
+// Server is a kind of database server, as record.Database names it: MySQL and
+// MariaDB are two of one family. Aurora belongs to the kind whose language it speaks.
 type Server string
 
-// The families.
+// The servers that code has to name; the files in families have them all.
 const (
 	MySQL      Server = "mysql"
 	MariaDB    Server = "mariadb"
 	PostgreSQL Server = "postgresql"
 )
 
-// Classes that code has to name; knowledge.json has them all.
+// The classes that code has to name; classes.json has them all.
 const (
 	Commit     = "commit"
 	Binlog     = "binlog"
@@ -52,24 +52,59 @@ type entry struct {
 	Source      string   `json:"source"`
 }
 
-type knowledge struct {
-	Classes []Class `json:"classes"`
-	Events  []entry `json:"events"`
-	States  []entry `json:"states"`
+// family is what is known of the waits of one family of servers.
+type family struct {
+	Servers []Server `json:"servers"`
+	Events  []entry  `json:"events"`
+	States  []entry  `json:"states"`
 }
 
-var (
-	//go:embed knowledge.json
-	data []byte
-	base = read(data)
-)
+//go:embed classes.json families/*.json
+var files embed.FS
 
-func read(data []byte) (k knowledge) {
-	if err := json.Unmarshal(data, &k); err != nil {
-		panic("knowledge.json: " + err.Error()) // the test reads it too
+// knowledge is all that the files say. Every entry names its servers.
+type knowledge struct {
+	Classes []Class `json:"classes"`
+	family
+}
+
+var base = readAll()
+
+func readAll() (k knowledge) {
+	read("classes.json", &k)
+	entries, _ := files.ReadDir("families") // embedded above
+	for _, e := range entries {
+		var f family
+		read("families/"+e.Name(), &f)
+		k.Servers = append(k.Servers, f.Servers...)
+		k.Events = append(k.Events, f.named(f.Events)...)
+		k.States = append(k.States, f.named(f.States)...)
 	}
 	return k
 }
+
+func read(name string, into any) {
+	data, err := files.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		panic(name + ": " + err.Error()) // the test reads it too
+	}
+}
+
+// named completes entries that are of all the family's servers.
+func (f family) named(entries []entry) []entry {
+	for i := range entries {
+		if entries[i].Servers == nil {
+			entries[i].Servers = f.Servers
+		}
+	}
+	return entries
+}
+
+// Servers are those whose waits are known.
+func Servers() []Server { return slices.Clone(base.Servers) }
 
 // ClassOf is the class of an event, whose name stands without the prefix wait/;
 // Other where it is not known.

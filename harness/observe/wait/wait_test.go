@@ -2,6 +2,7 @@ package wait
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"slices"
 	"testing"
@@ -33,21 +34,54 @@ func TestKnowledgeFollowsItsSchema(t *testing.T) {
 		}
 		return schema.Validate(doc)
 	}
-	if err := check(data); err != nil {
-		t.Error(err)
+	names, err := fs.Glob(files, "*/*.json")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no families: %v", err)
 	}
-	for was, bad := range map[string]string{
-		`"source": "seen on MySQL 9.7.4"`: `"origin": "seen"`,
-		`"servers": ["mysql", "mariadb"]`: `"servers": ["oracle"]`,
-		`"pattern": "io/file/sql/binlog"`: `"pattern": "io/*/binlog"`,
-		`"experiments": ["buffer-pool"]`:  `"experiments": ["Buffer pool"]`,
-		`"component": "commit"`:           `"component": ""`,
+	for _, name := range append(names, "classes.json") {
+		data, err := files.ReadFile(name)
+		if err == nil {
+			err = check(data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, c := range []struct{ file, was, bad string }{
+		{"families/mysql.json", `"source": "seen on MySQL 9.7.4"`, `"origin": "seen"`},
+		{"families/mysql.json", `"servers": ["mysql", "mariadb"]`, `"servers": []`},
+		{"families/mysql.json", `"pattern": "io/file/sql/binlog"`, `"pattern": "io/*/binlog"`},
+		{"classes.json", `"experiments": ["buffer-pool"]`, `"experiments": ["Buffer pool"]`},
+		{"classes.json", `"component": "commit"`, `"component": ""`},
 	} {
-		changed := bytes.Replace(data, []byte(was), []byte(bad), 1)
+		data, err := files.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Replace(data, []byte(c.was), []byte(c.bad), 1)
 		if bytes.Equal(changed, data) {
-			t.Errorf("%s is not in the knowledge base", was)
+			t.Errorf("%s is not in %s", c.was, c.file)
 		} else if check(changed) == nil {
-			t.Errorf("%s is accepted for %s", bad, was)
+			t.Errorf("%s is accepted for %s", c.bad, c.was)
+		}
+	}
+}
+
+// A server belongs to one family, and entries are of servers of theirs.
+func TestServersOfFamilies(t *testing.T) {
+	for _, s := range []Server{MySQL, MariaDB, PostgreSQL} {
+		if !slices.Contains(Servers(), s) {
+			t.Errorf("%s belongs to no family", s)
+		}
+	}
+	if all := Servers(); len(slices.Compact(slices.Sorted(slices.Values(all)))) != len(all) {
+		t.Errorf("a server belongs to two families: %q", all)
+	}
+	for _, e := range slices.Concat(base.Events, base.States) {
+		for _, s := range e.Servers {
+			if !slices.Contains(base.Servers, s) {
+				t.Errorf("%s is of %s, which belongs to no family", e.Pattern, s)
+			}
 		}
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"golang.org/x/sync/errgroup"
 
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/mysql"
 )
 
-// Read is what was read, by all readers together.
+// Read is what all readers together have read.
 type Read struct {
 	Readers    int     `json:"readers"`
 	Events     int64   `json:"events"`
@@ -26,10 +26,10 @@ type Read struct {
 }
 
 // Run reads until ctx is done, from where the binlog ends now, and calls ready
-// once every reader has got its first event. An error is one of the database, or
-// of a reader that was thrown out.
+// once every reader has got its first event. Its error is the database's, or that of
+// a reader whose connection was ended.
 func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, error) {
-	c, err := database.Config(dsn)
+	c, err := mysql.Config(dsn)
 	if err != nil {
 		return Read{}, err
 	}
@@ -52,7 +52,7 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 		group.Go(func() error {
 			syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
 				ServerID: first + uint32(i), Flavor: flavour, Host: host, Port: uint16(number), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
-				// A connector decodes what it reads: so does this.
+				// It decodes what it reads, as a connector does.
 				MaxReconnectAttempts: 1, HeartbeatPeriod: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
 			})
 			defer syncer.Close()
@@ -81,25 +81,28 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 	return Read{readers, events.Load(), bytes.Load(), cpu()}, err
 }
 
-// position is the end of the binlog, and the server's flavour as the library
-// calls it.
+// position is the end of the binlog, and the server's flavour as the library names
+// it.
 func position(ctx context.Context, dsn string) (p replicated.Position, flavour string, err error) {
-	db, err := database.Open(dsn)
+	db, err := mysql.Driver{}.Open(dsn)
 	if err != nil {
 		return p, "", err
 	}
 	defer func() { _ = db.Close() }()
 	var version string
 	if err := db.QueryRowContext(ctx, "SELECT @@version").Scan(&version); err != nil {
-		return p, "", fmt.Errorf("ask for the database's version: %w", err)
+		return p, "", fmt.Errorf("read the database's version: %w", err)
 	}
-	flavour = flavourOf(version)
-	// MySQL 8.4 has the first alone, older ones and MariaDB the second.
+	flavour = replicated.MySQLFlavor
+	if mysql.IsMariaDB(version) {
+		flavour = replicated.MariaDBFlavor
+	}
+	// MySQL since 8.4 knows only the first, older versions and MariaDB the second.
 	for _, q := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} {
 		var rows *sql.Rows
 		if rows, err = db.QueryContext(ctx, q); err == nil {
 			return first(rows, flavour)
 		}
 	}
-	return p, "", fmt.Errorf("ask for the binlog's position: %w", err)
+	return p, "", fmt.Errorf("read the binlog's position: %w", err)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -29,20 +28,13 @@ func first(rows *sql.Rows, flavour string) (p replicated.Position, _ string, err
 	}
 	into[0], into[1] = &p.Name, &p.Pos
 	if err := rows.Scan(into...); err != nil {
-		return p, "", fmt.Errorf("ask for the binlog's position: %w", err)
+		return p, "", fmt.Errorf("read the binlog's position: %w", err)
 	}
 	return p, flavour, rows.Err()
 }
 
-func flavourOf(version string) string {
-	if strings.Contains(strings.ToLower(version), "mariadb") {
-		return replicated.MariaDBFlavor
-	}
-	return replicated.MySQLFlavor
-}
-
-// firstID is the first of the readers' server ids, which must be those of no
-// other replica: the server throws out who has one that comes again.
+// firstID is the first of the readers' server ids, which no other replica may have:
+// the server ends the connection of an older replica with the same id.
 func firstID() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)

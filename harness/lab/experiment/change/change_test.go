@@ -19,7 +19,7 @@ import (
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/journal"
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -312,8 +312,8 @@ func (b bench) replayed(t *testing.T) {
 	}
 	dsn := next.DSN
 	next.DSN = "root:secret@tcp(127.0.0.1:1)/"
-	var other *change.Other
-	if err := change.Replay(t.Context(), next); !errors.As(err, &other) || other.Database != database.Public(dsn) {
+	var other *change.OtherDatabaseError
+	if err := change.Replay(t.Context(), next); !errors.As(err, &other) || other.Database != databases.Public(dsn) {
 		t.Errorf("another database: %v", err)
 	}
 	next.DSN = dsn

@@ -14,8 +14,8 @@ import (
 	"assay/harness/servers/process"
 )
 
-// execute runs a command of the experiment to its end. It gets none of our
-// secrets, and dies with us.
+// execute runs a command of the experiment to its end. The command gets none of
+// Assay's secrets, and ends with this process.
 func execute(ctx context.Context, argv []string) error {
 	out, err := os.CreateTemp("", "assay-command-")
 	if err != nil {
@@ -35,7 +35,7 @@ func execute(ctx context.Context, argv []string) error {
 	select {
 	case <-child.Done():
 	case <-ctx.Done():
-		// All that it has started too: they would go on beside what takes it back.
+		// And the processes that it has started: they would run beside the revert.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		return errors.Join(fmt.Errorf("run %s: %w", argv[0], context.Cause(ctx)), child.Kill())
 	}
@@ -46,7 +46,7 @@ func execute(ctx context.Context, argv []string) error {
 	return nil
 }
 
-// lastOf is the last line of what a command said.
+// lastOf is the last line of a command's output.
 func lastOf(said []byte) string {
 	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {

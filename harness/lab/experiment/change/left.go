@@ -10,7 +10,7 @@ import (
 	"assay/harness/lab/experiment/journal"
 )
 
-// Left are changes that could not be undone. They stand in the journal.
+// Left is the error of changes that could not be undone. They stay in the journal.
 type Left struct {
 	Journal string
 	steps   []journal.Step
@@ -66,7 +66,7 @@ func up(r *journal.Restart) string {
 	return text
 }
 
-// orNil is the error of undoing: what is left, and what else went wrong.
+// orNil is the error of undoing: changes that are left, and other errors.
 func (l *Left) orNil(others ...error) error {
 	if len(l.steps) == 0 {
 		return errors.Join(others...)

@@ -21,11 +21,11 @@ import (
 type Read = binlog.Read
 
 // ReadersCommand is the command of this program that reads the binlog: its
-// argument is the number of readers, ASSAY_DB names the database. It writes a
-// line when all of them read, and what they read when it is ended.
+// argument is the number of readers, ASSAY_DB names the database. It writes a line
+// when all readers read, and a line of JSON (Read) when it is stopped.
 const ReadersCommand = "binlog-readers"
 
-// readers are the process that reads the binlog. It dies with us.
+// readers are the process that reads the binlog. It ends with this process.
 type readers struct {
 	child *process.Child
 	out   *os.File
@@ -33,8 +33,8 @@ type readers struct {
 }
 
 const (
-	readersPatience = 30 * time.Second // until all read, and until they have ended
-	readersEvery    = 20 * time.Millisecond
+	readersTimeout = 30 * time.Second // to start, and to end
+	readersEvery   = 20 * time.Millisecond
 )
 
 func startReaders(ctx context.Context, executable, dsn string, count int) (_ *readers, err error) {
@@ -42,7 +42,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(out.Name()) // it is ours by its descriptor alone
+	_ = os.Remove(out.Name()) // only the descriptor is needed
 	cmd := exec.Command(executable, ReadersCommand, strconv.Itoa(count))
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") }), "ASSAY_DB="+dsn)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -51,7 +51,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 		_ = out.Close()
 		return nil, fmt.Errorf("start the readers of the binlog: %w", err)
 	}
-	limit := time.After(readersPatience)
+	limit := time.After(readersTimeout)
 	tick := time.NewTicker(readersEvery)
 	defer tick.Stop()
 	for {
@@ -65,7 +65,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 		case <-r.child.Done():
 			why = fmt.Errorf("they ended at once%s", lastOf(r.said()))
 		case <-limit:
-			why = fmt.Errorf("nothing came within %s", readersPatience)
+			why = fmt.Errorf("nothing came within %s", readersTimeout)
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 		}
@@ -83,7 +83,7 @@ func (r *readers) said() []byte {
 	return said[:n]
 }
 
-// stop ends the readers. That they had ended by themselves is an error: the run
+// stop ends the readers. Readers that had ended by themselves are an error: the run
 // went on without them.
 func (r *readers) stop() error {
 	defer func() { _ = r.out.Close() }()
@@ -93,7 +93,7 @@ func (r *readers) stop() error {
 		ended = true
 	default:
 	}
-	if err := r.child.Stop(readersPatience); err != nil {
+	if err := r.child.Stop(readersTimeout); err != nil {
 		return fmt.Errorf("stop the readers of the binlog: %w", err)
 	}
 	said := r.said()

@@ -11,29 +11,28 @@ import (
 	"assay/harness/lab/stack"
 )
 
-// Read is what the readers of the last variant that had any have read.
+// Read is what the readers of the last variant with readers have read.
 func (w *World) Read() Read { return w.read }
 
-// revertLimit bounds one statement or command that undoes something: long enough
-// for an index to be dropped, and no hang.
+// revertLimit bounds one statement or command that undoes a change: long enough to
+// drop an index.
 const revertLimit = 10 * time.Minute
 
-// Revert takes the variant back; what is set up for all variants alike stays
-// until Close. It does not end with the context of Apply, whose end may be the
-// reason for it.
+// Revert undoes the variant; options that all variants have to restart for stay until
+// Close. It goes on after ctx is done, which may be why it is called.
 func (w *World) Revert(ctx context.Context) error {
 	return w.undo(ctx, func(s journal.Step) bool { return s.Stack == nil })
 }
 
-// Close takes back all that the journal holds, and ends it.
+// Close undoes everything in the journal, and removes it.
 func (w *World) Close(ctx context.Context) error {
 	err := w.undo(ctx, func(journal.Step) bool { return true })
 	return errors.Join(err, w.Journal.End())
 }
 
-// undo takes the steps back, the last first. One that fails stays in the
-// journal and keeps none of the others from being taken; where the stack was
-// started anew meanwhile it is tried again, for the server may have been down.
+// undo undoes the steps, the last first. A step that fails stays in the journal, and
+// the others are undone all the same; where the stack was restarted in between the
+// step is tried again, as the server may have been down.
 func (w *World) undo(ctx context.Context, which func(journal.Step) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
@@ -41,24 +40,24 @@ func (w *World) undo(ctx context.Context, which func(journal.Step) bool) error {
 		errs = append(errs, w.readers.stop())
 		w.read, w.readers = w.readers.done, nil
 	}
-	left, restarted, err := w.takeAll(ctx, which)
+	left, restarted, err := w.undoAll(ctx, which)
 	if restarted && len(left.steps) > 0 {
 		errs = append(errs, err)
-		left, _, err = w.takeAll(ctx, which)
+		left, _, err = w.undoAll(ctx, which)
 	}
 	return left.orNil(append(errs, err)...)
 }
 
-// takeAll takes the steps once, and tells which are left, and whether the stack
-// was started anew.
-func (w *World) takeAll(ctx context.Context, which func(journal.Step) bool) (left *Left, restarted bool, err error) {
+// undoAll undoes the steps once, and returns those that are left, and whether the
+// stack was restarted.
+func (w *World) undoAll(ctx context.Context, which func(journal.Step) bool) (left *Left, restarted bool, err error) {
 	left = &Left{Journal: w.Journal.Path()}
 	for i := len(w.Journal.Steps) - 1; i >= 0; i-- {
 		step := w.Journal.Steps[i]
 		if !which(step) {
 			continue
 		}
-		if failed := w.take(ctx, step); failed != nil {
+		if failed := w.undoStep(ctx, step); failed != nil {
 			left.add(step, failed)
 			continue
 		}
@@ -68,8 +67,8 @@ func (w *World) takeAll(ctx context.Context, which func(journal.Step) bool) (lef
 	return left, restarted, err
 }
 
-// take undoes one change.
-func (w *World) take(ctx context.Context, s journal.Step) error {
+// undoStep undoes one change.
+func (w *World) undoStep(ctx context.Context, s journal.Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, revertLimit, fmt.Errorf("no end within %s", revertLimit))
 	defer cancel()
 	switch {

@@ -8,13 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
 )
 
-// World is where variants are put in place.
+// World is the system to which variants are applied.
 type World struct {
 	Journal    *journal.Journal
 	Dir        string // the local stack's folder; empty: the system is elsewhere
@@ -31,15 +33,14 @@ type World struct {
 // Begin begins the world's journal, in a folder that the caller has occupied.
 // target is the base URL of a system elsewhere.
 func (w *World) Begin(dir, experiment, target string, at time.Time) {
-	w.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: database.Public(w.DSN)})
+	w.Journal = journal.New(dir, journal.Content{Experiment: experiment, Started: at, Target: target, Database: databases.Public(w.DSN)})
 }
 
-// needs says what each run starts anew: where one variant is run on a server
-// that was just started, the others are too, or they would differ in that as
-// well.
+// needs says what is restarted before each run: where one variant runs on a server
+// that was just started, all variants do, or they would differ in that as well.
 type needs struct{ database, service bool }
 
-// Prepare finds what variants need of the world, before any is put in place.
+// Prepare finds what the variants need, before one is applied.
 func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 	var database bool
 	for _, v := range variants {
@@ -64,7 +65,7 @@ func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 				return fmt.Errorf("variant %s: %w", v.Name, err)
 			}
 			if v.Readers > 0 {
-				if err := c.binlog(ctx); err != nil {
+				if err := c.checkBinlog(ctx); err != nil {
 					return fmt.Errorf("variant %s: %w", v.Name, err)
 				}
 			}
@@ -73,8 +74,8 @@ func (w *World) Prepare(ctx context.Context, variants []spec.Variant) error {
 	})
 }
 
-// Apply puts a variant in place. What it began before it failed, or before ctx
-// was done, stands in the journal: call Close.
+// Apply applies a variant. Changes that it made before it failed, or before ctx was
+// done, are in the journal: call Close.
 func (w *World) Apply(ctx context.Context, v spec.Variant) error {
 	for _, step := range []func(context.Context, spec.Variant) error{w.restart, w.globals, w.statements, w.command, w.startReading} {
 		if err := context.Cause(ctx); err != nil {
@@ -87,9 +88,9 @@ func (w *World) Apply(ctx context.Context, v spec.Variant) error {
 	return nil
 }
 
-// restart starts server and service anew, where any variant has options for
-// them. That they have to be set back is written down once: each run only
-// replaces one variant's options by another's.
+// restart restarts server and service, where any variant has options for them. The
+// journal says once that their options have to be reverted: each run only replaces
+// one variant's options by another's.
 func (w *World) restart(ctx context.Context, v spec.Variant) error {
 	if !w.needs.database && !w.needs.service {
 		return nil
@@ -123,17 +124,17 @@ func (w *World) globals(ctx context.Context, v spec.Variant) error {
 				return err
 			}
 			if err := c.exec(ctx, g.set(v.Global[i].Value)); err != nil {
-				return w.nothingDone(err)
+				return w.removeRefused(c, err)
 			}
 		}
 		return nil
 	})
 }
 
-// nothingDone strikes out the step of a change that the server has refused as a
-// whole: there is nothing to undo. An answer that never came leaves it.
-func (w *World) nothingDone(err error) error {
-	if !answered(err) {
+// removeRefused removes the last step from the journal if the server has refused the
+// change as a whole: there is nothing to undo. Without an answer the step stays.
+func (w *World) removeRefused(c connection, err error) error {
+	if !c.answered(err) {
 		return err
 	}
 	return errors.Join(err, w.Journal.Remove(len(w.Journal.Steps)-1))
@@ -178,7 +179,7 @@ func (w *World) startReading(ctx context.Context, v spec.Variant) error {
 	return err
 }
 
-// dsn is that of who may change the database.
+// dsn is the DSN of a user who may change the database.
 func (w *World) dsn() (string, error) {
 	if w.Dir != "" {
 		return stack.AdminDSN(w.Dir)
@@ -194,13 +195,13 @@ func (w *World) onDatabase(ctx context.Context, do func(connection) error) error
 	if err != nil {
 		return err
 	}
-	db, err := database.Open(dsn)
+	db, err := databases.Open(dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	if err := database.Ping(ctx, db); err != nil {
-		return fmt.Errorf("reach the database: %s", database.Reason(err))
+		return hint.With(fmt.Errorf("reach the database: %s", databases.Reason(err)), hint.Of(err))
 	}
 	return do(connection{db})
 }

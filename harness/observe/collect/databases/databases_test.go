@@ -11,7 +11,7 @@ import (
 
 // Each family has its collector, and a DSN that is none is refused without being
 // told back.
-func TestChoice(t *testing.T) {
+func TestCollectors(t *testing.T) {
 	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop", "").(*mysql.Collector); !ok {
 		t.Errorf("MySQL's collector is %T", c)
 	}
@@ -23,7 +23,7 @@ func TestChoice(t *testing.T) {
 	for _, dsn := range []string{"u:secret@tcp(127.0.0.1:1)/shop", "postgres://u:secret@127.0.0.1:1/shop", "secret", "postgres://u:sec/ret@x:secret"} {
 		c := databases.New(dsn, "")
 		_, described := c.Describe(t.Context())
-		_, examined := databases.Examine(t.Context(), dsn)
+		_, examined := databases.Of(dsn).Examine(t.Context(), dsn)
 		for _, err := range []error{c.Start(t.Context()), described, examined} {
 			if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v", dsn, err)

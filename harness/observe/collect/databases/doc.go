@@ -1,5 +1,8 @@
-// Package databases chooses the collector of a database by its DSN.
+// Package databases lists the database families that Assay knows, one Driver each,
+// and chooses the driver of a DSN.
 //
-// Input: a DSN, of a family that package database tells. Output: its collector,
-// or what that would meet.
+// A further family is one package beside collect/mysql, a line in drivers, and what
+// its waits mean, as a file in package wait.
+//
+// Input: a DSN. Output: its driver, and what that does with the DSN.
 package databases

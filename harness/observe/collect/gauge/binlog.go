@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/database"
 	"assay/harness/observe/metric"
@@ -40,9 +42,9 @@ type query struct {
 
 func (q *query) open(context.Context) (err error) {
 	if q.dsn == "" {
-		return &database.Error{Problem: "it is read by SQL, and no database is named", Hint: "set ASSAY_DB to its DSN"}
+		return hint.With(errors.New("it is read by SQL, and no database is named"), "set ASSAY_DB to its DSN")
 	}
-	q.db, err = database.Open(q.dsn)
+	q.db, err = databases.Open(q.dsn)
 	return err
 }
 

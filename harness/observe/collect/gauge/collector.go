@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"assay/harness/observe/collect"
-	"assay/harness/observe/database"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -157,7 +157,7 @@ func (w *watched) look(v float64, err error) {
 	if (err != nil) != w.failing {
 		w.failing = err != nil
 		if w.failing {
-			slog.Warn(w.name+" cannot be read", "err", database.Reason(err))
+			slog.Warn(w.name+" cannot be read", "err", databases.Reason(err))
 		} else {
 			slog.Warn(w.name + " can be read again")
 		}

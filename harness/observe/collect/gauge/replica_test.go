@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/hint"
 	"assay/harness/observe/collect/gauge"
-	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
@@ -206,11 +206,11 @@ func TestReplicaRefused(t *testing.T) {
 			}
 			blind.User, blind.Passwd = "blind", "b"
 			other := mysqldtest.Start(t, flavour, "--server-id=3")
-			refused := func(name string, o gauge.Options, problem, hint string) {
+			refused := func(name string, o gauge.Options, problem, next string) {
 				t.Helper()
 				err := examine(t, o)
-				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(database.Hint(err, ""), hint) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %v; hint %q", name, err, database.Hint(err, ""))
+				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
 				}
 			}
 			reader := p.replica.DSN()
@@ -240,7 +240,7 @@ func TestAuroraReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Addr = databasetest.Disguise(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
+	c.Addr = databasetest.RewritingProxy(t, c.Addr, "information_schema.replica_host_status", "aurora.replica_host_status", "@@aurora_server_id", "'reader-1'", "@@aurora_version", "'3.08.0'")
 	o := gauge.Options{Readers: []string{c.FormatDSN()}}
 	all := watch(t, o, func() { time.Sleep(2200 * time.Millisecond) })
 	got := lags(all, metric.ReplicaLag)

@@ -3,44 +3,32 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
 )
 
-var (
-	//go:embed sql/blockers_mysql.sql
-	blockersMySQL string
-	//go:embed sql/blockers_mariadb.sql
-	blockersMariaDB string
-)
-
 // blocker is a session that holds a row lock, and how many wait for it.
 type blocker struct {
-	Session
+	session
 	waiters int
 	waitID  uint64
 }
 
-// readBlockers finds who holds the row locks that others wait for, and what they
-// do meanwhile: a row lock that is held while its holder waits for its commit is
-// another matter than one that many want. It costs as much as the square of the
-// waiters, and is asked at most once a second.
+// readBlockers finds the sessions that hold row locks which others wait for, and
+// what these holders do: a lock whose holder waits for its commit has another cause
+// than one that many want. Its cost grows with the square of the waiters; it is read
+// at most once a second.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
 		return nil, nil
 	}
-	statement := blockersMySQL
-	if c.server.maria {
-		statement = blockersMariaDB
-	}
 	found := map[uint64]blocker{}
-	err := c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
+	err := c.link.query(ctx, c.link.flavour.blockers, nil, func(rows *sql.Rows) error {
 		var thread uint64
 		var command, state, instrument, event sql.NullString
 		var waitID sql.NullInt64
-		b := blocker{Session: Session{MariaDB: c.server.maria}}
+		b := blocker{session: session{flavour: c.link.flavour}}
 		if err := rows.Scan(&thread, &command, &state, &instrument, &waitID, &event, &b.waiters); err != nil {
 			return err
 		}
@@ -63,7 +51,7 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	return sampling.Blockers(waiters), err
 }
 
-// holder is what the blocker is counted as.
+// holder is the blocker as it is counted.
 func (b blocker) holder() sampling.Session {
 	if b.Event == "idle" || b.Command == "Sleep" && b.Event == "" {
 		return sampling.Idle

@@ -6,9 +6,9 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// Session is what one sample saw of one active session.
-type Session struct {
-	MariaDB   bool
+// session is what one sample saw of one active session.
+type session struct {
+	flavour   *flavour
 	Command   string // PROCESSLIST_COMMAND
 	State     string // PROCESSLIST_STATE; empty: none
 	Statement string // instrument of the statement, such as statement/sql/update; empty: none
@@ -19,24 +19,23 @@ type Session struct {
 // Events that are not names of wait instruments.
 const (
 	handlerEvent = "io/table/sql/handler"
-	rowLockEvent = "row_lock_wait" // a row lock that shows no wait of its own
-	connectEvent = "connect"       // the server is making the session
+	rowLockEvent = "row_lock_wait" // a row lock without a wait event
+	connectEvent = "connect"       // the session is being opened
 	cpuEvent     = "cpu"
-	// MariaDB passes through its commit partly without a state.
-	mariaCommit = "Commit"
+	commitEvent  = "Commit" // a commit without wait event and state
 )
 
-// Classify says what a session does or waits for (WAITS sections 2 and 4): a
-// row lock; else the wait in progress; else what the session's state tells,
-// which is an inference, as is CPU where nothing tells anything. event is the
-// wait's name without the prefix wait/, or the state, or cpu.
-func Classify(s Session) (event, class string, inferred bool) {
+// classify says what a session does or waits for (WAITS sections 2 and 4): a
+// row lock; else the wait in progress; else the session's state, from which the class
+// is inferred; else CPU, inferred too. event is the wait's name without the prefix
+// wait/, or the state, or cpu.
+func classify(s session) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(s.Event, "wait/")
-	server := s.server()
+	server := s.flavour.name
 	switch {
 	case s.RowLock:
-		// Locks and waits are not read at the same instant: a session may have
-		// passed on to another wait.
+		// Locks and waits are not read at the same instant: the session may be in
+		// another wait by now.
 		if event != handlerEvent && wait.ClassOf(server, event) != wait.RowLock {
 			event = rowLockEvent
 		}
@@ -48,24 +47,16 @@ func Classify(s Session) (event, class string, inferred bool) {
 		return s.State, class, true
 	}
 	switch {
-	case s.MariaDB && s.State == "" && isDML(s.Statement):
-		return mariaCommit, wait.Commit, true
+	case s.flavour.commitHasGaps && s.State == "" && isDML(s.Statement):
+		return commitEvent, wait.Commit, true
 	case s.Command == "Connect":
 		return connectEvent, wait.Storm, true
 	}
 	return cpuEvent, wait.CPU, true
 }
 
-// server is the family that the knowledge base knows it by.
-func (s Session) server() wait.Server {
-	if s.MariaDB {
-		return wait.MariaDB
-	}
-	return wait.MySQL
-}
-
-// isDML reports whether a statement changes rows. Prepared statements do not
-// tell on MariaDB (statement/com/Execute).
+// isDML reports whether a statement changes rows. On MariaDB that is unknown for
+// prepared statements (statement/com/Execute).
 func isDML(statement string) bool {
 	switch kind, _ := strings.CutPrefix(statement, "statement/sql/"); kind {
 	case "insert", "insert_select", "update", "update_multi", "delete", "delete_multi", "replace", "replace_select", "load", "commit", "xa_commit", "xa_prepare":

@@ -7,15 +7,15 @@ func TestClassify(t *testing.T) {
 		update = "statement/sql/update"
 		query  = "statement/sql/select"
 	)
-	mysql := func(event string) Session {
-		return Session{Command: "Query", State: "updating", Statement: update, Event: "wait/" + event}
+	mysql := func(event string) session {
+		return session{flavour: &mySQL, Command: "Query", State: "updating", Statement: update, Event: "wait/" + event}
 	}
-	maria := func(event string) Session {
-		return Session{MariaDB: true, Command: "Query", State: "Updating", Statement: update, Event: "wait/" + event}
+	maria := func(event string) session {
+		return session{flavour: &mariaDB, Command: "Query", State: "Updating", Statement: update, Event: "wait/" + event}
 	}
-	locked := func(s Session) Session { s.RowLock = true; return s }
+	locked := func(s session) session { s.RowLock = true; return s }
 	for _, c := range []struct {
-		session      Session
+		session      session
 		event, class string
 		inferred     bool
 	}{
@@ -23,9 +23,9 @@ func TestClassify(t *testing.T) {
 		{mysql("io/aurora_redo_log_flush"), "io/aurora_redo_log_flush", "commit", false},
 		{mysql("io/redo_log_flush"), "io/redo_log_flush", "commit", false},
 		{mysql("io/file/innodb/innodb_log_file"), "io/file/innodb/innodb_log_file", "commit", false},
-		{Session{Command: "Query", State: "waiting for handler commit", Statement: update}, "waiting for handler commit", "commit", true},
-		{Session{MariaDB: true, Command: "Execute", State: "Commit", Statement: "statement/com/Execute"}, "Commit", "commit", true},
-		{Session{MariaDB: true, Command: "Query", Statement: update}, "Commit", "commit", true},
+		{session{flavour: &mySQL, Command: "Query", State: "waiting for handler commit", Statement: update}, "waiting for handler commit", "commit", true},
+		{session{flavour: &mariaDB, Command: "Execute", State: "Commit", Statement: "statement/com/Execute"}, "Commit", "commit", true},
+		{session{flavour: &mariaDB, Command: "Query", Statement: update}, "Commit", "commit", true},
 		{mysql("synch/cond/sql/MYSQL_BIN_LOG::COND_done"), "synch/cond/sql/MYSQL_BIN_LOG::COND_done", "binlog", false},
 		{mysql("synch/mutex/sql/MYSQL_BIN_LOG::LOCK_log"), "synch/mutex/sql/MYSQL_BIN_LOG::LOCK_log", "binlog", false},
 		{mysql("synch/mutex/sql/MYSQL_BIN_LOG::LOCK_commit"), "synch/mutex/sql/MYSQL_BIN_LOG::LOCK_commit", "binlog", false},
@@ -53,31 +53,31 @@ func TestClassify(t *testing.T) {
 		{mysql("synch/mutex/sql/LOCK_table_cache"), "synch/mutex/sql/LOCK_table_cache", "latch", false},
 		{mysql("io/socket/sql/client_connection"), "io/socket/sql/client_connection", "connection storm", false},
 		{mysql("io/aurora_respond_to_client"), "io/aurora_respond_to_client", "network", false},
-		{Session{Event: "cpu"}, "cpu", "CPU", false},
-		{Session{Command: "Query", State: "executing", Statement: query}, "cpu", "CPU", true},
+		{session{flavour: &mySQL, Event: "cpu"}, "cpu", "CPU", false},
+		{session{flavour: &mySQL, Command: "Query", State: "executing", Statement: query}, "cpu", "CPU", true},
 
 		// A row lock goes before the wait and the state.
-		{locked(Session{Command: "Query", State: "waiting for handler commit"}), "row_lock_wait", "row lock", false},
+		{locked(session{flavour: &mySQL, Command: "Query", State: "waiting for handler commit"}), "row_lock_wait", "row lock", false},
 		{locked(mysql("io/file/sql/binlog")), "row_lock_wait", "row lock", false},
 		// A wait goes before the state.
-		{Session{Command: "Query", State: "waiting for handler commit", Event: "wait/io/file/sql/binlog"}, "io/file/sql/binlog", "binlog", false},
+		{session{flavour: &mySQL, Command: "Query", State: "waiting for handler commit", Event: "wait/io/file/sql/binlog"}, "io/file/sql/binlog", "binlog", false},
 		// Names and states that mean something on the other flavour only.
 		{mysql("synch/mutex/sql/LOG::LOCK_log"), "synch/mutex/sql/LOG::LOCK_log", "other", false},
-		{Session{Command: "Query", Statement: update}, "cpu", "CPU", true},
-		{Session{MariaDB: true, Command: "Query", Statement: query}, "cpu", "CPU", true},
-		{Session{MariaDB: true, Command: "Query", State: "Updating", Statement: update}, "cpu", "CPU", true},
+		{session{flavour: &mySQL, Command: "Query", Statement: update}, "cpu", "CPU", true},
+		{session{flavour: &mariaDB, Command: "Query", Statement: query}, "cpu", "CPU", true},
+		{session{flavour: &mariaDB, Command: "Query", State: "Updating", Statement: update}, "cpu", "CPU", true},
 		// Unknown ones keep their name.
 		{mysql("synch/mutex/sql/LOCK_never_heard_of"), "synch/mutex/sql/LOCK_never_heard_of", "other", false},
 		// States that tell of a wait whose instrument is off.
-		{Session{MariaDB: true, Command: "Query", State: "Waiting for table metadata lock", Statement: update}, "Waiting for table metadata lock", "metadata lock", true},
-		{Session{Command: "Query", State: "Waiting for table level lock", Statement: update}, "Waiting for table level lock", "table lock", true},
-		{Session{Command: "Query", State: "Sending to client", Statement: query}, "Sending to client", "network", true},
-		{Session{MariaDB: true, Command: "Query", State: "Writing to net", Statement: query}, "Writing to net", "network", true},
-		{Session{Command: "Query", State: "User sleep", Statement: query}, "User sleep", "other", true},
-		{Session{Command: "Query", State: "Waiting for semi-sync ACK from replica"}, "Waiting for semi-sync ACK from replica", "other", true},
-		{Session{Command: "Connect"}, "connect", "connection storm", true},
+		{session{flavour: &mariaDB, Command: "Query", State: "Waiting for table metadata lock", Statement: update}, "Waiting for table metadata lock", "metadata lock", true},
+		{session{flavour: &mySQL, Command: "Query", State: "Waiting for table level lock", Statement: update}, "Waiting for table level lock", "table lock", true},
+		{session{flavour: &mySQL, Command: "Query", State: "Sending to client", Statement: query}, "Sending to client", "network", true},
+		{session{flavour: &mariaDB, Command: "Query", State: "Writing to net", Statement: query}, "Writing to net", "network", true},
+		{session{flavour: &mySQL, Command: "Query", State: "User sleep", Statement: query}, "User sleep", "other", true},
+		{session{flavour: &mySQL, Command: "Query", State: "Waiting for semi-sync ACK from replica"}, "Waiting for semi-sync ACK from replica", "other", true},
+		{session{flavour: &mySQL, Command: "Connect"}, "connect", "connection storm", true},
 	} {
-		event, class, inferred := Classify(c.session)
+		event, class, inferred := classify(c.session)
 		if event != c.event || class != c.class || inferred != c.inferred {
 			t.Errorf("%+v\n got %q, %q, inferred %v\nwant %q, %q, inferred %v", c.session, event, class, inferred, c.event, c.class, c.inferred)
 		}
@@ -88,11 +88,11 @@ func TestMarkRowLocks(t *testing.T) {
 	handler, other := "wait/io/table/sql/handler", "wait/io/file/sql/binlog"
 	sessions := func() []active {
 		return []active{
-			{Session: Session{Statement: "statement/sql/select", Event: handler}, waited: 9e9}, // a long scan
-			{Session: Session{Statement: "statement/sql/update", Event: handler}, waited: 1e6},
-			{Session: Session{Statement: "statement/com/Execute", Event: handler}, waited: 5e9},
-			{Session: Session{Statement: "statement/sql/update", Event: other}, waited: 8e9},
-			{Session: Session{Statement: "statement/sql/update"}},
+			{session: session{flavour: &mySQL, Statement: "statement/sql/select", Event: handler}, waited: 9e9}, // a long scan
+			{session: session{flavour: &mySQL, Statement: "statement/sql/update", Event: handler}, waited: 1e6},
+			{session: session{flavour: &mySQL, Statement: "statement/com/Execute", Event: handler}, waited: 5e9},
+			{session: session{flavour: &mySQL, Statement: "statement/sql/update", Event: other}, waited: 8e9},
+			{session: session{flavour: &mySQL, Statement: "statement/sql/update"}},
 		}
 	}
 	for n, want := range [][]int{{}, {2}, {1, 2}, {0, 1, 2}, {0, 1, 2}} {

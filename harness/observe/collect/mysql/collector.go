@@ -2,56 +2,61 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
-	driver "github.com/go-sql-driver/mysql"
+	code "github.com/go-mysql-org/go-mysql/mysql"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/sampling"
 )
 
-// Options says what to look at.
+// Options says what is read, and where the journal is.
 type Options struct {
-	// Schema is the load's: statement times are of its statements alone. Empty:
-	// the DSN's schema; where that has none, all.
+	// Schema limits statement times to the load's schema. Empty: the DSN's schema;
+	// where that has none, all schemas.
 	Schema string
-	// Journal is the folder in which stands what has to be restored, should this
-	// process be killed. Empty: nowhere.
+	// Journal is the folder that holds what has to be restored if this process is
+	// killed. Empty: no journal is kept.
 	Journal string
 }
 
 // Collector collects from one server.
 type Collector struct {
 	schema string
-	dsn    string // a secret
+	public string // DSN without password
 	broken error  // of the DSN; Start returns it
 
-	mu       sync.Mutex // held for one exchange with the server at a time; guards the rest
-	link     *link
-	server   *server // nil: never connected
-	sampler  sampler
-	switched switches
-	journal  journal
-	notes    collect.Notes
-	closed   bool
+	mu           sync.Mutex // held for one exchange with the server at a time; guards the rest
+	link         *link
+	server       *server // nil: never connected
+	sampler      sampler
+	started      time.Time // when the server did
+	switched     switched  // what this run switched on in that server
+	instrumented bool      // instrument succeeded at least once
+	journal      journal
+	notes        collect.Notes
+	closed       bool
 
 	noHistory  bool // the length of the history list cannot be read
 	noBlockers bool // who holds row locks cannot be read
 }
 
-var _ collect.Collector = (*Collector)(nil)
+var _ sampling.Collector = (*Collector)(nil)
 
-// New makes a collector of the server at the DSN (the driver's form). It does
-// not connect.
+// New makes a collector of the server at the DSN. It does not connect.
 func New(dsn string, o Options) *Collector {
-	c := &Collector{schema: o.Schema, dsn: dsn, journal: journal{folder: o.Journal}}
-	c.link, c.broken = newLink(dsn)
-	if c.schema == "" && c.broken == nil {
-		if cfg, err := driver.ParseDSN(dsn); err == nil {
-			c.schema = cfg.DBName
-		}
+	c := &Collector{schema: o.Schema, journal: journal{folder: o.Journal}}
+	if c.link, c.broken = newLink(dsn); c.broken != nil {
+		return c
+	}
+	if named, err := (Driver{}).Parse(dsn); err == nil {
+		c.public = named.Public
+	}
+	if c.schema == "" {
+		c.schema = c.link.schema
 	}
 	return c
 }
@@ -59,7 +64,7 @@ func New(dsn string, o Options) *Collector {
 // Source is "database".
 func (c *Collector) Source() string { return collect.Database }
 
-// connect opens the link, and finds out about the server the first time.
+// connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {
 	switch {
 	case c.broken != nil:
@@ -78,34 +83,40 @@ func (c *Collector) connect(ctx context.Context) error {
 		return err
 	}
 	c.server = &s
-	c.sampler.maria = s.maria
 	return nil
 }
 
-// Start connects, switches instruments on, and takes a sample to try. Without
-// the right to switch them on it goes on with what is on; Notes says so.
+// Start connects, switches instruments on, and takes a first sample. Without the
+// right to switch them on it goes on with what is on; Notes says so.
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.connect(ctx); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.server.unfit(); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.instrument(ctx); err != nil {
-		return fmt.Errorf("collect from the database: %w", err)
-	}
-	if err := c.tryOut(ctx); err != nil {
+	if err := c.start(ctx); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	return nil
 }
 
-// tryOut makes sure that what Run reads can be read.
-func (c *Collector) tryOut(ctx context.Context) error {
+func (c *Collector) start(ctx context.Context) error {
+	if c.broken == nil {
+		c.link.joinRun()
+	}
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	if err := c.server.usable(); err != nil {
+		return err
+	}
+	if err := c.instrument(ctx); err != nil {
+		return err
+	}
+	return c.trySample(ctx)
+}
+
+// trySample makes sure that what Run reads can be read.
+func (c *Collector) trySample(ctx context.Context) error {
 	_, err := c.sampler.take(ctx, c.link)
-	if !c.server.maria && (denied(err) || is(err, errNoSuchTable)) {
+	if !c.link.flavour.countsRowLocks && (denied(err) || is(err, code.ER_NO_SUCH_TABLE)) {
 		reason := err
 		c.sampler.noLocks = true
 		if _, err = c.sampler.take(ctx, c.link); err == nil {
@@ -120,11 +131,12 @@ func (c *Collector) tryOut(ctx context.Context) error {
 }
 
 // Notes are the limits of what was seen, as sentences for the certificate, each
-// with the SQL that would lift it.
+// with the SQL that would remove it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
-// Close restores the instruments, with a new connection if the old one is
-// gone, and disconnects. Its error says which SQL restores them by hand.
+// Close restores the instruments, over a new connection if the old one is lost, and
+// disconnects. Its error says which SQL restores them by hand; where another run
+// still needs them Notes says so.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +144,7 @@ func (c *Collector) Close() error {
 		return nil
 	}
 	c.closed = true
-	var turn *sql.Conn
-	alone := false
-	if !c.switched.empty() {
-		turn, alone = c.link.exclude(context.Background())
-	}
-	err := c.restore(alone)
+	err := c.restore()
 	c.link.drop()
-	c.link.readmit(context.Background(), turn, true)
-	c.link.close()
 	return err
 }

@@ -4,17 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/record"
-)
-
-// Flavours, as record.Database names them.
-const (
-	flavourMySQL   = "mysql"
-	flavourMariaDB = "mariadb"
 )
 
 // settings are the variables that decide durability, speed and what can be
@@ -39,45 +34,31 @@ var settings = []string{
 	"performance_schema", "performance_schema_digests_size", "read_only",
 }
 
-// server is what the first connection tells.
+// server is what the first connection reads of it.
 type server struct {
-	maria     bool
+	flavour   *flavour
 	version   string // such as 9.7.4 or 10.11.19, without what distributions append
 	major     int
 	variables map[string]string
 }
 
-func isMariaDB(version string) bool { return strings.Contains(version, "MariaDB") }
-
-// flavour is the word of record.Database.
-func (s server) flavour() string {
-	if s.maria {
-		return flavourMariaDB
-	}
-	return flavourMySQL
-}
-
-func (s server) instrumented() bool {
-	return strings.EqualFold(s.variables["performance_schema"], "ON")
-}
-
-// unfit is why waits cannot be read from the server, if they cannot.
-func (s server) unfit() error {
+// usable is nil if waits can be read from the server, else the reason why not.
+func (s server) usable() error {
 	switch {
-	case !s.instrumented():
+	case !strings.EqualFold(s.variables["performance_schema"], "ON"):
 		return &sampling.BlindError{
-			Why:    fmt.Sprintf("performance_schema is off in %s %s, so that no waits can be seen", s.flavour(), s.version),
+			Why:    fmt.Sprintf("performance_schema is off in %s %s, so that no waits can be seen", s.flavour.name, s.version),
 			Remedy: "restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)",
 		}
-	case !s.maria && s.major < 8:
-		return fmt.Errorf("MySQL %s is too old: 8.0 or later is needed", s.version)
+	case s.major < s.flavour.oldest:
+		return fmt.Errorf("MySQL %s is too old: %d.0 or later is needed", s.version, s.flavour.oldest)
 	}
 	return nil
 }
 
 // inspect reads what the server is. It needs no privilege.
 func (l *link) inspect(ctx context.Context) (server, error) {
-	s := server{variables: map[string]string{}}
+	s := server{flavour: l.flavour, variables: map[string]string{}}
 	names := make([]any, len(settings))
 	for i, n := range settings {
 		names[i] = n
@@ -98,7 +79,6 @@ func (l *link) inspect(ctx context.Context) (server, error) {
 	if err != nil {
 		return server{}, fmt.Errorf("read version: %w", err)
 	}
-	s.maria = isMariaDB(s.version)
 	s.version, _, _ = strings.Cut(s.version, "-")
 	major, _, _ := strings.Cut(s.version, ".")
 	s.major, _ = strconv.Atoi(major)
@@ -116,13 +96,8 @@ func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 			return record.Database{}, fmt.Errorf("describe database: %w", err)
 		}
 	}
-	d := record.Database{
-		Flavour: c.server.flavour(), Version: c.server.version,
-		Variables:   make(map[string]string, len(c.server.variables)),
-		Instruments: c.switched.names(),
-	}
-	for k, v := range c.server.variables {
-		d.Variables[k] = v
-	}
-	return d, nil
+	return record.Database{
+		Flavour: string(c.server.flavour.name), Version: c.server.version,
+		Variables: maps.Clone(c.server.variables), Instruments: c.switched.names(),
+	}, nil
 }

@@ -8,9 +8,9 @@ import (
 // digestDigits is how much of a digest is its label: 64 bits.
 const digestDigits = 16
 
-// textDigest is the digest that stands in on MariaDB: it makes the same of the
-// text of a running statement and of the DIGEST_TEXT of finished ones, so that
-// samples and statement times can be joined.
+// textDigest replaces the digest on MariaDB: it is the same for the text of a running
+// statement and for the DIGEST_TEXT of finished ones, so that samples and statement
+// times can be joined.
 func textDigest(text string) string {
 	if text == "" {
 		return ""

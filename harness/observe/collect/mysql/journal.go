@@ -5,54 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"assay/harness/observe/database"
 )
 
-// A collector that is killed (kill -9) restores nothing. What it had promised
-// stays in a file, as long as the promise stands, and the next run that is
-// started in that folder inherits it as it does that of a run beside it. The
-// file is locked by the process that it is of: one that anybody can lock is of a
-// process that is gone.
+// A collector that is killed restores nothing, nor does one that ends while another
+// run watches the server. What it has switched on stays in a file, and the next
+// collector that ends alone restores it, if its journal is in the same folder. A
+// collector holds a lock on its file while its process lives.
 
 // journal is the file of one collector.
 type journal struct {
-	folder string   // empty: none is kept
-	made   bool     // the folder was not there
-	file   *os.File // nil: nothing is promised
+	folder string   // empty: no journal is kept
+	made   bool     // the folder did not exist before
+	file   *os.File // nil: nothing is switched on
 }
 
-// kept is what the file holds. There is no secret in it.
-type kept struct {
+// entry is the content of the file. It holds no secret.
+type entry struct {
 	Database string `json:"database"` // DSN without password
-	Promise  string `json:"promise"`
+	Started  int64  `json:"started"`  // when the server did, unix seconds by this host's clock
+	switched
 }
 
 const journalPattern = ".instruments-*.json"
 
-// keep writes a promise down. It is on disk when keep returns.
-func (j *journal) keep(k kept) error {
+// keep writes the entry, which is on disk when keep returns. An empty entry removes
+// the file.
+func (j *journal) keep(e entry) error {
+	if e.empty() {
+		return j.end()
+	}
 	if j.folder == "" {
 		return nil
 	}
-	data, err := json.Marshal(k)
+	data, err := json.Marshal(e)
 	if err == nil && j.file == nil {
 		err = j.begin()
 	}
 	if err == nil {
-		_, err = j.file.WriteAt(data, 0)
-	}
-	if err == nil {
-		err = errors.Join(j.file.Truncate(int64(len(data))), j.file.Sync())
+		err = overwrite(j.file, data)
 	}
 	if err != nil {
-		return fmt.Errorf("keep what has to be restored: %w", err)
+		return fmt.Errorf("write the journal of instruments: %w", err)
 	}
 	return nil
+}
+
+func overwrite(f *os.File, data []byte) error {
+	_, err := f.WriteAt(data, 0)
+	return errors.Join(err, f.Truncate(int64(len(data))), f.Sync())
 }
 
 func (j *journal) begin() (err error) {
@@ -64,11 +67,10 @@ func (j *journal) begin() (err error) {
 	if j.file, err = os.CreateTemp(j.folder, journalPattern); err != nil { // mode 0600
 		return err
 	}
-	return syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX) // another may just look
+	return syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX) // waits for a process that reads it just now
 }
 
-// end removes the file, and the folder that was made for it alone: everything is
-// restored.
+// end removes the file, and the folder if it was made for the file alone.
 func (j *journal) end() error {
 	if j.file == nil {
 		return nil
@@ -81,55 +83,51 @@ func (j *journal) end() error {
 	return err
 }
 
-// left are the promises of collectors of the database that were killed, by
-// checksum, for each of their files, which may go once its promises are kept elsewhere.
-func (j *journal) left(dsn string) map[string]map[uint32]byte {
-	files := map[string]map[uint32]byte{}
-	if j.folder == "" {
-		return files
+// leave keeps the file for another collector, and releases it.
+func (j *journal) leave() error {
+	if j.file == nil {
+		return nil
 	}
-	all, _ := filepath.Glob(filepath.Join(j.folder, journalPattern)) // the pattern is a good one
-	for _, path := range all {
-		k, err := ofDead(path)
-		switch {
-		case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, os.ErrNotExist):
-		case err != nil:
-			slog.Debug("database collector cannot read what was left", "file", path, "err", err)
-		case k.Database == database.Public(dsn):
-			files[path] = map[uint32]byte{}
-			readPromise(k.Promise, files[path])
-		}
-	}
-	return files
+	err := j.file.Close() // which releases the lock
+	j.file = nil
+	return err
 }
 
-// ofDead reads the file of a process that is gone.
-func ofDead(path string) (k kept, err error) {
-	f, err := os.Open(path)
+// eachLeft calls restore with the entry of every file whose process has ended, and
+// replaces the entry by what restore returns; an empty one removes the file.
+func (j *journal) eachLeft(restore func(entry) entry) {
+	if j.folder == "" {
+		return
+	}
+	all, _ := filepath.Glob(filepath.Join(j.folder, journalPattern)) // the pattern is valid
+	for _, path := range all {
+		err := takeOver(path, restore)
+		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, os.ErrNotExist) {
+			slog.Debug("database collector cannot use a journal that was left", "file", path, "err", err)
+		}
+	}
+}
+
+func takeOver(path string, restore func(entry) entry) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return k, err
+		return err
 	}
 	defer func() { _ = f.Close() }() // which releases the lock
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return k, err
+		return err
 	}
-	return k, json.NewDecoder(f).Decode(&k)
-}
-
-// inheritLeft takes over what collectors have left that were killed, and tells
-// the files that may go once it is kept.
-func (c *Collector) inheritLeft(into map[uint32]byte) map[string]map[uint32]byte {
-	files := c.journal.left(c.dsn)
-	for _, promised := range files {
-		maps.Copy(into, promised)
+	var e entry
+	if err := json.NewDecoder(f).Decode(&e); err != nil {
+		return err
 	}
-	return files
-}
-
-// kept writes down what this collector has promised by now.
-func (c *Collector) kept() error {
-	if c.switched.empty() {
-		return nil
+	left := restore(e)
+	if left.empty() {
+		return os.Remove(path)
 	}
-	return c.journal.keep(kept{database.Public(c.dsn), c.switched.promise()})
+	data, err := json.Marshal(left)
+	if err != nil {
+		return err
+	}
+	return overwrite(f, data)
 }

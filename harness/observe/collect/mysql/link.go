@@ -6,17 +6,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
+	code "github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
-
-	"assay/harness/observe/database"
 )
 
 const (
-	// limit is how long the server may work on one of our statements; a sample
-	// takes some milliseconds, so this is met only by a server in distress.
+	// limit is how long the server may work on one of the collector's statements; a
+	// sample takes some milliseconds, so only an overloaded server meets it.
 	limit = 500 * time.Millisecond
 	// grace is what the answer may take on top before the connection is cut.
 	grace = 250 * time.Millisecond
@@ -24,71 +24,47 @@ const (
 	dial = time.Second
 )
 
-// idAttribute is the connection attribute that holds a link's id.
-const idAttribute = "assay_link"
-
-// Errors of the servers that we act on. The first three of them end the
-// connection, although they come as an answer.
-const (
-	errShutdown      = 1053 // server shutdown in progress
-	errKilledMaria   = 1927 // connection was killed
-	errIdle          = 4031 // disconnected because of inactivity
-	errDBDenied      = 1044
-	errDenied        = 1045
-	errTableDenied   = 1142
-	errColumnDenied  = 1143
-	errPrivilege     = 1227 // such as INNODB_METRICS without PROCESS
-	errNoSuchTable   = 1146
-	errPSUnwritable  = 1683 // performance_schema row or table that cannot be changed
-	errUnknownSysVar = 1193
-)
+// runAttribute is the connection attribute that marks the sessions of a run's
+// collector. Its value is an id of the collector.
+const runAttribute = "assay_run"
 
 // link is the collector's only connection. It never reconnects by itself: the
-// owner must know, as session settings and gaps depend on it. Not safe for
+// collector must know, as session settings and gaps depend on it. Not safe for
 // concurrent use.
 type link struct {
-	cfg     *driver.Config
+	config *driver.Config
+	schema string // that the DSN names
+	id     string // of the run
+	inRun  bool   // sessions carry the run attribute
+
 	db      *sql.DB
 	conn    *sql.Conn // nil: not connected
-	id      string    // tells the server's sessions of this link from all others
-	promise string    // that its sessions carry: see peers.go
-	beside  *sql.DB   // for connections that are not the link's
-
-	maria  bool // known after the first open
-	opened bool // was connected before
+	flavour *flavour  // nil: never connected
+	opened  bool      // was connected before
 }
 
 func newLink(dsn string) (*link, error) {
-	cfg, err := database.Config(dsn)
+	c, err := Config(dsn)
 	if err != nil {
 		return nil, err
 	}
-	// Without a schema our own statements stay out of the load's digests.
-	cfg.DBName = ""
-	cfg.InterpolateParams = true // one round trip a statement
-	cfg.MultiStatements = false
-	cfg.Timeout = dial
-	cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
-	l := &link{cfg: cfg, id: strings.ToLower(rand.Text())}
-	if l.db, err = l.pool("program_name:assay," + idAttribute + ":" + l.id); err != nil {
-		return nil, err
-	}
-	l.beside, err = l.pool("program_name:assay-aside")
-	return l, err
+	l := &link{config: c, schema: c.DBName, id: strings.ToLower(rand.Text())}
+	// Without a schema the collector's own statements stay out of the load's digests.
+	c.DBName = ""
+	c.InterpolateParams = true // one round trip a statement
+	c.MultiStatements = false
+	c.Timeout = dial
+	c.ReadTimeout, c.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
+	return l, nil
 }
 
-// pool is one of connections with these attributes.
-func (l *link) pool(attributes string) (*sql.DB, error) {
-	cfg := l.cfg.Clone()
-	cfg.ConnectionAttributes = attributes
-	connector, err := driver.NewConnector(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("parse DSN: %w", err)
+// joinRun marks the sessions from now on as those of a run, which other runs see.
+// Until then the collector only describes or examines the server.
+func (l *link) joinRun() {
+	if !l.inRun {
+		l.drop()
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
-	db.SetMaxIdleConns(-1) // closing a connection closes it, instead of keeping it
-	return db, nil
+	l.inRun = true
 }
 
 // open connects unless it is connected, and sets the session up.
@@ -98,71 +74,43 @@ func (l *link) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dial)
 	defer cancel()
-	conn, err := l.session(ctx, l.db)
+	c := l.config.Clone()
+	c.ConnectionAttributes = "program_name:assay"
+	if l.inRun {
+		c.ConnectionAttributes += "," + runAttribute + ":" + l.id
+	}
+	connector, err := driver.NewConnector(c)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse DSN: %w", err)
+	}
+	l.db = sql.OpenDB(connector)
+	if l.conn, err = l.db.Conn(ctx); err != nil {
+		l.drop()
+		return fmt.Errorf("connect: %w", err)
+	}
+	if err := l.prepare(ctx); err != nil {
+		l.drop()
+		return fmt.Errorf("set up session: %w", err)
 	}
 	if l.opened {
-		l.sweep(ctx, conn)
+		l.killLost(ctx)
 	}
-	l.conn, l.opened = conn, true
+	l.opened = true
 	return nil
 }
 
-// session makes a connection that is set up.
-func (l *link) session(ctx context.Context, from *sql.DB) (*sql.Conn, error) {
-	conn, err := from.Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	if err := l.prepare(ctx, conn); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("set up session: %w", err)
-	}
-	return conn, nil
-}
-
-// hide lets the link's sessions carry no id: other runs then do not take them for
-// those of one.
-func (l *link) hide() { l.db, l.beside = l.beside, l.db }
-
-// publish lets the link's sessions carry a promise, from now on: a new session
-// takes the place of the old one, which is kept where there is no new one to be
-// had.
-func (l *link) publish(ctx context.Context, promise string) error {
-	if promise == l.promise {
-		return nil
-	}
-	db, err := l.pool("program_name:assay," + idAttribute + ":" + l.id + "," + promiseAttribute + ":" + promise)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, dial)
-	defer cancel()
-	conn, err := l.session(ctx, db)
-	if err != nil {
-		_ = db.Close()
-		return err
-	}
-	l.drop()
-	_ = l.db.Close()
-	l.db, l.conn, l.promise = db, conn, promise
-	l.sweep(ctx, conn) // also of a statement that the old session still works on
-	return nil
-}
-
-// sweep ends the sessions of this link that it has given up: the server may
-// still work on their last statement, which must not pile up, nor switch on
-// what is being restored. It does what it can.
-func (l *link) sweep(ctx context.Context, conn *sql.Conn) {
-	const left = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
-		" WHERE ATTR_NAME = '" + idAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
+// killLost ends the sessions that this link has lost: the server may still execute
+// their last statement, which must not pile up, nor switch on what is being
+// restored. Errors are ignored.
+func (l *link) killLost(ctx context.Context) {
+	const lost = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
+		" WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
 	for range 10 {
 		var session int64
-		if err := conn.QueryRowContext(ctx, left, l.id).Scan(&session); err != nil {
+		if err := l.conn.QueryRowContext(ctx, lost, l.id).Scan(&session); err != nil {
 			return // none left, as a rule
 		}
-		_, _ = conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
+		_, _ = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
 		select {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Millisecond):
@@ -170,34 +118,62 @@ func (l *link) sweep(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-func (l *link) prepare(ctx context.Context, conn *sql.Conn) error {
+// prepare sets the session up.
+func (l *link) prepare(ctx context.Context) error {
 	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+	if err := l.conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
 		return err
 	}
-	l.maria = isMariaDB(version)
-	bound := fmt.Sprintf("SET SESSION max_execution_time = %d", limit.Milliseconds())
-	if l.maria {
-		bound = fmt.Sprintf("SET SESSION max_statement_time = %g", limit.Seconds())
-	}
+	l.flavour = flavourOf(version)
 	for _, statement := range []string{
-		bound,
+		fmt.Sprintf(l.flavour.timeout, limit.Milliseconds()),
 		"SET SESSION autocommit = 1",
 		// LAST_SEEN must compare with NOW() also in the hour that a zone has twice.
 		"SET SESSION time_zone = '+00:00'",
 		"SET SESSION lock_wait_timeout = 1",
 	} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil && !is(err, errUnknownSysVar, errPrivilege) {
+		if _, err := l.conn.ExecContext(ctx, statement); err != nil && !is(err, code.ER_UNKNOWN_SYSTEM_VARIABLE, code.ER_SPECIFIC_ACCESS_DENIED_ERROR) {
 			return err
 		}
 	}
-	// Our own statements should not show in what we measure. Where we may not
-	// say so, the filters of the queries do.
-	_, err := conn.ExecContext(ctx, "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()")
+	// The collector's own statements should not show in what it measures. Where the
+	// user may not change this, the filters of the queries keep them out.
+	_, err := l.conn.ExecContext(ctx, "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()")
 	if broken(err) {
 		return err
 	}
 	return nil
+}
+
+const (
+	// setupLock is a user-level lock of the server (GET_LOCK), under which collectors
+	// start and end one at a time: of two that end at once the second sees that it is
+	// the last, and none restores what another has just found switched on. The server
+	// releases it when the session ends.
+	setupLock     = "assay instruments"
+	lockTimeout   = 2 * time.Second // then the collector goes on without
+	retryInterval = 20 * time.Millisecond
+)
+
+// lock acquires the setup lock.
+func (l *link) lock(ctx context.Context) {
+	for deadline := time.Now().Add(lockTimeout); ; {
+		var got sql.NullInt64
+		err := l.query(ctx, "SELECT GET_LOCK(?, 0)", []any{setupLock}, func(rows *sql.Rows) error { return rows.Scan(&got) })
+		if got.Int64 == 1 {
+			return
+		}
+		if err != nil || time.Now().After(deadline) {
+			slog.Debug("database collector goes on without the setup lock", "err", err)
+			return
+		}
+		time.Sleep(retryInterval)
+	}
+}
+
+// unlock releases the setup lock.
+func (l *link) unlock(ctx context.Context) {
+	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", setupLock) // a session that is lost holds none
 }
 
 // query runs one statement and calls each for every row; rows are read to the
@@ -223,6 +199,12 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.after(err)
 }
 
+// number runs a query that returns one number.
+func (l *link) number(ctx context.Context, query string) (v float64, err error) {
+	err = l.query(ctx, query, nil, func(rows *sql.Rows) error { return rows.Scan(&v) })
+	return v, err
+}
+
 // exec runs one statement that returns no rows.
 func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	if l.conn == nil {
@@ -234,7 +216,7 @@ func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	return l.after(err)
 }
 
-// after gives a connection up that an error has made useless.
+// after drops a connection that an error has made useless.
 func (l *link) after(err error) error {
 	if broken(err) {
 		l.drop()
@@ -242,46 +224,23 @@ func (l *link) after(err error) error {
 	return err
 }
 
+// drop disconnects.
 func (l *link) drop() {
 	if l.conn != nil {
 		_ = l.conn.Close()
 		l.conn = nil
 	}
+	if l.db != nil {
+		_ = l.db.Close()
+		l.db = nil
+	}
 }
 
-func (l *link) close() {
-	l.drop()
-	_ = l.db.Close()
-	_ = l.beside.Close()
-}
-
-// broken reports whether the connection is of no use after this error.
+// broken reports whether the connection is of no use after this error. Three errors
+// end it although they come as an answer.
 func broken(err error) bool {
-	if err == nil {
-		return false
+	if _, answered := answer(err); answered {
+		return is(err, code.ER_SERVER_SHUTDOWN, errKilledMariaDB, errIdle)
 	}
-	var answer *driver.MySQLError
-	if errors.As(err, &answer) {
-		return is(err, errShutdown, errKilledMaria, errIdle)
-	}
-	return true // time-out, closed, malformed
-}
-
-// is reports whether the server answered with one of these errors.
-func is(err error, numbers ...uint16) bool {
-	var answer *driver.MySQLError
-	if !errors.As(err, &answer) {
-		return false
-	}
-	for _, n := range numbers {
-		if answer.Number == n {
-			return true
-		}
-	}
-	return false
-}
-
-// denied reports whether an error is about missing rights.
-func denied(err error) bool {
-	return is(err, errDBDenied, errDenied, errTableDenied, errColumnDenied, errPrivilege, errPSUnwritable)
+	return err != nil // time-out, closed, malformed
 }

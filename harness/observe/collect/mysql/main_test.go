@@ -18,7 +18,13 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
+// TestMain: the test binary is also a process that collects until it is killed.
+func TestMain(m *testing.M) {
+	if dsn := os.Getenv(collectEnv); dsn != "" {
+		os.Exit(collectAndWait(dsn))
+	}
+	os.Exit(mysqldtest.Main(m))
+}
 
 // eachFlavour runs a test on a server of both flavours, one after the other:
 // two loads at a time would only measure each other. Tests without a load are

@@ -9,9 +9,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// lookEvery is the number of readings, one a second, between looks for other
-// runs, none of which is shorter than some 10 s.
-const lookEvery = 5
+// othersEvery is the number of readings, one a second, after which other runs are
+// looked for: no run is shorter than some 10 s.
+const othersEvery = 5
 
 // Run samples until ctx is done, as package sampling does.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
@@ -64,16 +64,16 @@ func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
 	return sessions, nil
 }
 
-// seen is what the session is counted as.
-func (s Session) seen() (seen sampling.Session) {
-	seen.Event, seen.Class, seen.Inferred = Classify(s)
+// seen is the session as it is counted.
+func (s session) seen() (seen sampling.Session) {
+	seen.Event, seen.Class, seen.Inferred = classify(s)
 	return seen
 }
 
-// label is the digest of what the session runs.
+// label is the digest of the session's statement.
 func (s active) label() string {
 	switch {
-	case !s.MariaDB:
+	case !s.flavour.digestIsText:
 		return s.digest
 	case s.digest == "" && s.Statement == "statement/"+preparedExecute:
 		return preparedExecute
@@ -106,8 +106,14 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 	if err != nil {
 		return all, fmt.Errorf("read who holds row locks: %w", err)
 	}
-	if w.reads++; w.reads%lookEvery == 0 {
-		w.c.promised(ctx) // notes the runs that come and go meanwhile
+	if w.reads++; w.reads%othersEvery == 0 {
+		others, err := w.c.others(ctx)
+		if err != nil {
+			return all, fmt.Errorf("look for other runs: %w", err)
+		}
+		if others > 0 {
+			w.c.notes.Add(sampling.SharedServer)
+		}
 	}
 	return all, nil
 }

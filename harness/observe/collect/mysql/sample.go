@@ -3,34 +3,23 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"slices"
 	"strings"
 )
 
-var (
-	//go:embed sql/sample_mysql.sql
-	sampleMySQL string
-	//go:embed sql/sample_mysql_quick.sql
-	sampleMySQLQuick string
-	//go:embed sql/sample_mariadb.sql
-	sampleMariaDB string
-)
-
 // active is a session as one sample saw it.
 type active struct {
-	Session
-	digest string // MySQL: of the statement, 16 digits; MariaDB: the statement's text
+	session
+	digest string // of the statement, 16 digits; its text where the flavour has none
 
 	idle   bool
 	waitID uint64  // of the innermost wait in progress; 0: none
 	waited float64 // ps: how long it lasts already
 }
 
-// sampler takes samples. It decides how the row locks are found: exactly, or
-// by their number.
+// sampler takes samples. It decides how row locks are found: session by session, or
+// by the number of waiters.
 type sampler struct {
-	maria   bool
 	noLocks bool // data_lock_waits cannot be read
 
 	waiters int // sessions that waited for a row lock when they were last counted
@@ -45,19 +34,17 @@ const (
 	rareTicks   = 5
 )
 
-// exact tells whether the next sample reads who waits, and not only how many.
-func (s *sampler) exact() bool {
-	return !s.maria && !s.noLocks && (s.waiters <= manyWaiters || s.ticks >= rareTicks-1)
+// exact tells whether the next sample reads which sessions wait, not only how many.
+func (s *sampler) exact(f *flavour) bool {
+	return !f.countsRowLocks && !s.noLocks && (s.waiters <= manyWaiters || s.ticks >= rareTicks-1)
 }
 
 // take returns the active sessions at this moment.
 func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
-	statement, exact := sampleMySQLQuick, s.exact()
-	switch {
-	case s.maria:
-		statement = sampleMariaDB
-	case exact:
-		statement = sampleMySQL
+	f := l.flavour
+	statement, exact := f.sampleWithout, s.exact(f)
+	if exact {
+		statement = f.sample
 	}
 	byThread := map[uint64]int{}
 	var found []active
@@ -74,15 +61,15 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 		if !known {
 			at = len(found)
 			byThread[thread] = at
-			found = append(found, active{Session: Session{
-				MariaDB: s.maria, Command: command.String, State: state.String, Statement: instrument.String,
+			found = append(found, active{session: session{
+				flavour: f, Command: command.String, State: state.String, Statement: instrument.String,
 			}, digest: digest.String})
-			if !s.maria && lock.Int64 > 0 {
+			if !f.countsRowLocks && lock.Int64 > 0 {
 				waiters++
 				found[at].RowLock = true
 			}
 		}
-		if s.maria && lock.Valid {
+		if f.countsRowLocks && lock.Valid {
 			waiters = int(lock.Int64)
 		}
 		if a := &found[at]; waitID.Valid && uint64(waitID.Int64) >= a.waitID {
@@ -95,7 +82,7 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 		return nil, err
 	}
 	s.ticks++
-	if exact || s.maria {
+	if exact || f.countsRowLocks {
 		s.waiters, s.ticks = waiters, 0
 	}
 	if !exact {
@@ -106,7 +93,7 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 
 // markRowLocks finds the sessions that wait for a row lock when only their
 // number n is known: a row lock is waited for within a handler call, and takes
-// long. Plain reads come last; one call of theirs may scan a whole table.
+// long. Plain reads come last, as one of their calls may scan a whole table.
 func markRowLocks(sessions []active, n int) {
 	if n <= 0 {
 		return

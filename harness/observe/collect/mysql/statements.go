@@ -18,19 +18,14 @@ import (
 // picosecond is the unit of performance_schema's timers, in ms.
 const picosecond = 1e-9
 
-// MariaDB gives prepared statements no digest. Their time, over all schemas, is
-// found by these instruments, whose names serve as digests.
-const prepared = `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED
-FROM performance_schema.events_statements_summary_global_by_event_name
-WHERE EVENT_NAME IN ('statement/com/Execute', 'statement/com/Prepare')`
-
+// preparedExecute labels prepared statements where the server gives them no digest.
 const preparedExecute = "com/Execute"
 
-// statementKey is a row of events_statements_summary_by_digest. The one without
-// a digest holds what the table had no room for.
+// statementKey identifies a row of events_statements_summary_by_digest. The row
+// without a digest sums the statements that the table has no room for.
 type statementKey struct{ schema, digest string }
 
-// work is what statements did.
+// work is the total of statements.
 type work struct{ count, time, rows uint64 } // time in ps; rows examined
 
 // statements turns readings of statement times into points.
@@ -40,8 +35,8 @@ type statements struct {
 	names map[string]statementName
 }
 
-// statementName is how a digest is labelled; it is asked for once, as the text
-// is what makes reading the table slow.
+// statementName is the label of a digest. It is read once, as the texts make reading
+// the table slow.
 type statementName struct{ digest, text string }
 
 // readStatements returns what has changed since the last reading, or, the
@@ -55,12 +50,12 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 		args = append(args, c.schema)
 	}
 	if s.last != nil {
-		// Rows that stood still need not be read. LAST_SEEN has whole seconds
-		// on MariaDB.
+		// Rows that did not change need not be read. LAST_SEEN has whole seconds on
+		// MariaDB.
 		query += fmt.Sprintf(" AND LAST_SEEN >= NOW(6) - INTERVAL %d SECOND", int(math.Ceil(now.Sub(s.at).Seconds()))+2)
 	}
-	if c.server.maria {
-		query += " UNION ALL " + prepared
+	if more := c.link.flavour.unlabelled; more != "" {
+		query += " UNION ALL " + more
 	}
 	seen := map[statementKey]work{}
 	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
@@ -79,7 +74,7 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 }
 
 // increase compares a reading with the last one, by digest over all schemas. A
-// row that fell was truncated: what it did in between is unknown.
+// row whose values fell was truncated: its increase is unknown.
 func (s *statements) increase(seen map[statementKey]work, now time.Time) map[string]work {
 	first := s.last == nil
 	if first {
@@ -102,12 +97,12 @@ func (s *statements) increase(seen map[statementKey]work, now time.Time) map[str
 	return changed
 }
 
-// restart forgets the values of a server that is gone: the first reading of its
-// successor is what later ones are compared with, and counts for nothing.
+// restart forgets the values of the server before a restart: the first reading after
+// it is a new start.
 func (s *statements) restart() { s.last = nil }
 
-// statementPoints makes points of what changed: the digests that took most time, and
-// the rest as one.
+// statementPoints makes points of the digests that took most time, and of the others
+// as one.
 func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels sampling.Digests) ([]metric.Point, error) {
 	if changed[""].count > 0 {
 		c.notes.Add("database: performance_schema has no room for more statement digests, so that the digest other holds statements of any schema; " +
@@ -140,12 +135,12 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	return points, err
 }
 
-// nameDigests asks for the texts of digests that have no name yet.
+// nameDigests reads the texts of digests that have no label yet.
 func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []string) error {
 	var missing []string
 	for _, digest := range digests {
 		switch _, known := s.names[digest]; {
-		case known || digest == "": // what the table had no room for stays "other"
+		case known || digest == "": // statements that the table has no room for stay "other"
 		case strings.HasPrefix(digest, "com/"):
 			s.names[digest] = statementName{digest: digest, text: "prepared statements, which have no digest on MariaDB"}
 		default:
@@ -168,7 +163,7 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 			return err
 		}
 		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: sampling.Shorten(text.String)}
-		if c.server.maria {
+		if c.link.flavour.digestIsText {
 			name.digest = textDigest(text.String)
 		}
 		s.names[digest] = name

@@ -9,9 +9,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// counters are status variables that only grow; their increases are sent.
-// Connections and statements of this collector (some 13 a second) are among
-// them.
+// counters are status variables that only grow; their increases are sent. They
+// include the collector's own statements, some 13 a second.
 var counters = []string{
 	"Aborted_clients", "Aborted_connects",
 	"Binlog_cache_disk_use", "Binlog_cache_use", binlogCommits, "Binlog_group_commits",
@@ -24,13 +23,13 @@ var counters = []string{
 	"Performance_schema_digest_lost", "Questions", "Threads_created",
 }
 
-// levels go up and down.
-var levels = []string{
+// gauges are status variables that go up and down.
+var gauges = []string{
 	historyLength, checkpointAge, "Innodb_buffer_pool_pages_dirty", "Innodb_row_lock_current_waits",
 	"Threads_connected", "Threads_running",
 }
 
-// Status variables with a part of their own.
+// Status variables that are treated apart.
 const (
 	uptime        = "Uptime"
 	historyLength = "Innodb_history_list_length" // MySQL: not in the status, but in INNODB_METRICS
@@ -38,23 +37,18 @@ const (
 	lsnCurrent    = "Innodb_redo_log_current_lsn"
 	lsnCheckpoint = "Innodb_redo_log_checkpoint_lsn"
 
-	// Transactions that ended, by COMMIT or by autocommit, those that only read
-	// too. Com_commit counts the former alone, and Handler_commit each statement
-	// within a transaction, once for InnoDB and once for the binlog. MySQL: not in
-	// the status, but in performance_schema. MariaDB, where its instrument is off,
-	// has those that the binlog was written for.
+	// Transactions that ended, by COMMIT or by autocommit, including those that only
+	// read. Com_commit counts only COMMIT, and Handler_commit each statement within a
+	// transaction, once for InnoDB and once for the binlog. MySQL has the number in
+	// performance_schema, not in the status. MariaDB, where that instrument is off,
+	// has the number of transactions that were written to the binlog.
 	transactions  = "events_transactions"
 	binlogCommits = "Binlog_commits"
 )
 
-var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(append([]string{uptime, lsnCurrent, lsnCheckpoint}, counters...), levels...))
+var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(append([]string{uptime, lsnCurrent, lsnCheckpoint}, counters...), gauges...))
 
-const showTransactions = "SELECT COUNT_STAR FROM performance_schema.events_transactions_summary_global_by_event_name WHERE EVENT_NAME = 'transaction'"
-
-// Needs PROCESS.
-const showHistory = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"
-
-var variables = sampling.Variables{Counters: counters, Levels: levels, Unit: unitOf}
+var variables = sampling.Variables{Counters: counters, Gauges: gauges, Unit: unitOf}
 
 // status turns readings of the status into points.
 type status struct {
@@ -75,47 +69,38 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 		}
 		return nil
 	})
-	if err != nil || c.server.maria {
-		return now, err
-	}
-	err = c.link.query(ctx, showTransactions, nil, func(rows *sql.Rows) error {
-		var v float64
-		if err := rows.Scan(&v); err != nil {
-			return err
-		}
-		now[transactions] = v
-		return nil
-	})
 	if err != nil {
-		return now, c.readable("read events_transactions_summary_global_by_event_name", err)
+		return now, err
 	}
 	if lsn, ok := now[lsnCurrent]; ok {
 		now[checkpointAge] = max(0, lsn-now[lsnCheckpoint])
 	}
-	if c.noHistory {
+	f := c.link.flavour
+	if f.transactions != "" {
+		if now[transactions], err = c.link.number(ctx, f.transactions); err != nil {
+			return now, c.readable("read events_transactions_summary_global_by_event_name", err)
+		}
+	}
+	if f.historyLength == "" || c.noHistory {
 		return now, nil
 	}
-	err = c.link.query(ctx, showHistory, nil, func(rows *sql.Rows) error {
-		var v float64
-		if err := rows.Scan(&v); err != nil {
-			return err
-		}
-		now[historyLength] = v
-		return nil
-	})
-	if denied(err) {
+	length, err := c.link.number(ctx, f.historyLength)
+	switch {
+	case denied(err):
 		c.noHistory = true
 		c.notes.Add("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
-		err = nil
+		return now, nil
+	case err == nil:
+		now[historyLength] = length
 	}
 	return now, err
 }
 
-// points makes points of a reading. restarted tells that the server is another
-// than at the last reading.
+// points makes points of a reading. restarted tells that the server was restarted
+// since the last reading.
 func (s *status) points(now map[string]float64) (points []metric.Point, restarted bool) {
 	for _, name := range []string{transactions, binlogCommits} {
-		if now[name] == 0 { // its instrument is off, or there is no binlog: not known, instead of none
+		if now[name] == 0 { // its instrument is off, or there is no binlog: unknown, not 0
 			delete(now, name)
 		}
 	}

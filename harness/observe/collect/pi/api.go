@@ -27,7 +27,7 @@ const (
 	// chunk is how many seconds one call asks for: the API aims at one or two
 	// hundred points a series.
 	chunk = 120
-	// top is the most of a group's members that the API tells.
+	// top is the largest number of a group's members that the API returns.
 	top = 25
 	// maxPages bounds the pages of one answer.
 	maxPages = 100
@@ -55,21 +55,21 @@ func connect(ctx context.Context, of database.Insights) (*api, error) {
 	}
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Hint: "see that this works here: aws sts get-caller-identity"}
+		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "see that this works here: aws sts get-caller-identity"}
 	}
 	if loaded.Region == "" {
-		return nil, &database.Error{Problem: "no AWS region is named", Hint: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}
+		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}
 	}
 	client := pi.NewFromConfig(loaded, func(o *pi.Options) {
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts, r.MaxBackoff = attempts, maxBackoff })
 	})
 	if endpoint := client.Options().BaseEndpoint; endpoint != nil && !safe(*endpoint) {
-		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Hint: "AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL names it: write https://..., or leave it out"}
+		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Remedy: "AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL names it: write https://..., or leave it out"}
 	}
 	return &api{client, of.Resource}, nil
 }
 
-// safe tells whether requests, which are signed, may go there.
+// safe tells whether signed requests may be sent to an endpoint.
 func safe(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *api) load(ctx context.Context, group string, from, to int64) ([]series,
 		ServiceType: types.ServiceTypeRds, Identifier: &a.resource,
 		StartTime: aws.Time(time.Unix(from, 0)), EndTime: aws.Time(time.Unix(to, 0)), // exclusive
 		PeriodInSeconds: aws.Int32(1),
-		// Without this a second would carry the label of the next.
+		// Otherwise a second would carry the label of the next one.
 		PeriodAlignment: types.PeriodAlignmentStartTime,
 		MetricQueries:   []types.MetricQuery{{Metric: aws.String(loadMetric)}},
 	}
@@ -118,8 +118,8 @@ func (a *api) load(ctx context.Context, group string, from, to int64) ([]series,
 	return nil, fmt.Errorf("an answer has more than %d pages", maxPages)
 }
 
-// add joins a list to what is found of the same member: a page may end within
-// its points.
+// add adds the points of a list to those of the same member: a page may end within
+// them.
 func add(found map[string]*series, list types.MetricKeyDataPoints, from, to int64) {
 	if list.Key == nil {
 		return
@@ -143,7 +143,7 @@ func add(found map[string]*series, list types.MetricKeyDataPoints, from, to int6
 	}
 }
 
-// values lists in a fixed order.
+// values yields the series in a fixed order.
 func values(found map[string]*series) func(func(series) bool) {
 	return func(yield func(series) bool) {
 		for _, id := range slices.Sorted(maps.Keys(found)) {

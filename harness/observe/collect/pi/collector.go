@@ -12,20 +12,20 @@ import (
 // Options says how long to wait for what is published late; zero values take
 // the defaults.
 type Options struct {
-	// Interrupted is done when a run that ends waits for nothing more: what is
-	// published by then is taken. nil: never.
+	// Interrupted is done when the run waits no longer: the points that are published
+	// by then are used. nil: never.
 	Interrupted context.Context
-	Patience    time.Duration // for points, after the end of the load
-	Pause       time.Duration // between looks
-	Settled     time.Duration // age at which points are taken as final
+	Timeout     time.Duration // after the end of the load
+	Interval    time.Duration // between requests
+	FinalAfter  time.Duration // age at which points are taken as final
 }
 
-// The API tells nowhere how late points come; the console showed them within
+// How late points are published is not documented; the console showed them within
 // half a minute.
 const (
-	defaultPatience = 2 * time.Minute
-	defaultPause    = 5 * time.Second
-	defaultSettled  = time.Minute
+	defaultTimeout  = 2 * time.Minute
+	defaultInterval = 5 * time.Second
+	defaultFinal    = time.Minute
 )
 
 // Collector collects from one instance.
@@ -38,19 +38,19 @@ type Collector struct {
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes a collector of an instance. It asks nothing.
+// New makes a collector of an instance. It sends no request.
 func New(of database.Insights, o Options) *Collector {
 	if o.Interrupted == nil {
 		o.Interrupted = context.Background()
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
 	}
-	if o.Pause == 0 {
-		o.Pause = defaultPause
+	if o.Interval == 0 {
+		o.Interval = defaultInterval
 	}
-	if o.Settled == 0 {
-		o.Settled = defaultSettled
+	if o.FinalAfter == 0 {
+		o.FinalAfter = defaultFinal
 	}
 	return &Collector{of: of, options: o}
 }
@@ -79,12 +79,12 @@ func (c *Collector) Start(ctx context.Context) error {
 }
 
 // Run waits until the load has ended, then for its points, in bounded time, and
-// sends the frames of all its seconds. It differs from other collectors in that:
-// a second's points are final only when it is long over.
+// sends the frames of all its seconds. Other collectors send while the load runs, but
+// here a second's points are final only long after it.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	began := time.Now().Unix()
 	<-ctx.Done()
-	ended := max(time.Now().Unix(), began+1) // the second that goes on has no point yet
+	ended := max(time.Now().Unix(), began+1) // the current second has no point yet
 	all, err := c.gather(context.WithoutCancel(ctx), began, ended)
 	if missing := all.missing(began, ended); missing > 0 {
 		c.notes.Add("Performance Insights had no load for %d of the run's %d seconds%s", missing, ended-began, c.waited(err))
@@ -103,7 +103,7 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	return nil
 }
 
-// waited says why points are missing, and how long they were waited for.
+// waited says how long missing points were waited for.
 func (c *Collector) waited(err error) string {
 	switch {
 	case err != nil:
@@ -111,7 +111,7 @@ func (c *Collector) waited(err error) string {
 	case c.options.Interrupted.Err() != nil:
 		return ", which was interrupted"
 	}
-	return fmt.Sprintf(", %s after its end", c.options.Patience)
+	return fmt.Sprintf(", %s after its end", c.options.Timeout)
 }
 
 // Notes are the limits of what was seen.

@@ -12,7 +12,7 @@ import (
 	"assay/harness/observe/database"
 )
 
-// explain says in one line what the SDK tells in many clauses.
+// explain says in one line what the SDK says in many clauses.
 func explain(ctx context.Context, err error, resource string) error {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {
@@ -23,41 +23,41 @@ func explain(ctx context.Context, err error, resource string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("no answer of Performance Insights in time: %w", context.Cause(ctx))
 	case strings.Contains(err.Error(), "get credentials"), strings.Contains(err.Error(), "get identity"), strings.Contains(err.Error(), "refresh cached credentials"):
-		return &database.Error{Problem: "no AWS credentials", Hint: "see that this works here: aws sts get-caller-identity"}
+		return &database.Error{Problem: "no AWS credentials", Remedy: "see that this works here: aws sts get-caller-identity"}
 	case errors.As(err, &unreachable):
-		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Hint: "see that the region is right, and that https to pi.REGION.amazonaws.com goes through"}
+		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Remedy: "see that the region is right, and that https to pi.REGION.amazonaws.com goes through"}
 	}
-	return &database.Error{Problem: "Performance Insights gives no answer that can be read: " + database.Reason(err), Hint: "see what AWS_ENDPOINT_URL_PI names, if it is set"}
+	return &database.Error{Problem: "Performance Insights gives no answer that can be read: " + database.Reason(err), Remedy: "see what AWS_ENDPOINT_URL_PI names, if it is set"}
 }
 
-// refused tells what the API refuses, by its code.
+// refused explains a refusal of the API, by its code.
 func refused(answer smithy.APIError, resource string) error {
 	text := answer.ErrorCode()
 	if said := oneLine(answer.ErrorMessage()); said != "" {
 		text += ": " + said
 	}
 	problem := "Performance Insights refuses: " + text
-	hint := ""
+	remedy := ""
 	switch code := answer.ErrorCode(); {
 	case strings.HasPrefix(code, "Throttl"), code == "TooManyRequestsException", code == "RequestLimitExceeded":
-		problem, hint = "Performance Insights is throttling: "+text, "let other readers of its API pause, or ask AWS for a higher quota"
+		problem, remedy = "Performance Insights is throttling: "+text, "let other readers of its API pause, or ask AWS for a higher quota"
 	case code == "ExpiredTokenException", code == "ExpiredToken":
-		problem, hint = "the AWS credentials have expired", "log in again, or use credentials that the SDK can renew: a role, or SSO"
+		problem, remedy = "the AWS credentials have expired", "log in again, or use credentials that the SDK can renew: a role, or SSO"
 	case code == "UnrecognizedClientException", code == "InvalidClientTokenId", code == "MissingAuthenticationToken":
-		hint = "see whose the credentials are: aws sts get-caller-identity"
+		remedy = "see whose the credentials are: aws sts get-caller-identity"
 	case code == "RequestTimeTooSkewed", code == "RequestExpired", code == "InvalidSignatureException", code == "SignatureDoesNotMatch":
-		hint = "set this host's clock right (timedatectl), and see that the secret key is the one of the key id"
+		remedy = "set this host's clock right (timedatectl), and see that the secret key is the one of the key id"
 	case code == "NotAuthorizedException", code == "AccessDeniedException", code == "AccessDenied":
-		hint = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; the instance must have Performance Insights switched on, in this region", resource)
+		remedy = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; the instance must have Performance Insights switched on, in this region", resource)
 	case code == "InvalidArgumentException", code == "ValidationException":
-		hint = "see the DbiResourceId and the region: aws rds describe-db-instances"
+		remedy = "see the DbiResourceId and the region: aws rds describe-db-instances"
 	case code == "InternalServiceError":
-		hint = "try again later"
+		remedy = "try again later"
 	}
-	return &database.Error{Problem: problem, Hint: hint}
+	return &database.Error{Problem: problem, Remedy: remedy}
 }
 
-// oneLine cuts what a server says for people.
+// oneLine shortens a server's message.
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")

@@ -13,11 +13,11 @@ import (
 const (
 	second = 1000.0 // ms
 
-	// other is the label of what the API does not split any further: more
-	// members than it tells, and what a frame's bound leaves out.
+	// other is the label of the load that the API does not split any further, and of
+	// members beyond a frame's bound.
 	other = "other"
-	// maxStatements bounds the label digest, digits its length, maxText how much
-	// of a statement's text becomes a label: as the other collectors have it.
+	// maxStatements bounds the values of the label digest, digits its length, and
+	// maxText the length of the label statement, as in the other collectors.
 	maxStatements = 50
 	digits        = 16
 	maxText       = 120
@@ -33,7 +33,7 @@ func frames(all loads, from, to int64, stream *collect.Stream) {
 		points := []metric.Point{metric.GaugePoint(metric.NewSeries(metric.DBSampleRate, ""), 1)}
 		_, there := all.total[at]
 		if there || at == to-1 {
-			// The gap that a sample ends, or that none has ended.
+			// The gap before a sample, or at the end without one.
 			var interval metric.Hist
 			interval.Record(float64(at-last)*second, 1)
 			points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), &interval))
@@ -52,8 +52,7 @@ func frames(all loads, from, to int64, stream *collect.Stream) {
 	}
 }
 
-// waitParts are the sessions by wait event. What the events that are told leave
-// of the whole is other.
+// waitParts are the sessions by wait event; the remainder of the whole is other.
 func waitParts(all loads) []*part {
 	join, left := parts{}, restOf(all.total)
 	for _, s := range all.waits {
@@ -95,9 +94,9 @@ func statementParts(all loads) []*part {
 	return join.sorted()
 }
 
-// classify says what a wait event is. Where an instance has no
-// performance_schema the API tells states of sessions instead, from which the
-// class is inferred.
+// classify finds the class of a wait event. Where an instance has no
+// performance_schema the API returns states of sessions instead, from which the class
+// is inferred.
 func classify(name string) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(name, "wait/")
 	switch {
@@ -106,7 +105,7 @@ func classify(name string) (event, class string, inferred bool) {
 	case event == "":
 		return other, wait.Other, false
 	}
-	for _, server := range []wait.Server{wait.MySQL, wait.MariaDB, wait.PostgreSQL} {
+	for _, server := range wait.Servers() {
 		if class := wait.ClassOf(server, event); class != wait.Other {
 			return event, class, false
 		}
@@ -117,7 +116,7 @@ func classify(name string) (event, class string, inferred bool) {
 	return event, wait.Other, false
 }
 
-// byLoad puts those first that take most.
+// byLoad sorts series by their load, the largest first.
 func byLoad(all []series) []series {
 	sum := func(s series) (total float64) {
 		for _, v := range s.load {

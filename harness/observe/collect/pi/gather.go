@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// loads is what was published of a run: the whole load by second, and its parts.
+// loads is the published load of a run: the whole by second, and its parts.
 type loads struct {
 	total      map[int64]float64
 	waits      []series
@@ -23,37 +23,37 @@ func (l loads) missing(from, to int64) (n int64) {
 	return n
 }
 
-// span is some seconds that one call asks for.
+// span is the seconds of one request.
 type span struct {
 	from, to int64
-	waits    []series          // the newest answer
-	total    map[int64]float64 // of it
+	waits    []series          // of the last answer
+	total    map[int64]float64 // of the last answer
 	final    bool
 }
 
-// gather asks for all seconds, again until they are there and stay the same, or
-// patience ends. Its error comes with what was found all the same.
+// gather asks for all seconds, again until all are published and stay the same, or
+// time is up. With an error it returns what it has found.
 func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err error) {
 	all.total = map[int64]float64{}
 	var spans []*span
 	for begin := from; begin < to; begin += chunk {
 		spans = append(spans, &span{from: begin, to: min(begin+chunk, to)})
 	}
-	deadline := time.Now().Add(c.options.Patience)
+	deadline := time.Now().Add(c.options.Timeout)
 	for {
-		if err = c.look(ctx, spans); err != nil || allFinal(spans) || c.options.Interrupted.Err() != nil || time.Now().After(deadline) {
+		if err = c.request(ctx, spans); err != nil || allFinal(spans) || c.options.Interrupted.Err() != nil || time.Now().After(deadline) {
 			break
 		}
 		select {
-		case <-c.options.Interrupted.Done(): // a last look
-		case <-time.After(c.options.Pause):
+		case <-c.options.Interrupted.Done(): // a last request
+		case <-time.After(c.options.Interval):
 		}
 	}
 	for _, s := range spans {
 		maps.Copy(all.total, s.total)
 		all.waits = append(all.waits, s.waits...)
 		if len(s.total) == 0 || err != nil {
-			continue // a fault would meet the next call too, each time until its time-out
+			continue // after a fault the next request would run into its timeout too
 		}
 		var statements []series
 		if statements, err = c.api.load(ctx, bySQL, s.from, s.to); err == nil {
@@ -63,8 +63,8 @@ func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err 
 	return all, err
 }
 
-// look asks once more for what is not final yet.
-func (c *Collector) look(ctx context.Context, spans []*span) error {
+// request asks once more for the spans that are not final yet.
+func (c *Collector) request(ctx context.Context, spans []*span) error {
 	for _, s := range spans {
 		if s.final {
 			continue
@@ -76,7 +76,7 @@ func (c *Collector) look(ctx context.Context, spans []*span) error {
 		before := s.total
 		s.waits, s.total = waits, totalOf(waits)
 		complete := int64(len(s.total)) == s.to-s.from
-		old := time.Since(time.Unix(s.to, 0)) > c.options.Settled
+		old := time.Since(time.Unix(s.to, 0)) > c.options.FinalAfter
 		s.final = complete && (old || maps.Equal(before, s.total))
 	}
 	return nil

@@ -8,8 +8,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// negligible is what rounding leaves when parts are taken from the whole,
-// sessions.
+// negligible is a rounding error of sums, in sessions.
 const negligible = 1e-6
 
 // parts are shares of the load by series: several members of a group may have
@@ -24,7 +23,7 @@ type part struct {
 	scale  float64           // from sessions to the series' unit
 }
 
-// add adds what a series has of the load.
+// add adds load to the part of a series.
 func (all parts) add(series metric.Series, load map[int64]float64, scale float64) {
 	key := series.Key()
 	p := all[key]
@@ -42,7 +41,7 @@ func (all parts) sorted() []*part {
 	return slices.SortedFunc(maps.Values(all), func(a, b *part) int { return strings.Compare(a.key, b.key) })
 }
 
-// rest is what parts leave of the whole.
+// rest is the whole without its parts.
 type rest map[int64]float64
 
 func restOf(total map[int64]float64) rest { return maps.Clone(total) }

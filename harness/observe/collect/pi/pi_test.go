@@ -21,7 +21,7 @@ var instance = database.Insights{Resource: pitest.Resource, Region: pitest.Regio
 
 // quick waits in a test's time.
 func quick() pi.Options {
-	return pi.Options{Patience: 20 * time.Second, Pause: 100 * time.Millisecond, Settled: time.Hour}
+	return pi.Options{Timeout: 20 * time.Second, Interval: 100 * time.Millisecond, FinalAfter: time.Hour}
 }
 
 // collected runs a collector for so long, and gives what it sent.
@@ -157,7 +157,7 @@ func TestSecondsThatNeverCome(t *testing.T) {
 	from := time.Now().Unix()
 	server.Lost = func(second int64) bool { return second == from+1 || second == from+2 }
 	o := quick()
-	o.Patience = time.Second
+	o.Timeout = time.Second
 	began := time.Now()
 	c, all, span, err := collected(t, o, 5*time.Second)
 	if err != nil || time.Since(began) > 20*time.Second {
@@ -179,7 +179,7 @@ func TestInterrupted(t *testing.T) {
 	server := pitest.Start(t)
 	server.Load, server.Late = mixed, time.Hour
 	o := quick()
-	o.Patience = time.Hour
+	o.Timeout = time.Hour
 	interrupted, interrupt := context.WithCancel(t.Context())
 	o.Interrupted = interrupted
 	time.AfterFunc(2*time.Second, interrupt)
@@ -220,7 +220,7 @@ func TestExpiredMidRun(t *testing.T) {
 	}
 	_, all, span, err := collected(t, quick(), time.Second)
 	var known *database.Error
-	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Hint, "log in again") {
+	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Remedy, "log in again") {
 		t.Errorf("%v", err)
 	}
 	if _, found := all.Sum(metric.DBSample, nil, span); found {
@@ -249,7 +249,7 @@ func TestRefusals(t *testing.T) {
 			began := time.Now()
 			err := pi.Examine(t.Context(), instance)
 			var known *database.Error
-			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Hint, c.hint) || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Remedy, c.hint) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
 			}
 			if time.Since(began) > 20*time.Second {
@@ -267,7 +267,7 @@ func TestConnecting(t *testing.T) {
 			t.Errorf("%+v: %v", of, err)
 			return "", ""
 		}
-		return known.Problem, known.Hint
+		return known.Problem, known.Remedy
 	}
 	if problem, hint := examine(database.Insights{Resource: "db-OTHER", Region: pitest.Region}); !strings.Contains(problem, "NotAuthorizedException") || !strings.Contains(hint, "db-OTHER") {
 		t.Errorf("another resource: %s (%s)", problem, hint)

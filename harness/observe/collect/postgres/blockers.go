@@ -23,8 +23,8 @@ type lock struct {
 	state, event string // of the session
 }
 
-// readBlockers finds who holds the row locks that others wait for, and what they
-// do meanwhile. It looks only where the last sample saw somebody wait.
+// readBlockers finds the sessions that hold row locks which others wait for, and what
+// these holders do. It reads only where the last sample saw a session wait.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.waiters == 0 {
 		return nil, nil
@@ -42,8 +42,8 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	return sampling.Blockers(holders(locks)), nil
 }
 
-// holders counts, by what the holder of a row lock does, who waits for it: for
-// its transaction, or in the queue behind who does.
+// holders counts the sessions that wait for the holder of a row lock, directly or in
+// the queue behind another one, by what the holder does.
 func holders(locks []lock) map[sampling.Session]int {
 	holder, waits := map[string]lock{}, map[int32]string{}
 	for _, l := range locks {
@@ -55,16 +55,16 @@ func holders(locks []lock) map[sampling.Session]int {
 	}
 	waiters := map[sampling.Session]int{}
 	for _, on := range waits {
-		for range len(locks) { // who waits in a circle is nobody's waiter
+		for range len(locks) { // a deadlock has no holder
 			held, known := holder[on]
 			if !known {
-				break // released meanwhile, or of a prepared transaction
+				break // released since, or held by a prepared transaction
 			}
 			if on, known = waits[held.pid]; known {
 				continue
 			}
-			// Locks and sessions are not read at the same instant: one that waits
-			// for a row by now has passed on.
+			// Locks and sessions are not read at the same instant: a holder that waits
+			// for a row by now has released the lock.
 			if holds := held.session(); holds.Class != wait.RowLock {
 				waiters[holds]++
 			}
@@ -74,7 +74,7 @@ func holders(locks []lock) map[sampling.Session]int {
 	return waiters
 }
 
-// session is what the holder is counted as.
+// session is the holder as it is counted.
 func (l lock) session() sampling.Session {
 	if strings.HasPrefix(l.state, "idle") {
 		return sampling.Idle

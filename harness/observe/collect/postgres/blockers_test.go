@@ -34,7 +34,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// What is owed is told once, when there is more of it.
+// A negative difference is made up for before more is sent.
 func TestRest(t *testing.T) {
 	var r rest
 	for i, c := range []struct{ ms, want float64 }{{10, 10}, {-4, 0}, {3, 0}, {5, 4}, {0, 0}, {2, 2}} {
@@ -62,10 +62,10 @@ func TestStatementIncrease(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
-	if err := (server{version: "13.4", major: 13}).unfit(); err == nil {
+	if err := (server{version: "13.4", major: 13}).usable(); err == nil {
 		t.Error("a server whose sessions do not tell their statement is fit")
 	}
-	if err := (server{version: "14.0", major: 14}).unfit(); err != nil {
+	if err := (server{version: "14.0", major: 14}).usable(); err != nil {
 		t.Error(err)
 	}
 }

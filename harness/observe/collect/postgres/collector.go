@@ -17,7 +17,7 @@ type Collector struct {
 	mu     sync.Mutex // held for one exchange with the server at a time; guards the rest
 	link   *link
 	server *server // nil: never connected
-	facts  facts   // of the last look
+	facts  facts   // as they were read last
 	notes  collect.Notes
 	hints  []string
 	closed bool
@@ -25,10 +25,10 @@ type Collector struct {
 	waiters int // sessions that waited for a row lock when they were last counted
 }
 
-var _ collect.Collector = (*Collector)(nil)
+var _ sampling.Collector = (*Collector)(nil)
 
-// New makes a collector of the server at the DSN, whose database is the load's:
-// statement times and most counters are of it alone. It does not connect.
+// New makes a collector of the server at the DSN. Statement times and most counters
+// are those of the DSN's database alone. It does not connect.
 func New(dsn string) *Collector {
 	c := &Collector{}
 	c.link, c.broken = newLink(dsn)
@@ -38,7 +38,7 @@ func New(dsn string) *Collector {
 // Source is "database".
 func (c *Collector) Source() string { return collect.Database }
 
-// connect opens the link, and finds out about the server the first time.
+// connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {
 	switch {
 	case c.broken != nil:
@@ -60,8 +60,8 @@ func (c *Collector) connect(ctx context.Context) error {
 	return nil
 }
 
-// Start connects and tries what Run reads. What cannot be seen but might be is
-// in Notes.
+// Start connects and reads once what Run reads. Notes says what cannot be seen, and
+// how it could be.
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,10 +75,10 @@ func (c *Collector) start(ctx context.Context) error {
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
-	if err := c.server.unfit(); err != nil {
+	if err := c.server.usable(); err != nil {
 		return err
 	}
-	if err := c.look(ctx); err != nil {
+	if err := c.readFacts(ctx); err != nil {
 		return err
 	}
 	if _, err := c.sample(ctx); err != nil {
@@ -94,7 +94,7 @@ func (c *Collector) start(ctx context.Context) error {
 }
 
 // Notes are the limits of what was seen, as sentences for the certificate, each
-// with what would lift it.
+// with what would remove it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Close disconnects; there is nothing to restore.
@@ -108,16 +108,16 @@ func (c *Collector) Close() error {
 	return nil
 }
 
-// Examine looks, before a run, whether the waits of the server at the DSN can
-// be read: its error is the one that Start would give, a *sampling.RightsError
-// where the user may not see the sessions.
+// Examine looks, before a run, whether the waits of the server at the DSN can be
+// read. Its error is the one that Start would give: a *sampling.RightsError where the
+// user may not see the sessions.
 func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	c := New(dsn)
 	defer func() { _ = c.Close() }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken == nil {
-		c.link.call("assay") // not a run
+		c.link.setName("assay") // not a run
 	}
 	if err := c.start(ctx); err != nil {
 		return sampling.Examination{}, err

@@ -10,16 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"assay/harness/observe/record"
+	"assay/harness/observe/wait"
 )
 
-// flavour is the word of record.Database.
-const flavour = "postgresql"
+// flavour is the server's name in record.Database.
+const flavour = string(wait.PostgreSQL)
 
 // oldest is the first version whose sessions tell their statement.
 const oldest = 14
 
-// settings are those that decide durability, speed and what can be seen. What
-// the server does not have, or the user may not see, is left out.
+// settings decide durability, speed and what can be seen. Those that the server does
+// not have, or the user may not see, are left out.
 var settings = []string{
 	// durability
 	"data_checksums", "fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names", "wal_level", "wal_sync_method",
@@ -38,15 +39,15 @@ var settings = []string{
 //go:embed sql/settings.sql
 var settingsSQL string
 
-// server is what the first connection tells.
+// server is what the first connection reads of it.
 type server struct {
 	version  string // such as 15.18, without what distributions append
 	major    int
 	settings map[string]string
 }
 
-// unfit is why waits cannot be read from the server, if they cannot.
-func (s server) unfit() error {
+// usable is nil if waits can be read from the server, else the reason why not.
+func (s server) usable() error {
 	if s.major < oldest {
 		return fmt.Errorf("PostgreSQL %s is too old: %d or later is needed", s.version, oldest)
 	}

@@ -15,16 +15,16 @@ import (
 //go:embed sql/facts.sql
 var factsSQL string
 
-// facts are what the user may see, and what the server counts.
+// facts say what the user may see, and what the server counts.
 type facts struct {
 	user, database string // quoted
-	all            bool   // sessions of every user can be seen
-	hidden         int    // sessions of this database that cannot
+	all            bool   // the sessions of every user can be seen
+	hidden         int    // number of sessions of this database that cannot be seen
 	queryID        bool   // sessions tell their statement
 	activities     bool   // sessions tell what they do
 	timing         bool   // of page reads and writes
 	track          string // which statements are counted; empty: the library is not loaded
-	schema         string // of the extension that counts statements, quoted; empty: it is not there
+	schema         string // of the extension that counts statements, quoted; empty: it is missing
 	version        string // of the extension
 }
 
@@ -33,21 +33,21 @@ func (f facts) counted() bool {
 	return f.schema != "" && f.track != "" && f.track != "none" && !f.old()
 }
 
-// old tells an extension of a server before 14, which was upgraded without it.
+// old tells that the extension is of a server before 14 and was not upgraded with it.
 func (f facts) old() bool {
 	var major, minor int
 	_, err := fmt.Sscanf(f.version, "%d.%d", &major, &minor)
 	return err != nil || major == 1 && minor < 9
 }
 
-// look asks for the facts, and notes what they lack.
-func (c *Collector) look(ctx context.Context) error {
+// readFacts reads the facts, and notes what they lack.
+func (c *Collector) readFacts(ctx context.Context) error {
 	var f facts
 	err := c.link.query(ctx, factsSQL, nil, func(rows pgx.Rows) error {
 		return rows.Scan(&f.user, &f.database, &f.all, &f.hidden, &f.queryID, &f.activities, &f.timing, &f.track, &f.schema, &f.version)
 	})
 	if err != nil {
-		return fmt.Errorf("look at rights and settings: %w", err)
+		return fmt.Errorf("read rights and settings: %w", err)
 	}
 	c.facts = f
 	grant := fmt.Sprintf("GRANT pg_monitor TO %s;", f.user)
@@ -71,7 +71,7 @@ func (c *Collector) look(ctx context.Context) error {
 	return nil
 }
 
-// noteStatements notes why statements cannot be told apart.
+// noteStatements notes why single statements cannot be seen.
 func (c *Collector) noteStatements() {
 	f := c.facts
 	extension := fmt.Sprintf("CREATE EXTENSION pg_stat_statements; -- in database %s", f.database)
@@ -96,5 +96,7 @@ func (c *Collector) noteStatements() {
 	}
 }
 
-// of puts the extension's schema into a statement.
-func (f facts) of(statement string) string { return strings.ReplaceAll(statement, "SCHEMA", f.schema) }
+// inSchema puts the extension's schema into a statement.
+func (f facts) inSchema(statement string) string {
+	return strings.ReplaceAll(statement, "SCHEMA", f.schema)
+}

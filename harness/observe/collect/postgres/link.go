@@ -10,32 +10,21 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"assay/harness/observe/database"
 )
 
 const (
-	// limit is how long the server may work on one of our statements; a sample
-	// takes a millisecond, so this is met only by a server in distress.
+	// limit is how long the server may work on one of the collector's statements; a
+	// sample takes a millisecond, so only an overloaded server meets it.
 	limit = 500 * time.Millisecond
 	// grace is what the answer may take on top before the connection is cut,
-	// and the server told to give the statement up.
+	// and the server is told to cancel the statement.
 	grace = 250 * time.Millisecond
 	// dial is how long connecting may take, with all that sets up the session.
 	dial = time.Second
 )
 
-// Conditions of the server that we act on (PostgreSQL manual, appendix A).
-const (
-	errDenied     = "42501" // insufficient_privilege
-	errNotLoaded  = "55000" // object_not_in_prerequisite_state: the extension's library is not loaded any more
-	errNoFunction = "42883" // undefined_function: the extension was dropped
-	errNoSchema   = "3F000" // invalid_schema_name: likewise, with its schema
-)
-
 // link is the collector's only connection. It never reconnects by itself: the
-// owner must know of gaps. Not safe for concurrent use.
+// collector must know of gaps. Not safe for concurrent use.
 type link struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn // nil: not connected
@@ -44,18 +33,18 @@ type link struct {
 }
 
 func newLink(dsn string) (*link, error) {
-	config, err := database.PostgreSQLConfig(dsn)
+	_, config, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
 	config.ConnectTimeout = dial
 	l := &link{config: config}
-	l.call("assay run " + strings.ToLower(rand.Text()[:12]))
+	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))
 	return l, nil
 }
 
-// call names the sessions to come, so that runs know of each other.
-func (l *link) call(name string) {
+// setName names the sessions from now on: by their names runs see each other.
+func (l *link) setName(name string) {
 	l.name = name
 	l.config.RuntimeParams["application_name"] = name
 }
@@ -89,7 +78,7 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// unconnected is an error of connecting in one line: the driver has one for each
+// unconnected is an error of connecting in one line: the driver gives one for each
 // address, with and without TLS.
 type unconnected struct{ error }
 
@@ -100,7 +89,7 @@ func (e unconnected) Error() string {
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// majorOf is the version of the server; 0: not known.
+// majorOf is the major version of the server; 0: not known.
 func majorOf(conn *pgx.Conn) int {
 	version, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
 	digits, _, _ := strings.Cut(version, ".")
@@ -132,7 +121,7 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	return l.after(rows.Err())
 }
 
-// after gives a connection up that is of no use any more.
+// after drops a connection that the driver has closed.
 func (l *link) after(err error) error {
 	if err != nil && l.conn.IsClosed() {
 		l.drop()
@@ -144,23 +133,9 @@ func (l *link) drop() {
 	if l.conn == nil {
 		return
 	}
-	// Only to say good-bye; without an answer it is closed all the same.
+	// The server is told; without an answer the connection is closed all the same.
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	_ = l.conn.Close(ctx)
 	l.conn = nil
-}
-
-// is reports whether the server answered with one of these conditions.
-func is(err error, codes ...string) bool {
-	var answer *pgconn.PgError
-	if !errors.As(err, &answer) {
-		return false
-	}
-	for _, code := range codes {
-		if answer.Code == code {
-			return true
-		}
-	}
-	return false
 }

@@ -21,9 +21,9 @@ type bench struct {
 }
 
 const (
-	database = "shop"
-	items    = 2000
-	counted  = "shared_preload_libraries=pg_stat_statements"
+	shop    = "shop"
+	items   = 2000
+	counted = "shared_preload_libraries=pg_stat_statements"
 )
 
 // newBench starts a server; its statements are counted where the library is
@@ -31,8 +31,8 @@ const (
 func newBench(t *testing.T, settings ...string) *bench {
 	t.Helper()
 	b := &bench{Server: postgrestest.Start(t, settings...)}
-	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+database)
-	b.dsn = b.In(database)
+	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+shop)
+	b.dsn = b.In(shop)
 	b.db = postgrestest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
 	mysqldtest.Exec(t, b.db,

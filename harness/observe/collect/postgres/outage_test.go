@@ -26,7 +26,7 @@ func ours(t *testing.T, b *bench) (pid int) {
 func TestSessionEnded(t *testing.T) {
 	b := newBench(t, counted)
 	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
-	c := started(t, b.As("watcher", "x", database))
+	c := started(t, b.As("watcher", "x", shop))
 	stop := b.load(t, 4, update)
 	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)

@@ -10,16 +10,17 @@ var (
 )
 
 // rest is that time over a run, in ms. A statement is counted at once, active
-// time up to a second or a transaction later: what is owed is told when it comes.
-type rest struct{ sum, told float64 }
+// time up to a second or a transaction later: a negative difference is subtracted
+// from what comes later.
+type rest struct{ sum, sent float64 }
 
-// more adds the difference of a second, and returns what there is to tell.
+// more adds the difference of a second, and returns what there is to send.
 func (r *rest) more(ms float64) float64 {
 	r.sum += ms
-	if r.sum <= r.told {
+	if r.sum <= r.sent {
 		return 0
 	}
-	tell := r.sum - r.told
-	r.told = r.sum
-	return tell
+	now := r.sum - r.sent
+	r.sent = r.sum
+	return now
 }

@@ -22,7 +22,7 @@ import (
 func TestUserWithoutRights(t *testing.T) {
 	b := newBench(t, counted)
 	mysqldtest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
-	nobody := b.As("no'body", "at all", database)
+	nobody := b.As("no'body", "at all", shop)
 
 	idle, err := b.db.Conn(t.Context())
 	if err != nil {
@@ -88,7 +88,7 @@ func waitForNone(t *testing.T, db *sql.DB, like string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var n int
-		if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datname = $1 AND application_name LIKE $2", database, like).Scan(&n); err != nil {
+		if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datname = $1 AND application_name LIKE $2", shop, like).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		if n == 0 {
@@ -214,7 +214,7 @@ func TestRunsShareAServer(t *testing.T) {
 	if _, err := r.Stop(t); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(first.Notes(), sampling.Together) || !slices.Contains(second.Notes(), sampling.Together) {
+	if !slices.Contains(first.Notes(), sampling.SharedServer) || !slices.Contains(second.Notes(), sampling.SharedServer) {
 		t.Errorf("notes: %q and %q", first.Notes(), second.Notes())
 	}
 }

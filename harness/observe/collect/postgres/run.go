@@ -83,7 +83,7 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read statement texts: %w", err)
 	}
 	if first {
-		w.statements.rest = rest{} // time of our own from before
+		w.statements.rest = rest{} // time from before the run
 	}
 	points, err = w.c.readBlockers(ctx)
 	all = append(all, points...)

@@ -14,11 +14,11 @@ import (
 //go:embed sql/sample.sql
 var sampleSQL string
 
-// cpuEvent is what a session does that waits for nothing.
+// cpuEvent is the event of a session that shows no wait.
 const cpuEvent = "cpu"
 
-// classify says what an active session does: its wait event, such as
-// IO:WALSync, or, where it shows none, CPU, which is an inference.
+// classify says what an active session does: its wait event, such as IO:WALSync; or
+// CPU, inferred, where it shows none.
 func classify(event string) sampling.Session {
 	if event == "" {
 		return sampling.Session{Event: cpuEvent, Class: wait.CPU, Inferred: true}
@@ -51,7 +51,7 @@ func (c *Collector) sample(ctx context.Context) ([]sampling.Session, error) {
 	return sessions, nil
 }
 
-// digest writes an identifier of a statement as the server does; empty: none.
+// digest is the identifier of a statement as the server writes it; empty: none.
 func digest(id int64) string {
 	if id == 0 {
 		return ""

@@ -21,10 +21,10 @@ var (
 	textsSQL string
 )
 
-// own is how our statements begin.
+// own is how the collector's statements begin.
 const own = "/* assay */"
 
-// work is what statements did.
+// work is the total of statements.
 type work struct {
 	calls int64
 	ms    float64
@@ -33,8 +33,8 @@ type work struct {
 // statements turns readings of pg_stat_statements into points.
 type statements struct {
 	last  map[int64]work   // previous values; nil: none
-	texts map[int64]string // of those that were asked for; it is their reading that is slow
-	own   map[int64]bool   // this collector's
+	texts map[int64]string // that were read; reading texts is slow
+	own   map[int64]bool   // the statement is the collector's
 	rest  rest
 }
 
@@ -45,7 +45,7 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 		return nil, nil
 	}
 	seen := map[int64]work{}
-	err := c.link.query(ctx, c.facts.of(statementsSQL), nil, func(rows pgx.Rows) error {
+	err := c.link.query(ctx, c.facts.inSchema(statementsSQL), nil, func(rows pgx.Rows) error {
 		var id int64
 		var w work
 		err := rows.Scan(&id, &w.calls, &w.ms)
@@ -58,7 +58,7 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 		c.facts.track = ""
 		return nil, nil
 	case is(err, errNotLoaded, errNoFunction, errNoSchema):
-		c.facts.schema = "" // dropped since the look
+		c.facts.schema = "" // dropped since the facts were read
 		c.noteStatements()
 		return nil, nil
 	case err != nil:
@@ -67,8 +67,8 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 	return s.increase(seen), nil
 }
 
-// increase compares a reading with the last one. A statement that fell was reset
-// or evicted: what it did in between is unknown.
+// increase compares a reading with the last one. A statement whose values fell was
+// reset or evicted: its increase is unknown.
 func (s *statements) increase(seen map[int64]work) map[int64]work {
 	changed := map[int64]work{}
 	for id, w := range seen {
@@ -80,11 +80,11 @@ func (s *statements) increase(seen map[int64]work) map[int64]work {
 	return changed
 }
 
-// restart forgets the values of a server that is gone.
+// restart forgets the values of the server before a restart.
 func (s *statements) restart() { s.last, s.rest = nil, rest{} }
 
-// name asks for the texts of statements that have none yet, the slowest first.
-func (c *Collector) name(ctx context.Context, s *statements, order []int64) error {
+// readTexts reads the texts of statements that have none yet, the slowest first.
+func (c *Collector) readTexts(ctx context.Context, s *statements, order []int64) error {
 	var missing []int64
 	for _, id := range order {
 		if _, known := s.texts[id]; !known && id != 0 && len(s.texts)+len(missing) < 4*sampling.MaxDigests {
@@ -94,7 +94,7 @@ func (c *Collector) name(ctx context.Context, s *statements, order []int64) erro
 	if len(missing) == 0 {
 		return nil
 	}
-	return c.link.query(ctx, c.facts.of(textsSQL), []any{missing}, func(rows pgx.Rows) error {
+	return c.link.query(ctx, c.facts.inSchema(textsSQL), []any{missing}, func(rows pgx.Rows) error {
 		var id int64
 		var text string
 		err := rows.Scan(&id, &text)
@@ -104,13 +104,13 @@ func (c *Collector) name(ctx context.Context, s *statements, order []int64) erro
 	})
 }
 
-// statementPoints makes points of what changed: the statements that took most
-// time, the rest as one, and the time of sessions that no statement has counted.
+// statementPoints makes points of the statements that took most time, of the others
+// as one, and of the active time of sessions that no statement has counted.
 func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[int64]work, active float64, labels sampling.Digests) ([]metric.Point, error) {
 	order := slices.SortedFunc(maps.Keys(changed), func(a, b int64) int {
 		return cmp.Or(cmp.Compare(changed[b].ms, changed[a].ms), cmp.Compare(a, b))
 	})
-	err := c.name(ctx, s, order)
+	err := c.readTexts(ctx, s, order)
 	type label struct{ digest, text string }
 	sums := map[label]work{}
 	counted, top := 0.0, 0

@@ -12,9 +12,9 @@ import (
 //go:embed sql/status.sql
 var statusSQL string
 
-// variables are columns of pg_stat_database, pg_stat_wal and pg_stat_bgwriter,
-// and what status.sql counts in pg_stat_activity. Transactions of this collector
-// (some 13 a second) are among them.
+// variables are columns of pg_stat_database, pg_stat_wal and pg_stat_bgwriter, and
+// what status.sql counts in pg_stat_activity. They include the collector's own
+// transactions, some 13 a second.
 var variables = sampling.Variables{
 	Counters: []string{
 		// this database
@@ -30,7 +30,7 @@ var variables = sampling.Variables{
 		"buffers_alloc", "buffers_backend", "buffers_backend_fsync", "buffers_checkpoint", "buffers_clean",
 		"checkpoint_sync_time", "checkpoint_write_time", "checkpoints_req", "checkpoints_timed", "maxwritten_clean",
 	},
-	Levels: []string{"connections", "idle_in_transaction", "numbackends", "waiting_for_locks"},
+	Gauges: []string{"connections", "idle_in_transaction", "numbackends", "waiting_for_locks"},
 	Unit:   unitOf,
 }
 
@@ -48,9 +48,9 @@ func unitOf(name string) string {
 	return ""
 }
 
-// reading is what the server's views tell at once.
+// reading is one reading of the server's views.
 type reading struct {
-	started float64            // when the server did: another value is another server
+	started float64            // when the server did; another value: it was restarted
 	values  map[string]float64 // by name, of all their columns that are numbers
 }
 
@@ -68,7 +68,7 @@ func (c *Collector) readStatus(ctx context.Context) (reading, error) {
 		return err
 	})
 	if r.values["other_runs"] > 0 {
-		c.notes.Add(sampling.Together)
+		c.notes.Add(sampling.SharedServer)
 	}
 	return r, err
 }

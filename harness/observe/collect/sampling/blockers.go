@@ -3,7 +3,7 @@ package sampling
 import "assay/harness/observe/metric"
 
 // Idle is a session that holds row locks in an open transaction and runs no
-// statement: the application is elsewhere.
+// statement: the application does something else.
 var Idle = Session{Event: "idle", Class: "idle"}
 
 // Blockers makes points of the sessions that hold row locks: by what they do

@@ -1,12 +1,12 @@
 package sampling
 
 const (
-	// MaxDigests bounds the label digest; what comes later is Other. It keeps
-	// what it has: a label that changed its meaning would be worse.
+	// MaxDigests bounds the values of the label digest; later ones are Other. A value
+	// that is known stays: a label that changed its meaning would be worse.
 	MaxDigests = 50
-	// Other is the digest of statements that have no label of their own.
+	// Other is the label of all statements without one of their own.
 	Other = "other"
-	// TopDigests have a label of their own in a second, by their time in it.
+	// TopDigests is how many statements of a second get a label of their own, by time.
 	TopDigests = 20
 )
 

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// period is the time between samples. They stand in the middle of their
-	// tenths of a second, and the counters are read where a second ends: each
-	// has 50 ms before it can delay the other.
+	// period is the time between samples. A sample is due in the middle of its tenth
+	// of a second, the counters are read at the end of a second: each has 50 ms before
+	// it can delay the other.
 	period = 100 * time.Millisecond
 	offset = period / 2
 
@@ -22,20 +22,20 @@ const (
 )
 
 // Database is a server that is sampled over one connection, which may be lost.
-// Its methods are called one at a time. They end in bounded time by themselves:
-// cut off in the middle, the connection would be of no use for what is left to
-// do, so that their ctx is never done.
+// Its methods are called one at a time, and end in bounded time by themselves. Their
+// ctx is never done: a connection that is cut off in the middle of an exchange could
+// not be used for what is left to do.
 type Database interface {
-	// Connected tells whether there is a connection; a method that loses it
-	// gives it up.
+	// Connected tells whether there is a connection. A method that loses it drops
+	// it.
 	Connected() bool
-	// Connect makes a new one, and prepares again what a restart of the server
-	// has undone. An error leaves none.
+	// Connect makes a new connection, and prepares again what a restart of the server
+	// has undone. After an error there is none.
 	Connect(ctx context.Context) error
 	// Sample returns the active sessions at this moment.
 	Sample(ctx context.Context) ([]Session, error)
-	// Read returns levels, and the increases since its last call: of counters
-	// and statements. With an error it returns what it has read before that.
+	// Read returns gauges, and the increases of counters and statements since its last
+	// call. With an error it returns what it had read until then.
 	Read(ctx context.Context) ([]metric.Point, error)
 }
 
@@ -49,7 +49,7 @@ type run struct {
 
 	began   time.Time
 	last    time.Time // of the last sample; zero: none yet
-	lost    time.Time // when the connection was lost; zero: it stands
+	lost    time.Time // when the connection was lost; zero: it is open
 	attempt time.Time // not to reconnect before
 }
 
@@ -72,10 +72,10 @@ func Run(ctx context.Context, db Database, sink collect.Sink) error {
 		if now := time.Now(); !now.Before(end) {
 			r.endSecond(inner, now)
 		} else if current := r.tickAt(now); current > next {
-			next = current // the ticks before passed during something long
+			next = current // a long exchange has passed over the ticks before
 		} else {
-			// Reconnecting may take long: what second it is is asked again
-			// before there is a sample to be put to it.
+			// Reconnecting may take long: the second is determined again before a
+			// sample is added to it.
 			if !r.reconnected(inner) {
 				r.sample(inner)
 			}
@@ -123,7 +123,7 @@ func (r *run) sample(ctx context.Context) {
 }
 
 // endSecond reads the counters and sends the frames of the seconds that have
-// ended. After a standstill there are several; the increases belong to the last.
+// ended: several after a stall, of which the last has the increases.
 func (r *run) endSecond(ctx context.Context, now time.Time) {
 	ended := r.seconds.Index(now) - 1
 	for ; r.index < ended; r.index++ {

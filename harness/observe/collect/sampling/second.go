@@ -11,7 +11,7 @@ import (
 type Session struct {
 	Event    string // the wait's name, or the session's state, or cpu
 	Class    string
-	Inferred bool   // told from the state, not from a wait
+	Inferred bool   // from the state, not from a wait
 	Digest   string // of its statement, as Digests labels it; empty: not known
 }
 
@@ -44,7 +44,7 @@ func (s *second) add(sessions []Session) {
 	}
 }
 
-// take returns the points and begins anew. A second without samples says so.
+// take returns the points and resets the second. A second without samples says so.
 func (s *second) take() []metric.Point {
 	full := *s
 	*s = second{}

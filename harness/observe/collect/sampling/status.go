@@ -2,10 +2,10 @@ package sampling
 
 import "assay/harness/observe/metric"
 
-// Variables are those of a server's status.
+// Variables are the status variables of a server.
 type Variables struct {
 	Counters []string                 // only grow; their increases are sent
-	Levels   []string                 // go up and down
+	Gauges   []string                 // go up and down
 	Unit     func(name string) string // of a variable; empty: a count
 }
 
@@ -14,10 +14,10 @@ type Status struct {
 	last map[string]float64 // previous reading; nil: none
 }
 
-// Points makes points of a reading. Restarted tells that the server is another
-// than at the last reading: counters began anew.
+// Points makes points of a reading. restarted tells that the server was restarted
+// since the last reading: counters begin at 0 again.
 func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (points []metric.Point) {
-	for _, name := range of.Levels {
+	for _, name := range of.Gauges {
 		if v, ok := now[name]; ok {
 			points = append(points, metric.GaugePoint(metric.NewSeries(metric.DBGauge, of.Unit(name), "name", name), v))
 		}
@@ -28,8 +28,8 @@ func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (p
 		if !ok || !known || restarted {
 			continue
 		}
-		// One that fell was reset by somebody: what it did in between is
-		// unknown, and not negative.
+		// A counter that fell was reset: its increase is unknown, and not
+		// negative.
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, of.Unit(name), "name", name), max(0, v-before)))
 	}
 	s.last = now

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// What a door needs of the MySQL protocol: packets, the greeting of version 10
-// and the login of protocol 4.1.
+// The part of the MySQL protocol that the proxies need: packets, the greeting of
+// version 10 and the login of protocol 4.1.
 
 type packet struct {
 	sequence byte
@@ -57,7 +57,7 @@ func parseGreeting(body []byte) (hello, salt []byte, err error) {
 	return hello, salt, nil
 }
 
-// userOf is who a login is for.
+// userOf is the user of a login.
 func userOf(login []byte) string {
 	if len(login) < 33 {
 		return ""

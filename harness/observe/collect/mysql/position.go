@@ -1,4 +1,4 @@
-package gauge
+package mysql
 
 import (
 	"cmp"
@@ -50,8 +50,8 @@ func (h *history) add(p position, now time.Time) {
 	h.ends = append(h.ends, end{p, since})
 }
 
-// behind is how long ago the first of what is not executed yet may have been
-// written; 0 when all that was seen is executed. It is never too short, but for
+// behind is how long ago the first transaction that is not executed yet may have been
+// written; 0 when all that was seen is executed. It is never too short, except for
 // what was written before the first look, and too long by the time between two
 // looks at most.
 func (h *history) behind(executed position, now time.Time) time.Duration {

@@ -1,4 +1,4 @@
-package database_test
+package mysql_test
 
 import (
 	"errors"
@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
+	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/hint"
+	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
-
-func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 // A DSN that cannot work is refused before anything is connected to, with a hint,
 // and never told back with its password.
@@ -38,28 +39,30 @@ func TestConfigRefuses(t *testing.T) {
 		"TLS if it likes":  {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := database.Config(c.dsn)
+			_, err := mysql.Config(c.dsn)
 			var known *database.Error
-			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Hint, c.hint) || strings.Contains(known.Problem, "secret") {
+			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Remedy, c.hint) || strings.Contains(known.Problem, "secret") {
 				t.Errorf("%v", err)
 			}
-			// As people write it, and as FormatDSN does.
-			if parsed, err := database.Parse(c.dsn); err != nil || !database.Ours(parsed.FormatDSN()) || !database.Ours(c.dsn) {
-				t.Error("a script is thought to be able to open it")
+			// As people write it, and as it is recorded.
+			for _, dsn := range []string{c.dsn, databases.Public(c.dsn)} {
+				if parsed, err := databases.Parse(dsn); err != nil || len(parsed.Extensions) == 0 {
+					t.Errorf("a script is thought to be able to open %s: %+v, %v", dsn, parsed, err)
+				}
 			}
 		})
 	}
-	if _, err := database.Config("u@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1&time_zone=%27%2B00%3A00%27"); err != nil {
+	if _, err := mysql.Config("u@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1&time_zone=%27%2B00%3A00%27"); err != nil {
 		t.Error(err)
 	}
-	if database.Ours("u:p@tcp(db:3306)/s?parseTime=true") {
-		t.Error("the driver alone cannot open its own DSN")
+	if parsed, err := databases.Parse("u:p@tcp(db:3306)/s?parseTime=true"); err != nil || len(parsed.Extensions) != 0 {
+		t.Errorf("the driver alone cannot open its own DSN: %+v, %v", parsed, err)
 	}
 }
 
 // What is recorded of a DSN says how it logs in, and not with what.
 func TestPublicKeepsOurParameters(t *testing.T) {
-	got := database.Public("u:secret@tcp(db:3306)/s?tlsCA=%2Fetc%2Fbundle.pem")
+	got := databases.Public("u:secret@tcp(db:3306)/s?tlsCA=%2Fetc%2Fbundle.pem")
 	if strings.Contains(got, "secret") || !strings.Contains(got, "tlsCA=%2Fetc%2Fbundle.pem") {
 		t.Error(got)
 	}
@@ -73,13 +76,13 @@ func TestAuthority(t *testing.T) {
 			ours, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
 			server := mysqldtest.Start(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
 			ping := func(bundle, host string) error {
-				c, err := mysql.ParseDSN(server.DSN())
+				c, err := driver.ParseDSN(server.DSN())
 				if err != nil {
 					t.Fatal(err)
 				}
 				c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
 				c.Params = map[string]string{"tlsCA": bundle}
-				db, err := database.Open(c.FormatDSN())
+				db, err := databases.Open(c.FormatDSN())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,23 +100,23 @@ func TestAuthority(t *testing.T) {
 				t.Errorf("the right authority is refused: %v", err)
 			}
 			err := ping(other.Bundle, "127.0.0.1")
-			if err == nil || database.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(database.Hint(err, ""), "tlsCA=FILE") {
-				t.Errorf("another authority: %v; hint %q", err, database.Hint(err, ""))
+			if err == nil || databases.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(hint.Of(err), "tlsCA=FILE") {
+				t.Errorf("another authority: %v; hint %q", err, hint.Of(err))
 			}
 			err = ping(ours.Bundle, "localhost")
-			if err == nil || !strings.Contains(database.Hint(err, ""), "as its certificate does") {
-				t.Errorf("another name: %v; hint %q", err, database.Hint(err, ""))
+			if err == nil || !strings.Contains(hint.Of(err), "as its certificate does") {
+				t.Errorf("another name: %v; hint %q", err, hint.Of(err))
 			}
 		})
 	}
 	t.Run("a server without TLS", func(t *testing.T) {
 		server := mysqldtest.Start(t, "mariadb", "--skip-ssl")
-		db, err := database.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
+		db, err := databases.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = db.Close() }()
-		if err := database.Ping(t.Context(), db); err == nil || !strings.Contains(database.Hint(err, ""), "switch TLS on") {
+		if err := database.Ping(t.Context(), db); err == nil || !strings.Contains(hint.Of(err), "switch TLS on") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -123,13 +126,13 @@ func TestAuthority(t *testing.T) {
 func TestTokensAreFreshForEachConnection(t *testing.T) {
 	identity := databasetest.UseIdentity(t)
 	server := mysqldtest.Start(t, "mariadb")
-	root, err := mysql.ParseDSN(server.DSN())
+	root, err := driver.ParseDSN(server.DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := databasetest.NewDoor(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
-	door.Lifetime = 2 * time.Second
-	db, err := database.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	proxy.Lifetime = 2 * time.Second
+	db, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,27 +144,27 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Fatalf("the first token is refused: %v", err)
 	}
-	time.Sleep(door.Lifetime + 1100*time.Millisecond)
+	time.Sleep(proxy.Lifetime + 1100*time.Millisecond)
 	if err := ask(); err != nil {
 		t.Errorf("a connection that stands has ended with its token: %v", err)
 	}
-	first, _ := door.Tokens()
-	door.Drop()
+	first, _ := proxy.Tokens()
+	proxy.Drop()
 	if err := ask(); err != nil {
 		t.Errorf("no new connection: %v", err)
 	}
-	tokens, denied := door.Tokens()
+	tokens, denied := proxy.Tokens()
 	if len(first) != 1 || len(tokens) != 2 || denied != 0 || tokens[0] == tokens[1] {
 		t.Errorf("%d tokens, then %d; %d were denied", len(first), len(tokens), denied)
 	}
 
-	// The door does look: the first token, and one of somebody else, are refused.
-	stale, err := database.Config("assay@tcp(" + door.Addr + ")/?tlsCA=" + door.Authority.Bundle)
+	// The proxy does check: an expired token, and one that another has signed, are refused.
+	stale, err := mysql.Config("assay@tcp(" + proxy.Addr + ")/?tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stale.Passwd, stale.AllowCleartextPasswords = tokens[0], true
-	connector, err := mysql.NewConnector(stale)
+	connector, err := driver.NewConnector(stale)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +172,12 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 		t.Errorf("an expired token: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
-	forged, err := database.Open("assay@tcp(" + door.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + door.Authority.Bundle)
+	forged, err := databases.Open("assay@tcp(" + proxy.Addr + ")/?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = forged.Close() }()
-	if err := database.Ping(t.Context(), forged); err == nil || database.Reason(err) != "Access denied for user" {
+	if err := database.Ping(t.Context(), forged); err == nil || databases.Reason(err) != "Access denied for user" {
 		t.Errorf("a token signed by another: %v", err)
 	}
 }
@@ -184,39 +187,13 @@ func TestTokensWithoutCredentials(t *testing.T) {
 	databasetest.UseIdentity(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	db, err := database.Open("assay@tcp(127.0.0.1:1)/?iamRegion=eu-west-1&tls=true")
+	db, err := databases.Open("assay@tcp(127.0.0.1:1)/?iamRegion=eu-west-1&tls=true")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
 	err = database.Ping(t.Context(), db)
-	if err == nil || database.Reason(err) != "no AWS credentials for a token of IAM" || !strings.Contains(database.Hint(err, ""), "aws sts get-caller-identity") {
-		t.Errorf("%v; hint %q", err, database.Hint(err, ""))
-	}
-}
-
-func TestParseInsights(t *testing.T) {
-	for text, want := range map[string]database.Insights{
-		"pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1": {Resource: "db-ABCDEFGHIJKLMNOPQRSTU1VW2X", Region: "eu-west-1"},
-		"pi:db-ABCDE1": {Resource: "db-ABCDE1"},
-	} {
-		got, err := database.ParseInsights(text)
-		if err != nil || got != want || got.String() != text {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
-	}
-	for text, words := range map[string]string{
-		"pi:":                             "names no resource",
-		"pi:shop-writer?region=eu-west-1": "names no resource",
-		"db-ABCDE1":                       "names no resource",
-		"pi:db-ABCDE1?regoin=eu-west-1":   `parameter "regoin"`,
-		"pi:db-ABCDE1?region=Ireland":     `"Ireland" is not an AWS region`,
-		"pi:db-ABCDE1?region=%zz":         "cannot be read",
-	} {
-		_, err := database.ParseInsights(text)
-		var known *database.Error
-		if !errors.As(err, &known) || !strings.Contains(known.Problem, words) || known.Hint == "" {
-			t.Errorf("%s: %v", text, err)
-		}
+	if err == nil || databases.Reason(err) != "no AWS credentials for a token of IAM" || !strings.Contains(hint.Of(err), "aws sts get-caller-identity") {
+		t.Errorf("%v; hint %q", err, hint.Of(err))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Disguise leads to a real server, and changes words in the queries on the way
-// there: a table or a variable that only Aurora has becomes one of the test's. It
+// RewritingProxy connects clients to a real server, and replaces words in their
+// queries: a table or a variable that only Aurora has becomes one of the test's. It
 // returns its address.
-func Disguise(t testing.TB, server string, words ...string) string {
+func RewritingProxy(t testing.TB, server string, words ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,4 +1,4 @@
-package database_test
+package postgres_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -22,7 +23,7 @@ func TestPostgreSQL(t *testing.T) {
 	u := func(password string) string { return s.As("u", password, "postgres") }
 	open := func(dsn string) *database.DB {
 		t.Helper()
-		db, err := database.Open(dsn)
+		db, err := databases.Open(dsn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,22 +39,22 @@ func TestPostgreSQL(t *testing.T) {
 	var zoned, plain time.Time
 	var id string
 	// The argument's type is the column's.
-	err := db.QueryRow(db.Statement("SELECT id, zoned, plain FROM at WHERE id = coalesce(?, id)"), nil).Scan(&id, &zoned, &plain)
+	err := db.QueryRow(db.Dialect.Bind("SELECT id, zoned, plain FROM at WHERE id = coalesce(?, id)"), nil).Scan(&id, &zoned, &plain)
 	if err != nil || !zoned.Equal(noon) || !plain.Equal(noon) || len(id) != 36 {
 		t.Errorf("read %s, %v and %v, %v", id, zoned, plain, err)
 	}
-	if _, err := db.Exec(db.Statement("DELETE FROM at WHERE id = ?"), id); err != nil {
+	if _, err := db.Exec(db.Dialect.Bind("DELETE FROM at WHERE id = ?"), id); err != nil {
 		t.Error(err)
 	}
 	_, err = db.Exec("UPDATE at SET plain = zoned")
-	if got := database.Reason(err); got != "permission denied for table at" || database.Crowded(err) || database.Deadlock(err) {
+	if got := databases.Reason(err); got != "permission denied for table at" || !db.Dialect.Is(err, database.Denied) {
 		t.Errorf("reason %q of %v", got, err)
 	}
-	if err := database.Ping(t.Context(), open(u("wrong"))); err == nil || database.Reason(err) != `password authentication failed for user "u"` {
-		t.Errorf("with a wrong password: %q", database.Reason(err))
+	if err := database.Ping(t.Context(), open(u("wrong"))); err == nil || databases.Reason(err) != `password authentication failed for user "u"` {
+		t.Errorf("with a wrong password: %q", databases.Reason(err))
 	}
-	if err := database.Ping(t.Context(), open("postgres://u:p@127.0.0.1:1/postgres")); err == nil || database.Reason(err) != "connection refused" {
-		t.Errorf("without a server: %q", database.Reason(err))
+	if err := database.Ping(t.Context(), open("postgres://u:p@127.0.0.1:1/postgres")); err == nil || databases.Reason(err) != "connection refused" {
+		t.Errorf("without a server: %q", databases.Reason(err))
 	}
 
 	// All connections taken is told apart.
@@ -64,7 +65,7 @@ func TestPostgreSQL(t *testing.T) {
 		}
 		defer func() { _ = conn.Close() }()
 	}
-	if err := database.Ping(t.Context(), open(u("p"))); !database.Crowded(err) {
+	if err := database.Ping(t.Context(), open(u("p"))); !db.Dialect.Is(err, database.TooManyConnections) {
 		t.Errorf("a sixth connection of five: %v", err)
 	}
 }
@@ -72,13 +73,13 @@ func TestPostgreSQL(t *testing.T) {
 func TestPostgreSQLByTLS(t *testing.T) {
 	s := postgrestest.Start(t)
 	try := func(parameters string) error {
-		db, err := database.Open(s.DSN() + "?" + parameters)
+		db, err := databases.Open(s.DSN() + "?" + parameters)
 		if err != nil {
 			return err
 		}
 		defer db.Close()
 		if err := database.Ping(t.Context(), db); err != nil {
-			return errors.New(database.Reason(err))
+			return errors.New(databases.Reason(err))
 		}
 		var on bool
 		if err := db.QueryRow("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&on); err != nil || on != (parameters != "sslmode=disable") {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Door lets clients through to a real server that log in with a token of IAM,
-// by TLS, as RDS does: it offers the server's greeting, switches to the method
-// mysql_clear_password, and looks at the token. What follows goes through as it
-// is, as the real user Backend.
-type Door struct {
+// IAMProxy connects clients that log in with an IAM token, by TLS, to a real server,
+// as RDS does: it offers the server's greeting, switches to the method
+// mysql_clear_password, and checks the token. What follows goes through unchanged, as
+// the user of Backend.
+type IAMProxy struct {
 	Addr      string
 	Authority Authority
-	Lifetime  time.Duration // of a token, as the door sees it
+	Lifetime  time.Duration // of a token, as the proxy checks it
 
 	user     string
 	identity Identity
@@ -32,15 +32,15 @@ type Door struct {
 // Backend is the real server and its user.
 type Backend struct{ Addr, User, Password string }
 
-// NewDoor opens a door for one user, whose tokens are signed by the identity. It
-// is shut when the test ends.
-func NewDoor(t testing.TB, backend Backend, user string, identity Identity) *Door {
+// NewIAMProxy starts a proxy for one user, whose tokens are signed by the identity. It
+// ends with the test.
+func NewIAMProxy(t testing.TB, backend Backend, user string, identity Identity) *IAMProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Door{
+	d := &IAMProxy{
 		Addr: listener.Addr().String(), Authority: NewAuthority(t), Lifetime: 15 * time.Minute,
 		user: user, identity: identity, backend: backend, listener: listener, open: map[net.Conn]bool{},
 	}
@@ -63,36 +63,36 @@ func NewDoor(t testing.TB, backend Backend, user string, identity Identity) *Doo
 }
 
 // Drop cuts all connections, as a failover does.
-func (d *Door) Drop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for conn := range d.open {
+func (p *IAMProxy) Drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
 		_ = conn.Close()
 	}
 }
 
-// Tokens are those that were accepted, in order; denied is how many were not.
-func (d *Door) Tokens() (accepted []string, denied int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return append([]string(nil), d.tokens...), d.denied
+// Tokens returns the accepted tokens in order, and the number of denied ones.
+func (p *IAMProxy) Tokens() (accepted []string, denied int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.tokens...), p.denied
 }
 
-func (d *Door) keep(conn net.Conn, open bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (p *IAMProxy) track(conn net.Conn, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if open {
-		d.open[conn] = true
+		p.open[conn] = true
 	} else {
-		delete(d.open, conn)
+		delete(p.open, conn)
 	}
 }
 
-func (d *Door) serve(conn net.Conn) {
-	d.keep(conn, true)
-	defer d.keep(conn, false)
+func (p *IAMProxy) serve(conn net.Conn) {
+	p.track(conn, true)
+	defer p.track(conn, false)
 	defer func() { _ = conn.Close() }()
-	server, err := net.Dial("tcp", d.backend.Addr)
+	server, err := net.Dial("tcp", p.backend.Addr)
 	if err != nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (d *Door) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	// The client hears that there is TLS, whatever the server behind has.
+	// The client is told that there is TLS, whether the real server has it or not.
 	hello, salt, err := parseGreeting(greeting.body)
 	if err != nil || writePacket(conn, packet{0, hello}) != nil {
 		return
@@ -110,7 +110,7 @@ func (d *Door) serve(conn net.Conn) {
 	if err != nil || len(request.body) < 32 {
 		return
 	}
-	secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{d.Authority.Server}})
+	secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{p.Authority.Server}})
 	login, err := readPacket(secure)
 	if err != nil {
 		return
@@ -123,11 +123,11 @@ func (d *Door) serve(conn net.Conn) {
 		return
 	}
 	token := string(trimNull(answer.body))
-	if !d.admit(userOf(login.body), token) {
+	if !p.accept(userOf(login.body), token) {
 		_ = writePacket(secure, packet{answer.sequence + 1, accessDenied})
 		return
 	}
-	if writePacket(server, packet{1, loginAs(login.body, d.backend, salt)}) != nil {
+	if writePacket(server, packet{1, loginAs(login.body, p.backend, salt)}) != nil {
 		return
 	}
 	done, err := readPacket(server)
@@ -141,14 +141,14 @@ func (d *Door) serve(conn net.Conn) {
 	both.Wait()
 }
 
-func (d *Door) admit(user, token string) bool {
-	ok := user == d.user && d.identity.signed(token, d.Addr, user, d.Lifetime)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (p *IAMProxy) accept(user, token string) bool {
+	ok := user == p.user && p.identity.signed(token, p.Addr, user, p.Lifetime)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if ok {
-		d.tokens = append(d.tokens, token)
+		p.tokens = append(p.tokens, token)
 	} else {
-		d.denied++
+		p.denied++
 	}
 	return ok
 }

@@ -1,0 +1,136 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	code "github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/database"
+)
+
+// Driver is that of MySQL, MariaDB and Aurora MySQL, which have one form of DSN:
+// which of them a server is shows when it answers. See flavour.
+type Driver struct{}
+
+// Accepts takes any DSN: this family's have no scheme.
+func (Driver) Accepts(string) bool { return true }
+
+// Open opens the database at the DSN. Its times are read in UTC, as the server's
+// session then gives them.
+func (Driver) Open(dsn string) (*database.DB, error) {
+	c, err := Config(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c.ParseTime, c.Loc, c.Timeout = true, time.UTC, database.ConnectTimeout
+	if c.Params == nil {
+		c.Params = map[string]string{}
+	}
+	c.Params["time_zone"] = "'+00:00'"
+	connector, err := driver.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("read DSN: %w", err)
+	}
+	return database.NewDB(sql.OpenDB(connector), &dialect), nil
+}
+
+// Collector samples the server at the DSN. It does not connect yet.
+func (Driver) Collector(dsn, journal string) sampling.Collector {
+	return New(dsn, Options{Journal: journal})
+}
+
+// Examine looks whether the waits can be read, without a change to the server.
+func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
+	return Examine(ctx, dsn)
+}
+
+// Dialect is how the servers are asked.
+func (Driver) Dialect() *database.Dialect { return &dialect }
+
+var dialect = database.Dialect{
+	Name:     "MySQL",
+	Versions: []string{"MySQL 8 or 9", "MariaDB 10.6 or later"},
+	Supports: supports,
+	Example:  "user:password@tcp(127.0.0.1:3306)/shop",
+
+	Timestamps: []string{"DATETIME", "TIMESTAMP"},
+
+	VersionQuery:         "SELECT VERSION()",
+	ConnectionLimitQuery: "SHOW GLOBAL VARIABLES LIKE 'max_connections'",
+	ConnectionsQuery:     "SHOW GLOBAL STATUS LIKE 'Threads_connected'",
+	ClockQuery:           "SELECT UTC_TIMESTAMP(6)",
+	RaiseConnectionLimit: "SET GLOBAL max_connections = %s",
+
+	SessionIDQuery: "SELECT CONNECTION_ID()",
+	CancelFormat:   "KILL QUERY %d",
+
+	Variables: &database.Variables{
+		ReadFormat:  "SELECT @@GLOBAL.%s",
+		SetFormat:   "SET GLOBAL %s = %s",
+		Quote:       func(text string) string { return quote(strings.ReplaceAll(text, `\`, `\\`)) },
+		BinlogQuery: "SELECT @@GLOBAL.log_bin",
+	},
+	ChangeRights: "GRANT SYSTEM_VARIABLES_ADMIN, REPLICATION SLAVE, REPLICATION CLIENT ON *.* (MariaDB: SUPER, REPLICATION SLAVE, BINLOG MONITOR)",
+
+	Answer: answer,
+	Hint:   connectHint,
+}
+
+// supports tells versions that are tested, and those between them.
+func supports(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	if flavourOf(version) == &mariaDB {
+		return major > 10 || major == 10 && minor >= 6
+	}
+	return major == 8 || major == 9
+}
+
+// conditions of answers, by the servers' error numbers.
+var conditions = map[uint16]database.Condition{
+	code.ER_CON_COUNT_ERROR:              database.TooManyConnections,
+	code.ER_TOO_MANY_USER_CONNECTIONS:    database.TooManyConnections,
+	code.ER_USER_LIMIT_REACHED:           database.TooManyConnections,
+	code.ER_LOCK_DEADLOCK:                database.Deadlock,
+	code.ER_DBACCESS_DENIED_ERROR:        database.Denied,
+	code.ER_ACCESS_DENIED_ERROR:          database.Denied,
+	code.ER_TABLEACCESS_DENIED_ERROR:     database.Denied,
+	code.ER_COLUMNACCESS_DENIED_ERROR:    database.Denied,
+	code.ER_SPECIFIC_ACCESS_DENIED_ERROR: database.Denied,
+}
+
+func answer(err error) (database.Answer, bool) {
+	var e *driver.MySQLError
+	if !errors.As(err, &e) {
+		return database.Answer{}, false
+	}
+	return database.Answer{Message: e.Message, Condition: conditions[e.Number]}, true
+}
+
+// Error numbers that go-mysql has no name for.
+const (
+	errKilledMariaDB = 1927 // ER_CONNECTION_KILLED
+	errIdle          = 4031 // ER_CLIENT_INTERACTION_TIMEOUT: disconnected because of inactivity
+)
+
+// is reports whether the server answered with one of these error numbers.
+func is(err error, numbers ...uint16) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
+}
+
+// denied reports whether the user lacks a right on what the collector reads or
+// switches on. The last are rows and tables that nobody may change.
+func denied(err error) bool {
+	return dialect.Is(err, database.Denied) || is(err, code.ER_WRONG_PERFSCHEMA_USAGE)
+}

@@ -1,0 +1,23 @@
+package database
+
+import (
+	"errors"
+	"regexp"
+)
+
+// DSN is what a data source name says, whatever the form of its family.
+type DSN struct {
+	User, Password string
+	Address        string   // host:port of the first server; empty: behind a socket file of this machine
+	Public         string   // the DSN without what is secret, as it may be printed and recorded
+	Extensions     []string // parameters that only Assay knows: a script cannot open such a DSN itself
+}
+
+// ErrNoDSN is returned for an empty DSN.
+var ErrNoDSN = errors.New("read DSN: it is empty")
+
+// awsRegion matches names of AWS regions, such as eu-west-1.
+var awsRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
+
+// IsRegion tells whether a name has the form of an AWS region.
+func IsRegion(name string) bool { return awsRegion.MatchString(name) }
