@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"math"
@@ -10,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/observe/record"
+	"assay/harness/schematest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,7 +41,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGolden(t *testing.T) {
-	schema := compile(t)
+	schema := schematest.Compile(t, schemaFile)
 	for name, r := range synthetic.Cases() {
 		t.Run(name, func(t *testing.T) {
 			c := certify(r)
@@ -51,39 +50,22 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, name+".json", data)
-			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := schema.Validate(doc); err != nil {
-				t.Error(err)
-			}
+			schematest.Validate(t, schema, data)
 		})
 	}
 }
 
-func compile(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("certificate.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("certificate.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
+func TestSchema(t *testing.T) {
+	schematest.Check(t, schemaFile, Certificate{}, schematest.Header{
+		ID: SchemaName, Title: "Assay certificate", Open: true,
+		Description: `What a load-test run was worth. Fields are added, never renamed; null is "no data", which is never 0.`,
+	}, *update)
 }
 
 // The schema describes each field that Marshal writes, and refuses a
 // certificate that lacks one of the contract.
 func TestSchemaKnowsEveryField(t *testing.T) {
-	schema := compile(t)
+	schema := schematest.Compile(t, schemaFile)
 	data, err := Marshal(certify(synthetic.Cases()["pass"]))
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ type Group struct {
 
 // LeftOut is a run that is not compared.
 type LeftOut struct {
-	Folder string `json:"folder"`
-	Reason string `json:"reason"`
+	Folder string `json:"folder" jsonschema:"minLength=1"`
+	Reason string `json:"reason" jsonschema:"minLength=1"`
 	// sound is a run that could be compared, if its partner could.
 	sound bool
 }
@@ -41,40 +41,40 @@ type Options struct {
 
 // Comparison is what came out. A nil number is "no data".
 type Comparison struct {
-	Schema      string   `json:"schema"`
-	Profile     string   `json:"profile"` // the first run's
+	Schema      string   `json:"schema" jsonschema:"enum=assay/compare/v1"`
+	Profile     string   `json:"profile" jsonschema:"minLength=1"` // the first run's
 	A           Side     `json:"a"`
 	B           Side     `json:"b"`
-	Tolerance   float64  `json:"tolerance"`
-	Confidence  float64  `json:"confidence"`
+	Tolerance   float64  `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share; ratios from 1/(1+tolerance) to 1+tolerance are no change
+	Confidence  float64  `json:"confidence" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
 	Pairing     Pairing  `json:"pairing"`
 	Metrics     []Metric `json:"metrics"`
-	Tested      int      `json:"tested"` // metrics that p is adjusted for
-	Needed      int      `json:"needed"` // least pairs, or runs of each side, for "changed" with so many metrics
-	Limitations []string `json:"limitations"`
+	Tested      int      `json:"tested" jsonschema:"minimum=0"` // metrics with a ratio, for which p is adjusted
+	Needed      int      `json:"needed" jsonschema:"minimum=1"` // least pairs, or runs of each side, for "changed" with so many metrics
+	Limitations []string `json:"limitations" jsonschema:"minLength=1"`
 }
 
 // Side is one group as it was compared.
 type Side struct {
-	Name    string    `json:"name"`
-	Runs    []RunFact `json:"runs"`
+	Name    string    `json:"name" jsonschema:"minLength=1"`
+	Runs    []RunFact `json:"runs" jsonschema:"minItems=1"`
 	LeftOut []LeftOut `json:"left_out"`
 }
 
 // RunFact names a run.
 type RunFact struct {
-	Folder         string    `json:"folder"`
-	Run            string    `json:"run"`
-	Verdict        string    `json:"verdict"`
+	Folder         string    `json:"folder" jsonschema:"minLength=1"`
+	Run            string    `json:"run" jsonschema:"minLength=1"`
+	Verdict        string    `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INCONCLUSIVE"`
 	Start          time.Time `json:"start"` // of its judged window
-	ManifestSHA256 string    `json:"manifest_sha256"`
+	ManifestSHA256 string    `json:"manifest_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
 }
 
 // Pairing is which run was compared with which.
 type Pairing struct {
 	Paired bool     `json:"paired"`
-	Detail string   `json:"detail"`
-	Pairs  [][2]int `json:"pairs"` // indices of runs of A and of B; none where not paired
+	Detail string   `json:"detail" jsonschema:"minLength=1"`
+	Pairs  [][2]int `json:"pairs" jsonschema:"minimum=0"` // indices into a.runs and b.runs; none where not paired
 }
 
 // Refusal is why two groups are not compared.

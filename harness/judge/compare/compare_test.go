@@ -1,23 +1,22 @@
 package compare_test
 
 import (
-	"bytes"
 	"errors"
+	"flag"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/certificate"
 	. "assay/harness/judge/compare"
 	"assay/harness/judge/compare/comparetest"
 	"assay/harness/judge/stats/effect"
+	"assay/harness/schematest"
 )
 
 var tolerance = Options{Tolerance: 0.03}
@@ -32,36 +31,19 @@ func compared(t *testing.T, a, b Group, o Options) Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	validate(t, data)
+	schematest.Validate(t, schematest.Compile(t, schemaFile), data)
 	return c
 }
 
-func validate(t *testing.T, data []byte) {
-	t.Helper()
-	text, err := os.ReadFile("compare.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(value); err != nil {
-		t.Error(err)
-	}
+var update = flag.Bool("update", false, "write the schema anew")
+
+const schemaFile = "compare.schema.json"
+
+func TestSchema(t *testing.T) {
+	schematest.Check(t, schemaFile, Comparison{}, schematest.Header{
+		ID: SchemaName, Title: "Assay comparison",
+		Description: `What differs between two runs, or two groups of runs. It is no verdict. Fields are added, never renamed; null is "no data", which is never 0.`,
+	}, *update)
 }
 
 func row(t *testing.T, c Comparison, name string) Metric {

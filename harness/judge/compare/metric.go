@@ -12,21 +12,21 @@ import (
 
 // Metric is one row: what it was in A and in B, and what may be said of it.
 type Metric struct {
-	Name      string          `json:"metric"`
-	Group     string          `json:"group"`
-	Unit      string          `json:"unit"` // of A, B and the values
-	A         *float64        `json:"a"`    // median over the runs
+	Name      string          `json:"metric" jsonschema:"minLength=1"`
+	Group     string          `json:"group" jsonschema:"enum=rate,enum=errors,enum=transaction,enum=endpoint,enum=database,enum=resources,enum=generator,enum=ledger"`
+	Unit      string          `json:"unit" jsonschema:"enum=1/s,enum=share,enum=ms,enum=ms/tx,enum=1/tx,enum=By/tx"` // of A, B and the values
+	A         *float64        `json:"a"`                                                                             // median over the runs
 	B         *float64        `json:"b"`
-	ValuesA   []*float64      `json:"values_a"` // of each run, in the order of the side's runs
-	ValuesB   []*float64      `json:"values_b"`
-	Ratio     *float64        `json:"ratio"` // of B to A: the median over pairs, not that of the medians
+	ValuesA   []*float64      `json:"values_a" jsonschema:"minItems=1"` // of each run, in the order of the side's runs
+	ValuesB   []*float64      `json:"values_b" jsonschema:"minItems=1"`
+	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"` // of B to A: exp of the median of ln(B/A) over pairs, or of the Hodges-Lehmann shift of the logarithms
 	Lower     *float64        `json:"lower"`
 	Upper     *float64        `json:"upper"`
-	P         *float64        `json:"p"`
-	Adjusted  *float64        `json:"p_adjusted"`
-	Decision  effect.Decision `json:"decision"`
-	Direction string          `json:"direction"` // of a change: "better", "worse"; "none" of all else
-	Reason    string          `json:"reason"`    // why it is undetermined
+	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sided: Wilcoxon's signed-rank over pairs, or Mann-Whitney
+	Adjusted  *float64        `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // by Holm, over all metrics tested
+	Decision  effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
+	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // of a change: "better", "worse"; "none" of all else
+	Reason    string          `json:"reason"`                                                  // why it is undetermined; else empty
 	better    better
 }
 

@@ -74,18 +74,20 @@ func stands(s State) bool { return s == Bad || s == Doubtful || s == Strong }
 func (m *markdown) item(text string) { m.WriteString("- " + escape(shorten(text, mostItem)) + "\n") }
 
 func (m *markdown) more(n int) {
-	if n > 0 {
-		m.line("", more(n, m.source))
+	if text := more(n, m.source); text != "" {
+		m.line("", text)
 	}
 }
 
-// more says how much was left out, and where it stands.
+// more says how much was left out, and where it stands; empty: nothing was.
 func more(n int, source string) string {
-	text := fmt.Sprintf("and %d more", n)
-	if source != "" {
-		text += ", in " + source
+	switch {
+	case n == 0:
+		return ""
+	case source == "":
+		return fmt.Sprintf("and %d more", n)
 	}
-	return text
+	return fmt.Sprintf("and %d more, in %s", n, source)
 }
 
 func (m *markdown) table(t Table) {

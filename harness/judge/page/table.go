@@ -101,7 +101,7 @@ func pick[T any](all []T, keep []int) (picked []T) {
 	return picked
 }
 
-// headed reports whether any column has a name.
-func (t Table) headed() bool {
+// Headed reports whether any column has a name.
+func (t Table) Headed() bool {
 	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name != "" })
 }

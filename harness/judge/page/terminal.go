@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -148,7 +147,7 @@ func (s Section) merged() (Table, bool) {
 		return Table{}, false
 	}
 	table, ok := s.Blocks[0].(Table)
-	if !ok || len(table.Rows) == 0 || !table.headed() {
+	if !ok || len(table.Rows) == 0 || !table.Headed() {
 		return Table{}, false
 	}
 	table.Columns = slices.Clone(table.Columns)
@@ -188,7 +187,7 @@ func (t *terminal) list(l List, at int) {
 
 func (t *terminal) more(n, at int) {
 	if n > 0 {
-		t.line(spaces(at), fmt.Sprintf("and %d more", n))
+		t.line(spaces(at), more(n, ""))
 	}
 }
 
@@ -209,7 +208,7 @@ func (t *terminal) table(table Table, heading, at int) {
 	}
 	columns := table.Columns[:last+1]
 	widths := t.widths(columns, rows, heading, at)
-	if table.headed() {
+	if table.Headed() {
 		names := make([]Cell, len(columns))
 		for i, c := range columns {
 			names[i].Text = c.Name

@@ -34,11 +34,11 @@ type Decided struct {
 	Unit     string          `json:"unit"`
 	A        *float64        `json:"a"` // median over runs
 	B        *float64        `json:"b"`
-	Ratio    *float64        `json:"ratio"`
+	Ratio    *float64        `json:"ratio"` // of the variant to the control; null also where it is 0
 	Lower    *float64        `json:"lower"`
 	Upper    *float64        `json:"upper"`
-	P        *float64        `json:"p"`
-	Decision effect.Decision `json:"decision"`
+	P        *float64        `json:"p"` // of this metric by itself: all have to agree, so that none is adjusted for the others
+	Decision effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
 	Falls    bool            `json:"falls"` // it is changed, and less
 	Reason   string          `json:"reason"`
 }

@@ -19,7 +19,7 @@ type Named struct {
 // Component is one that so many runs named.
 type Component struct {
 	Component string `json:"component"`
-	Runs      int    `json:"runs"`
+	Runs      int    `json:"runs" jsonschema:"minimum=1"`
 }
 
 func named(control, variant compare.Group) Named {

@@ -1,22 +1,21 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/compare"
 	"assay/harness/lab/search"
+	"assay/harness/schematest"
 	"assay/harness/spec"
 )
 
@@ -126,26 +125,18 @@ func valid(t *testing.T, d Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("experiment.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.MustCompile("schema.json").Validate(value); err != nil {
-		t.Error(err)
-	}
+	schematest.Validate(t, schematest.Compile(t, schemaFile), data)
+}
+
+var update = flag.Bool("update", false, "write the schema anew")
+
+const schemaFile = "experiment.schema.json"
+
+func TestSchema(t *testing.T) {
+	schematest.Check(t, schemaFile, Document{}, schematest.Header{
+		ID: SchemaName, Title: "Assay experiment result",
+		Description: `What variants of a system differ in, by interleaved runs. Fields are added, never renamed; null is "no data", which is never 0. One that was cut short has no effects and no capacity.`,
+	}, *update)
 }
 
 func TestRunInTurn(t *testing.T) {

@@ -8,14 +8,17 @@ import (
 	"time"
 )
 
+// SchemaName stands in every search.json.
+const SchemaName = "assay/search/v1"
+
 // Asked is what is searched for, and how.
 type Asked struct {
-	ID      string  `json:"search"`
-	Profile string  `json:"profile"`
-	Unit    string  `json:"unit"`   // "tps" or "rps", of all rates
-	Target  string  `json:"target"` // base URL
-	Seconds float64 `json:"trial_seconds"`
-	Workers int     `json:"workers"`
+	ID      string  `json:"search" jsonschema:"minLength=1"`
+	Profile string  `json:"profile" jsonschema:"minLength=1"`
+	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`           // "tps" or "rps", of all rates
+	Target  string  `json:"target"`                                        // base URL of the system under test
+	Seconds float64 `json:"trial_seconds" jsonschema:"exclusiveMinimum=0"` // judged seconds of a trial
+	Workers int     `json:"workers" jsonschema:"minimum=1"`
 	Seed    uint64  `json:"seed"` // the first trial's; each has the next
 	Goal    Goal    `json:"goal"`
 	Range   Range   `json:"range"`
@@ -23,22 +26,22 @@ type Asked struct {
 
 // Probe is one trial and the run folder that records it.
 type Probe struct {
-	Rate     float64   `json:"rate"`
-	Run      string    `json:"run"`    // run id
-	Folder   string    `json:"folder"` // relative to search.json; empty: the run never started
+	Rate     float64   `json:"rate" jsonschema:"exclusiveMinimum=0"`
+	Run      string    `json:"run" jsonschema:"minLength=1"` // run id
+	Folder   string    `json:"folder"`                       // relative to search.json; empty: the run never started
 	Seed     uint64    `json:"seed"`
 	Started  time.Time `json:"started"`
-	Seconds  float64   `json:"seconds"` // that it took, all in all
-	Result   Result    `json:"result"`
-	Verdict  string    `json:"verdict,omitempty"` // empty: the run never started
-	Claim    string    `json:"claim"`             // the verdict's, or why the run never started
-	Decisive *Decisive `json:"decisive"`          // nil: every SLO and rule held
+	Seconds  float64   `json:"seconds" jsonschema:"minimum=0"` // that it took, all in all
+	Result   Result    `json:"result" jsonschema:"enum=clear,enum=broken,enum=close,enum=scarce,enum=starved,enum=void,enum=refused,enum=interrupted"`
+	Verdict  string    `json:"verdict,omitempty" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"` // empty: the run never started
+	Claim    string    `json:"claim" jsonschema:"minLength=1"`                                                    // the verdict's, or why the run never started
+	Decisive *Decisive `json:"decisive"`                                                                          // nil: every SLO and rule held
 }
 
 // Decisive is the SLO or the rule that made a verdict what it is.
 type Decisive struct {
-	Kind     string   `json:"kind"` // "slo" or "rule"
-	Name     string   `json:"name"` // the SLO's metric and expression, or the rule's id
+	Kind     string   `json:"kind" jsonschema:"enum=slo,enum=rule"`
+	Name     string   `json:"name" jsonschema:"minLength=1"` // the SLO's metric and expression, or the rule's id
 	Observed *float64 `json:"observed"`
 	Limit    *float64 `json:"limit"`
 	Unit     string   `json:"unit,omitempty"`
@@ -47,18 +50,18 @@ type Decisive struct {
 
 // Document is the content of search.json; search.schema.json describes it.
 type Document struct {
-	Schema string `json:"schema"`
+	Schema string `json:"schema" jsonschema:"enum=assay/search/v1"`
 	Asked
-	State       string      `json:"state"` // an End's word, or "interrupted", or "failed"
-	Sentence    string      `json:"sentence"`
-	Lower       *float64    `json:"lower"`    // nil: none
-	Upper       *float64    `json:"upper"`    // nil: none
-	Decisive    *Decisive   `json:"decisive"` // at the upper bound
-	Width       *float64    `json:"width"`    // of the bracket
-	GeneratorAt *float64    `json:"generator_limit"`
-	Loads       []LoadState `json:"loads"`  // ascending
-	Probes      []Probe     `json:"probes"` // in their order
-	Certifies   bool        `json:"certifies"`
+	State       string      `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // an End's word, or "interrupted", or "failed"
+	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
+	Lower       *float64    `json:"lower" jsonschema:"exclusiveMinimum=0"`           // largest load under the upper bound at which the SLOs hold; null: none
+	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which they do not, or at which that is too close to call; null: none
+	Decisive    *Decisive   `json:"decisive"`                                        // what was missed, or close, at the upper bound
+	Width       *float64    `json:"width"`                                           // of the bracket, as a share of its upper bound
+	GeneratorAt *float64    `json:"generator_limit" jsonschema:"exclusiveMinimum=0"` // smallest load that the generator did not make
+	Loads       []LoadState `json:"loads"`                                           // ascending
+	Probes      []Probe     `json:"probes"`                                          // in their order
+	Certifies   bool        `json:"certifies" jsonschema:"const=false"`
 	Confirm     string      `json:"confirm,omitempty"` // the command that would certify the lower bound
 
 	end  End
@@ -67,13 +70,13 @@ type Document struct {
 
 // LoadState is a load with what its trials came to.
 type LoadState struct {
-	Rate      float64 `json:"rate"`
-	Class     Class   `json:"class"`
-	Clear     int     `json:"clear"`
-	Broken    int     `json:"broken"`
-	Close     int     `json:"close"`
-	Scarce    int     `json:"scarce"`
-	NotJudged int     `json:"not_judged"`
+	Rate      float64 `json:"rate" jsonschema:"exclusiveMinimum=0"`
+	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear, nor broken; the load is taken as not sustained. scarce: too few samples to tell
+	Clear     int     `json:"clear" jsonschema:"minimum=0"`                                                                        // trials with at most half of the violations that the SLOs allow
+	Broken    int     `json:"broken" jsonschema:"minimum=0"`                                                                       // trials with twice as many as one of them allows, or more
+	Close     int     `json:"close" jsonschema:"minimum=0"`                                                                        // trials in between
+	Scarce    int     `json:"scarce" jsonschema:"minimum=0"`                                                                       // trials with too few samples to tell
+	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`
 }
 
 // Interrupted and Failed are the states of a search that was cut short.

@@ -8,9 +8,9 @@ import (
 
 // Goal says when a load is decided, and when the search is.
 type Goal struct {
-	Trials int     `json:"trials"` // most trials of a load that is close
-	Width  float64 `json:"width"`  // of the bracket when it is narrow enough, as a share of its upper bound (0,1)
-	Spare  int     `json:"spare"`  // trials more that a load gets for those that may not be judged
+	Trials int     `json:"trials" jsonschema:"minimum=1"`                            // most trials of a load that is close
+	Width  float64 `json:"width" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"` // of the bracket when it is narrow enough, as a share of its upper bound (0,1)
+	Spare  int     `json:"spare" jsonschema:"minimum=0"`                             // trials more that a load gets for those that may not be judged
 }
 
 // DefaultSpare is how many trials more a load gets for those that may not be judged.
@@ -31,9 +31,9 @@ func (g Goal) check() error {
 
 // Range is where loads may lie, in arrivals a second.
 type Range struct {
-	From  float64 `json:"from"` // the first load
-	Floor float64 `json:"floor"`
-	Max   float64 `json:"max"`
+	From  float64 `json:"from" jsonschema:"exclusiveMinimum=0"` // the first load
+	Floor float64 `json:"floor" jsonschema:"exclusiveMinimum=0"`
+	Max   float64 `json:"max" jsonschema:"exclusiveMinimum=0"`
 }
 
 // FloorShare of the first load is the least that is tried: a system that fails

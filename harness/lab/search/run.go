@@ -19,7 +19,7 @@ type Loop struct {
 // Run searches until the end, until ctx is done or something fails. The
 // document is whole in each case, and kept once there was a trial.
 func Run(ctx context.Context, a Asked, l Loop) (Document, error) {
-	d := Document{Schema: "assay/search/v1", Asked: a, Probes: []Probe{}}
+	d := Document{Schema: SchemaName, Asked: a, Probes: []Probe{}}
 	s, err := New(a.Goal, a.Range)
 	if err != nil {
 		return d, err

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"assay/harness/schematest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -65,44 +65,25 @@ func confirm(rate float64) string {
 
 // checked is a Keep that holds each document to the schema.
 func checked(t *testing.T, kept *[]Document) func(Document) error {
-	schema := compile(t)
+	schema := schematest.Compile(t, schemaFile)
 	return func(d Document) error {
 		data, err := d.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(doc); err != nil {
-			t.Errorf("%v\n%s", err, data)
-		}
+		schematest.Validate(t, schema, data)
 		*kept = append(*kept, d)
 		return nil
 	}
 }
 
-func compile(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	text, err := os.ReadFile("search.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("search.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("search.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
+const schemaFile = "search.schema.json"
+
+func TestSchema(t *testing.T) {
+	schematest.Check(t, schemaFile, Document{}, schematest.Header{
+		ID: SchemaName, Title: "Assay capacity search",
+		Description: `The highest rate at which a profile holds its SLOs, between two bounds. It is no certificate. Rates are arrivals a second; null is "not known".`,
+	}, *update)
 }
 
 // What a search ends with, as a file and on a terminal.
@@ -244,7 +225,7 @@ func TestSchemaIsStrict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := compile(t)
+	schema := schematest.Compile(t, schemaFile)
 	var fields map[string]any
 	if err := json.Unmarshal(data, &fields); err != nil {
 		t.Fatal(err)

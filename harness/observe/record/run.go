@@ -39,7 +39,7 @@ type Plan struct {
 // Digest names a file and its content.
 type Digest struct {
 	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
+	SHA256 string `json:"sha256" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
 }
 
 // Tool is the program that made the record.
@@ -74,7 +74,7 @@ type Host struct {
 type Database struct {
 	Flavour     string            `json:"flavour"` // "mysql", "mariadb", "postgresql"
 	Version     string            `json:"version"`
-	Variables   map[string]string `json:"variables"`
+	Variables   map[string]string `json:"variables" jsonschema:"nullable"`
 	Instruments []string          `json:"instruments,omitempty"` // turned on for the run and restored after it
 }
 
@@ -86,7 +86,7 @@ type Service struct {
 // Build is a gauge like app_build_info, whose labels describe the build.
 type Build struct {
 	Metric string            `json:"metric"`
-	Labels map[string]string `json:"labels"` // "version", "revision", ...
+	Labels map[string]string `json:"labels" jsonschema:"nullable"` // "version", "revision", ...
 }
 
 // Facts is evidence/facts.json: what happened, written when the record is sealed.

@@ -166,7 +166,7 @@ func TestHostileTextDoesNothing(t *testing.T) {
 			c.Waits = append(c.Waits, certificate.Wait{Event: text, Class: text})
 			c.Latency[text] = certificate.Latency{}
 			curves := timeline("fail")
-			curves.Curves.Spans[0].Name, curves.Stages[0].Name = text, text
+			curves.Curves.Spans[0].Name, curves.Stages[0][0].Text = text, text
 			for i := range curves.Curves.Charts {
 				curves.Curves.Charts[i].Title, curves.Curves.Charts[i].Curves[0].Label = text, text
 			}

@@ -104,13 +104,13 @@ func resources(c certificate.Certificate) page.Block {
 }
 
 func ledger(c certificate.Certificate) page.Block {
-	if c.Ledger == nil {
-		return section("Ledger", page.Paragraph{Text: "not compared"})
-	}
-	return section("Ledger", page.Paragraph{Text: ledgerText(*c.Ledger)})
+	return section("Ledger", page.Paragraph{Text: ledgerText(c.Ledger)})
 }
 
-func ledgerText(l certificate.Ledger) string {
+func ledgerText(l *certificate.Ledger) string {
+	if l == nil {
+		return "not compared"
+	}
 	return fmt.Sprintf("acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p99 %s, max %s",
 		l.Acknowledged, l.Persisted, l.Missing, l.Duplicated, l.Unacknowledged,
 		quantity.Optional(l.PersistLagMs.P99, "ms"), quantity.Optional(l.PersistLagMs.Max, "ms"))

@@ -16,20 +16,12 @@ import (
 	"assay/harness/spec"
 )
 
-// Timeline is a run over time: its stages, and curves of at most mostSteps points
-// each, since a page of a ten-minute run must open on a phone.
+// Timeline is a run over time: curves of at most mostSteps points each, since a page
+// of a ten-minute run must open on a phone, and a row for each stage. A nil value is
+// "no data".
 type Timeline struct {
 	Curves page.Charts
-	Stages []stage
-}
-
-// stage is one of the plan, and what was measured of it. A nil value is "no data".
-type stage struct {
-	plan.Stage
-	judged        bool
-	p50, p95, p99 *float64 // ms, of the transactions scheduled in the stage
-	completed     *float64 // a second
-	notCompleted  *float64 // transactions
+	Stages [][]page.Cell
 }
 
 const (
@@ -74,11 +66,41 @@ func NewTimeline(r record.Run) Timeline {
 	if waits := classCurves(r, spans); len(waits) > 0 {
 		c.Charts = append(c.Charts, page.Chart{Title: "Active sessions of the database, by wait class (stacked)", Stacked: true, Curves: waits})
 	}
-	t := Timeline{Curves: c, Stages: stages(r)}
-	for _, s := range t.Stages {
-		t.Curves.Spans = append(t.Curves.Spans, page.Span{Name: s.Name, From: int64(s.Start / time.Second), To: int64(s.End() / time.Second), Shaded: s.judged})
+	t := Timeline{Curves: c}
+	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), mostStages)] {
+		t.addStage(r, s)
 	}
 	return t
+}
+
+// addStage adds a stage of the plan, with what was measured of it.
+func (t *Timeline) addStage(r record.Run, s plan.Stage) {
+	from, to := int64(s.Start/time.Second), int64(s.End()/time.Second)
+	judged := slices.ContainsFunc(r.Plan.Load.Judged, func(j plan.Window) bool { return s.Start >= j.Start && s.End() <= j.End })
+	t.Curves.Spans = append(t.Curves.Spans, page.Span{Name: s.Name, From: from, To: to, Shaded: judged})
+	name, rate := s.Name, quantity.Exact(s.To)
+	if judged {
+		name += " (judged)"
+	}
+	if s.From != s.To {
+		rate = quantity.Exact(s.From) + " to " + rate
+	}
+	span := record.SpanOf(r.Facts.T0, plan.Window{Start: s.Start, End: s.End()})
+	h := r.Timeline.Hist(metric.TransactionDuration, nil, span)
+	ms := func(q float64) string { return quantity.OptionalValue(quantile(h, q), "ms") }
+	completed, notCompleted := perSecond(r, metric.Transactions, ofOutcome(metric.Completed))(span), quantity.NoData
+	if completed != nil {
+		broken := 0.0
+		for _, o := range metric.Outcomes {
+			if o != metric.Completed {
+				n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{ofOutcome(o)}, span)
+				broken += n
+			}
+		}
+		notCompleted = quantity.Exact(broken)
+	}
+	t.Stages = append(t.Stages, page.Cells(name, fmt.Sprint(from), fmt.Sprint(to-from), rate,
+		quantity.OptionalValue(completed, "1/s"), notCompleted, ms(0.5), ms(0.95), ms(0.99)))
 }
 
 func percentiles(r record.Run, spans []record.Span) []page.Curve {
@@ -165,31 +187,6 @@ func planned(stages []plan.Stage, s record.Span, t0 int64) *float64 {
 	return rounded(arrivals / (to - from).Seconds())
 }
 
-func stages(r record.Run) (all []stage) {
-	for _, st := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), mostStages)] {
-		w := plan.Window{Start: st.Start, End: st.End()}
-		span := record.SpanOf(r.Facts.T0, w)
-		h := r.Timeline.Hist(metric.TransactionDuration, nil, span)
-		s := stage{
-			Stage:     st,
-			judged:    slices.ContainsFunc(r.Plan.Load.Judged, func(j plan.Window) bool { return w.Start >= j.Start && w.End <= j.End }),
-			completed: perSecond(r, metric.Transactions, ofOutcome(metric.Completed))(span),
-			p50:       quantile(h, 0.5), p95: quantile(h, 0.95), p99: quantile(h, 0.99),
-		}
-		if s.completed != nil {
-			s.notCompleted = new(float64)
-			for _, o := range metric.Outcomes {
-				if o != metric.Completed {
-					n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{ofOutcome(o)}, span)
-					*s.notCompleted += n
-				}
-			}
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
 // charts are the curves, where there are any.
 func (t Timeline) charts() page.Block {
 	c := t.Curves
@@ -206,26 +203,13 @@ func (t Timeline) stages() page.Block {
 	if len(t.Stages) == 0 {
 		return section("Stages", page.Paragraph{Text: "No data."})
 	}
-	table := page.Table{
+	return section("Stages", page.Table{
 		Columns: slices.Concat(page.Names("stage"), page.Numbers("from second", "seconds", "asked a second", "completed a second", "not completed", "p50", "p95", "p99")),
-		Most:    most,
-	}
-	for _, s := range t.Stages {
-		name, rate := s.Name, quantity.Exact(s.To)
-		if s.judged {
-			name += " (judged)"
-		}
-		if s.From != s.To {
-			rate = quantity.Exact(s.From) + " to " + rate
-		}
-		ms := func(v *float64) string { return quantity.OptionalValue(v, "ms") }
-		table.Rows = append(table.Rows, page.Cells(name, fmt.Sprint(int64(s.Start/time.Second)), fmt.Sprint(int64(s.Duration/time.Second)), rate,
-			quantity.OptionalValue(s.completed, "1/s"), quantity.OptionalValue(s.notCompleted, "count"), ms(s.p50), ms(s.p95), ms(s.p99)))
-	}
-	return section("Stages", table, note("Latency in ms, of the transactions that were scheduled in each."))
+		Rows:    t.Stages, Most: most,
+	}, note("Latency in ms, of the transactions that were scheduled in each."))
 }
 
-// colors are those of the wait classes, on every page and dashboard.
+// colors are those of the wait classes.
 var colors = map[string]string{
 	"CPU": "#3f9b50", "commit": "#e8862a", "binlog": "#d9b310", "row lock": "#d81b60", "engine": "#2f6fd0", "buffer pool": "#5aa9e6",
 	"latch": "#8e5bd0", "metadata lock": "#6a2c91", "table lock": "#a855c7", "connection storm": "#c65d00", "network": "#7fb7d9", "other": "#8c959f",

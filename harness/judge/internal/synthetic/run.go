@@ -2,6 +2,7 @@ package synthetic
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"assay/harness/observe/ledger"
@@ -85,8 +86,8 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 		Plan: record.Plan{
 			Schema: "assay/plan/v1", Run: "20261120-120000-synthetic", Profile: p, Load: load,
 			Target: "http://127.0.0.1:8080", Database: "assay@tcp(127.0.0.1:3306)/assay",
-			Thresholds: record.Digest{Path: "thresholds.json", SHA256: "11"},
-			Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "22"}},
+			Thresholds: record.Digest{Path: "thresholds.json", SHA256: "sha256:" + strings.Repeat("1", 64)},
+			Scripts:    []record.Digest{{Path: p.Scenario, SHA256: "sha256:" + strings.Repeat("2", 64)}},
 			Scope:      spec.ScopeSmoke,
 			Tool:       record.Tool{Version: "v0.0.0", Revision: "synthetic", Go: "go1.26", K6: "v1.8.1"},
 		},
