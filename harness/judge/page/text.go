@@ -77,12 +77,6 @@ func left(s string, n int) string {
 	return s + strings.Repeat(" ", n-Width(s))
 }
 
-// right is a text in n columns, on their right.
-func right(s string, n int) string {
-	s = clip(s, n)
-	return strings.Repeat(" ", n-Width(s)) + s
-}
-
 // wrap breaks a text into lines of at most n columns. A word that is too long for
 // a line goes on in the next.
 func wrap(s string, n int) (lines []string) {

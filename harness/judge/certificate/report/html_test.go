@@ -10,11 +10,10 @@ import (
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
-	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/page"
 )
 
-func timeline(name string) Timeline { return NewTimeline(synthetic.Cases()[name]) }
+func timeline(name string) Timeline { return NewTimeline(records()[name]) }
 
 func pageOf(t testing.TB, name string) []byte {
 	t.Helper()
@@ -33,7 +32,7 @@ func withoutParts(page []byte) []byte {
 }
 
 func TestHTMLGolden(t *testing.T) {
-	for name := range synthetic.Cases() {
+	for _, name := range names {
 		golden(t, name+".html", withoutParts(pageOf(t, name)))
 	}
 }

@@ -1,25 +1,47 @@
 package report
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/internal/synthetic"
-	"assay/harness/observe/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func certify(r record.Run) certificate.Certificate {
-	return certificate.Of(r)
-}
+// names are those of the cases.
+var names = []string{"fail", "invalid", "lost", "pass"}
 
-func example(name string) certificate.Certificate { return certify(synthetic.Cases()[name]) }
+// The cases' records and certificates, which take long to make.
+var (
+	records      = sync.OnceValue(synthetic.Cases)
+	certificates = sync.OnceValue(func() map[string][]byte {
+		all := map[string][]byte{}
+		for name, r := range records() {
+			data, err := certificate.Marshal(certificate.Of(r))
+			if err != nil {
+				panic(err)
+			}
+			all[name] = data
+		}
+		return all
+	})
+)
+
+// example is a case's certificate, to be changed at will.
+func example(name string) (c certificate.Certificate) {
+	if err := json.Unmarshal(certificates()[name], &c); err != nil {
+		panic(err)
+	}
+	return c
+}
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()

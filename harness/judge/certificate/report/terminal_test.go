@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/certificate"
-	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/page"
 )
 
@@ -18,8 +17,8 @@ func terminal(c certificate.Certificate) string {
 }
 
 func TestTerminalGolden(t *testing.T) {
-	for name, r := range synthetic.Cases() {
-		text := terminal(certify(r))
+	for _, name := range names {
+		text := terminal(example(name))
 		golden(t, name+".txt", []byte(text))
 		checkPage(t, text)
 	}
@@ -52,8 +51,8 @@ func checkPage(t *testing.T, text string) {
 }
 
 func TestColourChangesNothingElse(t *testing.T) {
-	for name, r := range synthetic.Cases() {
-		c := certify(r)
+	for _, name := range names {
+		c := example(name)
 		text := string(page.Terminal(Summary(c), page.Columns, true))
 		if !strings.Contains(text, "\x1b[") {
 			t.Errorf("%s has no colour", name)
