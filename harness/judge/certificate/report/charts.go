@@ -33,6 +33,7 @@ type Charts struct {
 	TimedOut  []*float64   `json:"timed_out"`
 	Dropped   []*float64   `json:"dropped"`
 	Waits     []classCurve `json:"waits"` // average active sessions, the lowest of the stack first
+	Gauges    []gaugeCurve `json:"gauges,omitempty"`
 }
 
 // stageMark is a stage in seconds since t0.
@@ -100,6 +101,7 @@ func NewCharts(r record.Run) Charts {
 	}
 	c.Stages = stageMarks(r)
 	c.Waits = classCurves(r, spans)
+	c.Gauges = gaugeCurves(r, spans)
 	return c
 }
 

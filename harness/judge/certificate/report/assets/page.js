@@ -45,6 +45,10 @@
       line('failed', run.failed, '#d81b60', steps()), line('timed out', run.timed_out, '#e8862a', steps()), line('dropped', run.dropped, '#8e5bd0', steps()),
     ],
     waits: () => stacked(run.waits),
+    gauge: (figure) => {
+      const g = run.gauges.find((one) => one.name === figure.dataset.gauge);
+      return [line(g.name, g.values, '#2f6fd0')].concat(g.bounds.map(flat));
+    },
   };
 
   // Calls a function with each stage, its left edge and its width on the canvas.
@@ -78,7 +82,7 @@
 
   function draw(figure, width) {
     const name = figure.dataset.chart;
-    const curves = charts[name]();
+    const curves = charts[name](figure);
     const log = name === 'latency';
     const grid = { stroke: color('line'), width: 1 };
     const decades = Object.assign(log ? { filter: (u, at) => at.map((v) => (Number.isInteger(Math.log10(v)) ? v : null)) } : {}, grid);
