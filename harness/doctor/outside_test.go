@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/database"
-	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
 
@@ -246,7 +246,7 @@ func TestLedger(t *testing.T) {
 
 // A view that is not there keeps no run from starting.
 func TestInflux(t *testing.T) {
-	f := influxFinding(probe.Influx{Shown: "x", Err: &influx.Error{Err: errors.New("dial: refused"), Hint: "start it"}})
+	f := influxFinding(probe.Influx{Shown: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
 	expect(t, f, Warning, "will not be seen while it goes on: dial: refused")
 	if f.Remedy != "start it" {
 		t.Errorf("the remedy is %q", f.Remedy)

@@ -98,7 +98,7 @@ func (f File) Profile(name string) (Profile, error) {
 	names := f.Names()
 	return Profile{}, &Error{
 		Path: f.Path, Place: "profiles", Problem: unknown("profile", name, names),
-		Hint: "profiles: " + strings.Join(names, ", "),
+		Next: "profiles: " + strings.Join(names, ", "),
 	}
 }
 

@@ -109,7 +109,7 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
 			return Profile{}, &Error{
 				Place: p.place("load"), Problem: "the profile has stages, and the experiment changes phases",
-				Hint: "leave all but the target out of the experiment's load, or name another profile",
+				Next: "leave all but the target out of the experiment's load, or name another profile",
 			}
 		}
 		return p, nil

@@ -64,7 +64,7 @@ func (r *reader) failKey(n *node, problem, hint string) {
 }
 
 func (r *reader) add(offset int, place, problem, hint string) {
-	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Hint: hint}
+	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Next: hint}
 	r.faults = append(r.faults, fault{offset, err})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/stack"
-	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/servers/process"
@@ -31,7 +30,7 @@ func tell(w io.Writer, err error) {
 	// What others have put around them stays, before the first and after the last.
 	before, after, _ := strings.Cut(err.Error(), all.Error())
 	for _, e := range all[:min(len(all), maxTold)] {
-		tellOne(w, before+e.Error(), e.Hint)
+		tellOne(w, before+e.Error(), e.Hint())
 	}
 	if more := len(all) - maxTold; more > 0 {
 		tellOne(w, fmt.Sprintf("%sthere are %d more errors", before, more), "")
@@ -64,23 +63,17 @@ func aftermath(err error) []error {
 
 // hintOf is the next step that an error suggests.
 func hintOf(err error) string {
-	var asked *spec.Error
 	var running *run.Error
 	var usage *usageError
-	var shown *influx.Error
 	var signed *signature.Error
 	var suggests interface{ Hint() string }
 	switch {
 	case errors.As(err, &suggests):
 		return suggests.Hint()
-	case errors.As(err, &asked):
-		return asked.Hint
 	case errors.As(err, &running):
 		return running.Hint
 	case errors.As(err, &usage):
 		return usage.hint
-	case errors.As(err, &shown):
-		return shown.Hint
 	case errors.As(err, &signed):
 		return signed.Hint
 	case errors.Is(err, process.ErrPortTaken):

@@ -38,7 +38,9 @@ func TestWorkersFollowTheCatalogue(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: time.Millisecond})
 	a.start(time.Now())
 	a.add([]metrics.SampleContainer{
-		newK6Metrics().trail(time.Now(), "pay", "1", 300*time.Millisecond, true), arrivals.Scheduled{Slots: 1}, arrivals.Stall{To: time.Second, Delay: time.Second},
+		newK6Metrics().trail(time.Now(), "pay", "1", 300*time.Millisecond, true),
+		arrivals.Scheduled{Slots: 1},
+		arrivals.Stall{To: time.Second, Delay: time.Second},
 		&arrivals.Transaction{Latency: 20 * time.Millisecond, VU: "1", Lag: 500 * time.Millisecond, Queueing: time.Millisecond},
 	})
 	all := newSelfMeter(metric.WorkerSource(0)).points()

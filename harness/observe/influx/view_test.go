@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/hint"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/metric"
 )
@@ -193,8 +194,8 @@ func TestRefusedBatchDoesNotHoldUpTheOthers(t *testing.T) {
 		err  error
 		want []int64
 	}{
-		"refused": {&Error{Err: &refusal{errors.New("no")}}, []int64{1, 3}},
-		"away":    {&Error{Err: errors.New("no answer")}, []int64{1}},
+		"refused": {hint.With(&refusal{errors.New("no")}, "see its log"), []int64{1, 3}},
+		"away":    {errors.New("no answer"), []int64{1}},
 	} {
 		var sent []int64
 		writes := 0
