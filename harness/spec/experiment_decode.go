@@ -40,7 +40,7 @@ func (r *reader) experiment(n *node) Experiment {
 	if !r.is(n, jsontext.KindBeginObject, experimentExample) || !r.version(n.get("version")) || !r.object(n, required, optional) {
 		return e
 	}
-	r.twice(n)
+	r.reportDuplicates(n)
 	r.is(n.get("$schema"), jsontext.KindString, exampleOf(n.get("$schema")))
 	e.Description, e.Question = r.line(n.get("description")), r.line(n.get("question"))
 	if s := n.get("source"); s != nil {

@@ -23,7 +23,7 @@ type answer struct {
 	said    string // its error, on one line and without our secrets
 }
 
-// maxAnswer bounds what is read of an answer, maxSaid what is told of it.
+// maxAnswer bounds what is read of an answer, maxSaid what an error quotes of it.
 const (
 	maxAnswer = 64 << 10
 	maxSaid   = 200

@@ -131,18 +131,18 @@ func TestServerThatIsAway(t *testing.T) {
 	db.Freeze()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := s.insist(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: no answer in time") {
+	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: no answer in time") {
 		t.Errorf("stopped: %v", err)
 	}
 	db.Kill()
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := s.insist(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
+	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
 		t.Errorf("gone: %v", err)
 	}
 	back := time.AfterFunc(300*time.Millisecond, db.Restart)
 	defer back.Stop()
-	if err := s.insist(t.Context(), []byte(line)); err != nil {
+	if err := s.writeWithRetry(t.Context(), []byte(line)); err != nil {
 		t.Errorf("back: %v", err)
 	}
 }

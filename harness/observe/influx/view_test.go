@@ -152,7 +152,7 @@ func TestFinishTellsWhatIsMissing(t *testing.T) {
 
 func TestPending(t *testing.T) {
 	p := newPending(2)
-	state := func() string { return fmt.Sprint(p.due(endOfTime), p.owed(), p.total(), p.missing()) }
+	state := func() string { return fmt.Sprint(p.due(endOfTime), p.incomplete(), p.total(), p.missing()) }
 	written := func(second int64) { p.kept[second].written = p.kept[second].changes }
 	frame := func(second int64) metric.Frame { return worker(0, 0, second, 2) }
 	for _, step := range []struct {

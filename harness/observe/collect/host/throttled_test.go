@@ -20,16 +20,16 @@ import (
 func TestTheft(t *testing.T) {
 	// Three that want one CPU: some of them always wait for it.
 	startCrowd(t, 3)
-	robbed := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
-	if err := robbed.Start(); err != nil {
+	throttled := exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done")
+	if err := throttled.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = robbed.Process.Kill(); _ = robbed.Wait() }()
+	defer func() { _ = throttled.Process.Kill(); _ = throttled.Wait() }()
 	group, limited := quotatest.Make(t, 0.05)
 	if limited {
-		group.Put(robbed.Process.Pid)
+		group.Put(throttled.Process.Pid)
 	}
-	c := host.New(map[string]int{collect.Database: robbed.Process.Pid, "worker/0": robbed.Process.Pid, collect.Service: os.Getpid()})
+	c := host.New(map[string]int{collect.Database: throttled.Process.Pid, "worker/0": throttled.Process.Pid, collect.Service: os.Getpid()})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
