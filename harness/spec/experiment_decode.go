@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
 
@@ -139,12 +140,8 @@ func Metrics() (all []string) {
 	for _, class := range wait.Classes() {
 		all = append(all, WaitMetric(class))
 	}
-	return append(all, costs...)
+	return append(all, metric.Costs...)
 }
-
-// costs of a transaction that an experiment can be decided on, as certificates
-// name them.
-var costs = []string{"commits", "fsyncs", "redo written", "disk written", "CPU of the database", "CPU of the service"}
 
 // WaitMetric is the metric of a class of waits; "" is all of them.
 func WaitMetric(class string) string { return strings.TrimSpace("database " + class) }

@@ -76,7 +76,7 @@ on GitHub Actions, the Markdown is appended to it.`,
 	}
 	f.addShared(c)
 	fs := c.Flags()
-	fs.StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
+	fs.StringVar(&f.scope, "scope", "", fmt.Sprintf("smoke, or certificate: refuses windows under %.0f s (default: by the window)", spec.CertificateWindow.Seconds()))
 	fs.StringVar(&f.out, "out", "", "run folder; several profiles get one each below it (default: runs/RUN-ID)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of arrivals and data (default: a random one, recorded)")
 	fs.StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")

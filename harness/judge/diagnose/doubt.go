@@ -224,5 +224,5 @@ func (e *examination) sampleRate() float64 {
 			}
 		}
 	}
-	return 10
+	return metric.DefaultSampleRate
 }

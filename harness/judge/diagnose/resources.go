@@ -24,12 +24,12 @@ func counter(name string) metric.Series { return metric.NewSeries(metric.DBCount
 
 var costs = []resource{
 	// Of MySQL and PostgreSQL, transactions that only read count too.
-	{"commits", "1/tx", 1, []metric.Series{counter("events_transactions"), counter("Binlog_commits"), counter("xact_commit")}},
-	{"fsyncs", "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}},
-	{"redo written", "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}},
-	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
-	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
-	{"CPU of the service", "ms/tx", 1000, []metric.Series{
+	{metric.CostCommits, "1/tx", 1, []metric.Series{counter("events_transactions"), counter("Binlog_commits"), counter("xact_commit")}},
+	{metric.CostFsyncs, "1/tx", 1, []metric.Series{counter("Innodb_data_fsyncs"), counter("wal_sync")}},
+	{metric.CostRedo, "By/tx", 1, []metric.Series{counter("Innodb_os_log_written"), counter("wal_bytes")}},
+	{metric.CostDisk, "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
+	{metric.CostDatabaseCPU, "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
+	{metric.CostServiceCPU, "ms/tx", 1000, []metric.Series{
 		metric.NewSeries(metric.ProcessCPU, "", "process", collect.Service), metric.NewSeries(metric.ServiceCPU, ""),
 	}},
 }

@@ -14,7 +14,7 @@ const (
 	// period is the time between samples. They stand in the middle of their
 	// tenths of a second, and the counters are read where a second ends: each
 	// has 50 ms before it can delay the other.
-	period = 100 * time.Millisecond
+	period = time.Second / metric.DefaultSampleRate
 	offset = period / 2
 
 	// retry is the time between attempts to reconnect.
