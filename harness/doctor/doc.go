@@ -3,6 +3,6 @@
 //
 // Input: a Subject, the profiles with their plans and what they are run
 // against. Output: a finding for each check, with what was observed, what is
-// needed, and the command that mends it. The looking is probe's; what is made of
-// it here is pure, and its limits are tables of tests.
+// needed, and the command that remedies it. Package probe reads the state of the
+// outside; the judgement here is pure, and tests hold its limits in tables.
 package doctor

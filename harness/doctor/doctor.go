@@ -1,17 +1,17 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"sync"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
-	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -168,11 +168,7 @@ func influxFinding(i probe.Influx) Finding {
 	if i.Err == nil {
 		return fine(CheckInflux, i.Shown, needed)
 	}
-	remedy := "see that it is up, and what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN say"
-	var hinted *influx.Error
-	if errors.As(i.Err, &hinted) {
-		remedy = hinted.Hint
-	}
+	remedy := cmp.Or(hint.Of(i.Err), "see that it is up, and what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN say")
 	return doubtful(CheckInflux, reason(i.Err), needed, fmt.Sprintf("the run will not be seen while it goes on: %v", i.Err), remedy)
 }
 

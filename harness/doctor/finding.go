@@ -49,7 +49,7 @@ type Finding struct {
 	Limitation string `json:"limitation,omitempty"` // what a certificate made here has to say
 }
 
-// Findings are those of all checks, in the order of the checks.
+// Findings are the results of all checks, in the order of the checks.
 type Findings []Finding
 
 // Lacking is the first of the findings that keeps a run from starting.

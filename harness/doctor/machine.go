@@ -11,7 +11,7 @@ import (
 
 // descriptors judges how many files and connections a process may hold.
 func descriptors(have uint64, all []Size) Finding {
-	s := greediest(all, func(s Size) float64 { return float64(s.Descriptors()) })
+	s := largestBy(all, func(s Size) float64 { return float64(s.Descriptors()) })
 	need := uint64(s.Descriptors())
 	needed := fmt.Sprintf("%d%s", need, s.of())
 	remedy := fmt.Sprintf("ulimit -n %d (as root, or LimitNOFILE= in a unit of systemd)", max(65536, 4*need))
@@ -34,7 +34,7 @@ func descriptors(have uint64, all []Size) Finding {
 
 // memory judges what is free against what the VUs of all workers take.
 func memory(free int64, all []Size) Finding {
-	s := greediest(all, func(s Size) float64 { _, heavy := s.Memory(); return float64(heavy) })
+	s := largestBy(all, func(s Size) float64 { _, heavy := s.Memory(); return float64(heavy) })
 	light, heavy := s.Memory()
 	needed := fmt.Sprintf("%s to %s%s", bytesText(light), bytesText(heavy), s.of())
 	remedy := "free memory, or need fewer VUs: a shorter time-out, or a tighter p(N) of transaction_duration"
@@ -57,7 +57,7 @@ func memory(free int64, all []Size) Finding {
 // cpus judges what the generator is expected to take. It never refuses: how
 // much a script costs is known once it has run.
 func cpus(have int, all []Size) Finding {
-	s := greediest(all, func(s Size) float64 { return s.Peak })
+	s := largestBy(all, func(s Size) float64 { return s.Peak })
 	light, heavy := s.CPUs()
 	observed, needed := fmt.Sprintf("%d CPUs", have), fmt.Sprintf("%.2g to %.2g%s", light, heavy, s.of())
 	remedy := fmt.Sprintf("let nothing else run here, or take a machine with %.0f CPUs", math.Ceil(heavy/spec.RecommendedCPU))
@@ -91,7 +91,7 @@ func ports(p probe.Ports, here bool, reconnects map[string]bool, all []Size) Fin
 		}
 		return n
 	}
-	s := greediest(all, func(s Size) float64 { return float64(need(s)) })
+	s := largestBy(all, func(s Size) float64 { return float64(need(s)) })
 	needed := fmt.Sprintf("%d%s", need(s), s.of())
 	if p.Low == 0 {
 		return doubtful(CheckPorts, "not known", needed, "the range of local ports cannot be read", "sysctl net.ipv4.ip_local_port_range")

@@ -15,7 +15,6 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
-	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
 
@@ -250,7 +249,7 @@ func TestLedger(t *testing.T) {
 
 // A view that is not there keeps no run from starting.
 func TestInflux(t *testing.T) {
-	f := influxFinding(probe.Influx{Shown: "x", Err: &influx.Error{Err: errors.New("dial: refused"), Hint: "start it"}})
+	f := influxFinding(probe.Influx{Shown: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
 	expect(t, f, Warning, "will not be seen while it goes on: dial: refused")
 	if f.Remedy != "start it" {
 		t.Errorf("the remedy is %q", f.Remedy)

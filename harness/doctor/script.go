@@ -19,7 +19,7 @@ const (
 	anyDatabase = "assay@tcp(127.0.0.1:3306)/assay"
 )
 
-// script is what its initialisation told.
+// script is the result of initialising a script.
 type script struct {
 	fleet.Script
 	err error

@@ -46,7 +46,7 @@ func SizeOf(l Load) Size {
 	return s
 }
 
-// sizes are those of all loads; of a run in general where none is named.
+// sizes are the sizes of all loads, or of any run where no load is named.
 func sizes(loads []Load) []Size {
 	if len(loads) == 0 {
 		return []Size{everyRun}
@@ -149,8 +149,8 @@ func (s Size) String() string {
 		s.Peak, s.Arrivals, s.Duration, workers, s.Connections(), light, heavy)
 }
 
-// greediest is the size that takes most by a measure.
-func greediest(all []Size, measure func(Size) float64) Size {
+// largestBy is the size that takes most by a measure.
+func largestBy(all []Size, measure func(Size) float64) Size {
 	return slices.MaxFunc(all, func(a, b Size) int {
 		switch x, y := measure(a), measure(b); {
 		case x < y:

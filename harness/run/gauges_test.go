@@ -54,6 +54,7 @@ func TestQueueDepth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = root.Close() }()
 	unlocked := make(chan error, 1)
 	o.Progress = func(e run.Event) {
 		if e.Kind != run.Enter || e.Stage.Name != "hold" {

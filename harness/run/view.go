@@ -2,10 +2,10 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
 )
@@ -76,9 +76,8 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 }
 
 func withHint(err error) string {
-	var hinted *influx.Error
-	if errors.As(err, &hinted) && hinted.Hint != "" {
-		return fmt.Sprintf("%v (%s)", err, hinted.Hint)
+	if next := hint.Of(err); next != "" {
+		return fmt.Sprintf("%v (%s)", err, next)
 	}
 	return err.Error()
 }

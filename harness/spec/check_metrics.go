@@ -25,7 +25,7 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 	var all Errors
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
 		if problem := taken(name, registered[name]); problem != "" {
-			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Hint: "give the script's metric another name"})
+			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "give the script's metric another name"})
 		} else if _, ok := known[name]; !ok {
 			known[name] = scriptMetric(name, registered[name])
 		}
@@ -97,6 +97,6 @@ func (p Profile) unknownMetric(name, key string, known map[string]metric.Descrip
 	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return !fit(known[n]) })
 	return Error{
 		Place: p.place(key), Problem: unknown("metric", name, fitting),
-		Hint: fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
+		Next: fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
 	}
 }

@@ -18,7 +18,7 @@ const version = 1
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Decode reads a thresholds.json, strictly. Its error is Errors: all that is
-// wrong, each with its line. path is only told back, in errors and in File.Path.
+// wrong, each with its line. path is only repeated, in errors and in File.Path.
 func Decode(path string, data []byte) (File, error) {
 	root, bad := parse(path, data)
 	if bad != nil {
@@ -39,7 +39,7 @@ func (r *reader) file(n *node) File {
 	if !r.version(n.get("version")) || !r.object(n, []string{"version", "profiles"}, []string{"$schema", "targets"}) {
 		return f
 	}
-	r.twice(n)
+	r.reportDuplicates(n)
 	r.is(n.get("$schema"), jsontext.KindString, exampleOf(n.get("$schema")))
 	for _, h := range r.list(n.get("targets")) {
 		f.Targets = append(f.Targets, r.host(h))
@@ -71,14 +71,14 @@ func (r *reader) version(n *node) bool {
 	return true
 }
 
-// twice tells the keys that stand in an object, or in one below it, a second
-// time. What they hold is not looked at.
-func (r *reader) twice(n *node) {
-	for _, c := range n.twice {
+// reportDuplicates reports the keys that stand in an object, or in one below it, a
+// second time. Their values are not looked at.
+func (r *reader) reportDuplicates(n *node) {
+	for _, c := range n.duplicates {
 		r.failKey(c, fmt.Sprintf("key %s stands here twice", quote(c.name)), "")
 	}
 	for _, c := range n.children {
-		r.twice(c)
+		r.reportDuplicates(c)
 	}
 }
 
@@ -98,7 +98,7 @@ func (f File) Profile(name string) (Profile, error) {
 	names := f.Names()
 	return Profile{}, &Error{
 		Path: f.Path, Place: "profiles", Problem: unknown("profile", name, names),
-		Hint: "profiles: " + strings.Join(names, ", "),
+		Next: "profiles: " + strings.Join(names, ", "),
 	}
 }
 

@@ -150,7 +150,7 @@ func faults(t testing.TB, path string, err error) spec.Errors {
 	}
 	line := 1
 	for _, e := range all {
-		if e.Path != path || e.Line < line || strings.ContainsAny(e.Error()+e.Hint, "\n\r") {
+		if e.Path != path || e.Line < line || strings.ContainsAny(e.Error()+e.Hint(), "\n\r") {
 			t.Fatalf("%s: after line %d: %+v", path, line, e)
 		}
 		line = e.Line
@@ -167,8 +167,8 @@ func listing(all spec.Errors) string {
 	var b strings.Builder
 	for _, e := range all {
 		b.WriteString(e.Error() + "\n")
-		if e.Hint != "" {
-			b.WriteString("    hint: " + e.Hint + "\n")
+		if e.Hint() != "" {
+			b.WriteString("    hint: " + e.Hint() + "\n")
 		}
 	}
 	return b.String()
@@ -199,7 +199,7 @@ func TestProfileNamesTheNearest(t *testing.T) {
 	if want := `../../thresholds.json: profiles: unknown profile "paymnet": did you mean "payment"?`; bad.Error() != want {
 		t.Errorf("error  %s\nwanted %s", bad, want)
 	}
-	if want := "profiles: event, ingestion, ingestion-certificate, payment, payment-certificate, payment-experiment, sql-empty, sql-log"; bad.Hint != want {
-		t.Errorf("hint   %s\nwanted %s", bad.Hint, want)
+	if want := "profiles: event, ingestion, ingestion-certificate, payment, payment-certificate, payment-experiment, sql-empty, sql-log"; bad.Hint() != want {
+		t.Errorf("hint   %s\nwanted %s", bad.Hint(), want)
 	}
 }

@@ -101,6 +101,9 @@ func TestSchemaStatesTheDefaults(t *testing.T) {
 	if got := property("phases/properties/hold_max")["description"].(string); !strings.Contains(got, fmt.Sprintf("2, 3 or %d times", spec.MaxLooks)) {
 		t.Errorf("hold_max: %s", got)
 	}
+	if got := property("phases/properties/hold")["description"].(string); !strings.Contains(got, fmt.Sprintf("a certificate needs %.0fs", spec.CertificateHold.Seconds())) {
+		t.Errorf("hold: %s", got)
+	}
 }
 
 func TestReadmeStatesTheDefaults(t *testing.T) {

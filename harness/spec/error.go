@@ -13,8 +13,11 @@ type Error struct {
 	Line    int    // 1, 2, 3, ...; 0 where no line is to blame
 	Place   string // keys from the top, e.g. "profiles.payment.load.target"; empty for the file itself
 	Problem string // with the nearest valid word where one is near
-	Hint    string // what to write instead; may be empty
+	Next    string // what to write instead; may be empty
 }
+
+// Hint is what to write instead; empty where there is nothing to say.
+func (e *Error) Hint() string { return e.Next }
 
 func (e *Error) Error() string {
 	var b strings.Builder

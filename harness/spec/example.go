@@ -38,8 +38,7 @@ var example = map[string]string{
 	"trials": `"trials": 3`, "width": `"width": 0.05`,
 }
 
-// exampleOf is the example for a value, as a hint tells it; empty where there is
-// none.
+// exampleOf is the example for a value that a hint shows; empty where there is none.
 func exampleOf(n *node) string {
 	switch {
 	case n == nil:

@@ -46,10 +46,10 @@ type Variant struct {
 	Name        string
 	Description string
 	Global      []Setting // of the database, by SET GLOBAL, and back
-	SQL         *Steps    // further statements, and those that undo them
+	SQL         *Steps    // further statements, and the statements that undo them
 	Database    []string  // options of the local stack's server, which is started with them
 	Service     []string  // flags of the local stack's service, which is started with them
-	Command     *Commands // a program, and the one that undoes it
+	Command     *Commands // a program, and the program that undoes it
 	Readers     int       // of the binlog, as replicas are
 }
 
@@ -59,10 +59,10 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Steps are statements and those that undo them.
+// Steps are statements and the statements that undo them.
 type Steps struct{ Apply, Revert []string }
 
-// Commands are a program with its arguments, and the one that undoes it.
+// Commands are a program with its arguments, and the program that undoes it.
 type Commands struct{ Apply, Revert []string }
 
 // Capacity asks for the highest rate within the SLOs of every variant.
@@ -109,7 +109,7 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
 			return Profile{}, &Error{
 				Place: p.place("load"), Problem: "the profile has stages, and the experiment changes phases",
-				Hint: "leave all but the target out of the experiment's load, or name another profile",
+				Next: "leave all but the target out of the experiment's load, or name another profile",
 			}
 		}
 		return p, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
 
@@ -40,7 +41,7 @@ func (r *reader) experiment(n *node) Experiment {
 	if !r.is(n, jsontext.KindBeginObject, experimentExample) || !r.version(n.get("version")) || !r.object(n, required, optional) {
 		return e
 	}
-	r.twice(n)
+	r.reportDuplicates(n)
 	r.is(n.get("$schema"), jsontext.KindString, exampleOf(n.get("$schema")))
 	e.Description, e.Question = r.line(n.get("description")), r.line(n.get("question"))
 	if s := n.get("source"); s != nil {
@@ -139,12 +140,8 @@ func Metrics() (all []string) {
 	for _, class := range wait.Classes() {
 		all = append(all, WaitMetric(class))
 	}
-	return append(all, costs...)
+	return append(all, metric.Costs...)
 }
-
-// costs of a transaction that an experiment can be decided on, as certificates
-// name them.
-var costs = []string{"commits", "fsyncs", "redo written", "disk written", "CPU of the database", "CPU of the service"}
 
 // WaitMetric is the metric of a class of waits; "" is all of them.
 func WaitMetric(class string) string { return strings.TrimSpace("database " + class) }

@@ -35,8 +35,8 @@ func (s *Statements) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(s))
 }
 
-// Arguments are those of a statement of the ledger: every question mark stands
-// for the run id.
+// Arguments are the arguments of a statement of the ledger: every question mark
+// stands for the run id.
 func Arguments(statement, run string) []any {
 	return slices.Repeat([]any{run}, strings.Count(statement, "?"))
 }

@@ -47,7 +47,7 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 		return Profile{}, &Error{
 			Place:   p.place("load"),
 			Problem: fmt.Sprintf("hold %v: the profile has stages, not a hold", d),
-			Hint:    `change "for" of its stages in the file`,
+			Next:    `change "for" of its stages in the file`,
 		}
 	}
 	p.Load = p.Load.withHold(d)
@@ -63,7 +63,7 @@ func (p Profile) overrideError(faults []loadFault) error {
 		return nil
 	}
 	f := faults[0]
-	return &Error{Place: p.place(append([]string{"load"}, f.path...)...), Problem: f.problem, Hint: f.hint}
+	return &Error{Place: p.place(append([]string{"load"}, f.path...)...), Problem: f.problem, Next: f.hint}
 }
 
 // place is how the file's errors would name a key of this profile.

@@ -15,8 +15,8 @@ import (
 
 // reader turns nodes into values and gathers all that is wrong, so that decoding
 // reads as a list of keys. A key that is missing is a nil node: what object has
-// told of it is enough, and reading it says no more. What is read comes with ok
-// false where it is not to be used, so that one mistake is not told twice.
+// reported of it is enough, and reading it reports no more. What is read comes with
+// ok false where it must not be used, so that one mistake is not reported twice.
 type reader struct {
 	path   string
 	lines  []int // offsets of the line feeds
@@ -64,7 +64,7 @@ func (r *reader) failKey(n *node, problem, hint string) {
 }
 
 func (r *reader) add(offset int, place, problem, hint string) {
-	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Hint: hint}
+	err := &Error{Path: r.path, Line: r.lineAt(offset), Place: place, Problem: problem, Next: hint}
 	r.faults = append(r.faults, fault{offset, err})
 }
 
@@ -97,7 +97,7 @@ func likeThis(example string) string {
 }
 
 // refusal is why a known key does not go into an object, and what to do. An
-// empty one is told elsewhere.
+// empty one is reported elsewhere.
 type refusal struct{ problem, hint string }
 
 // object checks that n is an object, tells its keys that are neither required
@@ -133,7 +133,8 @@ func (r *reader) objectBut(n *node, required, optional []string, refused map[str
 }
 
 // missing tells the required keys that an object lacks. Those that are misspelt
-// are told already; so are they where as many keys are like no other.
+// are reported already, and so are missing keys where as many keys are unlike any
+// other.
 func (r *reader) missing(n *node, required []string) {
 	missing := slices.DeleteFunc(slices.Clone(required), func(key string) bool { return n.get(key) != nil || slices.Contains(n.lost, key) })
 	strange := 0

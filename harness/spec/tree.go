@@ -15,24 +15,24 @@ import (
 // node is one JSON value with its place in the file, so that every later error
 // can name its line.
 type node struct {
-	parent   *node
-	name     string        // its key, where the parent is an object
-	index    int           // its index, where the parent is an array
-	kind     jsontext.Kind // '{', '[', '"', '0', 't', 'f' or 'n'
-	offset   int           // of the value's first byte
-	nameAt   int           // of the key's first byte, or of the value's
-	text     string        // of a string, unescaped; of a number, its digits
-	children []*node       // in the order of the file
-	twice    []*node       // members whose key stands before already; not among children
+	parent     *node
+	name       string        // its key, where the parent is an object
+	index      int           // its index, where the parent is an array
+	kind       jsontext.Kind // '{', '[', '"', '0', 't', 'f' or 'n'
+	offset     int           // of the value's first byte
+	nameAt     int           // of the key's first byte, or of the value's
+	text       string        // of a string, unescaped; of a number, its digits
+	children   []*node       // in the order of the file
+	duplicates []*node       // members whose key stands before already; not among children
 
-	bad  bool     // something is told to be wrong with it
+	bad  bool     // an error is reported for it
 	lost []string // keys of an object whose values the file does not tell: missing or misspelt; "": it may be any
 }
 
 // maxDepth is above what the format needs (6) and bounds the recursion.
 const maxDepth = 16
 
-// maxBytes bounds the memory that a file which is none of ours may take.
+// maxBytes bounds the memory that a foreign file may take.
 const maxBytes = 1 << 20
 
 // get returns a member of an object, or nil.
@@ -233,7 +233,7 @@ func (p *parser) members(n *node, depth int) error {
 			return err
 		}
 		if n.kind == jsontext.KindBeginObject && keys[c.name] {
-			n.twice = append(n.twice, c)
+			n.duplicates = append(n.duplicates, c)
 			continue
 		}
 		keys[c.name] = true

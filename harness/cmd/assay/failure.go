@@ -9,7 +9,6 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/compare"
-	"assay/harness/observe/influx"
 	"assay/harness/spec"
 )
 
@@ -28,7 +27,7 @@ func tell(w io.Writer, err error) {
 	// What others have put around them stays, before the first and after the last.
 	before, after, _ := strings.Cut(err.Error(), all.Error())
 	for _, e := range all[:min(len(all), maxTold)] {
-		tellOne(w, before+e.Error(), e.Hint)
+		tellOne(w, before+e.Error(), e.Hint())
 	}
 	if more := len(all) - maxTold; more > 0 {
 		tellOne(w, fmt.Sprintf("%sthere are %d more errors", before, more), "")
@@ -62,7 +61,6 @@ func aftermath(err error) []error {
 // hintOf is the next step that an error suggests.
 func hintOf(err error) string {
 	var asked *spec.Error
-	var shown *influx.Error
 	var signed *signature.Error
 	var refused *compare.Refusal
 	switch next := hint.Of(err); {
@@ -70,8 +68,6 @@ func hintOf(err error) string {
 		return next
 	case errors.As(err, &asked):
 		return asked.Hint
-	case errors.As(err, &shown):
-		return shown.Hint
 	case errors.As(err, &signed):
 		return signed.Hint
 	case errors.As(err, &refused):

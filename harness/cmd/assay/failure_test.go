@@ -13,7 +13,7 @@ import (
 
 // Every error of a file has a line of its own, and its hint below it.
 func TestTell(t *testing.T) {
-	unit := &spec.Error{Path: "t.json", Line: 6, Place: "profiles.p.load.unit", Problem: `unknown unit "tpm"`, Hint: "known: tps, rps"}
+	unit := &spec.Error{Path: "t.json", Line: 6, Place: "profiles.p.load.unit", Problem: `unknown unit "tpm"`, Next: "known: tps, rps"}
 	rate := &spec.Error{Path: "t.json", Line: 7, Place: "profiles.p.load.target", Problem: "rate 0 is not above 0"}
 	told := `assay: t.json:6: profiles.p.load.unit: unknown unit "tpm"
 hint: known: tps, rps
@@ -40,7 +40,7 @@ hint: known: tps, rps
 func TestTellEndsSomewhere(t *testing.T) {
 	var all spec.Errors
 	for i := range 2*maxTold + 1 {
-		all = append(all, &spec.Error{Path: "t.json", Line: i + 1, Problem: "wrong", Hint: "do right"})
+		all = append(all, &spec.Error{Path: "t.json", Line: i + 1, Problem: "wrong", Next: "do right"})
 	}
 	var got strings.Builder
 	tell(&got, all)

@@ -13,7 +13,7 @@ const influxTimeout = 3 * time.Second
 // Influx is the view's server.
 type Influx struct {
 	Shown string // host and database; "" where the address cannot be read
-	Err   error  // why points cannot be written; an influx.Error holds the next step
+	Err   error  // why points cannot be written; hint.Of tells the next step
 }
 
 // LookAtInflux asks the server for what a run will ask: whether it takes

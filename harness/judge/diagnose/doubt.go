@@ -216,5 +216,5 @@ func (a *analysis) sampleRate() float64 {
 			}
 		}
 	}
-	return usualRate
+	return metric.DefaultSampleRate
 }

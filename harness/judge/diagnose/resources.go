@@ -26,12 +26,12 @@ func databaseCounter(name string) metric.Series {
 
 var costs = []resource{
 	// Of MySQL and PostgreSQL, transactions that only read count too.
-	{"commits", "1/tx", 1, []metric.Series{databaseCounter("events_transactions"), databaseCounter("Binlog_commits"), databaseCounter("xact_commit")}},
-	{"fsyncs", "1/tx", 1, []metric.Series{databaseCounter("Innodb_data_fsyncs"), databaseCounter("wal_sync")}},
-	{"redo written", "By/tx", 1, []metric.Series{databaseCounter("Innodb_os_log_written"), databaseCounter("wal_bytes")}},
-	{"disk written", "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
-	{"CPU of the database", "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
-	{"CPU of the service", "ms/tx", 1000, []metric.Series{
+	{metric.CostCommits, "1/tx", 1, []metric.Series{databaseCounter("events_transactions"), databaseCounter("Binlog_commits"), databaseCounter("xact_commit")}},
+	{metric.CostFsyncs, "1/tx", 1, []metric.Series{databaseCounter("Innodb_data_fsyncs"), databaseCounter("wal_sync")}},
+	{metric.CostRedo, "By/tx", 1, []metric.Series{databaseCounter("Innodb_os_log_written"), databaseCounter("wal_bytes")}},
+	{metric.CostDisk, "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
+	{metric.CostDatabaseCPU, "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
+	{metric.CostServiceCPU, "ms/tx", 1000, []metric.Series{
 		metric.NewSeries(metric.ProcessCPU, "", "process", collect.Service), metric.NewSeries(metric.ServiceCPU, ""),
 	}},
 }

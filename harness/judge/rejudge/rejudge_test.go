@@ -151,7 +151,7 @@ func TestAProfileThatIsNotThere(t *testing.T) {
 	f := spec.File{Path: "other.json", Profiles: map[string]spec.Profile{"payment": {Name: "payment"}}}
 	_, err := rejudge.Open(dir, f)
 	var told *spec.Error
-	if !errors.As(err, &told) || !strings.Contains(told.Error(), `unknown profile "synthetic"`) || told.Hint != "profiles: payment" {
+	if !errors.As(err, &told) || !strings.Contains(told.Error(), `unknown profile "synthetic"`) || told.Hint() != "profiles: payment" {
 		t.Errorf("error %v", err)
 	}
 }

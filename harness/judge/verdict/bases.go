@@ -65,11 +65,3 @@ func (s SLO) kind() string {
 	}
 	return "maxima"
 }
-
-// list is "a, b and c".
-func list(all []string) string {
-	if len(all) == 1 {
-		return all[0]
-	}
-	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
-}

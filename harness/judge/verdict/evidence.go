@@ -52,8 +52,9 @@ func (t tally) pointer() *int64 {
 	return &t.n
 }
 
-// beside reads a tally that may be left out at 0 by the side of its companion.
-func (t tally) beside(companion tally) tally {
+// withCompanion reads a tally that may be left out at 0: it is 0 where its companion
+// has data.
+func (t tally) withCompanion(companion tally) tally {
 	return tally{n: t.n, found: t.found || companion.found}
 }
 
@@ -81,7 +82,7 @@ func gather(r record.Run) *evidence {
 	any := e.tally(metric.Transactions, nil)
 	e.ended = map[string]tally{}
 	for _, outcome := range metric.Outcomes {
-		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).beside(any)
+		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).withCompanion(any)
 	}
 	e.lag = e.distribution(metric.GeneratorLag, nil).all
 	return e

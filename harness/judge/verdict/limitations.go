@@ -21,11 +21,11 @@ func limitations(e *evidence, rules []Rule) []string {
 	for _, key := range slices.Sorted(maps.Keys(e.Plan.Overrides)) {
 		all = append(all, fmt.Sprintf("the command line set %s to %s", key, e.Plan.Overrides[key]))
 	}
-	all = append(all, e.loosened()...)
-	all = append(all, e.complaints()...)
+	all = append(all, e.loosenedLimits()...)
+	all = append(all, e.loggedErrors()...)
 	for _, c := range e.Facts.Collectors {
 		if c.State != record.StateOK && c.Source != metric.SourceDatabase {
-			all = append(all, c.Source+" was not observed"+e.whyNot(c.Source))
+			all = append(all, c.Source+" was not observed"+e.collectorReason(c.Source))
 		}
 	}
 	switch l := e.Facts.Ledger; {
@@ -44,9 +44,9 @@ func limitations(e *evidence, rules []Rule) []string {
 	return append(all, e.Facts.Limitations...)
 }
 
-// loosened are the limits of rules that the profile has set wider than the
+// loosenedLimits are the limits of rules that the profile has set wider than the
 // rulebook's.
-func (e *evidence) loosened() (all []string) {
+func (e *evidence) loosenedLimits() (all []string) {
 	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
 	add := func(rule, is, limit string) {
 		all = append(all, fmt.Sprintf("the profile lets rule %s go to %s, instead of %s", rule, is, limit))
@@ -73,8 +73,7 @@ func (e *evidence) loosened() (all []string) {
 	return all
 }
 
-// uncheckedChecks tells of checks of the script that failed, where no SLO judges
-// them.
+// uncheckedChecks reports failed checks of the script that no SLO judges.
 func (e *evidence) uncheckedChecks() []string {
 	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Checks }) {
 		return nil
@@ -87,8 +86,8 @@ func (e *evidence) uncheckedChecks() []string {
 	return nil
 }
 
-// unearned tells of SLOs of a certificate that this run was too short to speak of
-// at 95 % confidence.
+// unearned names SLOs of a certificate that this run was too short to decide at
+// 95 % confidence.
 func (e *evidence) unearned() []string {
 	var names []string
 	longest := 0.0
@@ -126,10 +125,10 @@ func (e *evidence) countsOnly() bool {
 	return slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
 }
 
-// complaints are what workers logged first of a run in which transactions
+// loggedErrors are what workers logged first of a run in which transactions
 // failed: what the script threw, or why a request failed. The cause may be the
 // script's own.
-func (e *evidence) complaints() (all []string) {
+func (e *evidence) loggedErrors() (all []string) {
 	if e.notCompleted() == 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ const roomAdvice = "Give the generator more CPUs or more workers, and let nothin
 // generatorDrops: arrivals that the generator lost while it stood still. What
 // fails without them fails.
 func generatorDrops(e *evidence) Rule {
-	dropped := e.tally(metric.GeneratorDropped, nil).beside(e.scheduled)
+	dropped := e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
 	r := Rule{
 		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops, Unit: "share",
 		Outcome: Invalid,
@@ -57,8 +57,8 @@ func (e *evidence) holdOrFail(r *Rule) {
 	}
 }
 
-// displacedSlots are those that the generator itself started later than the plan
-// lets it.
+// displacedSlots counts the slots that the generator itself started later than the
+// plan allows.
 func (e *evidence) displacedSlots() tally {
 	displaced := e.tally(metric.GeneratorDisplaced, nil)
 	if !displaced.found && e.lag.Count() > 0 {

@@ -9,8 +9,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// robbed is one whom others took CPU time from.
-type robbed struct {
+// cpuLoss is the share of CPU time that a host or a process lost to others.
+type cpuLoss struct {
 	whose string
 	share *float64 // nil: not known
 }
@@ -35,59 +35,54 @@ func machine(e *evidence) Rule {
 	if stolen.share == nil {
 		found = append(found, "stolen CPU time was not measured")
 	}
-	known := func(one robbed) bool { return one.share != nil }
-	found = append(found, theft(stolen, throttled, known)...)
-	if free := only(throttled, func(one robbed) bool { return one.share == nil }); len(free) > 0 {
-		found = append(found, "no CPU quota is known of "+listed(free, func(one robbed) string { return one.whose }))
+	known := func(one cpuLoss) bool { return one.share != nil }
+	found = append(found, describeLosses(stolen, throttled, known)...)
+	if free := only(throttled, func(one cpuLoss) bool { return one.share == nil }); len(free) > 0 {
+		found = append(found, "no CPU quota is known of "+list(textsOf(free, func(one cpuLoss) string { return one.whose })))
 	}
 	if waited := e.pressure(); waited != nil {
 		found = append(found, fmt.Sprintf("some task waited for a CPU for %s of the time", percent(*waited)))
 	}
 	r.Detail = strings.Join(found, "; ")
 
-	over := func(one robbed) bool { return one.share != nil && *one.share > *r.Limit }
+	over := func(one cpuLoss) bool { return one.share != nil && *one.share > *r.Limit }
 	if n := len(only(append(throttled, stolen), over)); n > 0 {
-		r.Limitation = strings.Join(theft(stolen, throttled, over), ", and ") + "; latencies include " + []string{"it", "both", "all of it"}[min(n, 3)-1]
+		r.Limitation = strings.Join(describeLosses(stolen, throttled, over), ", and ") + "; latencies include " + []string{"it", "both", "all of it"}[min(n, 3)-1]
 	}
 	return r
 }
 
-// theft tells of those that are chosen, in a text for each kind.
-func theft(stolen robbed, throttled []robbed, chosen func(robbed) bool) (texts []string) {
+// describeLosses describes the chosen losses, in a text for each kind.
+func describeLosses(stolen cpuLoss, throttled []cpuLoss, chosen func(cpuLoss) bool) (texts []string) {
 	if chosen(stolen) {
 		texts = append(texts, fmt.Sprintf("the hypervisor took %s of %s", percent(*stolen.share), stolen.whose))
 	}
 	if some := only(throttled, chosen); len(some) > 0 {
-		each := listed(some, func(one robbed) string { return one.whose + " for " + percent(*one.share) })
-		texts = append(texts, "a CPU quota stopped "+each+" of the time")
+		each := textsOf(some, func(one cpuLoss) string { return one.whose + " for " + percent(*one.share) })
+		texts = append(texts, "a CPU quota stopped "+list(each)+" of the time")
 	}
 	return texts
 }
 
-// only keeps those that are chosen, in a list of its own.
-func only(all []robbed, chosen func(robbed) bool) []robbed {
-	return slices.DeleteFunc(slices.Clone(all), func(one robbed) bool { return !chosen(one) })
+// only keeps the chosen losses, in a list of its own.
+func only(all []cpuLoss, chosen func(cpuLoss) bool) []cpuLoss {
+	return slices.DeleteFunc(slices.Clone(all), func(one cpuLoss) bool { return !chosen(one) })
 }
 
-// listed is "a, b and c".
-func listed(all []robbed, text func(robbed) string) string {
-	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = text(one)
+// textsOf describes each loss.
+func textsOf(all []cpuLoss, text func(cpuLoss) string) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, text(one))
 	}
-	last := len(texts) - 1
-	if last == 0 {
-		return texts[0]
-	}
-	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+	return texts
 }
 
-// stolen is of the host that was robbed most. Workers tell of theirs; what one
-// on the coordinator's host tells is that host again, seen a moment later.
-func (e *evidence) stolen() robbed {
+// stolen is the loss of the host whose hypervisor took most. Workers report theirs;
+// what one on the coordinator's host reports is that host again, a moment later.
+func (e *evidence) stolen() cpuLoss {
 	part, found := e.sum(metric.HostCPU, label("mode", "steal"))
 	whole, _ := e.sum(metric.HostCPU, nil)
-	worst := robbed{"this host's CPU time", share(part, whole, found)}
+	worst := cpuLoss{"this host's CPU time", share(part, whole, found)}
 	here := worst.share != nil
 	for _, w := range e.workers() {
 		if _, seen := e.sum(metric.ProcessCPU, label("process", w)); here && seen {
@@ -96,20 +91,20 @@ func (e *evidence) stolen() robbed {
 		part, found := e.sumOf(w, metric.WorkerHostCPU, label("mode", "steal"))
 		whole, _ := e.sumOf(w, metric.WorkerHostCPU, nil)
 		if s := share(part, whole, found); s != nil && (worst.share == nil || *s > *worst.share) {
-			worst = robbed{"the CPU time of " + w + "'s host", s}
+			worst = cpuLoss{"the CPU time of " + w + "'s host", s}
 		}
 	}
 	return worst
 }
 
-// throttled is what quotas did to each party; of the workers to the one that
-// was stopped longest.
-func (e *evidence) throttled() []robbed {
+// throttled is the loss to CPU quotas of generator, service and database; of several
+// workers the largest.
+func (e *evidence) throttled() []cpuLoss {
 	of := func(process string) *float64 {
 		v, found := e.sum(metric.CgroupThrottled, label("process", process))
 		return share(v, float64(e.seconds), found)
 	}
-	generator := robbed{whose: "the generator"}
+	generator := cpuLoss{whose: "the generator"}
 	for _, w := range e.workers() {
 		if s := of(w); s != nil && (generator.share == nil || *s > *generator.share) {
 			generator.share = s
@@ -118,7 +113,7 @@ func (e *evidence) throttled() []robbed {
 			}
 		}
 	}
-	return []robbed{generator, {"the service", of(metric.SourceService)}, {"the database", of(metric.SourceDatabase)}}
+	return []cpuLoss{generator, {"the service", of(metric.SourceService)}, {"the database", of(metric.SourceDatabase)}}
 }
 
 // pressure is the share of time in which something on this host waited for a CPU.

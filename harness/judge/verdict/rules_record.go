@@ -68,7 +68,7 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 			problems = append(problems, s.Name+" is not in the plan")
 		}
 	}
-	problems = append(problems, e.unending()...)
+	problems = append(problems, e.nonFinite()...)
 	if len(planned) == 0 {
 		problems = append(problems, "the plan has no worker")
 	}
@@ -78,9 +78,9 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 	return expected, received, problems
 }
 
-// unending are counters that the verdict reads and that are no finite number:
+// nonFinite are counters that the verdict reads and that are no finite number:
 // no comparison with them means anything.
-func (e *evidence) unending() (problems []string) {
+func (e *evidence) nonFinite() (problems []string) {
 	var names []string
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.From(metric.SourceWorker) }) {
 		names = append(names, d.Name)
@@ -168,7 +168,7 @@ func collector(e *evidence) Rule {
 		r.Limitation = "no database was named: there are no waits, and the bottleneck stays undetermined"
 		return r
 	case !samples.found || e.seconds == 0:
-		r.Detail = "no sample of the database was taken" + e.whyNot(metric.SourceDatabase)
+		r.Detail = "no sample of the database was taken" + e.collectorReason(metric.SourceDatabase)
 		r.Limitation = r.Detail + ": the bottleneck stays undetermined"
 		return r
 	}
@@ -203,8 +203,8 @@ func (e *evidence) longestGap() time.Duration {
 	return time.Duration(math.Round(longest)) * time.Millisecond
 }
 
-// whyNot is what the run recorded about a collector that is not well.
-func (e *evidence) whyNot(source string) string {
+// collectorReason is what the run recorded about a collector that is not well.
+func (e *evidence) collectorReason(source string) string {
 	for _, c := range e.Facts.Collectors {
 		if c.Source == source && c.Reason != "" {
 			return " (" + c.Reason + ")"
@@ -216,7 +216,7 @@ func (e *evidence) whyNot(source string) string {
 // data: no SLO without data, and no scenario that sends nothing. Neither must
 // pass, nor fail, unless the system's failure is certain without it.
 func data(e *evidence) Rule {
-	if !e.asked() && !e.failed() {
+	if !e.sentAnything() && !e.failed() {
 		return Rule{
 			Observed: pointer(0.0), Unit: "requests",
 			Outcome: Invalid,
@@ -251,7 +251,7 @@ func data(e *evidence) Rule {
 	for _, d := range gauges {
 		if source := d.Sources[0]; !told[source] {
 			told[source] = true
-			r.Detail += e.whyNot(source)
+			r.Detail += e.collectorReason(source)
 			r.Advice = d.Advice
 		}
 	}

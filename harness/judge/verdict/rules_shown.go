@@ -1,9 +1,6 @@
 package verdict
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // The rules of this file never make a run INVALID: they say what a reader of
 // the claim must know.
@@ -25,13 +22,7 @@ func coLocation(e *evidence) Rule {
 }
 
 // neighbours is "generator, service and database".
-func neighbours(shared []string) string {
-	all := append([]string{"generator"}, shared...)
-	if len(all) == 1 {
-		return all[0]
-	}
-	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
-}
+func neighbours(shared []string) string { return list(append([]string{"generator"}, shared...)) }
 
 // tool: a binary built from known sources can be built again.
 func tool(e *evidence) Rule {

@@ -56,7 +56,7 @@ func steady(e *evidence) Rule {
 					r.Observed = pointer(t.Change)
 				}
 				continue
-			case t.Change > 0 && e.passes() && !e.theftGrew(span):
+			case t.Change > 0 && e.passes() && !e.cpuLossGrew(span):
 				if breaks := e.wouldBreak(span, t.Change); breaks != "" {
 					r.Observed, r.Outcome, r.Detail = pointer(t.Change), Invalid, t.String()+"; as much again would break "+breaks
 					return r
@@ -64,7 +64,7 @@ func steady(e *evidence) Rule {
 			}
 			if told == nil || math.Abs(t.Change) > math.Abs(told.Change) {
 				told, r.Observed, r.Detail = &t, pointer(t.Change), t.String()
-				if t.Change > 0 && e.theftGrew(span) {
+				if t.Change > 0 && e.cpuLossGrew(span) {
 					r.Detail += ", towards whose end others took more of a host's CPU time"
 				}
 			}
@@ -126,9 +126,9 @@ func (e *evidence) wouldBreak(span record.Span, growth float64) string {
 	return ""
 }
 
-// theftGrew tells whether others took more of a host's CPU time in the last third
+// cpuLossGrew tells whether others took more of a host's CPU time in the last third
 // of a window than in its first, by more than the limit of the rule machine.
-func (e *evidence) theftGrew(span record.Span) bool {
+func (e *evidence) cpuLossGrew(span record.Span) bool {
 	taken := func(part record.Span) (most float64) {
 		of := *e
 		of.spans, of.seconds = []record.Span{part}, part.Seconds()
@@ -251,6 +251,6 @@ func (e *evidence) openAt(span record.Span) []float64 {
 // generatorIsWell tells whether the load came as planned: what the generator
 // loses or displaces piles up too.
 func (e *evidence) generatorIsWell() bool {
-	lost := ratio(e.tally(metric.GeneratorDropped, nil).beside(e.scheduled), e.scheduled)
+	lost := ratio(e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled), e.scheduled)
 	return !e.displaced() && lost != nil && *lost <= *e.limits.GeneratorDrops
 }

@@ -35,18 +35,18 @@ func judgeSLOs(e *evidence) []SLO {
 	if e.aborted != nil {
 		return append(markTruncated(append(all, throughput)), judgeAbort(e))
 	}
-	if throughput.Outcome == Fail && e.asked() && !e.stoppedEarly() {
+	if throughput.Outcome == Fail && e.sentAnything() && !e.stoppedEarly() {
 		downgradeWithoutData(all)
 	}
 	return append(all, throughput)
 }
 
-// asked tells whether any transaction sent anything to the system. A script that
+// sentAnything tells whether any transaction sent anything to the system. A script that
 // throws before its first request shows nothing of it, whatever it sent before
 // the judged windows. What a system that never
 // answers was sent is known only when its transactions are given up, which may
 // be after the window; what setup() sent has no scenario.
-func (e *evidence) asked() bool {
+func (e *evidence) sentAnything() bool {
 	for _, s := range e.Timeline.Series(metric.DataSent) {
 		if scenario := s.Label("scenario"); scenario != "" {
 			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.fromJudged()); n > 0 {

@@ -53,7 +53,7 @@ func (out *SLO) judgeWindows(s spec.SLO, least, most [][]stats.Batch) {
 	}
 }
 
-// readings are those of a gauge in the judged windows.
+// readings are the readings of a gauge in the judged windows.
 type readings struct {
 	values  []float64 // of the seconds that have any, in order
 	seconds []reading // every judged second
@@ -67,7 +67,8 @@ type reading struct {
 	window int
 }
 
-// violations are the seconds that surely violate the SLO, and those that may.
+// violations counts the seconds that violate the SLO for certain, and the seconds
+// that may.
 func (r readings) violations(s spec.SLO) (least, most []stats.Batch) {
 	for _, one := range r.seconds {
 		sure, possible := stats.Batch{N: 1, Stratum: one.window}, stats.Batch{N: 1, Stratum: one.window}

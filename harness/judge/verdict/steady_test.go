@@ -34,9 +34,9 @@ func timedOut(c *synthetic.Case) *synthetic.Case {
 	return c
 }
 
-// withGrowingTheft has the hypervisor take a fifth of the CPU time from the middle of the
+// withGrowingSteal has the hypervisor take a fifth of the CPU time from the middle of the
 // hold on, and nothing before.
-func withGrowingTheft(c *synthetic.Case) *synthetic.Case {
+func withGrowingSteal(c *synthetic.Case) *synthetic.Case {
 	for _, w := range c.Run.Plan.Load.Judged {
 		for at := w.Start; at < w.End; at += time.Second {
 			stolen := 0.0
@@ -91,7 +91,7 @@ func TestSteady(t *testing.T) {
 		"slower":              {below(170, longHold(moving(0.5))), Invalid, "as much again would break transaction_duration p(95)<170"},
 		"slower, with room":   {below(500, longHold(moving(0.5))), Pass, "latency drifted by +"},
 		"slower, to timeouts": {timedOut(longHold(moving(0.5))), Invalid, "as much again would break transaction_duration p(99)<200, the time-out"},
-		"slower, with theft":  {withGrowingTheft(below(170, longHold(moving(0.5)))), Pass, "towards whose end others took more of a host's CPU time"},
+		"slower, with steal":  {withGrowingSteal(below(170, longHold(moving(0.5)))), Pass, "towards whose end others took more of a host's CPU time"},
 		"faster":              {below(170, longHold(moving(-0.5))), Pass, "latency drifted by -"},
 		"slower, but short":   {synthetic.New(synthetic.Profile(), 1, moving(0.8)), Pass, "windows under 40 s are too short"},
 		"falls behind":        {longHold(behind), Fail, "completions fell behind the schedule: 4.7"},

@@ -15,6 +15,14 @@ func some(texts []string, most int) string {
 	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), len(texts)-most)
 }
 
+// list is "a, b and c".
+func list(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+}
+
 func unitSuffix(unit string) string {
 	if unit == "ms" || unit == "s" {
 		return " " + unit

@@ -17,15 +17,16 @@ type violations struct {
 	// As measured: what is certain and what is possible. They are the same where
 	// workers counted exactly.
 	least, most []stats.Batch
-	// cleared are those that are certain even without what the generator itself
-	// added (RULEBOOK section 1a).
+	// cleared are the violations that are certain even without what the generator
+	// itself added (RULEBOOK section 1a).
 	cleared []stats.Batch
 	// series is the latency whose largest values tell how alike neighbouring
 	// samples are.
 	series *distribution
 }
 
-// mostCleared are those that are possible without what the generator itself added.
+// mostCleared are the violations that are possible without what the generator itself
+// added.
 func (v violations) mostCleared() []stats.Batch {
 	all := slices.Clone(v.most)
 	for i := range all {
@@ -48,7 +49,7 @@ func (e *evidence) violationsOf(s spec.SLO, d *distribution) violations {
 	if v.cleared == nil {
 		v.cleared = e.clearedAtLeast(s, d)
 	}
-	v.most = e.withOpen(s, v.most)
+	v.most = e.addOpenRequests(s, v.most)
 	return v
 }
 
@@ -58,8 +59,8 @@ func (e *evidence) exactly(s spec.SLO, name string) []stats.Batch {
 	return e.bySecond(e.counts(metric.Judged, selector), e.counts(name, selector))
 }
 
-// exactlyCleared reads those of the exact violations that workers counted as cleared
-// too; nil where there are some and no worker told, as before they did.
+// exactlyCleared reads the exact violations that workers also counted as cleared; nil
+// where there are violations and no worker counted cleared ones, as in old records.
 func (e *evidence) exactlyCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
 	if stats.Sum(exact).K > 0 && !e.has(metric.ViolationsCleared, label("slo", s.ID())) {
 		return nil
@@ -67,9 +68,9 @@ func (e *evidence) exactlyCleared(s spec.SLO, exact []stats.Batch) []stats.Batch
 	return e.exactly(s, metric.ViolationsCleared)
 }
 
-// withOpen adds the requests that were still open when the run ended, which may
-// be of those that the SLO is about, with the time that they had taken.
-func (e *evidence) withOpen(s spec.SLO, most []stats.Batch) []stats.Batch {
+// addOpenRequests adds the requests that were still open when the run ended, which may
+// count for the SLO, with the time that they had taken.
+func (e *evidence) addOpenRequests(s spec.SLO, most []stats.Batch) []stats.Batch {
 	failures := s.Metric == metric.RequestFailed
 	if !strings.HasPrefix(s.Metric, "http_req_") || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
 		return most
@@ -94,7 +95,7 @@ func (e *evidence) has(name string, selector []metric.Label) bool {
 // bounded bounds the violations as measured by the histogram.
 func (e *evidence) bounded(s spec.SLO, d *distribution) (least, most []stats.Batch) {
 	bound := leastViolating(s)
-	bad, exact := e.badEnds(s)
+	bad, exact := e.violatingOutcomes(s)
 	d.each(func(i int, h *metric.Hist) {
 		lo, hi := h.AtLeast(bound)
 		n, window := float64(h.Count()), e.windows[i]
@@ -125,11 +126,11 @@ func leastViolating(s spec.SLO) float64 {
 // generator's share: a sample violates if it is over the bound by more than the
 // generator can have added to it. That is all time for which it stood still from
 // the second of the sample until the slowest of that second had ended; and for
-// transactions their late start, see overBoth. What failed counts where the
+// transactions their late start, see overDespiteDelay. What failed counts where the
 // generator did not stand still at all.
 func (e *evidence) clearedAtLeast(s spec.SLO, d *distribution) (least []stats.Batch) {
 	bound := leastViolating(s)
-	bad, exact := e.badEnds(s)
+	bad, exact := e.violatingOutcomes(s)
 	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
 	lag := &metric.Hist{}
 	first := make([]int64, len(e.windows)) // unix second of each
@@ -150,7 +151,7 @@ func (e *evidence) clearedAtLeast(s spec.SLO, d *distribution) (least []stats.Ba
 		if late.Reset(); s.Metric == metric.TransactionDuration {
 			e.Timeline.MergeHist(late, metric.GeneratorLag, nil, record.Span{From: second, To: second + 1})
 		}
-		k := overBoth(h, late, bound+added)
+		k := overDespiteDelay(h, late, bound+added)
 		if exact && !stood {
 			k = max(k, bad[i]-e.lost(second))
 		}
@@ -159,11 +160,11 @@ func (e *evidence) clearedAtLeast(s spec.SLO, d *distribution) (least []stats.Ba
 	return least
 }
 
-// overBoth is how many samples are, for certain, at or over a bound even without a
+// overDespiteDelay is how many samples are, for certain, at or over a bound even without a
 // delay of which only the distribution is known. For any x at least as many are as
 // reach bound + x, less those that were delayed by more than x (Frechet's
 // inequality); the best of some x counts.
-func overBoth(h, delay *metric.Hist, bound float64) (k float64) {
+func overDespiteDelay(h, delay *metric.Hist, bound float64) (k float64) {
 	at := func(x, delayed float64) {
 		lo, _ := h.AtLeast(bound + x)
 		least := float64(lo)
@@ -193,11 +194,11 @@ func (e *evidence) lost(second int64) float64 {
 // anything is asked of it.
 func (e *evidence) reach() int64 { return int64((e.plan.Timeout + time.Second) / time.Millisecond) }
 
-// badEnds counts by second the samples that violate whatever they took:
+// violatingOutcomes counts by second the samples that violate whatever they took:
 // transactions that did not complete, and requests that failed. It is not exact,
 // and then too high, where the selector is by a label that the outcome does not
 // have.
-func (e *evidence) badEnds(s spec.SLO) (n []float64, exact bool) {
+func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	switch {
 	case s.Metric == metric.TransactionDuration:
 		return e.notCompletedBy(), true
@@ -229,7 +230,7 @@ func (e *evidence) ratesOf(s spec.SLO) violations {
 	if v.cleared == nil {
 		v.cleared = e.withoutUnanswered(s, v.least)
 	}
-	v.most = e.withOpen(s, v.least)
+	v.most = e.addOpenRequests(s, v.least)
 	return v
 }
 

@@ -48,7 +48,7 @@ func TestShorten(t *testing.T) {
 	}
 	p.Load.Stages = []spec.Stage{{Rate: 100, For: time.Minute, Judge: true}}
 	var refused *spec.Error
-	if _, _, err := Shorten(p, time.Minute); !errors.As(err, &refused) || refused.Hint == "" {
+	if _, _, err := Shorten(p, time.Minute); !errors.As(err, &refused) || refused.Hint() == "" {
 		t.Errorf("stages: %v", err)
 	}
 }

@@ -8,10 +8,9 @@ import (
 
 // Names of the sources that collectors send from.
 const (
-	Database = "database"
-	Service  = "service"
-	Host     = "host"
-	Lag      = "lag"
+	Database = metric.SourceDatabase
+	Service  = metric.SourceService
+	Host     = metric.SourceHost
 )
 
 // Sink takes a frame; it may block briefly and must not keep the frame's points
@@ -21,7 +20,7 @@ type Sink func(metric.Frame) error
 // Collector is one source of frames beside the workers. Its methods are called
 // in the order Start, Run, Close, each once; Close also after a failed Start.
 type Collector interface {
-	// Source names the frames: "database", "service", "host" or "lag".
+	// Source names the frames, see metric.SourceDatabase and its neighbours.
 	Source() string
 	// Start prepares: it connects, and switches instruments on. Its error says
 	// what to run or to change.

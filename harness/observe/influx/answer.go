@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"assay/harness/hint"
 )
 
 // answer is what a server said.
@@ -21,7 +23,7 @@ type answer struct {
 	said    string // its error, on one line and without our secrets
 }
 
-// maxAnswer bounds what is read of an answer, maxSaid what is told of it.
+// maxAnswer bounds what is read of an answer, maxSaid what an error quotes of it.
 const (
 	maxAnswer = 64 << 10
 	maxSaid   = 200
@@ -33,7 +35,7 @@ func (s *Server) post(ctx context.Context, path string, query url.Values, conten
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return answer{}, &Error{fmt.Errorf("InfluxDB at %s cannot be asked: the address is not one", s), addressHint}
+		return answer{}, hint.With(fmt.Errorf("InfluxDB at %s cannot be asked: the address is not one", s), addressHint)
 	}
 	req.Header.Set("Content-Type", contentType)
 	if s.auth != "" {
@@ -41,7 +43,7 @@ func (s *Server) post(ctx context.Context, path string, query url.Values, conten
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return answer{}, &Error{fmt.Errorf("InfluxDB at %s cannot be reached: %s", s, s.hide(reason(err))), "start it, or see what ASSAY_INFLUX_URL names"}
+		return answer{}, hint.With(fmt.Errorf("InfluxDB at %s cannot be reached: %s", s, s.hide(reason(err))), "start it, or see what ASSAY_INFLUX_URL names")
 	}
 	defer resp.Body.Close() // read only
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -110,17 +112,17 @@ func (s *Server) explain(a answer) error {
 	case a.status/100 == 2:
 		return nil
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
-		return &Error{fmt.Errorf("InfluxDB at %s refuses to be written to: %s", s, a.text()), tokenHint}
+		return hint.With(fmt.Errorf("InfluxDB at %s refuses to be written to: %s", s, a.text()), tokenHint)
 	case a.status == http.StatusNotFound:
-		return &Error{fmt.Errorf("InfluxDB at %s has not what is written to: %s", s, a.text()), "make the database or bucket, or name another one: " + addressHint}
+		return hint.With(fmt.Errorf("InfluxDB at %s has not what is written to: %s", s, a.text()), "make the database or bucket, or name another one: "+addressHint)
 	case a.status/100 == 3:
-		return &Error{fmt.Errorf("InfluxDB at %s leads elsewhere: it answers %d", s, a.status), addressHint}
+		return hint.With(fmt.Errorf("InfluxDB at %s leads elsewhere: it answers %d", s, a.status), addressHint)
 	}
 	err := fmt.Errorf("InfluxDB at %s did not take the points: %s", s, a.text())
 	if a.status/100 == 4 && a.status != http.StatusTooManyRequests {
 		err = &refusal{err}
 	}
-	return &Error{err, "see the server's log"}
+	return hint.With(err, "see the server's log")
 }
 
 // refusal is of what was written: it would be refused again.

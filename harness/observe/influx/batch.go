@@ -56,8 +56,8 @@ func (s sending) send(seconds []int64) error {
 	return refused
 }
 
-// insist writes, again and again for some time where the server is not there.
-func (s *Server) insist(ctx context.Context, lines []byte) error {
+// writeWithRetry writes, again and again for some time where the server is not there.
+func (s *Server) writeWithRetry(ctx context.Context, lines []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {

@@ -23,10 +23,10 @@ func (v *View) Finish(ctx context.Context, replay func(visit func(metric.Frame) 
 	v.stop()
 	v.ended.Wait()
 	defer v.server.Close()
-	write := func(lines []byte) error { return v.server.insist(ctx, lines) }
+	write := func(lines []byte) error { return v.server.writeWithRetry(ctx, lines) }
 	err := v.flush(write, endOfTime)
-	for owed := v.pending.owed(); err == nil && len(owed) > 0; owed = v.pending.owed() {
-		err = v.fill(owed[:min(len(owed), maxKept)], write, replay)
+	for incomplete := v.pending.incomplete(); err == nil && len(incomplete) > 0; incomplete = v.pending.incomplete() {
+		err = v.fill(incomplete[:min(len(incomplete), maxKept)], write, replay)
 	}
 	v.note(err)
 	return Result{Seconds: v.pending.total(), Missing: v.pending.missing(), Err: err}
@@ -59,7 +59,7 @@ func (v *View) fill(seconds []int64, write func([]byte) error, replay func(func(
 // many of its seconds the server has.
 func Push(ctx context.Context, server *Server, about About, line *record.Timeline, further []Point, progress func(done, of int)) error {
 	defer server.Close()
-	write := func(lines []byte) error { return server.insist(ctx, lines) }
+	write := func(lines []byte) error { return server.writeWithRetry(ctx, lines) }
 	seconds := slices.DeleteFunc(line.Seconds(), func(second int64) bool { return !representable(second) })
 	done := 0
 	err := sending{
@@ -79,5 +79,5 @@ func WriteEvents(ctx context.Context, server *Server, points []Point) error {
 	if err != nil {
 		return err
 	}
-	return server.insist(ctx, lines)
+	return server.writeWithRetry(ctx, lines)
 }

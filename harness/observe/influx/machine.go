@@ -26,7 +26,7 @@ func (s *second) host() {
 	s.measured("host")
 }
 
-// stages tells of a stage that begins in this second.
+// stages makes an event of each stage that begins in this second.
 func (s *second) stages() {
 	for _, st := range s.Plan.Load.Stages {
 		if st.Start == s.offset() {

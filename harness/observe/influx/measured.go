@@ -47,8 +47,8 @@ func (s *second) measured(measurement string) {
 	}
 }
 
-// row makes one point. Of times that are summed up it also has the mean of a
-// transaction, unless they are those of one part of the host.
+// row makes one point. A sum of times also has its mean by transaction, unless labels
+// say that it is of one part of the host alone.
 func (s *second) row(measurement string, columns []column, labels []metric.Label) {
 	var f fields
 	for _, c := range columns {

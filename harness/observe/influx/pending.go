@@ -78,8 +78,8 @@ func (p *pending) due(end int64) (all []int64) {
 	return all
 }
 
-// owed lists the forgotten seconds that are not written whole, in order.
-func (p *pending) owed() (all []int64) {
+// incomplete lists the forgotten seconds that are not written whole, in order.
+func (p *pending) incomplete() (all []int64) {
 	for second, whole := range p.done {
 		if !whole {
 			all = append(all, second)
@@ -92,7 +92,7 @@ func (p *pending) owed() (all []int64) {
 // total is how many seconds there are, missing how many are not written whole.
 func (p *pending) total() int { return len(p.kept) + len(p.done) }
 
-func (p *pending) missing() int { return len(p.due(endOfTime)) + len(p.owed()) }
+func (p *pending) missing() int { return len(p.due(endOfTime)) + len(p.incomplete()) }
 
 const endOfTime = int64(1) << 62
 

@@ -35,7 +35,7 @@ func (a About) point(measurement string, at int64, f fields, keyValues ...string
 	return []Point{{Measurement: measurement, Tags: tags(all...), Fields: f, Second: at}}
 }
 
-// Points are those of one second. They depend on that second of the timeline
+// Points makes the points of one second. They depend on that second of the timeline
 // alone, whatever else it holds.
 func Points(a About, t *record.Timeline, at int64) []Point {
 	s := &second{About: a, line: t, at: at, span: record.Span{From: at, To: at + 1}}

@@ -8,19 +8,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"assay/harness/hint"
 )
 
 // DefaultDatabase is where points go unless the address names another one.
 const DefaultDatabase = "assay"
-
-// Error is what keeps points from being written, and the next step.
-type Error struct {
-	Err  error
-	Hint string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
 
 // Server is one that points are written to. It is safe for concurrent use.
 type Server struct {
@@ -46,18 +39,18 @@ const requestTimeout = 5 * time.Second
 func NewServer(address, token string) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.Fragment != "" {
-		return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL is not an http or https URL"), addressHint}
+		return nil, hint.With(fmt.Errorf("ASSAY_INFLUX_URL is not an http or https URL"), addressHint)
 	}
 	if u.User != nil {
-		return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL holds a user or password"), tokenHint}
+		return nil, hint.With(fmt.Errorf("ASSAY_INFLUX_URL holds a user or password"), tokenHint)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL has a query that cannot be read"), addressHint}
+		return nil, hint.With(fmt.Errorf("ASSAY_INFLUX_URL has a query that cannot be read"), addressHint)
 	}
 	for key, values := range query {
 		if key != "db" || len(values) != 1 || values[0] == "" {
-			return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL has more in its query than one database"), addressHint}
+			return nil, hint.With(fmt.Errorf("ASSAY_INFLUX_URL has more in its query than one database"), addressHint)
 		}
 	}
 	s := &Server{base: url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}, database: DefaultDatabase}
@@ -65,7 +58,7 @@ func NewServer(address, token string) (*Server, error) {
 		s.database = query.Get("db")
 	}
 	if strings.ContainsFunc(token+s.database, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, &Error{fmt.Errorf("ASSAY_INFLUX_URL or ASSAY_INFLUX_TOKEN holds a control character"), tokenHint}
+		return nil, hint.With(fmt.Errorf("ASSAY_INFLUX_URL or ASSAY_INFLUX_TOKEN holds a control character"), tokenHint)
 	}
 	if user, password, isBasic := strings.Cut(token, ":"); isBasic {
 		s.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -125,10 +118,8 @@ func (s *Server) create(ctx context.Context) error {
 		return err
 	}
 	if answer.status/100 != 2 || answer.said != "" {
-		return &Error{
-			fmt.Errorf("InfluxDB at %s has no such database, and it cannot be made: %s", s, answer.text()),
-			"run as an administrator: CREATE DATABASE " + name + "; the user needs WRITE on it",
-		}
+		return hint.With(fmt.Errorf("InfluxDB at %s has no such database, and it cannot be made: %s", s, answer.text()),
+			"run as an administrator: CREATE DATABASE "+name+"; the user needs WRITE on it")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package influx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/hint"
 	"assay/harness/observe/influx/influxtest"
 )
 
@@ -31,8 +31,7 @@ func TestNewServerRefuses(t *testing.T) {
 		"http://127.0.0.1:8086?db=a%0Ahunter2": "holds a control character",
 	} {
 		_, err := NewServer(address, "")
-		var hinted *Error
-		if !errors.As(err, &hinted) || hinted.Hint == "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+		if hint.Of(err) == "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %s", address, err, want)
 		}
 	}
@@ -61,8 +60,7 @@ func TestDatabaseIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer guest.Close()
-	var hinted *Error
-	if err := guest.Check(t.Context()); !errors.As(err, &hinted) || !strings.Contains(hinted.Hint, `CREATE DATABASE "closed"`) || strings.Contains(err.Error(), "\n") {
+	if err := guest.Check(t.Context()); !strings.Contains(hint.Of(err), `CREATE DATABASE "closed"`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a user without rights: %v", err)
 	}
 }
@@ -133,18 +131,18 @@ func TestServerThatIsAway(t *testing.T) {
 	db.Freeze()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := s.insist(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: no answer in time") {
+	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: no answer in time") {
 		t.Errorf("stopped: %v", err)
 	}
 	db.Kill()
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := s.insist(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
+	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
 		t.Errorf("gone: %v", err)
 	}
 	back := time.AfterFunc(300*time.Millisecond, db.Restart)
 	defer back.Stop()
-	if err := s.insist(t.Context(), []byte(line)); err != nil {
+	if err := s.writeWithRetry(t.Context(), []byte(line)); err != nil {
 		t.Errorf("back: %v", err)
 	}
 }

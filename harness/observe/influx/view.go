@@ -34,7 +34,7 @@ type View struct {
 	about   About
 	pending *pending
 	trouble error // why the last write failed; nil: it did not
-	told    bool  // News has told of trouble
+	told    bool  // News has reported the trouble
 }
 
 // NewView makes a view that gathers frames. It writes from Begin on.

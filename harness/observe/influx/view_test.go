@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/hint"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/metric"
 )
@@ -151,7 +152,7 @@ func TestFinishTellsWhatIsMissing(t *testing.T) {
 
 func TestPending(t *testing.T) {
 	p := newPending(2)
-	state := func() string { return fmt.Sprint(p.due(endOfTime), p.owed(), p.total(), p.missing()) }
+	state := func() string { return fmt.Sprint(p.due(endOfTime), p.incomplete(), p.total(), p.missing()) }
 	written := func(second int64) { p.kept[second].written = p.kept[second].changes }
 	frame := func(second int64) metric.Frame { return worker(0, 0, second, 2) }
 	for _, step := range []struct {
@@ -193,8 +194,8 @@ func TestRefusedBatchDoesNotHoldUpTheOthers(t *testing.T) {
 		err  error
 		want []int64
 	}{
-		"refused": {&Error{Err: &refusal{errors.New("no")}}, []int64{1, 3}},
-		"away":    {&Error{Err: errors.New("no answer")}, []int64{1}},
+		"refused": {hint.With(&refusal{errors.New("no")}, "see its log"), []int64{1, 3}},
+		"away":    {errors.New("no answer"), []int64{1}},
 	} {
 		var sent []int64
 		writes := 0

@@ -207,7 +207,7 @@ var catalogue = slices.Concat(
 	),
 )
 
-// sentBy puts a source before those that the metrics name themselves.
+// sentBy puts a source before the sources that the metrics name themselves.
 func sentBy(source string, all ...Descriptor) []Descriptor {
 	for i := range all {
 		all[i].Sources = append([]string{source}, all[i].Sources...)

@@ -19,7 +19,7 @@ func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 //
 // It reads the wire format itself: the library would make an object of every
 // label of every point, which takes longer than all the rest of judging a
-// record. The numbers are those of the fields in OTLP's .proto files.
+// record. The numbers are the field numbers of OTLP's .proto files.
 type Decoder struct {
 	series map[string]Series // by what stands on the wire: name, unit, attributes
 	key    []byte            // into series
@@ -27,7 +27,7 @@ type Decoder struct {
 	timed  []timed
 	points []Point
 	frames []Frame
-	hists  []*room
+	hists  []*histBuffer
 	taken  int // of hists
 }
 
@@ -85,7 +85,7 @@ func (d *Decoder) resource(b []byte) error {
 
 // sender is what a resource's attributes say.
 type sender struct {
-	own     bool // one of ours, whose frame this is
+	own     bool // of this program, which numbers its frames
 	frame   Frame
 	service string
 }
@@ -126,7 +126,7 @@ func (s *sender) read(b []byte) error {
 	return nil
 }
 
-// foreign makes a frame of each second of a sender that is none of ours.
+// foreign makes a frame of each second of a foreign sender.
 func (d *Decoder) foreign(service string) {
 	slices.SortStableFunc(d.timed, func(a, b timed) int { return cmp.Compare(a.second(), b.second()) })
 	for i := 0; i < len(d.timed); {

@@ -124,7 +124,7 @@ func (d *Decoder) number(b []byte, prefix int, kind Kind) (t timed, err error) {
 
 // histogram reads a message ExponentialHistogramDataPoint.
 func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
-	r := d.room()
+	r := d.histBuffer()
 	h := &r.hist
 	t.point.Kind, t.point.Hist, d.key = Histogram, h, d.key[:prefix]
 	var notes histNotes
@@ -171,17 +171,18 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 	return t, err
 }
 
-// room is a histogram and the memory of its counts, of which it shows only what
-// it uses: what lies behind is of an earlier one, and a merge would count it.
-type room struct {
+// histBuffer is a histogram and the reused memory of its counts. The histogram shows
+// only what it uses: what lies behind is of an earlier one, and a merge would count
+// it.
+type histBuffer struct {
 	hist   Hist
 	counts []uint64
 }
 
-// room is that of an empty histogram, given out before the last call maybe.
-func (d *Decoder) room() *room {
+// histBuffer is an empty buffer, which an earlier call of Decode may have used.
+func (d *Decoder) histBuffer() *histBuffer {
 	if d.taken == len(d.hists) {
-		d.hists = append(d.hists, &room{})
+		d.hists = append(d.hists, &histBuffer{})
 	}
 	r := d.hists[d.taken]
 	d.taken++

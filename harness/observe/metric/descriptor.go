@@ -10,7 +10,7 @@ type Descriptor struct {
 	Name    string
 	Kind    Kind
 	Unit    string   // UCUM, as in its Series; empty: a plain number
-	Sources []string // who sends it; the first is the one that others read it from
+	Sources []string // who sends it, the first of them is where an SLO reads it
 	Labels  []string // that its series may have
 	Text    string   // what it measures, in one line
 

@@ -21,7 +21,8 @@ type histNotes struct {
 	hasSum, hasMin, hasMax bool
 }
 
-// accept makes a histogram as it came one of ours, or tells why it cannot.
+// accept converts a histogram from the wire to the form that we record; the error
+// says why it cannot.
 func (h *Hist) accept(n histNotes) error {
 	switch {
 	case n.negative:

@@ -87,7 +87,7 @@ func opened(t *testing.T, ctx context.Context, page []byte, actions ...chromedp.
 // painted counts the pixels that each chart has of a colour in which a curve of
 // it is drawn.
 const painted = `Array.from(document.querySelectorAll('#charts canvas'), (canvas, i) => {
-	const curve = [[63, 155, 80], [63, 155, 80], [142, 91, 208], [232, 134, 42]][i]; // completed, p50, dropped, commit
+	const curve = [[63, 155, 80], [63, 155, 80], [142, 91, 208], [232, 134, 42], [47, 111, 208]][i]; // completed, p50, dropped, commit, gauge
 	const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
 	let n = 0;
 	for (let at = 0; at < data.length; at += 4) {

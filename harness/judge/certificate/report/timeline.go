@@ -66,6 +66,7 @@ func NewTimeline(r record.Run) Timeline {
 	if waits := classCurves(r, spans); len(waits) > 0 {
 		c.Charts = append(c.Charts, page.Chart{Title: "Active sessions of the database, by wait class (stacked)", Stacked: true, Curves: waits})
 	}
+	c.Charts = append(c.Charts, gaugeCharts(r, spans)...)
 	t := Timeline{Curves: c}
 	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), mostStages)] {
 		t.addStage(r, s)

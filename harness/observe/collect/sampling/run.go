@@ -14,7 +14,7 @@ const (
 	// period is the time between samples. A sample is due in the middle of its tenth
 	// of a second, the counters are read at the end of a second: each has 50 ms before
 	// it can delay the other.
-	period = 100 * time.Millisecond
+	period = time.Second / metric.DefaultSampleRate
 	offset = period / 2
 
 	// retry is the time between attempts to reconnect.

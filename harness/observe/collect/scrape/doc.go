@@ -1,6 +1,6 @@
-// Package scrape reads endpoints that expose metrics in Prometheus' text format:
-// those of the service under test, and those that a profile names.
+// Package scrape reads endpoints that expose metrics in Prometheus' text format: the
+// service under test, and endpoints that a profile names.
 //
-// Input: a URL, and the hosts beside loopback that may be asked. Output: the
+// Input: a URL, and the hosts that may be asked in addition to loopback. Output: the
 // exposition as bytes, families of it, or the value of one metric.
 package scrape

@@ -30,9 +30,9 @@ type Endpoint struct {
 }
 
 // New makes an endpoint of a URL such as http://127.0.0.1:8080/metrics. Its host
-// must be a loopback address or one of hosts, those that the run may send load to:
-// a run calls nothing that it was not pointed at. One that may not be called has
-// an error, which Fetch returns too.
+// must be a loopback address or one of hosts, which the run may send load to: a run
+// calls nothing that it was not pointed at. An endpoint that may not be called has
+// an error (Err), which Fetch returns too.
 func New(endpoint string, hosts ...string) *Endpoint {
 	e := &Endpoint{url: endpoint}
 	u, err := url.Parse(endpoint)

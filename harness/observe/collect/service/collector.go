@@ -27,8 +27,7 @@ type Collector struct {
 var _ collect.Collector = (*Collector)(nil)
 
 // New makes a collector of the endpoint at the URL, such as
-// http://127.0.0.1:8080/metrics, on loopback or one of hosts: those of the run's
-// target.
+// http://127.0.0.1:8080/metrics, on loopback or one of hosts, as of the run's target.
 func New(url string, hosts ...string) *Collector {
 	return &Collector{endpoint: scrape.New(url, hosts...)}
 }

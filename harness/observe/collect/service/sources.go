@@ -64,8 +64,8 @@ var families = func() map[string]bool {
 	return all
 }()
 
-// ownRoutes are those of the endpoints that watch a service, by the labels route
-// and uri: no request of the load's. asides are calls that no request waits for.
+// ownRoutes are routes that monitoring calls, by the labels route and uri: no requests
+// of the load. asides are calls that no request waits for.
 var (
 	ownRoutes = []string{"/metrics", "/healthz", "/actuator"}
 	asides    = []string{"inquiry"} // the reference service asks a gateway again in the background

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"slices"
+
+	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// gaugeCharts are the gauges that SLOs judge, in their order, each once, with their
+// bounds.
+func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
+	var names []string
+	for _, s := range r.Plan.Profile.SLOs {
+		if !s.OfGauge() {
+			continue
+		}
+		d := s.Descriptor()
+		i := slices.Index(names, d.Name)
+		if i < 0 {
+			i = len(names)
+			names = append(names, d.Name)
+			title := d.Name
+			if d.Unit != "" {
+				title += ", " + d.Unit
+			}
+			charts = append(charts, page.Chart{Title: title, Curves: []page.Curve{{
+				Label: d.Name, Color: "#2f6fd0", Values: each(spans, func(span record.Span) *float64 { return largest(r, d, span) }),
+			}}})
+		}
+		if c := &charts[i]; len(c.Curves) <= mostBounds {
+			c.Curves = append(c.Curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
+		}
+	}
+	return charts
+}
+
+// largest is the largest reading of a gauge within a span; nil where there is none.
+func largest(r record.Run, d metric.Descriptor, span record.Span) *float64 {
+	var v *float64
+	for _, series := range r.Timeline.Series(d.Name) {
+		values, ok := r.Timeline.Gauge(d.Name, series.Labels, d.Sources[0], span)
+		for i := range values {
+			if ok[i] && (v == nil || values[i] > *v) {
+				v = &values[i]
+			}
+		}
+	}
+	if v == nil {
+		return nil
+	}
+	return rounded(*v)
+}

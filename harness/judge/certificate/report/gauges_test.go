@@ -1,0 +1,68 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/judge/internal/synthetic"
+	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/spec"
+)
+
+// queued is a run in which a queue is as deep as the second, but for a gap.
+func queued() record.Run {
+	p := synthetic.Profile()
+	p.SLOs = append(p.SLOs, synthetic.Percentile("queue_depth", 95, 40), spec.SLO{Metric: "queue_depth", Expression: "max<60", Aggregate: spec.Max, Operator: "<", Bound: 60})
+	c := synthetic.New(p, 1, synthetic.Healthy)
+	for second := range int64(48) {
+		if second != 30 {
+			c.Frames = append(c.Frames, metric.Frame{
+				Source: metric.SourceGauges, Sequence: uint64(second + 1), Second: synthetic.T0.Unix() + second,
+				Points: []metric.Point{metric.GaugePoint(metric.Of("queue_depth"), float64(second))},
+			})
+		}
+	}
+	return c.Record()
+}
+
+// A gauge that SLOs judge has a chart with their bounds; others have none.
+func TestGaugeCharts(t *testing.T) {
+	known := len(timeline("pass").Curves.Charts)
+	c := NewTimeline(queued()).Curves
+	if len(c.Charts) != known+1 {
+		t.Fatalf("%d charts, want one more than %d", len(c.Charts), known)
+	}
+	curves := chart(t, c, "queue_depth").Curves
+	if len(curves) != 3 || len(curves[0].Values) != 48 || *curves[0].Values[7] != 7 || curves[0].Values[30] != nil {
+		t.Fatalf("%+v", curves)
+	}
+	for i, want := range []struct {
+		label string
+		level float64
+	}{{"p(95)<40", 40}, {"max<60", 60}} {
+		if got := curves[i+1]; got.Label != want.label || got.Level == nil || *got.Level != want.level {
+			t.Errorf("bound %d is %+v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestGaugeIsDrawn(t *testing.T) {
+	r := queued()
+	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(html), "<figcaption>queue_depth</figcaption>") {
+		t.Error("the page has no figure of it")
+	}
+	var pixels []int
+	opened(t, browser(t), html, chromedp.Evaluate(painted, &pixels))
+	if len(pixels) != 5 || pixels[4] < 100 {
+		t.Errorf("pixels of the curves: %v", pixels)
+	}
+}
