@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"assay/harness/judge/certificate/signature"
 	"assay/harness/observe/influx"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -65,7 +64,6 @@ func hintOf(err error) string {
 	var running *run.Error
 	var usage *usageError
 	var shown *influx.Error
-	var signed *signature.Error
 	var suggests interface{ Hint() string }
 	switch {
 	case errors.As(err, &suggests):
@@ -78,8 +76,6 @@ func hintOf(err error) string {
 		return usage.hint
 	case errors.As(err, &shown):
 		return shown.Hint
-	case errors.As(err, &signed):
-		return signed.Hint
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "stop what listens there, or choose another port"
 	}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 )
 
@@ -67,9 +67,5 @@ func signingKeyFile(path string) (*signature.PrivateKey, error) {
 
 // unusableKey says what is wrong with which key.
 func unusableKey(what string, err error) error {
-	var wrong *signature.Error
-	if errors.As(err, &wrong) {
-		return &usageError{what + ": " + wrong.Problem, wrong.Hint}
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return &usageError{what + ": " + err.Error(), hint.Of(err)}
 }

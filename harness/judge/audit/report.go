@@ -10,7 +10,7 @@ import (
 	"assay/harness/judge/internal/plain"
 )
 
-// State is how a check came out.
+// State is the result of a check.
 type State string
 
 // The states of checks.
@@ -20,7 +20,7 @@ const (
 	NotChecked State = "not checked"
 )
 
-// Names of the checks, in the order in which they are made.
+// Names of the checks, in their order.
 const (
 	Schema      = "schema"
 	Signature   = "signature"
@@ -28,29 +28,29 @@ const (
 	Subject     = "subject"
 	RunCheck    = "run"
 	Evidence    = "evidence"
-	Thresholds  = "thresholds" // of a re-judged certificate alone
+	Thresholds  = "thresholds" // of a re-judged certificate only
 	Verdict     = "verdict"
 	Expiry      = "expiry"
 	Fingerprint = "fingerprint"
 	Database    = "database"
 )
 
-// Check is one of them. A check may fail several times, once for each file.
+// Check is one check. It may fail several times, once for each file.
 type Check struct {
 	Name   string `json:"check"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
 }
 
-// Report is what an audit found.
+// Report is the result of an audit.
 type Report struct {
 	Certificate string     `json:"certificate"` // path
 	Run         string     `json:"run"`
 	Profile     string     `json:"profile"`
 	Verdict     string     `json:"verdict"` // as the certificate states it
 	Claim       string     `json:"claim"`
-	Authentic   bool       `json:"authentic"` // signed with the key that was named, and no check has failed
-	Broken      []string   `json:"broken"`    // checks that have failed
+	Authentic   bool       `json:"authentic"` // signed with the given key, and no check has failed
+	Broken      []string   `json:"broken"`    // checks that failed
 	Expires     *time.Time `json:"expires"`
 	Checks      []Check    `json:"checks"`
 }
@@ -63,7 +63,7 @@ func (r *Report) add(name string, state State, format string, args ...any) {
 	}
 }
 
-// state is that of a check: failed where it has failed once.
+// state is the state of a check: failed where it has failed once.
 func (r *Report) state(name string) State {
 	found := NotChecked
 	for _, c := range r.Checks {
@@ -76,7 +76,7 @@ func (r *Report) state(name string) State {
 	return found
 }
 
-// ExitCode is 2 for a certificate that is broken, else the verdict's.
+// ExitCode is 2 where a check failed, otherwise the verdict's.
 func (r *Report) ExitCode() int {
 	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
 	if len(r.Broken) > 0 || !known {
@@ -85,31 +85,31 @@ func (r *Report) ExitCode() int {
 	return code
 }
 
-// Standing is in a word, and a sentence, what the certificate is worth.
+// Standing is the result in a word and in a sentence.
 func (r *Report) Standing() (word, sentence string) {
 	switch {
 	case len(r.Broken) > 0:
 		return "BROKEN", "do not rely on it: " + strings.Join(r.Broken, ", ") + " failed"
 	case r.Authentic:
-		return "AUTHENTIC", "the key's owner has issued it, and nothing has changed since"
+		return "AUTHENTIC", "the key's owner issued it, and nothing has changed since"
 	case r.state(Signature) == NotChecked && r.state(Predicate) == OK:
-		return "UNVERIFIED", "it agrees with its evidence and carries a signature that was not checked: name the issuer's public key with --key"
+		return "UNVERIFIED", "it agrees with its evidence and has a signature that was not checked: name the issuer's public key with --key"
 	default:
-		return "UNSIGNED", "it agrees with its evidence; who issued it cannot be told"
+		return "UNSIGNED", "it agrees with its evidence; nothing shows who issued it"
 	}
 }
 
-// beside is where the text of a check stands.
-var beside = strings.Repeat(" ", 28)
+// indent is that of the text of a check.
+var indent = strings.Repeat(" ", 28)
 
-// Text writes the report for people. All that it names may be forged.
+// Text writes the report for a terminal. Names in it may be forged.
 func (r *Report) Text(w io.Writer) error {
 	var p plain.Page
 	p.Blank()
-	p.Line("  ", plain.Clean(r.Certificate)) // in one piece, to be copied
+	p.Line("  ", plain.Clean(r.Certificate)) // on one line, to be copied
 	p.Blank()
 	for _, c := range r.Checks {
-		p.Wrap(fmt.Sprintf("  %-11s  %-11s  ", c.State, c.Name), beside, c.Detail)
+		p.Wrap(fmt.Sprintf("  %-11s  %-11s  ", c.State, c.Name), indent, c.Detail)
 	}
 	word, sentence := r.Standing()
 	p.Blank()
