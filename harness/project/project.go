@@ -25,8 +25,8 @@ const SchemaFile = "thresholds.schema.json"
 // ExperimentSchemaFile is that of experiment files.
 const ExperimentSchemaFile = "experiment.schema.json"
 
-// Files are the files of a new project by their slashed paths: this
-// repository's, and what only a new project has.
+// Files are the files of a new project by their slashed paths: some of this
+// repository, and some that only a new project has.
 func Files() (map[string][]byte, error) {
 	all := map[string][]byte{SchemaFile: spec.Schema, ExperimentSchemaFile: spec.ExperimentSchema}
 	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
@@ -41,7 +41,7 @@ func Files() (map[string][]byte, error) {
 			return nil, fmt.Errorf("read the files of a new project: %w", err)
 		}
 	}
-	// A name that would mean something to git where it lies here.
+	// Under its real name git would apply it to this repository.
 	all[".gitignore"] = all["gitignore"]
 	thresholds, err := withProfile(all["thresholds.json"], all["profile.json"])
 	if err != nil {
@@ -65,8 +65,8 @@ func must(sub fs.FS, err error) fs.FS {
 	return sub
 }
 
-// withProfile puts a profile before the others, and points the file at its
-// schema. It keeps the text as people wrote it, which no encoder would.
+// withProfile adds a profile before the others, and refers to the schema's file. It
+// edits the text, as an encoder would not keep the layout.
 func withProfile(thresholds, profile []byte) ([]byte, error) {
 	for was, is := range map[string]string{
 		`"profiles": {` + "\n":                  `"profiles": {` + "\n" + string(profile),
@@ -80,12 +80,11 @@ func withProfile(thresholds, profile []byte) ([]byte, error) {
 	return thresholds, nil
 }
 
-// ErrExists is wrapped where a file of the new project is there already.
-var ErrExists = errors.New("is there already")
+// ErrExists is wrapped where a file of the new project exists.
+var ErrExists = errors.New("exists already")
 
-// Write makes the project in a folder, which it makes too, and lists its files.
-// Where one of them is there already it writes nothing; what it wrote before it
-// failed it removes again.
+// Write makes the project in a folder, which it creates, and lists its files. Where
+// one of them exists it writes nothing; where it fails it removes what it wrote.
 func Write(dir string) (_ []string, err error) {
 	files, err := Files()
 	if err != nil {
@@ -104,7 +103,7 @@ func Write(dir string) (_ []string, err error) {
 	defer func() {
 		if err != nil {
 			for _, path := range slices.Backward(made) {
-				_ = os.Remove(path) // a folder that others have filled stays
+				_ = os.Remove(path) // fails for a folder that is not empty
 			}
 			err = fmt.Errorf("make project: %w", err)
 		}

@@ -69,7 +69,7 @@ func TestFilesMakeAProject(t *testing.T) {
 func TestNothingHalfWritten(t *testing.T) {
 	dir := t.TempDir()
 	below := filepath.Join(dir, "new", "project")
-	// What lies in the way is not one of the project's files, but a folder's name.
+	// A file has the name of one of the project's folders.
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestTheReadmeOfAProjectTellsTheDefaults(t *testing.T) {
 	}
 }
 
-// The README of this repository tells what a new project's does.
+// The README of this repository and a new project's agree.
 func TestTheWalkThroughIsTheSame(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -135,6 +135,6 @@ func TestTheWalkThroughIsTheSame(t *testing.T) {
 	}
 	here := section(readme, "### In ten minutes", "\n### ")
 	if there := section(own, "## Your own service in ten minutes", "\n## "); here == "" || here != there {
-		t.Errorf("README.md tells\n%s\nand a new project's\n%s", here, there)
+		t.Errorf("README.md says\n%s\nand a new project's\n%s", here, there)
 	}
 }

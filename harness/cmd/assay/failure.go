@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"assay/harness/hint"
-	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/compare"
 	"assay/harness/spec"
 )
 
@@ -21,7 +19,7 @@ const maxTold = 20
 func tell(w io.Writer, err error) {
 	var all spec.Errors
 	if !errors.As(err, &all) || len(all) == 1 {
-		tellOne(w, err.Error(), hintOf(err))
+		tellOne(w, err.Error(), hint.Of(err))
 		return
 	}
 	// What others have put around them stays, before the first and after the last.
@@ -39,10 +37,10 @@ func tell(w io.Writer, err error) {
 	}
 }
 
-func tellOne(w io.Writer, problem, hint string) {
+func tellOne(w io.Writer, problem, next string) {
 	fmt.Fprintf(w, "assay: %s\n", problem)
-	if hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+	if next != "" {
+		fmt.Fprintf(w, "hint: %s\n", next)
 	}
 }
 
@@ -56,22 +54,4 @@ func aftermath(err error) []error {
 		return joined.Unwrap()[1:]
 	}
 	return nil
-}
-
-// hintOf is the next step that an error suggests.
-func hintOf(err error) string {
-	var asked *spec.Error
-	var signed *signature.Error
-	var refused *compare.Refusal
-	switch next := hint.Of(err); {
-	case next != "":
-		return next
-	case errors.As(err, &asked):
-		return asked.Hint
-	case errors.As(err, &signed):
-		return signed.Hint
-	case errors.As(err, &refused):
-		return refused.Hint
-	}
-	return ""
 }

@@ -14,16 +14,16 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Options are what an audit is made with.
+// Options of an audit.
 type Options struct {
-	Key      *signature.PublicKey // the issuer's; nil: not known
+	Key      *signature.PublicKey // the issuer's; nil: not given
 	Now      time.Time
 	Tool     record.Tool      // this program
-	Database *record.Database // as it is now; nil: it was not looked at
+	Database *record.Database // as it is now; nil: not given
 }
 
-// Verify audits a run folder, or its certificate. An error means that nothing
-// could be looked at; what is wrong with a certificate stands in the report.
+// Verify audits a run folder, or its certificate. An error means that nothing could be
+// read; what is wrong with a certificate is in the report.
 func Verify(path string, o Options) (Report, error) {
 	f, err := find(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func Verify(path string, o Options) (Report, error) {
 func checkSchema(r *Report, f files) {
 	switch err := certificate.Validate(f.data); {
 	case f.data == nil:
-		r.add(Schema, Failed, "%s is not there", f.path)
+		r.add(Schema, Failed, "%s is missing", f.path)
 	case err != nil:
 		r.add(Schema, Failed, "%v", err)
 	case !f.legible:
@@ -62,13 +62,13 @@ func checkSchema(r *Report, f files) {
 func checkSignature(r *Report, f files, key *signature.PublicKey) {
 	switch {
 	case f.unsigned && f.stated.Signed:
-		r.add(Signature, Failed, "the certificate says that it is signed, and there is no %s", issue.BundleFile)
+		r.add(Signature, Failed, "the certificate says that it is signed, but there is no %s", issue.BundleFile)
 	case f.unsigned && key != nil:
-		r.add(Signature, Failed, "the certificate is not signed, by this key or another")
+		r.add(Signature, Failed, "the certificate is not signed")
 	case f.unsigned:
 		r.add(Signature, NotChecked, "the certificate is not signed")
-	case f.spoilt != nil:
-		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.spoilt)
+	case f.broken != nil:
+		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.broken)
 	case f.legible && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
 		r.add(Signature, Failed, "the certificate names another issuer than the key that %s names", issue.BundleFile)
 	case key == nil:
@@ -98,7 +98,7 @@ func checkPredicate(r *Report, f files) {
 func checkEvidence(r *Report, f files) {
 	manifest, differences, err := record.Differences(f.run)
 	if errors.Is(err, record.ErrNoRun) {
-		r.add(Evidence, Failed, "there is none in %s: put the certificate back into its run folder", f.run)
+		r.add(Evidence, Failed, "there is no evidence in %s: put the certificate back into its run folder", f.run)
 		r.add(Subject, NotChecked, "there is no evidence")
 		return
 	}
@@ -117,17 +117,17 @@ func checkEvidence(r *Report, f files) {
 	case m.Run == f.stated.Run:
 		r.add(RunCheck, OK, "%s", m.Run)
 	default:
-		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of %.100q", f.stated.Run, m.Run)
+		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of the run %.100q", f.stated.Run, m.Run)
 	}
 	for _, d := range differences {
 		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
 	}
 	if err == nil && len(differences) == 0 {
-		r.add(Evidence, OK, "all %d files are as they were sealed", len(m.Files))
+		r.add(Evidence, OK, "all %d files are unchanged since they were sealed", len(m.Files))
 	}
 }
 
-// checkSubject compares the manifest with what was signed and issued.
+// checkSubject compares the manifest with the signed and the issued one.
 func checkSubject(r *Report, f files, manifest []byte) {
 	sum := sha256.Sum256(manifest)
 	digest := hex.EncodeToString(sum[:])
@@ -162,30 +162,30 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 	want, has := certificate.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
 	switch {
 	case want == nil && has == nil:
-		r.add(Fingerprint, NotChecked, "the run knew neither the database nor the service's build")
+		r.add(Fingerprint, NotChecked, "the run recorded neither the database nor the service's build")
 	case want == nil || has == nil || *want != *has:
-		r.add(Fingerprint, Failed, "the certificate's is not that of the recorded environment")
+		r.add(Fingerprint, Failed, "the certificate's fingerprint is not that of the recorded environment")
 	default:
 		r.add(Fingerprint, OK, "%s", *has)
 	}
 }
 
-// checkDatabase tells whether the database is still the one of the run.
+// checkDatabase compares the database with that of the run.
 func checkDatabase(r *Report, f files, now *record.Database) {
 	switch was := f.stated.Environment.Database; {
 	case !f.legible:
 		r.add(Database, NotChecked, "the certificate cannot be read")
 	case was == nil:
-		r.add(Database, NotChecked, "the run had none")
+		r.add(Database, NotChecked, "the run had no database")
 	case now == nil:
-		r.add(Database, NotChecked, "not compared with the present one: name it with --db")
+		r.add(Database, NotChecked, "not compared with the database as it is now: name it with --db")
 	default:
 		changes := certificate.DatabaseChanges(*was, *now)
 		for _, change := range changes {
 			r.add(Database, Failed, "%s: certify again", change)
 		}
 		if len(changes) == 0 {
-			r.add(Database, OK, "%s %s, and its settings are as they were", now.Flavour, now.Version)
+			r.add(Database, OK, "%s %s, with unchanged settings", now.Flavour, now.Version)
 		}
 	}
 }

@@ -104,8 +104,7 @@ func detail(r Report, name string) string {
 	return strings.Join(all, "\n")
 }
 
-// A certificate as it was issued holds, named by its folder or by either file,
-// and its exit code is its verdict's.
+// A certificate as it was issued is authentic, named by its folder or by either file.
 func TestAuthentic(t *testing.T) {
 	for _, kind := range signature.Kinds {
 		key := newKey(t, kind)
@@ -144,8 +143,8 @@ func TestExitCodeIsTheVerdicts(t *testing.T) {
 	}
 }
 
-// What cannot be authentic does not say so, and a key that is named is asked
-// for.
+// An unsigned certificate is not authentic, and a key that is given must have signed
+// it.
 func TestUnsigned(t *testing.T) {
 	key := newKey(t, signature.Ed25519)
 	signed, plain := certify(t, "signed", &key), certify(t, "plain", nil)
@@ -186,8 +185,7 @@ func filesBelow(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// One flipped byte, anywhere in a run folder, is refused by name: with the key,
-// and but for the signature without it too.
+// One flipped byte, anywhere in a run folder, fails the check of its file.
 func TestOneFlippedByte(t *testing.T) {
 	key := newKey(t, signature.ECDSAP256)
 	dir := certify(t, "a", &key)
@@ -260,13 +258,12 @@ func TestMissingAndAdded(t *testing.T) {
 	if err := os.RemoveAll(evidence); err != nil {
 		t.Fatal(err)
 	}
-	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "there is none") {
+	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "there is no evidence") {
 		t.Errorf("no evidence: %+v", r)
 	}
 }
 
-// The certificate of another run, with its signature, proves nothing of this
-// one.
+// The certificate of another run, with its signature, fails.
 func TestSwapped(t *testing.T) {
 	key := newKey(t, signature.Ed25519)
 	a, b := certify(t, "a", &key), certify(t, "b", &key)
@@ -318,7 +315,7 @@ func TestOtherKeys(t *testing.T) {
 	}
 }
 
-// A signature by the right key does not make a verdict true.
+// A false verdict fails although the right key has signed it.
 func TestFalseVerdict(t *testing.T) {
 	key := newKey(t, signature.Ed25519)
 	dir := certify(t, "a", &key)
@@ -336,7 +333,7 @@ func TestFalseVerdict(t *testing.T) {
 	if !slices.Equal(got.Broken, []string{Verdict}) || !strings.HasSuffix(detail(got, Verdict), "differs in claim") {
 		t.Errorf("%+v", got)
 	}
-	// By another tool it may come out otherwise: that is said, and is a failure.
+	// Another tool may give another verdict: the failure says so.
 	o := options(&key)
 	o.Tool.Revision = "later"
 	got = verify(t, dir, o)
@@ -350,7 +347,7 @@ const thresholds = `{"version": 1, "profiles": {"synthetic": {
   "load": {"unit": "tps", "target": 5, "warmup": "0s", "ramp": "0s", "hold": "20s", "cooldown": "0s", "baseline": {"rate": 2, "for": "5s"}}
 }}}`
 
-// A re-judged certificate is verified by the thresholds beside it.
+// A re-judged certificate is verified by the thresholds in its folder.
 func TestRejudged(t *testing.T) {
 	key := newKey(t, signature.Ed25519)
 	dir := certify(t, "a", &key)
@@ -395,7 +392,7 @@ func TestRejudged(t *testing.T) {
 	}
 }
 
-// The database of today is compared by what it is and how it is set.
+// The database as it is now is compared by version and settings.
 func TestDatabaseChanged(t *testing.T) {
 	dir := certify(t, "a", nil)
 	o := options(nil)
@@ -411,7 +408,7 @@ func TestDatabaseChanged(t *testing.T) {
 	}
 }
 
-// What is not a file is refused, not waited for or followed.
+// A pipe or link instead of a file is refused.
 func TestNotAFile(t *testing.T) {
 	dir := certify(t, "a", nil)
 	pipe := filepath.Join(dir, record.EvidenceDir, "pipe")
@@ -441,7 +438,7 @@ func TestNotAFile(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	empty := t.TempDir()
 	for _, path := range []string{empty, filepath.Join(empty, "none")} {
-		if _, err := Verify(path, options(nil)); err == nil || !strings.Contains(err.Error(), "no certificate is there") {
+		if _, err := Verify(path, options(nil)); err == nil || !strings.Contains(err.Error(), "there is no certificate") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -456,8 +453,7 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// A key that signs what another issuer has issued is found out, also by who has
-// only that key.
+// A signature by another key than the issuer's fails, with either key.
 func TestAnotherIssuer(t *testing.T) {
 	key, other := newKey(t, signature.Ed25519), newKey(t, signature.Ed25519)
 	dir := certify(t, "a", &key)

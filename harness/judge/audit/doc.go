@@ -1,8 +1,7 @@
-// Package audit tells whether a certificate can be relied upon: who signed it,
-// that nothing of it or of its evidence has changed, that it still holds, and
-// that the verdict follows from the evidence. Authentic is one thing, PASS
-// another.
+// Package audit checks a certificate: who signed it, that neither the certificate nor
+// its evidence has changed, that it has not expired, and that the verdict follows
+// from the evidence. An authentic certificate may state any verdict.
 //
 // Input: a run folder or a certificate, the issuer's public key, the time, and
-// perhaps the database as it is now. Output: a list of checks, each by name.
+// optionally the database as it is now. Output: a list of named checks.
 package audit

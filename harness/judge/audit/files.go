@@ -13,24 +13,24 @@ import (
 	"assay/harness/judge/issue"
 )
 
-// ErrNoCertificate is a path at which there is nothing to verify.
-var ErrNoCertificate = errors.New("no certificate is there")
+// ErrNoCertificate: there is nothing to verify at a path.
+var ErrNoCertificate = errors.New("there is no certificate")
 
-// files is what is looked at, before anything of it is believed.
+// files are the files of an audit, none of which is trusted yet.
 type files struct {
 	dir      string // of the certificate
 	path     string // of certificate.json
-	data     []byte // nil: it is not there
+	data     []byte // nil: missing
 	stated   certificate.Certificate
-	legible  bool // stated could be read
+	legible  bool // stated could be decoded
 	run      string
 	bundle   *signature.Bundle
 	unsigned bool  // there is no bundle
-	spoilt   error // why the bundle cannot be read
+	broken   error // why the bundle cannot be read
 }
 
-// find takes a run folder, its certificate.json, or its signature. The evidence
-// is looked for beside the certificate, or one folder up for a re-judged one.
+// find takes a run folder, its certificate.json, or its signature. The evidence is in
+// the certificate's folder, or one folder up for a re-judged certificate.
 func find(path string) (files, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func find(path string) (files, error) {
 	}
 	if f.unsigned = bundle == nil; !f.unsigned {
 		b, err := signature.Open(bundle)
-		if f.spoilt = err; err == nil {
+		if f.broken = err; err == nil {
 			f.bundle = &b
 		}
 	}
@@ -76,7 +76,7 @@ func optional(path string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
 		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err != nil {

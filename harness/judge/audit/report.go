@@ -11,7 +11,7 @@ import (
 	"assay/harness/judge/page"
 )
 
-// State is how a check came out.
+// State is the result of a check.
 type State string
 
 // The states of checks.
@@ -21,7 +21,7 @@ const (
 	NotChecked State = "not checked"
 )
 
-// Names of the checks, in the order in which they are made.
+// Names of the checks, in their order.
 const (
 	Schema      = "schema"
 	Signature   = "signature"
@@ -29,29 +29,29 @@ const (
 	Subject     = "subject"
 	RunCheck    = "run"
 	Evidence    = "evidence"
-	Thresholds  = "thresholds" // of a re-judged certificate alone
+	Thresholds  = "thresholds" // of a re-judged certificate only
 	Verdict     = "verdict"
 	Expiry      = "expiry"
 	Fingerprint = "fingerprint"
 	Database    = "database"
 )
 
-// Check is one of them. A check may fail several times, once for each file.
+// Check is one check. It may fail several times, once for each file.
 type Check struct {
 	Name   string `json:"check"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
 }
 
-// Report is what an audit found.
+// Report is the result of an audit.
 type Report struct {
 	Certificate string     `json:"certificate"` // path
 	Run         string     `json:"run"`
 	Profile     string     `json:"profile"`
 	Verdict     string     `json:"verdict"` // as the certificate states it
 	Claim       string     `json:"claim"`
-	Authentic   bool       `json:"authentic"` // signed with the key that was named, and no check has failed
-	Broken      []string   `json:"broken"`    // checks that have failed
+	Authentic   bool       `json:"authentic"` // signed with the given key, and no check has failed
+	Broken      []string   `json:"broken"`    // checks that failed
 	Expires     *time.Time `json:"expires"`
 	Checks      []Check    `json:"checks"`
 }
@@ -74,7 +74,7 @@ func (r *Report) add(name string, state State, format string, args ...any) {
 	}
 }
 
-// state is that of a check: failed where it has failed once.
+// state is the state of a check: failed where it has failed once.
 func (r *Report) state(name string) State {
 	found := NotChecked
 	for _, c := range r.Checks {
@@ -87,7 +87,7 @@ func (r *Report) state(name string) State {
 	return found
 }
 
-// ExitCode is 2 for a certificate that is broken, else the verdict's.
+// ExitCode is 2 where a check failed, otherwise the verdict's.
 func (r *Report) ExitCode() int {
 	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
 	if len(r.Broken) > 0 || !known {
@@ -96,17 +96,17 @@ func (r *Report) ExitCode() int {
 	return code
 }
 
-// Standing is in a word, and a sentence, what the certificate is worth.
+// Standing is the result in a word and in a sentence.
 func (r *Report) Standing() (word, sentence string) {
 	switch {
 	case len(r.Broken) > 0:
 		return "BROKEN", "do not rely on it: " + strings.Join(r.Broken, ", ") + " failed"
 	case r.Authentic:
-		return "AUTHENTIC", "the key's owner has issued it, and nothing has changed since"
+		return "AUTHENTIC", "the key's owner issued it, and nothing has changed since"
 	case r.state(Signature) == NotChecked && r.state(Predicate) == OK:
-		return "UNVERIFIED", "it agrees with its evidence and carries a signature that was not checked: name the issuer's public key with --key"
+		return "UNVERIFIED", "it agrees with its evidence and has a signature that was not checked: name the issuer's public key with --key"
 	default:
-		return "UNSIGNED", "it agrees with its evidence; who issued it cannot be told"
+		return "UNSIGNED", "it agrees with its evidence; nothing shows who issued it"
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 	"assay/harness/spec"
 )
 
-// checkVerdict makes the certificate again from the evidence: it must come out
-// the same, byte for byte.
+// checkVerdict makes the certificate from the evidence again: it must be the same,
+// byte for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
 	if r.state(Evidence) != OK {
-		r.add(Verdict, NotChecked, "the evidence is not there, or not what was sealed")
+		r.add(Verdict, NotChecked, "the evidence is missing or has changed")
 		return run, false
 	}
 	run, opened = open(r, f)
@@ -59,8 +59,8 @@ func build(t record.Tool) string {
 	return text
 }
 
-// open reads the record as it was judged. For a re-judged certificate that is
-// by the thresholds beside it.
+// open reads the record as it was judged: for a re-judged certificate by the
+// thresholds in its folder.
 func open(r *Report, f files) (record.Run, bool) {
 	of := f.stated.Rejudged
 	if of == nil {
@@ -72,11 +72,11 @@ func open(r *Report, f files) (record.Run, bool) {
 	}
 	data, err := os.ReadFile(filepath.Join(f.dir, issue.ThresholdsFile))
 	if err != nil {
-		r.add(Thresholds, Failed, "those of the certificate cannot be read: %v", err)
+		r.add(Thresholds, Failed, "the certificate's thresholds cannot be read: %v", err)
 		return record.Run{}, false
 	}
 	if sum := sha256.Sum256(data); of.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
-		r.add(Thresholds, Failed, "%s is not what the certificate was judged by", issue.ThresholdsFile)
+		r.add(Thresholds, Failed, "the certificate was judged by another %s", issue.ThresholdsFile)
 		return record.Run{}, false
 	}
 	file, err := spec.Decode(of.Thresholds.Path, data)
@@ -98,7 +98,7 @@ func difference(a, b []byte) string {
 	var of [2]map[string]json.RawMessage
 	for i, data := range [][]byte{a, b} {
 		if json.Unmarshal(data, &of[i]) != nil {
-			return "what cannot be read"
+			return "fields that cannot be read"
 		}
 	}
 	var names []string
@@ -113,7 +113,7 @@ func difference(a, b []byte) string {
 		}
 	}
 	if len(names) == 0 {
-		return "how it is written"
+		return "formatting"
 	}
 	return strings.Join(names, ", ")
 }

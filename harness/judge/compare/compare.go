@@ -78,9 +78,12 @@ type Pairing struct {
 }
 
 // Refusal is why two groups are not compared.
-type Refusal struct{ Problem, Hint string }
+type Refusal struct{ Problem, Remedy string }
 
 func (r *Refusal) Error() string { return r.Problem }
+
+// Hint is what would let them be compared.
+func (r *Refusal) Hint() string { return r.Remedy }
 
 // Compare compares B with A.
 func Compare(a, b Group, o Options) (Comparison, error) {

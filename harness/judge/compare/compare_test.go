@@ -236,7 +236,7 @@ func refused(t *testing.T, a, b Group, o Options, want string) {
 	t.Helper()
 	_, err := Compare(a, b, o)
 	var r *Refusal
-	if !errors.As(err, &r) || !strings.Contains(r.Problem, want) || r.Hint == "" {
+	if !errors.As(err, &r) || !strings.Contains(r.Problem, want) || r.Remedy == "" {
 		t.Errorf("%v, want %q with a hint", err, want)
 	}
 }

@@ -40,7 +40,7 @@ func widening(n int) float64 {
 	if n/blockOf(n) < 2 {
 		return 0
 	}
-	return math.Sqrt(stats.Few(n / blockOf(n)))
+	return math.Sqrt(stats.StudentFactor(n / blockOf(n)))
 }
 
 // interval is the central 95 % of values, which it sorts.

@@ -22,15 +22,15 @@ type Past struct {
 
 // Forecast is what a plan can decide of one SLO.
 type Forecast struct {
-	SLO      string // metric and expression
-	Basis    spec.Basis
-	Decides  bool
-	Samples  float64 // that the longest hold of the plan will have
-	Expected float64 // of them that count, by Past: all of a counted SLO
-	Needed   float64
-	Earned   bool          // by Past, the hold is long enough to speak of 95 % confidence
-	Hold     time.Duration // that would do, in whole minutes; 0: the plan's does
-	Past     Past
+	SLO        string // metric and expression
+	Basis      spec.Basis
+	Decides    bool
+	Samples    float64 // that the longest hold of the plan will have
+	Expected   float64 // of them that count, by Past: all of a counted SLO
+	Needed     float64
+	LongEnough bool          // given Past, the hold is long enough for 95 % confidence
+	Hold       time.Duration // that would do, in whole minutes; 0: the plan's does
+	Past       Past
 }
 
 // Of foresees each SLO of a profile that samples decide by their share. past is by
@@ -46,7 +46,7 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 		if !s.Sampled() || q <= 0 || q >= 1 {
 			continue
 		}
-		f := Forecast{SLO: Name(s), Basis: s.Basis, Past: past[Name(s)], Earned: true}
+		f := Forecast{SLO: Name(s), Basis: s.Basis, Past: past[Name(s)], LongEnough: true}
 		if f.Basis == "" {
 			f.Basis = spec.Inferred
 			if scope == spec.ScopeSmoke {
@@ -65,8 +65,8 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 			if f.Past.Needed > 0 {
 				f.Needed = f.Past.Needed
 			}
-			f.Earned = hold >= stats.LeastSeconds && hold/stats.Batches >= stats.Earning*f.Past.Correlation
-			if !f.Earned { // it will be counted
+			f.LongEnough = hold >= stats.LeastSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
+			if !f.LongEnough { // it will be counted
 				counts, f.Needed = 1, stats.LeastAllowed/q
 			}
 			f.Expected = f.Samples / counts
@@ -102,7 +102,7 @@ func (f Forecast) String() string {
 	if f.Basis == spec.Counted {
 		return fmt.Sprintf("counted in this run: %.0f samples, %.0f needed", f.Samples, f.Needed)
 	}
-	if !f.Earned {
+	if !f.LongEnough {
 		why := fmt.Sprintf("windows under %d s", stats.LeastSeconds)
 		if f.Past.Correlation > 0 {
 			why = "neighbouring seconds resembled each other for " + quantity.Format(f.Past.Correlation, "s")

@@ -26,7 +26,7 @@ func TestForecast(t *testing.T) {
 		past          map[string]Past
 		decides       []bool
 		hold999       time.Duration // that p99.9 would take
-		earned        bool
+		longEnough    bool
 	}{
 		"a smoke counts":               {"smoke", time.Minute, 0, nil, []bool{true, true, true}, 0, true},
 		"a short smoke":                {"smoke", 30 * time.Second, 0, nil, []bool{true, false, false}, time.Minute, true},
@@ -66,7 +66,7 @@ func TestForecast(t *testing.T) {
 				t.Errorf("%s: %s: %s; it would take %s", name, got[i].SLO, got[i], got[i].Hold)
 			}
 		}
-		if got[1].Hold != tt.hold999 || got[1].Earned != tt.earned {
+		if got[1].Hold != tt.hold999 || got[1].LongEnough != tt.longEnough {
 			t.Errorf("%s: %s would take %s; %s", name, got[1].SLO, got[1].Hold, got[1])
 		}
 	}

@@ -1,7 +1,7 @@
-// Package issue puts certificates into a run folder, signed where there is a
-// key. Judging again never destroys a signature: without the key a signed
-// certificate stays as it is, or is refused to be replaced.
+// Package issue writes certificates into a run folder, signed where there is a key.
+// Judging again never destroys a signature: without the key a signed certificate is
+// kept, or replacing it is refused.
 //
-// Input: a certificate, its folder, perhaps a key. Output: certificate.json and
-// certificate.sigstore.json there.
+// Input: a certificate, its folder, optionally a key. Output: certificate.json and
+// certificate.sigstore.json in the folder.
 package issue

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/observe/record"
@@ -17,7 +18,7 @@ import (
 const (
 	CertificateFile = "certificate.json"
 	BundleFile      = "certificate.sigstore.json"
-	// RejudgedDir holds the certificate by other thresholds, which lie beside it.
+	// RejudgedDir holds the certificate by other thresholds, and these.
 	RejudgedDir    = "rejudged"
 	ThresholdsFile = "thresholds.json"
 )
@@ -30,9 +31,9 @@ type Issue struct {
 	dir         string
 }
 
-// New decides what is to be written into the folder, and writes nothing yet.
-// Without a key the certificate is signed if there is a signature of exactly
-// this one already; another signature there is an error.
+// New prepares the files, and writes nothing. Without a key the certificate is signed
+// if the folder has a signature of exactly this one; a signature of another is an
+// error.
 func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issue, error) {
 	path := filepath.Join(dir, BundleFile)
 	before, err := os.ReadFile(path)
@@ -57,20 +58,16 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 		return i, nil
 	}
 	if signed && unreadable == nil && covers(of, c, data) && (key == nil || of.Verify(key.Public()) == nil) {
-		i.bundle = before // signing again would only give other bytes
+		i.bundle = before // signing again would give other bytes
 		return i, nil
 	}
 	if signed && unreadable == nil && of.Statement.ManifestSHA256 != c.Evidence.ManifestSHA256 {
-		return Issue{}, &signature.Error{
-			Problem: path + " is the signature of other evidence: the record is not the one that was signed",
-			Hint:    "go back to the run folder as it was signed; to sign what is there now, remove " + path + " first",
-		}
+		return Issue{}, hint.With(fmt.Errorf("%s is the signature of other evidence: the record is not the one that was signed", path),
+			"restore the run folder as it was signed; to sign it as it is now, remove "+path+" first")
 	}
 	if key == nil {
-		return Issue{}, &signature.Error{
-			Problem: path + " is the signature of another certificate than this record gives now, and there is no key to sign this one",
-			Hint:    "set ASSAY_SIGNING_KEY to sign it again, or remove " + path + " for an unsigned one",
-		}
+		return Issue{}, hint.With(fmt.Errorf("%s is the signature of another certificate than this record gives now, and there is no key to sign this one", path),
+			"set ASSAY_SIGNING_KEY to sign it again, or remove "+path+" for an unsigned one")
 	}
 	i.bundle, err = signature.Sign(*key, data, c.Evidence.ManifestSHA256)
 	return i, err
@@ -80,10 +77,10 @@ func covers(b signature.Bundle, c certificate.Certificate, data []byte) bool {
 	return b.Statement.ManifestSHA256 == c.Evidence.ManifestSHA256 && bytes.Equal(b.Statement.Predicate, signature.Predicate(data))
 }
 
-// Path is where certificate.json goes.
+// Path is that of certificate.json.
 func (i Issue) Path() string { return filepath.Join(i.dir, CertificateFile) }
 
-// BundlePath is where the signature goes; "" for none.
+// BundlePath is that of the signature; "" for none.
 func (i Issue) BundlePath() string {
 	if i.bundle == nil {
 		return ""
@@ -91,8 +88,8 @@ func (i Issue) BundlePath() string {
 	return filepath.Join(i.dir, BundleFile)
 }
 
-// Write writes each file whole, the certificate first: without its signature it
-// is one that says that it is signed, which verify refuses.
+// Write writes each file atomically, the certificate first: without its signature it
+// says that it is signed, which verify refuses.
 func (i Issue) Write() error {
 	if err := record.WriteFile(i.Path(), i.Data); err != nil || i.bundle == nil {
 		return err

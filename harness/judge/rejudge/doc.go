@@ -1,7 +1,6 @@
-// Package rejudge opens a record to be judged by other thresholds than those
-// that its run was made with: their SLOs and limits of validity rules, the
-// run's load, scenario, timeout and ledger.
+// Package rejudge opens a record to be judged by other thresholds than those of its
+// run: with their SLOs and limits of validity rules, and the run's load, scenario,
+// time-out and ledger.
 //
-// Input: a sealed run folder and a thresholds file. Output: a record that the
-// verdict reads like any other.
+// Input: a sealed run folder and a thresholds file. Output: a record as any other.
 package rejudge

@@ -11,8 +11,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Open reads a sealed run folder, to be judged by the file's profile of the
-// same name as the run's.
+// Open reads a sealed run folder, to be judged by the profile of the same name in the
+// file.
 func Open(dir string, thresholds spec.File) (record.Run, error) {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -31,10 +31,9 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	return as, nil
 }
 
-// Apply gives a record the SLOs and rules of another profile. recount tells
-// that the workers counted late slots against another limit than these SLOs
-// have: their counter says nothing then, and must not be in the timeline, so
-// that the histogram of all lags is read instead.
+// Apply replaces the SLOs and rules of a record by those of a profile. recount: the
+// workers counted late slots against another limit than that of these SLOs, so that
+// their counter must not be in the timeline, and the histogram of all lags is used.
 func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, recount bool) {
 	as = r
 	as.Rejudged = &file

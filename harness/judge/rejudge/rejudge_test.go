@@ -18,8 +18,8 @@ import (
 	"assay/harness/spec"
 )
 
-// sealed is a run whose workers saw every slot wait for 1 ms, well within the
-// limit of 12.5 ms that they counted late slots against.
+// sealed is a run in which every slot waited for 1 ms, well within the limit of
+// 12.5 ms for late slots.
 func sealed(t *testing.T) (dir string) {
 	t.Helper()
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
@@ -63,8 +63,8 @@ func judge(t *testing.T, dir string, slos ...spec.SLO) (record.Run, verdict.Verd
 	return r, verdict.Judge(r)
 }
 
-// The thresholds are the file's, all else is the run's, and the reader is told.
-func TestTheRestIsTheRuns(t *testing.T) {
+// The SLOs and rules are the file's, all else is the run's, and a limitation says so.
+func TestOnlyThresholdsAreReplaced(t *testing.T) {
 	dir := sealed(t)
 	was, err := record.Open(dir)
 	if err != nil {
@@ -86,9 +86,9 @@ func TestTheRestIsTheRuns(t *testing.T) {
 	}
 }
 
-// What the run could not count exactly is counted by the histogram, and decided
+// Violations of a bound without a counter are counted by the histogram, and decided
 // where that is enough.
-func TestBoundsThatNobodyCounted(t *testing.T) {
+func TestBoundsWithoutACounter(t *testing.T) {
 	dir := sealed(t)
 	for bound, want := range map[float64]verdict.Outcome{50: verdict.Fail, 90: verdict.Fail} {
 		_, v := judge(t, dir, latency(bound))
@@ -98,8 +98,8 @@ func TestBoundsThatNobodyCounted(t *testing.T) {
 	}
 }
 
-// A bound of 10 ms lets the generator start no slot later than that: those that it
-// started 12 ms late, which no worker counted, are displaced then.
+// With a bound of 10 ms slots that were started 12 ms late are displaced, although no
+// worker counted them.
 func TestLatenessIsMeasuredAgainstTheNewBound(t *testing.T) {
 	dir := sealed(t)
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestLatenessIsMeasuredAgainstTheNewBound(t *testing.T) {
 	}
 }
 
-// By its own thresholds a run comes out as it did.
+// By its own thresholds a run has the same verdict.
 func TestItsOwnThresholds(t *testing.T) {
 	dir := sealed(t)
 	was, err := record.Open(dir)

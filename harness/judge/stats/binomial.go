@@ -3,8 +3,8 @@ package stats
 import "gonum.org/v1/gonum/mathext"
 
 // Alpha is the level at which one side of the binomial test decides (RULEBOOK
-// section 2). With the design effect taken from the same data the error is
-// larger than that: Confidence is what calibration found.
+// section 2). With a design effect from the same data the error is larger: Confidence
+// is the result of the calibration.
 const Alpha = 0.01
 
 // AtMost is the probability of k violations or fewer among n independent

@@ -16,7 +16,7 @@ import (
 
 var (
 	whole  = flag.Bool("calibrate", false, "make all runs of the calibration, and compare docs/calibration.md")
-	update = flag.Bool("update", false, "make all runs of the calibration, and write docs/calibration.md anew")
+	update = flag.Bool("update", false, "make all runs of the calibration, and write docs/calibration.md")
 )
 
 // load is the size of a simulated window.
@@ -28,8 +28,8 @@ type load struct {
 // Smokes of a minute and certificates of ten.
 var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {100, 600, 600}, {1000, 600, 300}}
 
-// sized takes a tenth of the runs, and a thirtieth of the longest, unless all
-// are asked for.
+// sized takes a tenth of the runs, and a thirtieth of the longest, unless -calibrate
+// is set.
 func (l load) sized() load {
 	switch {
 	case *whole || *update:
@@ -47,7 +47,7 @@ var (
 	few    = []float64{0.1, 0.03}              // the same of a healthy system
 )
 
-// Sources of the calibration. AR(1) of 10 and 30 s are there to be refused.
+// Sources of the calibration. AR(1) of 10 and 30 s must not be LongEnough.
 func stationary() []source.Source {
 	return []source.Source{
 		source.MM1(0.5), source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8),
@@ -61,17 +61,17 @@ func stationary() []source.Source {
 	}
 }
 
-// tally is of how many runs something was so.
+// tally counts runs by result.
 type tally struct {
-	earned, holds, broken, countHolds, countBroken int
+	longEnough, holds, broken, countHolds, countBroken int
 }
 
 func (t *tally) judge(s *series, limit int, test Test) {
 	violations := s.violations(limit)
 	total := Sum(violations)
 	i := test.Infer(violations, s.above)
-	if i.Earned {
-		t.earned++
+	if i.LongEnough {
+		t.longEnough++
 	}
 	switch i.Outcome {
 	case Holds:
@@ -88,7 +88,7 @@ func (t *tally) judge(s *series, limit int, test Test) {
 }
 
 func (t *tally) add(o tally) {
-	t.earned += o.earned
+	t.longEnough += o.longEnough
 	t.holds += o.holds
 	t.broken += o.broken
 	t.countHolds += o.countHolds
@@ -148,8 +148,8 @@ func each(runs int, do func(run int)) {
 	wait.Wait()
 }
 
-// most is the largest share of runs that may do what a system at its limit must
-// not: 5 % of all; in a tenth of the runs, four deviations more.
+// most is the largest share of runs with a false result of a system at its limit: 5 %
+// of all; in a tenth of the runs, four deviations more.
 func (l load) most() float64 {
 	if *whole || *update {
 		return 1 - Confidence
@@ -159,8 +159,8 @@ func (l load) most() float64 {
 
 func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/float64(l.runs)) }
 
-// TestCalibration simulates systems whose percentile stands exactly at its
-// limit, and holds what is said at 95 % confidence to what they show.
+// TestCalibration simulates systems whose percentile is exactly at its limit, and
+// checks results at 95 % confidence against them.
 func TestCalibration(t *testing.T) {
 	var inferred, counted strings.Builder
 	for _, s := range stationary() {
@@ -171,7 +171,7 @@ func TestCalibration(t *testing.T) {
 			fmt.Fprintf(&counted, "| %s | %g/s, %g s |", s.Name, l.rate, l.seconds)
 			for i, q := range shares {
 				limit := r[i][0]
-				fmt.Fprintf(&inferred, " %.0f | %s, %s |", 100*float64(limit.earned)/float64(l.runs), l.percent(limit.holds), l.percent(limit.broken))
+				fmt.Fprintf(&inferred, " %.0f | %s, %s |", 100*float64(limit.longEnough)/float64(l.runs), l.percent(limit.holds), l.percent(limit.broken))
 				fmt.Fprintf(&counted, " %s, %s |", l.percent(limit.countHolds), l.percent(limit.countBroken))
 				for _, part := range r[i][1:] {
 					inferred.WriteString(" " + l.percent(part.holds))
@@ -195,8 +195,8 @@ func TestCalibration(t *testing.T) {
 // calibrationTable is docs/calibration.md, written with -update.
 const calibrationTable = "../../../docs/calibration.md"
 
-// compare puts tables into the page, or holds it to them; it does neither with a
-// tenth of the runs.
+// compare writes tables into the page, or compares it with them; with a tenth of the
+// runs it does neither.
 func compare(t *testing.T, tables map[string]string) {
 	t.Helper()
 	if !*whole && !*update {
@@ -225,6 +225,6 @@ func compare(t *testing.T, tables map[string]string) {
 			t.Fatal(err)
 		}
 	} else if want != string(page) {
-		t.Errorf("%s does not show what was simulated: make calibrate CALIBRATEFLAGS=-update writes it anew", calibrationTable)
+		t.Errorf("%s differs from the simulation: make calibrate CALIBRATEFLAGS=-update writes it", calibrationTable)
 	}
 }

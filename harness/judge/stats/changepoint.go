@@ -2,22 +2,22 @@ package stats
 
 import "math"
 
-// Change is where the level of a series changes most.
+// Change is where the mean of a series changes most.
 type Change struct {
 	At int // index of the first value after it
-	// T is the difference of the two levels in units of its standard error. As
-	// the place is chosen for its size, 4 is rare by chance: see the test.
+	// T is the difference of the two means in units of its standard error. As the
+	// place is chosen for the largest T, up to 4 is chance: see the test.
 	T float64
 }
 
-// ChangeOf finds it; not ok where a side would have fewer than least values.
+// ChangeOf finds the change; not ok where a side would have fewer than least values.
 //
 // With S(k) the sum of the first k of n values less their mean, the change is
-// where S(k)^2 / (k (n - k)) is largest: there the squared deviations from two
-// levels are smallest (CUSUM; Page 1955). The standard error is that of two
+// where S(k)^2 / (k (n - k)) is largest: there the squared deviations from two means
+// are smallest (CUSUM; Page 1955). The standard error is that of two
 // means of k' and (n - k)' values with the deviations' scatter, where n' =
-// n (1 - r) / (1 + r) discounts neighbours that are alike by their correlation r
-// (Santer et al. 2000), as TrendOf does.
+// n (1 - r) / (1 + r) allows for the correlation r of neighbours (Santer et al. 2000),
+// as in TrendOf.
 func ChangeOf(values []float64, least int) (c Change, ok bool) {
 	n := len(values)
 	if least < 2 || n < 2*least {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A step is found where it is, whatever the level and the scatter around it.
+// A step is found where it is, at any mean and scatter.
 func TestChangeOfAStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(12, 120).Draw(rt, "n")
@@ -29,8 +29,8 @@ func TestChangeOfAStep(t *testing.T) {
 	})
 }
 
-// A series of one level seldom shows two, also where neighbours are alike (of a
-// correlation of 0.8 it is 8 % of 60 values: a slow drift looks like a step).
+// A series of one mean seldom shows two, with correlated neighbours too (with a
+// correlation of 0.8 in 8 % of series of 60 values: a slow drift looks like a step).
 func TestChangeOfOneLevel(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
 		random := rand.New(rand.NewPCG(2, 3))

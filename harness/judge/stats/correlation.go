@@ -1,7 +1,7 @@
 package stats
 
-// lagsPerCorrelation is how many correlation times of lags are added up before
-// what follows is noise: Sokal's window of five times 2 tau.
+// lagsPerCorrelation is the number of correlation times of lags that are added up;
+// further lags are noise: Sokal's window of five times 2 tau.
 const lagsPerCorrelation = 10
 
 // Correlation is the integrated correlation time, in seconds, of counting K
@@ -14,11 +14,11 @@ const lagsPerCorrelation = 10
 // (Sokal, Monte Carlo Methods in Statistical Mechanics, 1989, section 3; the
 // usual 2 tau is Geyer's and Goodman and Weare's). It is 1/2 for independent
 // seconds, and near the time constant of a first-order autoregression where that
-// is long. No more than half of the longest window is looked at, so that a slow
-// series in a short window is underestimated: see Earning.
+// is long. Lags up to half of the longest window are used, so that a slow series in a
+// short window is underestimated: see BatchFactor.
 //
-// Where nothing varies it is 1/2: such a series shows no correlation. No seconds
-// have none, 0.
+// Without variance it is 1/2: such a series shows no correlation. Without seconds it
+// is 0.
 func Correlation(seconds []Second) float64 {
 	if len(seconds) == 0 {
 		return 0

@@ -37,8 +37,8 @@ func TestCorrelationOfAutoregressions(t *testing.T) {
 	}
 }
 
-// Windows at different levels are no correlation, and one second says nothing of
-// the next window's first.
+// Windows at different means are no correlation, and the last second of a window is
+// not correlated with the first of the next.
 func TestCorrelationIsWithinWindows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 11))
 	seconds := autoregressive(rng, 1200, 100, 0)
@@ -73,7 +73,7 @@ func TestCorrelationOfNothing(t *testing.T) {
 	}
 }
 
-// Batches hold all seconds of their windows, and no others'.
+// Batches contain all seconds of their windows, and no others.
 func TestBatchesKeepSeconds(t *testing.T) {
 	for _, lengths := range [][]int{{600}, {60}, {41}, {7}, {1}, {600, 60}, {3600, 30}, {40, 40, 40}} {
 		var seconds []Second

@@ -2,11 +2,11 @@ package stats
 
 import "math/bits"
 
-// LeastAllowed is the fewest violations that a counted condition must allow to
-// be decided (RULEBOOK section 2a): with fewer, one more or less is chance.
+// LeastAllowed is the least number of allowed violations with which a counted
+// condition is decided (RULEBOOK section 2a): with fewer, one more or less is chance.
 const LeastAllowed = 5
 
-// Allowed is the most violations of n samples with which a share of q is kept,
+// Allowed is the largest number of violations of n samples within a share of q,
 //
 //	A = floor(q n)
 //
@@ -26,17 +26,17 @@ func Allowed(q float64, n int64) int64 {
 	return int64(allowed)
 }
 
-// Count decides what a run showed, k violations of n samples, without a word
-// about another run (RULEBOOK section 2a). With A = Allowed(q, n):
+// Count decides on k violations of n samples of this run, and says nothing about
+// another (RULEBOOK section 2a). With A = Allowed(q, n):
 //
 //	Holds    where k <= A/2 and A >= LeastAllowed
 //	Broken   where k >= 2 max(A, LeastAllowed), or where more than a third may
-//	         violate and no more than half of the n - A that must keep it do
+//	         violate and at most half of the n - A others do not
 //
-// else it is Undecided: close to the limit, or too few samples. All of n samples
-// are Broken where chance would do that with a probability of at most Alpha,
-// q^n <= Alpha. A bound of 0 needs no statistic: one violation breaks it. No
-// samples decide nothing.
+// otherwise Undecided: close to the limit, or too few samples. It is Broken too where
+// all of n samples violate and that is chance with a probability of at most Alpha,
+// q^n <= Alpha. A bound of 0 needs no statistic: one violation breaks it. Without
+// samples it is Undecided.
 func Count(q float64, n, k int64) Outcome {
 	allowed := Allowed(q, n)
 	switch {

@@ -43,7 +43,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// A percentile's share of violations in floating point allows what it means.
+// A percentile's share of violations is exact despite floating point.
 func TestAllowedIsExact(t *testing.T) {
 	for _, tt := range []struct {
 		q    float64
@@ -55,7 +55,7 @@ func TestAllowedIsExact(t *testing.T) {
 	}
 }
 
-// More violations never do better, and what holds is below what is allowed.
+// More violations never give a better result, and Holds is below the allowed number.
 func TestCountIsMonotone(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		q := rapid.Float64Range(0, 1).Draw(rt, "q")

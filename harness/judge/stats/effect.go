@@ -6,16 +6,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Batches is into how many groups of whole seconds a judged window is cut
-// (RULEBOOK section 2).
+// Batches is the number of groups of whole seconds of a judged window (RULEBOOK
+// section 2).
 const Batches = 20
 
-// Batch is one group of seconds: how many samples it has, and how many of them
-// have what is counted (violations, failures, a value over a threshold). Windows
-// at different rates are strata: they differ by design, not by chance.
+// Batch is one group of seconds: the number of samples, and of those that are counted
+// (violations, failures, values over a threshold). Windows at different rates are
+// strata: they differ by design, not by chance.
 type Batch struct {
 	N, K    float64
-	Stratum int // window that the batch is cut from
+	Stratum int // window of the batch
 }
 
 // Sum adds batches up.
@@ -27,11 +27,10 @@ func Sum(all []Batch) (total Batch) {
 	return total
 }
 
-// Effect is the design effect of counting K in autocorrelated samples: by how
-// much the variance of the share K/N over batches exceeds that of independent
-// samples,
+// Effect is the design effect of counting K in autocorrelated samples: the ratio of
+// the variance of the share K/N over batches to that of independent samples,
 //
-//	deff = max(1, m s2 / (v (1 - v))) Few(b)
+//	deff = max(1, m s2 / (v (1 - v))) StudentFactor(b)
 //
 // with v = sum K / sum N, m = sum N / b, and s2 the variance of the ratio
 // estimator over the b batches within their strata w,
@@ -39,18 +38,18 @@ func Sum(all []Batch) (total Batch) {
 //	s2 = sum (K_i - v_w N_i)^2 / (m^2 (b - strata))
 //
 // (Cochran, Sampling Techniques, sections 5.6 and 6.4; batch means as in Law and
-// Kelton). Fewer than Batches batches know s2 less well: Few is the squared
-// ratio of Student's quantiles, at Alpha, of b - 1 and Batches - 1 degrees of
+// Kelton). With fewer than Batches batches s2 is less certain: StudentFactor is the
+// squared ratio of Student's quantiles, at Alpha, of b - 1 and Batches - 1 degrees of
 // freedom.
 //
 // It is false where v is 0 or 1, which makes the formula 0/0, or no stratum has
 // two batches with samples.
 func Effect(all []Batch) (deff float64, ok bool) {
 	deff, degrees, ok := ratioEffect(all)
-	return max(1, deff) * Few(degrees+1), ok
+	return max(1, deff) * StudentFactor(degrees+1), ok
 }
 
-// ratioEffect is m s2 / (v (1 - v)), and of how many degrees of freedom.
+// ratioEffect is m s2 / (v (1 - v)), and its degrees of freedom.
 func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	total, strata := Sum(all), map[int]*Batch{}
 	b := 0
@@ -82,10 +81,9 @@ func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	return m * s2 / (v * (1 - v)), degrees, true
 }
 
-// Few is what a design effect from b batches is multiplied by, and the design
-// effect of a series that shows none: 1 from Batches on, more for fewer.
-// Nothing is known from less than two.
-func Few(b int) float64 {
+// StudentFactor is the factor of a design effect from b batches, and the least design
+// effect: 1 from Batches on, more for fewer, and +Inf for fewer than two.
+func StudentFactor(b int) float64 {
 	switch {
 	case b >= Batches:
 		return 1
@@ -101,5 +99,5 @@ func student(p, degrees float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(p)
 }
 
-// finite keeps 0/0 from going on.
+// finite turns 0/0 into "not ok".
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

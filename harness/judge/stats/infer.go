@@ -8,41 +8,38 @@ import (
 
 // What calibration found (docs/calibration.md).
 const (
-	// LeastFactor is c in the least number of effective samples, c/q, with which
-	// a condition may hold. Zero violations alone ask for 4.6/q at Alpha; the
-	// rest is what a design effect estimated from the violations needs to be
-	// trusted.
+	// LeastFactor is c in the least number of effective samples, c/q, with which a
+	// condition may hold. Zero violations alone need 4.6/q at Alpha; the rest allows
+	// for the error of a design effect that is estimated from the violations.
 	LeastFactor = 20
 	// FewFactor is c where there are fewer than FewViolations, and the design
 	// effect comes from the largest values of the latency instead.
 	FewFactor     = 6
 	FewViolations = 20
-	Reference     = 200 // how many of the largest
-	// tail is the share of the largest samples whose correlation is looked at, at
-	// least. Those beyond a p99.9 are too few to show a memory of ten seconds.
+	Reference     = 200 // number of largest values
+	// tail is the least share of the largest samples whose correlation is computed.
+	// Those beyond a p99.9 are too few to show a correlation time of ten seconds.
 	tail = 0.05
-	// Earning is by how many correlation times a batch must be longer for the
-	// test to be believed.
-	Earning = 12
-	// LeastSeconds is the shortest window of which anything is inferred:
-	// Batches of two seconds.
+	// BatchFactor is the least length of a batch in correlation times.
+	BatchFactor = 12
+	// LeastSeconds is the shortest window from which anything is inferred: Batches of
+	// two seconds.
 	LeastSeconds = Batches * leastBatch
 )
 
-// Inference is what the samples of a run say of the system beyond it.
+// Inference is what the samples of a run say about the system beyond the run.
 type Inference struct {
-	// Outcome is Undecided wherever the test is not Earned, unless all samples
-	// violate.
+	// Outcome is Undecided unless LongEnough, or all samples violate.
 	Outcome Outcome
-	// DesignEffect is how many samples count as one; +Inf where that is not
-	// known, then Effective is 0.
+	// DesignEffect is the number of samples that count as one; +Inf where it is not
+	// known, and then Effective is 0.
 	DesignEffect float64
 	Effective    float64 // samples over DesignEffect
 	Needed       float64 // Effective with which the condition may hold
 	Correlation  float64 // s, the longest found
-	// Earned tells that every batch is long enough for its neighbours to be
-	// independent: only then anything may be said "at 95 % confidence".
-	Earned bool
+	// LongEnough: every batch is so long that its neighbours are independent. Only
+	// then a result is "at 95 % confidence".
+	LongEnough bool
 }
 
 // Infer tests by seconds whether the share of violations is below t.Q. Above
@@ -57,21 +54,21 @@ type Inference struct {
 //	Broken  I_q(k/deff, n/deff - k/deff + 1) <= alpha
 //
 // c is LeastFactor; deff is the larger of those from Batches and from half as
-// many batches, each with the factor that its degrees of freedom f ask for,
-// (t_f(1 - alpha) / z(1 - alpha))^2, Student's and the normal quantile. With
+// many batches, each times the factor for its degrees of freedom f,
+// (t_f(1 - alpha) / z(1 - alpha))^2, of Student's and the normal quantile. With
 // fewer than FewViolations, deff is that of the Reference largest samples, and c
 // FewFactor.
 //
-// Of several windows each must hold by itself, counted (Count) or inferred: else
-// a quiet hour would speak for the minute that mattered.
+// Of several windows each must hold by itself, counted (Count) or inferred: otherwise
+// a quiet hour would hide a bad minute.
 //
-// It is Earned where a batch, a Batches-th of all seconds, is Earning times as
-// long as the longest Correlation of the violations (if not few), of the
-// Reference largest samples, and of the share Q of the largest, 5 % at least; and
-// no window is shorter than LeastSeconds.
+// It is LongEnough where a batch, a Batches-th of all seconds, is BatchFactor times as
+// long as the longest Correlation of the violations (if not few), of the Reference
+// largest samples, and of the share Q of the largest, at least 5 %; and no window is
+// shorter than LeastSeconds.
 //
-// No samples, a bound of 0 or less, or a level of 0 are nothing to infer from:
-// the zero Inference, Undecided.
+// Without samples, or with a bound of 0 or less, or a level of 0, nothing is
+// inferred: the zero Inference, Undecided.
 func (t Test) Infer(violations []Second, above func(largest float64) []Second) Inference {
 	total := Sum(violations)
 	if total.N <= 0 || t.Q <= 0 || t.Alpha <= 0 {
@@ -92,11 +89,11 @@ func (t Test) Infer(violations []Second, above func(largest float64) []Second) I
 		out.Correlation = max(out.Correlation, Correlation(s))
 	}
 	out.Effective = total.N / out.DesignEffect
-	out.Earned = earned(violations, out.Correlation) && (above != nil && Sum(series[0]).N > 0 || above == nil && total.K >= FewViolations)
+	out.LongEnough = longEnough(violations, out.Correlation) && (above != nil && Sum(series[0]).N > 0 || above == nil && total.K >= FewViolations)
 	switch {
 	case t.Q < 1 && total.K >= total.N && AtLeast(total.N, total.K, t.Q) <= t.Alpha:
 		out.Outcome = Broken
-	case !out.Earned:
+	case !out.LongEnough:
 	case AtMost(out.Effective, total.K/out.DesignEffect, t.Q) <= t.Alpha && out.Effective >= out.Needed:
 		if t.everyHolds(violations, above) {
 			out.Outcome = Holds
@@ -107,7 +104,7 @@ func (t Test) Infer(violations []Second, above func(largest float64) []Second) I
 	return out
 }
 
-// everyHolds tells whether each of several windows holds by itself.
+// everyHolds: each of several windows holds by itself.
 func (t Test) everyHolds(violations []Second, above func(largest float64) []Second) bool {
 	each, from, all := windows(violations), 0, Sum(violations).N
 	if len(each) < 2 {
@@ -135,20 +132,20 @@ func (t Test) everyHolds(violations []Second, above func(largest float64) []Seco
 	return true
 }
 
-// earned tells whether batches are so long that the correlation is forgotten
-// from one to the next but one.
-func earned(seconds []Second, correlation float64) bool {
+// longEnough: batches are so long that the correlation from one to the next but one is
+// negligible.
+func longEnough(seconds []Second, correlation float64) bool {
 	for _, w := range windows(seconds) {
 		if len(w) < LeastSeconds {
 			return false
 		}
 	}
-	return float64(len(seconds))/Batches >= Earning*correlation
+	return float64(len(seconds))/Batches >= BatchFactor*correlation
 }
 
-// designEffect is that of counting n samples as those of a series. Within a
-// batch they are as alike as the series'; with fewer of them in it that weighs
-// less: deff = 1 + rho (m - 1) (Kish, Survey Sampling, section 5.4).
+// designEffect is that of counting n samples which are correlated as those of a
+// series. With fewer of them in a batch it is smaller: deff = 1 + rho (m - 1) (Kish,
+// Survey Sampling, section 5.4).
 func (t Test) designEffect(series []Second, n float64) float64 {
 	largest := 0.0
 	for _, b := range []int{Batches, Batches / 2} {
@@ -158,18 +155,18 @@ func (t Test) designEffect(series []Second, n float64) float64 {
 			return math.Inf(1)
 		}
 		if !ok {
-			deff = 1 // all alike
+			deff = 1 // no variance
 		}
-		largest = max(largest, max(1, deff)*t.few(degrees))
+		largest = max(largest, max(1, deff)*t.studentFactor(degrees))
 	}
-	least := t.few(Batches - 1)
-	alike := min(1, n/Sum(series).N)
-	return max(least, largest*alike)
+	least := t.studentFactor(Batches - 1)
+	share := min(1, n/Sum(series).N)
+	return max(least, largest*share)
 }
 
-// few is by how much a variance from so few degrees of freedom must be taken
-// larger for a normal quantile to stand for Student's.
-func (t Test) few(degrees int) float64 {
+// studentFactor is the factor of a variance with so few degrees of freedom that makes
+// a normal quantile one of Student's.
+func (t Test) studentFactor(degrees int) float64 {
 	r := student(1-t.Alpha, float64(degrees)) / distuv.UnitNormal.Quantile(1-t.Alpha)
 	return r * r
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spread are seconds of n samples of which a share violates, independently, in
-// windows of the lengths given.
+// spread is seconds of n samples, of which a share violates, independently, in windows
+// of these lengths.
 func spread(rng *rand.Rand, n int, share float64, lengths ...int) (all []Second) {
 	for w, length := range lengths {
 		for range length {
@@ -25,7 +25,7 @@ func spread(rng *rand.Rand, n int, share float64, lengths ...int) (all []Second)
 	return all
 }
 
-// alikeAbove is a latency series whose largest values come in any second.
+// alikeAbove is a latency series whose largest values are in any second.
 func alikeAbove(seconds []Second) func(float64) []Second {
 	return func(largest float64) []Second {
 		rng, all := rand.New(rand.NewPCG(1, uint64(largest))), make([]Second, len(seconds))
@@ -52,10 +52,10 @@ func TestInfer(t *testing.T) {
 		return seconds
 	}
 	for name, tt := range map[string]struct {
-		test    Test
-		seconds []Second
-		outcome Outcome
-		earned  bool
+		test       Test
+		seconds    []Second
+		outcome    Outcome
+		longEnough bool
 	}{
 		"half of what is allowed":      {p99, spread(rng(), 100, 0.005, 600), Holds, true},
 		"twice of it":                  {p99, spread(rng(), 100, 0.02, 600), Broken, true},
@@ -73,13 +73,13 @@ func TestInfer(t *testing.T) {
 		"no seconds":                   {p99, nil, Undecided, false},
 	} {
 		got := tt.test.Infer(tt.seconds, alikeAbove(tt.seconds))
-		if got.Outcome != tt.outcome || got.Earned != tt.earned {
-			t.Errorf("%s: %+v, want %v, earned %v", name, got, tt.outcome, tt.earned)
+		if got.Outcome != tt.outcome || got.LongEnough != tt.longEnough {
+			t.Errorf("%s: %+v, want %v, long enough %v", name, got, tt.outcome, tt.longEnough)
 		}
 	}
 }
 
-// Of two windows one may break the condition that both together keep.
+// Of two windows one may break the condition that holds for both together.
 func TestInferEveryWindow(t *testing.T) {
 	test := Test{Q: 0.01, Alpha: Alpha}
 	rng := rand.New(rand.NewPCG(4, 2))
@@ -92,14 +92,14 @@ func TestInferEveryWindow(t *testing.T) {
 			s.Stratum = 1
 			seconds = append(seconds, s)
 		}
-		if got := test.Infer(seconds, alikeAbove(seconds)); got.Outcome != tt.want || !got.Earned {
+		if got := test.Infer(seconds, alikeAbove(seconds)); got.Outcome != tt.want || !got.LongEnough {
 			t.Errorf("%g in the second window: %+v, want %v", tt.second, got, tt.want)
 		}
 	}
 }
 
-// Few violations are as alike as the largest values of their series; nothing is
-// known of them where there is none.
+// Few violations are correlated like the largest values of their series; without that
+// series nothing is inferred.
 func TestInferFew(t *testing.T) {
 	test := Test{Q: 0.01, Alpha: Alpha}
 	none := spread(rand.New(rand.NewPCG(4, 2)), 100, 0, 600)
@@ -112,10 +112,10 @@ func TestInferFew(t *testing.T) {
 		return all
 	}
 	got := test.Infer(none, bursts)
-	if got.Outcome != Undecided || !got.Earned || got.DesignEffect < 100 || got.Needed != FewFactor/test.Q {
+	if got.Outcome != Undecided || !got.LongEnough || got.DesignEffect < 100 || got.Needed != FewFactor/test.Q {
 		t.Errorf("two bursts of a hundred: %+v", got)
 	}
-	if got := test.Infer(none, nil); got.Outcome != Undecided || got.Earned {
+	if got := test.Infer(none, nil); got.Outcome != Undecided || got.LongEnough {
 		t.Errorf("no series: %+v", got)
 	}
 	// An error every other hundredth transaction is among fewer samples.
@@ -125,8 +125,8 @@ func TestInferFew(t *testing.T) {
 	}
 }
 
-// What holds is below the limit, what is broken above it; neither is said
-// without having been earned, and a stricter level says less.
+// Holds is below the limit, Broken above it; neither is the result of a run that is
+// not long enough, and a stricter level decides less.
 func TestInferIsSound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -135,8 +135,8 @@ func TestInferIsSound(t *testing.T) {
 		seconds := spread(rng, rapid.IntRange(1, 60).Draw(rt, "n"), share, rapid.SliceOfN(rapid.IntRange(1, 300), 1, 3).Draw(rt, "windows")...)
 		total := Sum(seconds)
 		got := Test{Q: q, Alpha: Alpha}.Infer(seconds, alikeAbove(seconds))
-		if got.Outcome != Undecided && !got.Earned && total.K < total.N {
-			rt.Errorf("%+v is not earned", got)
+		if got.Outcome != Undecided && !got.LongEnough && total.K < total.N {
+			rt.Errorf("%+v is not long enough", got)
 		}
 		if got.Outcome == Holds && total.K/total.N >= q || got.Outcome == Broken && total.K/total.N <= q {
 			rt.Errorf("%+v of a share of %g, limit %g", got, total.K/total.N, q)
@@ -151,14 +151,14 @@ func TestInferIsSound(t *testing.T) {
 	})
 }
 
-// Windows of which nothing tells how alike their samples are decide nothing.
+// Windows without a series that shows their correlation decide nothing.
 func TestWindowsWithoutSeries(t *testing.T) {
 	var violations []Second
 	for i := range 120 {
 		violations = append(violations, Second{N: 167, K: 1, Stratum: i / 60})
 	}
 	i := Test{Q: 0.01, Alpha: Alpha}.Infer(violations, func(float64) []Second { return nil })
-	if i.Earned || i.Outcome == Holds {
+	if i.LongEnough || i.Outcome == Holds {
 		t.Errorf("%+v", i)
 	}
 }

@@ -2,11 +2,10 @@ package stats
 
 import "math"
 
-// Ranks gives the shares of the order statistics between which the p-quantile
-// of the source lies, each side at Alpha, for n effective samples: X_(r) is
-// over the quantile unless r or more samples are below it, P(Bin(n, p) >= r)
-// (David and Nagaraja, Order Statistics, section 7.1). A side that the samples
-// cannot bound is false.
+// Ranks are the shares of the order statistics that bound the p-quantile of the
+// source, each side at Alpha, for n effective samples: X_(r) is over the quantile
+// unless r or more samples are below it, P(Bin(n, p) >= r) (David and Nagaraja, Order
+// Statistics, section 7.1). A side that the samples do not bound is false.
 func Ranks(n, p float64) (lower, upper float64, hasLower, hasUpper bool) {
 	if n <= 0 {
 		return 0, 0, false, false
@@ -17,8 +16,8 @@ func Ranks(n, p float64) (lower, upper float64, hasLower, hasUpper bool) {
 	return below / n, above / n, AtMost(n, 0, p) <= Alpha, AtLeast(n, n, p) <= Alpha
 }
 
-// Share gives the interval of a share of which k of n effective samples were
-// seen, each side at Alpha (Clopper and Pearson 1934).
+// Share is the interval of a share, given k of n effective samples, each side at Alpha
+// (Clopper and Pearson 1934).
 func Share(n, k float64) (lower, upper float64) {
 	lower, upper = 0, 1
 	if k > 0 {
@@ -30,8 +29,8 @@ func Share(n, k float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// bisect is where a condition that is false first and true from some point on
-// turns, to the resolution of float64.
+// bisect is the point from which on a monotone condition is true, to the resolution of
+// float64.
 func bisect(low, high float64, turned func(float64) bool) float64 {
 	for range 60 {
 		if middle := (low + high) / 2; turned(middle) {

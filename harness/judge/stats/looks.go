@@ -2,11 +2,11 @@ package stats
 
 import "assay/harness/spec"
 
-// Looks is how often a run may be judged, at most: after the hold, and each time
-// that as much has been added, until it is decided. It is fixed before the run.
+// Looks is how often a run may be judged: after the hold, and after each further hold
+// of the same length, until it is decided. It is fixed before the run.
 type Looks int
 
-// MaxLooks is the most that calibration has looked at.
+// MaxLooks is the largest number that was calibrated.
 const MaxLooks = spec.MaxLooks
 
 // Alpha is the level of look j, counted from 1: of equal shares of the whole

@@ -50,7 +50,7 @@ func decide(at []*series, limit int, q float64) Outcome {
 	return Undecided
 }
 
-// TestLooksCalibration simulates runs that go on until they are decided.
+// TestLooksCalibration simulates runs that continue until they are decided.
 func TestLooksCalibration(t *testing.T) {
 	var rows strings.Builder
 	at := []float64{1, 0.8, 0.5}

@@ -55,10 +55,9 @@ func TestPower(t *testing.T) {
 	compare(t, map[string]string{"power": rows.String()})
 }
 
-// checkPower holds to what is claimed at a tenth of the allowed violations: 99 %
-// of the smokes of p95 and p99 hold on either basis, and 95 % of the
-// certificates are inferred. Where the tail comes in few of the bursts nothing is
-// claimed.
+// checkPower checks the claim at a tenth of the allowed violations: 99 % of the smokes
+// of p95 and p99 hold on either basis, and 95 % of the certificates are inferred.
+// Where the tail is in few of the bursts nothing is claimed.
 func checkPower(t *testing.T, name string, l load, q, bursts float64, either, inferred int) {
 	t.Helper()
 	if q < 0.01 || bursts > 0 && bursts < 1 {
@@ -76,8 +75,8 @@ func checkPower(t *testing.T, name string, l load, q, bursts float64, either, in
 	}
 }
 
-// jitterOf counts by second the largest samples under a limit, about as many as
-// are the Reference.
+// jitterOf counts by second the largest samples under a limit, about Reference of
+// them.
 func jitterOf(x *series, limit int) []Second {
 	over := x.violations(limit)
 	all := slices.Clone(x.above(Sum(over).K + Reference))

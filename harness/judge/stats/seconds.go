@@ -1,8 +1,7 @@
 package stats
 
-// Second is what one whole second of a judged window holds. Those of a window
-// follow each other in time and have its Stratum; a second without samples is
-// one with N = 0.
+// Second is one whole second of a judged window. The seconds of a window follow each
+// other in time and have its Stratum; a second without samples has N = 0.
 type Second = Batch
 
 // windows are the seconds of each window, in their order.
@@ -20,9 +19,8 @@ func windows(seconds []Second) (each [][]Second) {
 // leastBatch is the shortest batch in seconds.
 const leastBatch = 2
 
-// batches adds seconds up to about b batches of nearly equal length, none of
-// which holds seconds of two windows. A window has two at least, where it can:
-// one says nothing of how they scatter.
+// batches adds seconds up to about b batches of nearly equal length, each within one
+// window. A window has at least two if it is long enough: one has no variance.
 func batches(seconds []Second, b int) (all []Batch) {
 	for _, w := range windows(seconds) {
 		share := (b*len(w) + len(seconds)/2) / len(seconds)

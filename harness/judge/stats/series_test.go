@@ -7,8 +7,8 @@ import (
 	"assay/harness/judge/stats/source"
 )
 
-// series is a simulated run as a record holds it: by second how many
-// transactions there were, how many of them reached each limit, and a histogram.
+// series is a simulated run like a record: by second the number of transactions, the
+// number over each limit, and a histogram.
 type series struct {
 	n       []float64
 	reached [][]float64 // by limit, then second
@@ -30,7 +30,7 @@ func bucketOf(v float64) int {
 	return min(max(int(math.Float64bits(v)>>(52-mantissa))-lowest<<mantissa, 0), bucketCount-1)
 }
 
-// simulate runs a source, and counts what reaches each of the limits.
+// simulate runs a source, and counts transactions over each of the limits.
 func simulate(s source.Source, rate, seconds float64, limits []float64, rng *rand.Rand) *series {
 	length := int(seconds)
 	out := &series{n: make([]float64, length)}
@@ -87,7 +87,7 @@ func (s *series) violations(limit int) []Second {
 	return all
 }
 
-// above counts by second about that many largest samples.
+// above counts about that many of the largest samples by second.
 func (s *series) above(largest float64) []Second {
 	if all, ok := s.known[largest]; ok {
 		return all

@@ -10,9 +10,9 @@ import (
 	"assay/harness/judge/stats/source"
 )
 
-// TestSpikeCalibration simulates an event: a quiet window in which a tenth of
-// what p95 allows violates, then a spike at three times the rate in which more
-// does. Together they are within the limit; window by window they are not.
+// TestSpikeCalibration simulates an event: a quiet window with a tenth of the
+// violations that p95 allows, then a spike at three times the rate with more than it
+// allows. Together they are within the limit; the spike alone is not.
 func TestSpikeCalibration(t *testing.T) {
 	const (
 		q, rate = 0.05, 100.0

@@ -80,13 +80,12 @@ func TestEffect(t *testing.T) {
 	if deff, _ := Effect(windows); deff < 100 {
 		t.Errorf("one window that jumps has a design effect of %g", deff)
 	}
-	if Few(20) != 1 || Few(40) != 1 || !(Few(10) > 1.2) || !(Few(3) > Few(5)) || !math.IsInf(Few(1), 1) {
-		t.Errorf("few batches: %g %g %g %g", Few(20), Few(10), Few(5), Few(3))
+	if StudentFactor(20) != 1 || StudentFactor(40) != 1 || !(StudentFactor(10) > 1.2) || !(StudentFactor(3) > StudentFactor(5)) || !math.IsInf(StudentFactor(1), 1) {
+		t.Errorf("few batches: %g %g %g %g", StudentFactor(20), StudentFactor(10), StudentFactor(5), StudentFactor(3))
 	}
 }
 
-// Independent samples have an effect near 1, samples that come m at a time one
-// near m.
+// Independent samples have an effect near 1, samples in clusters of m one near m.
 func TestEffectOfClusters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cluster := range []int{1, 4, 25} {
@@ -134,8 +133,7 @@ func TestShareIsClopperPearson(t *testing.T) {
 	}
 }
 
-// The interval of a quantile holds it as often as it says, for samples that are
-// independent.
+// The interval of a quantile contains it as often as stated, for independent samples.
 func TestRanksCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, p, rounds = 2000, 0.95, 2000
@@ -221,8 +219,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// A trend is seen where there is one, and in noise in one of a hundred; also
-// where neighbours resemble each other.
+// A trend is found where there is one, and in noise in one of a hundred series; with
+// correlated neighbours too.
 func TestTrendCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, tt := range []struct{ memory, most float64 }{{0, 0.02}, {0.3, 0.04}, {0.6, 0.06}} {

@@ -6,12 +6,12 @@ import "math"
 // steady).
 const trendLevel = 0.99
 
-// Trend is by how much a series changed from its first batch to the end of its
+// Trend is the change of a series from the begin of its first batch to the end of its
 // last, by least squares, with its 99 % interval.
 type Trend struct{ Change, Lower, Upper float64 }
 
-// TrendOf fits a line to equally spaced values. Neighbouring batches resemble
-// each other; with r the lag-1 autocorrelation of the residuals (taken as 0
+// TrendOf fits a line to equally spaced values. Neighbouring batches are correlated;
+// with r the lag-1 autocorrelation of the residuals (taken as 0
 // where negative) n values count as
 //
 //	n_e = n (1 - r) / (1 + r)
@@ -52,8 +52,8 @@ func TrendOf(values []float64) (Trend, bool) {
 
 // ShiftOf is the difference of the means of the last third of a series and its
 // first, with its 99 % interval (Welch 1947, with Satterthwaite's degrees of
-// freedom). It sees a step or a bend, which scatters a line's residuals so much
-// that TrendOf cannot tell. It is false for fewer than 9 values.
+// freedom). It detects a step or a bend, which increases the residuals of a line so
+// much that TrendOf does not. It is false for fewer than 9 values.
 func ShiftOf(values []float64) (Trend, bool) {
 	third := len(values) / 3
 	if third < 3 {

@@ -46,7 +46,7 @@ func (e *evidence) decide(out *SLO, q question, v violations) {
 	out.Allowed, out.Cleared = &allowed, pointer(int64(cleared.K))
 	inferred := q.test.Infer(v.most, v.series.above)
 	if q.test.Q > 0 && !q.exact {
-		out.Effective, out.Needed, out.Earned = &inferred.Effective, &inferred.Needed, inferred.Earned
+		out.Effective, out.Needed, out.LongEnough = &inferred.Effective, &inferred.Needed, inferred.LongEnough
 		if finite(inferred.DesignEffect) {
 			out.DesignEffect = &inferred.DesignEffect
 		}
@@ -103,9 +103,9 @@ func (q question) held(counted []stats.Batch, series *distribution) (spec.Basis,
 	}
 	inferred := q.test.Infer(counted, series.above)
 	switch {
-	case inferred.Outcome == stats.Holds && inferred.Earned:
+	case inferred.Outcome == stats.Holds && inferred.LongEnough:
 		return spec.Inferred, true
-	case clear && !inferred.Earned:
+	case clear && !inferred.LongEnough:
 		return spec.Counted, true
 	}
 	return "", false
@@ -134,9 +134,9 @@ func (q question) broken(counted []stats.Batch, series *distribution) (spec.Basi
 	}
 	inferred := q.test.Infer(counted, series.above)
 	switch {
-	case inferred.Outcome == stats.Broken && inferred.Earned:
+	case inferred.Outcome == stats.Broken && inferred.LongEnough:
 		return spec.Inferred, true
-	case inferred.Outcome == stats.Broken, q.test.BrokenEvenSo(total, inferred):
+	case inferred.Outcome == stats.Broken, q.test.LikelyBroken(total, inferred):
 		return spec.Counted, true
 	}
 	return "", false

@@ -37,7 +37,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	all = append(all, e.uncheckedChecks()...)
 	all = append(all,
 		"durability when a process or host is killed was not tested")
-	all = append(all, e.unearned()...)
+	all = append(all, e.shortRun()...)
 	if e.countsOnly() {
 		all = append(all, e.countedText())
 	}
@@ -86,9 +86,9 @@ func (e *evidence) uncheckedChecks() []string {
 	return nil
 }
 
-// unearned names SLOs of a certificate that this run was too short to decide at
-// 95 % confidence.
-func (e *evidence) unearned() []string {
+// shortRun names SLOs of a certificate for which this run was too short to infer
+// anything at 95 % confidence.
+func (e *evidence) shortRun() []string {
 	var names []string
 	longest := 0.0
 	for _, s := range e.slos {

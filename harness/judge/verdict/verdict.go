@@ -48,7 +48,7 @@ type SLO struct {
 	Effective    *float64 // samples that count: Samples / DesignEffect
 	Needed       *float64 // least of them for PASS
 	Correlation  *float64 // s, for which neighbouring samples resemble each other
-	Earned       bool     // the window is long enough, beside Correlation, to speak of 95 % confidence
+	LongEnough   bool     // the window is long enough, given Correlation, for 95 % confidence
 
 	// FailedWindow is the judged window, from 1, that breaks the condition by
 	// itself where all together do not; nil: none does, or all do.

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Notes are the limits of what a collector saw, as sentences for the
-// certificate, each with what would lift it. They may be added to and read at
-// any time.
+// Notes are the limitations of a collector's data, as sentences for the certificate,
+// each with the change that would remove it. They are safe for concurrent use.
 type Notes struct {
 	mu    sync.Mutex
 	texts []string
@@ -23,7 +22,7 @@ func (n *Notes) Add(format string, args ...any) {
 	}
 }
 
-// All lists them in their order.
+// All returns them in order.
 func (n *Notes) All() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -2,9 +2,9 @@ package collect
 
 import "time"
 
-// Seconds counts the wall seconds of one run. The wall clock is read once; from
-// there on the monotonic clock counts, so that no second is lost, labelled
-// twice or too long when somebody sets the wall clock.
+// Seconds counts the wall seconds of one run. The wall clock is read once; from then
+// on the monotonic clock counts, so that no second is lost, labelled twice or too
+// long when the wall clock is set.
 type Seconds struct {
 	zero time.Time // start of second 0, with a monotonic reading
 	unix int64     // label of second 0
@@ -16,7 +16,7 @@ func NewSeconds(now time.Time) Seconds {
 	return Seconds{zero: now.Add(-time.Duration(now.Nanosecond())), unix: now.Unix()}
 }
 
-// Index is the number of the second that t lies in.
+// Index is the number of the second that contains t.
 func (s Seconds) Index(t time.Time) int64 {
 	since := t.Sub(s.zero)
 	if since < 0 {
@@ -31,7 +31,7 @@ func (s Seconds) Unix(i int64) int64 { return s.unix + i }
 // Begin is the instant at which second i begins.
 func (s Seconds) Begin(i int64) time.Time { return s.zero.Add(time.Duration(i) * time.Second) }
 
-// Sleep waits until t or until done is closed, and tells whether t was reached.
+// Sleep waits until t or until done is closed, and reports whether t was reached.
 func Sleep(done <-chan struct{}, t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// backlog is how many frames wait while the sink is slow or fails. After
-	// that frames are lost, which the gap in their sequence shows.
+	// backlog is how many frames wait while the sink is slow or fails. Further frames
+	// are lost, which the gap in their sequence shows.
 	backlog = 60
-	// patience is how long one frame is tried again, and pause the time between.
+	// patience is how long sending one frame is retried, and pause the time between.
 	patience = 2 * time.Second
 	pause    = 100 * time.Millisecond
 )

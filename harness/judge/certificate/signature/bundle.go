@@ -14,19 +14,19 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// MediaType is that of a Sigstore bundle v0.3.
+// MediaType of a Sigstore bundle v0.3.
 const MediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-// Bundle is a signed statement as certificate.sigstore.json holds it. Nothing
-// of it can be trusted before Verify.
+// Bundle is a signed statement, the content of certificate.sigstore.json. It must not
+// be trusted before Verify.
 type Bundle struct {
 	Statement Statement
-	KeyID     string // of the key that signed it, by its own account
+	KeyID     string // of the key that signed it, as the bundle states
 	envelope  dsse.Envelope
 }
 
-// Sign makes certificate.sigstore.json of a certificate.json about the evidence
-// whose manifest has this SHA-256, in hex.
+// Sign makes certificate.sigstore.json from certificate.json and the SHA-256 of the
+// evidence's manifest, in hex.
 func Sign(key PrivateKey, certificate []byte, manifestSHA256 string) ([]byte, error) {
 	payload, err := Statement{ManifestSHA256: manifestSHA256, Predicate: Predicate(certificate)}.marshal()
 	if err != nil {
@@ -44,7 +44,7 @@ func Sign(key PrivateKey, certificate []byte, manifestSHA256 string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := Open(data); err != nil { // what cannot be read must not be written
+	if _, err := Open(data); err != nil { // a bundle that cannot be read must not be written
 		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
 	return data, nil
@@ -76,7 +76,7 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write bundle: %w", err)
 	}
-	// protojson varies its blanks on purpose.
+	// protojson varies its white space on purpose.
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "", "  "); err != nil {
 		return nil, fmt.Errorf("write bundle: %w", err)
@@ -85,29 +85,29 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Open reads a bundle, and refuses what is not one of ours, byte for byte: what
-// the signature does not cover (blanks, the padding of base64, fields that
-// nobody reads) shall not hide a change either.
+// Open reads a bundle, and refuses one that differs in any byte from how Sign writes
+// it: a change must not hide in what the signature does not cover (white space, the
+// padding of base64, unknown fields).
 func Open(data []byte) (Bundle, error) {
 	var b bundlepb.Bundle
 	if err := protojson.Unmarshal(data, &b); err != nil {
-		return Bundle{}, problem("it is not a sigstore bundle")
+		return Bundle{}, fmt.Errorf("it is not a sigstore bundle")
 	}
 	in := b.GetDsseEnvelope()
 	key := b.GetVerificationMaterial().GetPublicKey()
 	switch {
 	case b.GetMediaType() != MediaType:
-		return Bundle{}, problem("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
+		return Bundle{}, fmt.Errorf("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
 	case in == nil:
-		return Bundle{}, problem("it has no DSSE envelope")
+		return Bundle{}, fmt.Errorf("it has no DSSE envelope")
 	case key == nil:
-		return Bundle{}, problem("it was not signed with a key")
+		return Bundle{}, fmt.Errorf("it was not signed with a key")
 	case in.GetPayloadType() != PayloadType:
-		return Bundle{}, problem("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
+		return Bundle{}, fmt.Errorf("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
 	case len(in.GetSignatures()) == 1 && in.GetSignatures()[0].GetKeyid() != "":
-		return Bundle{}, problem("its signature names a key, which no signature covers")
+		return Bundle{}, fmt.Errorf("its signature names a key, which no signature covers")
 	case len(in.GetSignatures()) != 1:
-		return Bundle{}, problem("it has %d signatures, not one", len(in.GetSignatures()))
+		return Bundle{}, fmt.Errorf("it has %d signatures, not one", len(in.GetSignatures()))
 	}
 	s, err := parseStatement(in.GetPayload())
 	if err != nil {
@@ -119,22 +119,22 @@ func Open(data []byte) (Bundle, error) {
 		Signatures: []dsse.Signature{{KeyID: signed.GetKeyid(), Sig: base64.StdEncoding.EncodeToString(signed.GetSig())}},
 	}}
 	if again, err := marshal(&out.envelope, out.KeyID); err != nil || !bytes.Equal(again, data) {
-		return Bundle{}, problem("it is not as assay writes it: there is more in it, or it is written in another way")
+		return Bundle{}, fmt.Errorf("it is not written as assay writes it, or holds more")
 	}
 	return out, nil
 }
 
-// Verify tells whether the key has signed the bundle.
+// Verify fails unless the key has signed the bundle.
 func (b Bundle) Verify(key PublicKey) error {
 	if b.KeyID != key.ID() {
-		return problem("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
+		return fmt.Errorf("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
 	}
 	verifier, err := dsse.NewEnvelopeVerifier(key)
 	if err != nil {
 		return fmt.Errorf("verify bundle: %w", err)
 	}
 	if _, err := verifier.Verify(context.Background(), &b.envelope); err != nil {
-		return problem("the signature does not hold: what was signed has been changed, or not this %s key has signed it", key.Kind())
+		return fmt.Errorf("the signature is not valid: the statement was changed, or another key than this %s key signed it", key.Kind())
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"assay/harness/hint"
 )
 
 // Kind is a kind of keys.
@@ -37,7 +39,7 @@ const (
 	publicType  = "PUBLIC KEY"  // PKIX
 )
 
-// hintKeygen is the next step wherever a key is of no use.
+// hintKeygen is the next step where a key cannot be used.
 const hintKeygen = "make a pair of keys: assay keygen DIR"
 
 // Generate makes a pair of keys: the private one as PKCS#8 PEM, the public one
@@ -54,7 +56,7 @@ func Generate(kind Kind) (private, public []byte, err error) {
 		for i, k := range Kinds {
 			words[i] = string(k)
 		}
-		return nil, nil, problem("there is no key of the type %q: %s", kind, strings.Join(words, " or "))
+		return nil, nil, fmt.Errorf("there is no key of the type %q: %s", kind, strings.Join(words, " or "))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate key: %w", err)
@@ -71,7 +73,7 @@ func Generate(kind Kind) (private, public []byte, err error) {
 		pem.EncodeToMemory(&pem.Block{Type: publicType, Bytes: open}), nil
 }
 
-// PrivateKey signs certificates. It prints as nothing of a key.
+// PrivateKey signs certificates. It prints without the key.
 type PrivateKey struct{ signer crypto.Signer }
 
 func (PrivateKey) String() string { return "private key" }
@@ -79,13 +81,13 @@ func (PrivateKey) String() string { return "private key" }
 // GoString keeps %#v from printing the key.
 func (PrivateKey) GoString() string { return "private key" }
 
-// Public is the other half.
+// Public is the public key of the pair.
 func (k PrivateKey) Public() PublicKey { return PublicKey{k.signer.Public()} }
 
-// PublicKey verifies them.
+// PublicKey verifies certificates.
 type PublicKey struct{ key crypto.PublicKey }
 
-// Kind is the key's.
+// Kind is the kind of the key.
 func (k PublicKey) Kind() Kind {
 	if _, ok := k.key.(ed25519.PublicKey); ok {
 		return Ed25519
@@ -112,21 +114,19 @@ func ParsePrivate(text []byte) (PrivateKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "ENCRYPTED") || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-		return PrivateKey{}, &Error{"it is encrypted", "decrypt it (openssl pkcs8 -in KEY -out assay.key), or " + hintKeygen}
+		return PrivateKey{}, hint.With(errors.New("it is encrypted"), "decrypt it (openssl pkcs8 -in KEY -out assay.key), or "+hintKeygen)
 	case block.Type == publicType:
-		return PrivateKey{}, &Error{"it is a public key, and signing takes the private one", "name assay.key, not assay.pub"}
+		return PrivateKey{}, hint.With(errors.New("it is a public key, and signing needs the private one"), "name assay.key, not assay.pub")
 	case block.Type != privateType && strings.HasSuffix(block.Type, privateType):
-		return PrivateKey{}, &Error{
-			fmt.Sprintf("it is a PEM of the type %q, not PKCS#8 (%q)", block.Type, privateType),
-			"convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out assay.key",
-		}
+		return PrivateKey{}, hint.With(fmt.Errorf("it is a PEM of the type %q, not PKCS#8 (%q)", block.Type, privateType),
+			"convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out assay.key")
 	case block.Type != privateType:
-		return PrivateKey{}, &Error{fmt.Sprintf("it is a PEM of the type %.40q, not %q", block.Type, privateType), hintKeygen}
+		return PrivateKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, privateType), hintKeygen)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		// The parser's own words may quote what it read.
-		return PrivateKey{}, &Error{"it is not a PKCS#8 private key", hintKeygen}
+		// The parser's own error may quote the key.
+		return PrivateKey{}, hint.With(errors.New("it is not a PKCS#8 private key"), hintKeygen)
 	}
 	signer, ok := parsed.(crypto.Signer)
 	if !ok { // X25519
@@ -146,13 +146,13 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "PRIVATE"):
-		return PublicKey{}, &Error{"it is a private key, and verifying takes the public one", "name assay.pub; the private key stays with its owner"}
+		return PublicKey{}, hint.With(errors.New("it is a private key, and verifying needs the public one"), "name assay.pub; the private key stays with its owner")
 	case block.Type != publicType:
-		return PublicKey{}, &Error{fmt.Sprintf("it is a PEM of the type %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote"}
+		return PublicKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote")
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return PublicKey{}, &Error{"it is not a PKIX public key", "name the assay.pub that keygen wrote"}
+		return PublicKey{}, hint.With(errors.New("it is not a PKIX public key"), "name the assay.pub that keygen wrote")
 	}
 	if err := usable(key); err != nil {
 		return PublicKey{}, err
@@ -160,14 +160,14 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	return PublicKey{key}, nil
 }
 
-// onlyBlock is the one PEM block of a text.
+// onlyBlock is the only PEM block of a text.
 func onlyBlock(text []byte) (*pem.Block, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, &Error{"it is not a PEM", hintKeygen}
+		return nil, hint.With(errors.New("it is not a PEM"), hintKeygen)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, &Error{"it holds more than one PEM block", "leave only the key in it"}
+		return nil, hint.With(errors.New("it holds more than one PEM block"), "leave only the key in it")
 	}
 	return block, nil
 }
@@ -193,10 +193,10 @@ func unusable(key any) error {
 	case *ecdsa.PublicKey:
 		name = "type ECDSA " + k.Curve.Params().Name
 	}
-	return &Error{fmt.Sprintf("it is a key of %s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen}
+	return hint.With(fmt.Errorf("it is a key of %s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen)
 }
 
-// The rest makes keys what the DSSE library signs and verifies with.
+// The methods below are those of the DSSE library's interfaces.
 
 // Sign implements dsse.Signer.
 func (k PrivateKey) Sign(_ context.Context, data []byte) ([]byte, error) {
@@ -207,10 +207,10 @@ func (k PrivateKey) Sign(_ context.Context, data []byte) ([]byte, error) {
 	return k.signer.Sign(rand.Reader, sum[:], crypto.SHA256)
 }
 
-// KeyID is none: the bundle's hint names the key.
+// KeyID is empty: the bundle's hint names the key.
 func (PrivateKey) KeyID() (string, error) { return "", nil }
 
-var errNotSigned = errors.New("the signature does not hold")
+var errNotSigned = errors.New("the signature is not valid")
 
 // Verify implements dsse.Verifier.
 func (k PublicKey) Verify(_ context.Context, data, sig []byte) error {
@@ -227,13 +227,13 @@ func (k PublicKey) Verify(_ context.Context, data, sig []byte) error {
 	return errNotSigned
 }
 
-// KeyID names the key for the library's count of signers.
+// KeyID identifies the key for the library's count of signers.
 func (k PublicKey) KeyID() (string, error) { return k.ID(), nil }
 
 // Public implements dsse.Verifier.
 func (k PublicKey) Public() crypto.PublicKey { return k.key }
 
-// Equal tells whether two keys are the same.
+// Equal reports whether two keys are the same.
 func (k PublicKey) Equal(other PublicKey) bool {
 	return slices.Equal([]byte(k.ID()), []byte(other.ID()))
 }

@@ -4,26 +4,27 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// What a statement of ours says, in words that stay as they are.
+// Constants of every statement.
 const (
 	PayloadType   = "application/vnd.in-toto+json"
 	PredicateType = "https://assay.dev/certificate/v1"
 	SubjectName   = "evidence/manifest.json"
 )
 
-// Statement says of a manifest of evidence that a certificate was issued on it.
+// Statement says that a certificate was issued on a manifest of evidence.
 type Statement struct {
 	ManifestSHA256 string // hex
-	Predicate      []byte // certificate.json, verbatim but for the newline at its end
+	Predicate      []byte // certificate.json, verbatim without the newline at its end
 }
 
-// Predicate is what a statement holds of a certificate.json.
+// Predicate is the part of certificate.json in a statement.
 func Predicate(certificate []byte) []byte { return bytes.TrimSuffix(certificate, []byte("\n")) }
 
 // head is a statement without its predicate.
@@ -38,11 +39,11 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// marshal puts the predicate's bytes where they stand: a JSON encoder, or the
-// protobuf that in-toto's library reads it into, would write them anew.
+// marshal keeps the predicate's bytes: a JSON encoder, or in-toto's protobuf, would
+// change them.
 func (s Statement) marshal() ([]byte, error) {
 	if !json.Valid(s.Predicate) {
-		return nil, problem("the certificate is not JSON")
+		return nil, errors.New("the certificate is not JSON")
 	}
 	data, err := json.Marshal(head{
 		Type:          intoto.StatementTypeUri,
@@ -56,38 +57,38 @@ func (s Statement) marshal() ([]byte, error) {
 	return append(append(data, s.Predicate...), '}'), nil
 }
 
-// parseStatement reads a statement, and refuses what is not one of ours.
+// parseStatement reads a statement, and refuses one that marshal does not write.
 func parseStatement(payload []byte) (Statement, error) {
 	var known intoto.Statement
 	if err := protojson.Unmarshal(payload, &known); err != nil {
-		return Statement{}, problem("the payload is not an in-toto statement")
+		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	if err := known.Validate(); err != nil {
-		return Statement{}, problem("the in-toto statement is not valid: %v", err)
+		return Statement{}, fmt.Errorf("the in-toto statement is not valid: %v", err)
 	}
 	switch {
 	case known.GetType() != intoto.StatementTypeUri:
-		return Statement{}, problem("the statement is of the type %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
+		return Statement{}, fmt.Errorf("the statement is of the type %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
 	case known.GetPredicateType() != PredicateType:
-		return Statement{}, problem("the predicate is of the type %.80q, not %s", known.GetPredicateType(), PredicateType)
+		return Statement{}, fmt.Errorf("the predicate is of the type %.80q, not %s", known.GetPredicateType(), PredicateType)
 	case len(known.GetSubject()) != 1:
-		return Statement{}, problem("the statement is about %d subjects, not one", len(known.GetSubject()))
+		return Statement{}, fmt.Errorf("the statement is about %d subjects, not one", len(known.GetSubject()))
 	case known.GetSubject()[0].GetName() != SubjectName:
-		return Statement{}, problem("the statement is about %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
+		return Statement{}, fmt.Errorf("the statement is about %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
 	}
 	digest := known.GetSubject()[0].GetDigest()["sha256"]
 	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != 32 {
-		return Statement{}, problem("the statement's subject has no sha256")
+		return Statement{}, errors.New("the statement's subject has no sha256")
 	}
 	var raw struct {
 		Predicate json.RawMessage `json:"predicate"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil {
-		return Statement{}, problem("the payload is not an in-toto statement")
+		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	s := Statement{ManifestSHA256: digest, Predicate: raw.Predicate}
 	if again, err := s.marshal(); err != nil || !bytes.Equal(again, payload) {
-		return Statement{}, problem("the statement says more than a subject and a certificate")
+		return Statement{}, errors.New("the statement holds more than a subject and a certificate")
 	}
 	return s, nil
 }

@@ -11,7 +11,7 @@ import (
 // bootstrapMedian is the interval of a median from its bootstrap distribution:
 // that of the median of n draws with replacement from the n values. The
 // distribution is computed in full (Efron, Bootstrap methods, Annals of
-// Statistics 7, 1979, section 3), as if resampled without end.
+// Statistics 7, 1979, section 3), as with an infinite number of resamples.
 //
 // The plain percentile interval is too narrow for few values. This one is the
 // expanded percentile interval (Hesterberg, What teachers should know about the
@@ -37,7 +37,7 @@ func bootstrapMedian(sorted []float64) (lower, upper float64) {
 // weighted is a value and its probability.
 type weighted struct{ value, p float64 }
 
-// quantileAt is the first place up to which at least so much probability lies.
+// quantileAt is the first place with at least this cumulative probability.
 func quantileAt(mass []weighted, tail float64) int {
 	sum := 0.0
 	for i, m := range mass {
@@ -79,7 +79,7 @@ func medians(sorted []float64) []weighted {
 			all = append(all, weighted{(sorted[i] + sorted[j]) / 2, p})
 			rest -= p
 		}
-		all = append(all, weighted{sorted[i], max(0, rest)}) // both are the same
+		all = append(all, weighted{sorted[i], max(0, rest)}) // both middle draws are this value
 	}
 	return all
 }

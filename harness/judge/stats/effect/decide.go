@@ -1,6 +1,6 @@
 package effect
 
-// Decision is what may be said of one metric.
+// Decision is the result for one metric.
 type Decision string
 
 // The decisions. Undetermined is no sign of equality.
@@ -11,10 +11,10 @@ const (
 )
 
 // Decide compares an effect with a tolerance, a share like 0.03. The band is
-// [1/(1+tolerance), 1+tolerance], which is the same seen from B. Changed: the
+// [1/(1+tolerance), 1+tolerance], which is symmetric in A and B. Changed: the
 // interval lies wholly outside, and the test, adjusted for all metrics, is
-// significant. Equivalent: it lies wholly inside; that needs no adjustment, as
-// nothing is refused. Without an interval or a test nothing is decided.
+// significant. Equivalent: it lies wholly inside; that needs no adjustment, as no
+// hypothesis is rejected. Without an interval or a test nothing is decided.
 func Decide(e Effect, adjusted *float64, tolerance float64) Decision {
 	i := e.Interval
 	if i == nil || adjusted == nil {

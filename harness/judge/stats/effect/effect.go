@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Confidence is that of every interval, and Alpha the share of comparisons of
-// equal systems in which some metric may be called changed.
+// Confidence is that of every interval, and Alpha the largest share of comparisons of
+// equal systems in which a metric is Changed.
 const (
 	Confidence = 0.95
 	Alpha      = 1 - Confidence
 )
 
-// Effect is B in terms of A. It is the inverse where A and B change places.
+// Effect is B relative to A. Exchanging A and B inverts it.
 type Effect struct {
 	Ratio float64
 	// Interval of Ratio, and the two-sided P of "B is as A"; nil where there
@@ -21,22 +21,22 @@ type Effect struct {
 	P        *float64 // (0,1]
 }
 
-// Interval holds its ends.
+// Interval contains its ends.
 type Interval struct{ Lower, Upper float64 }
 
-// Pair is one metric of two runs that were made side by side.
+// Pair is one metric of two runs of one pair.
 type Pair struct{ A, B float64 }
 
 // Paired is the effect over pairs: exp(median of ln(B/A)), its bootstrap
 // interval, and Wilcoxon's signed-rank test of the logarithms. It is false
-// where there is no pair, or a value that has no ratio: 0, below, or not finite.
+// where there is no pair, or a value without a ratio: 0, negative, or not finite.
 func Paired(pairs []Pair) (Effect, bool) {
 	logs := make([]float64, 0, len(pairs))
 	for _, p := range pairs {
 		if !hasLog(p.A) || !hasLog(p.B) {
 			return Effect{}, false
 		}
-		// Of two logarithms, and not of the quotient: then the inverse is exact.
+		// The difference of two logarithms, so that the inverse is exact.
 		logs = append(logs, math.Log(p.B)-math.Log(p.A))
 	}
 	if len(logs) == 0 {

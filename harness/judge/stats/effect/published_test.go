@@ -125,7 +125,7 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// TestTableOfTheDocs: what docs/comparing.md says of it is so.
+// TestTableOfTheDocs checks the table of docs/comparing.md.
 func TestTableOfTheDocs(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/comparing.md")
 	if err != nil {

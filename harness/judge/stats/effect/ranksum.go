@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostExact is the largest number of runs whose rank sums are counted out. The
-// normal approximation of more errs to the safe side: small p come out larger.
+// mostExact is the largest number of runs whose rank sums are enumerated. The normal
+// approximation for more is conservative: small p are larger.
 const mostExact = 60
 
 // rankSum is the two-sided p-value of the Mann-Whitney test (Wilcoxon's rank
@@ -42,7 +42,7 @@ func rankSum(a, b []float64) float64 {
 	deviation := math.Sqrt(n * m / 12 * (total + 1 - tied/(total*(total-1))))
 	off := math.Max(0, math.Abs(float64(observed)/2-m*(total+1)/2)-0.5)
 	if off == 0 {
-		return 1 // and all values may be equal, without a deviation
+		return 1 // all values may be equal, without a deviation
 	}
 	return 2 * distuv.UnitNormal.CDF(-off/deviation)
 }
@@ -81,12 +81,12 @@ func chosen(ranks []int, k int) []float64 {
 
 // shiftCut is how many of the sorted differences between n and m values lie
 // outside the interval of the shift on each side (Moses; Hollander and Wolfe,
-// Nonparametric Statistical Methods, section 4.3). It is what the test does not
-// refuse: the largest c with
+// Nonparametric Statistical Methods, section 4.3), as the test does not reject it: the
+// largest c with
 //
 //	P(U <= c - 1) <= Alpha/2,   U = R - m (m + 1) / 2
 //
-// without ties, which only make the interval wider than it must be. It is false
+// without ties, with which the interval is wider than necessary. It is false
 // where not even the interval from the smallest to the largest has that
 // confidence.
 func shiftCut(n, m int) (int, bool) {
@@ -108,9 +108,9 @@ func shiftCut(n, m int) (int, bool) {
 	return c - 1, c > 0
 }
 
-// LeastRuns is how many runs each of two groups of one size needs at least
-// where so many metrics are tested without pairs: all of B above all of A give
-// p = 2/C(2n, n).
+// LeastRuns is the least size of each of two equal groups of runs for a change, where
+// so many metrics are tested without pairs: all of B above all of A give p =
+// 2/C(2n, n).
 func LeastRuns(metrics int) int {
 	n := 1
 	for choices := 2.0; 2/choices*float64(max(metrics, 1)) > Alpha; n++ {

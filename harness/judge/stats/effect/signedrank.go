@@ -10,7 +10,7 @@ import "math"
 //	P(W = w) = 2^-n times the subsets of ranks whose sum is w
 //
 // which is exact for any n, and with ties too, since it takes the ranks as they
-// are. Zeros say nothing of the direction and are left out, as Wilcoxon did.
+// are. Zeros have no direction and are left out, as by Wilcoxon.
 func signedRank(differences []float64) float64 {
 	var sizes []float64
 	var above []bool
@@ -34,10 +34,10 @@ func signedRank(differences []float64) float64 {
 	return twoSided(p, w)
 }
 
-// LeastPairs is how many pairs a change needs at least where so many metrics are
-// tested. All n pairs on one side, the clearest that there can be, give
-// p = 2/2^n, which Holm multiplies by the number of metrics: 6 pairs for one
-// metric, and one more each time the metrics double.
+// LeastPairs is the least number of pairs for a change where so many metrics are
+// tested. All n pairs on one side, the clearest result, give p = 2/2^n, which Holm
+// multiplies by the number of metrics: 6 pairs for one metric, and one more each time
+// the metrics double.
 func LeastPairs(metrics int) int {
 	n := 1
 	for p := 1.0; p*float64(max(metrics, 1)) > Alpha; p /= 2 {

@@ -12,8 +12,8 @@ type source struct {
 	draw func(r *rand.Rand) float64
 }
 
-// sources are how runs scatter: as a normal, with outliers, to one side, and
-// mostly quiet with a bad run in ten.
+// sources are distributions of runs: normal, with outliers, skewed, and mostly quiet
+// with a bad run in ten.
 var sources = []source{
 	{"normal", func(r *rand.Rand) float64 { return r.NormFloat64() * 0.05 }},
 	{"outliers", func(r *rand.Rand) float64 { // Student's t with 3 degrees of freedom
@@ -44,7 +44,7 @@ func group(r *rand.Rand, s source, n, metrics int, shift float64) [][]float64 {
 	return all
 }
 
-// decideAll is what a comparison of several metrics comes to.
+// decideAll is the result of a comparison of several metrics.
 func decideAll(measure func(a, b []float64) (Effect, bool), a, b [][]float64, tolerance float64) (changed, equivalent int) {
 	effects, ps := make([]Effect, len(a)), make([]*float64, len(a))
 	for m := range a {
@@ -62,9 +62,8 @@ func decideAll(measure func(a, b []float64) (Effect, bool), a, b [][]float64, to
 	return changed, equivalent
 }
 
-// TestFalseChanged: where A and B are the same system, at most 5 % of
-// comparisons call any of their metrics changed; with a tolerance of next to
-// nothing, so that it does not help.
+// TestFalseChanged: where A and B are the same system, at most 5 % of comparisons
+// find any metric changed, with a tolerance so small that it has no effect.
 func TestFalseChanged(t *testing.T) {
 	const trials = 1500
 	for name, m := range measure {
@@ -86,8 +85,8 @@ func TestFalseChanged(t *testing.T) {
 	}
 }
 
-// TestFalseEquivalent: where B is off by just the tolerance, at most 5 % of
-// comparisons call it equivalent.
+// TestFalseEquivalent: where B differs by exactly the tolerance, at most 5 % of
+// comparisons find it equivalent.
 func TestFalseEquivalent(t *testing.T) {
 	const trials, tolerance = 1500, 0.1
 	for name, m := range measure {
@@ -106,8 +105,8 @@ func TestFalseEquivalent(t *testing.T) {
 	}
 }
 
-// TestCoverage: the interval holds the true ratio as often as it says, but for
-// what chance does in so many trials.
+// TestCoverage: the interval contains the true ratio as often as stated, within the
+// error of the number of trials.
 func TestCoverage(t *testing.T) {
 	const trials = 1500
 	chance := 3 * math.Sqrt(Confidence*Alpha/trials)
@@ -131,8 +130,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestPower: what is clearly slower is found, and what is the same is found to
-// be, nearly always with as many runs as the number of metrics asks for.
+// TestPower: with enough runs for the number of metrics a clear slowdown is nearly
+// always found changed, and equal systems equivalent.
 func TestPower(t *testing.T) {
 	const trials, metrics = 200, 8
 	for name, m := range measure {

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// The machine of a small virtual host: every 20 s on average, for a second on
-// average (exponential both), whatever runs takes up to 60 ms longer, about as
-// much within a burst; how much differs between bursts (the square of a uniform
-// variable), so that the largest values come from few of them.
+// The machine is a small virtual host: every 20 s on average, for a second on average
+// (both exponential), everything takes up to 60 ms longer. The delay is about the same
+// within a burst and differs between bursts (the square of a uniform variable), so
+// that the largest values come from few bursts.
 const (
 	betweenBursts, burstLasts = 20.0, 1.0   // s
 	largestBurst, slowest     = 60.0, 100.0 // ms; no bound is less than slowest
 )
 
-// Jitter is a healthy system on such a machine. Its own slow transactions, a
-// tenth of the share q that may violate the bound, take 100 ms and more: at any
-// time, or only within a share of the bursts, the largest. The rest takes a few
-// milliseconds and the jitter. Bounds are for shares up to a tenth of q.
+// Jitter is a healthy system on such a machine. Its own slow transactions, a tenth of
+// the share q that may violate the bound, take 100 ms and more: at any time, or only
+// within a share of the bursts, the largest. All others take a few milliseconds and
+// the jitter. Bounds are for shares up to a tenth of q.
 func Jitter(q, bursts float64) Source {
 	own := q / 10
 	name := "tail at any time"

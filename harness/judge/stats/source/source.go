@@ -17,7 +17,7 @@ type Source struct {
 	Run func(rng *rand.Rand, rate, seconds float64, visit func(at, latency float64))
 }
 
-// where is the point at which a tail that falls with x is v.
+// where is the point at which a decreasing tail equals v.
 func where(tail func(x float64) float64, v float64) float64 {
 	high := 1.0
 	for tail(high) > v {
@@ -41,8 +41,8 @@ func arrivals(rng *rand.Rand, rate, seconds float64, visit func(at float64)) {
 	}
 }
 
-// OnOff takes slower times as long while it is on: for exponential times with
-// the mean of a share of the period.
+// OnOff takes slower times as long while it is on, for an exponential time whose mean
+// is a share of the period.
 func OnOff(name string, period, share, slower float64) Source {
 	return Source{
 		Name: name,
@@ -108,9 +108,9 @@ func Modulated(correlation, sigma float64) Source {
 	}
 }
 
-// Stalling stands still every period, for 6 % of it: what is due meanwhile waits
-// for the end. The rest takes a hundredth of that. A bound of v lets those wait
-// that are due in the first v of the period.
+// Stalling stalls once a period, for 6 % of it: transactions that are due meanwhile
+// wait for the end. All others take a hundredth of that. With a bound for v those due
+// in the first share v of the period violate it.
 func Stalling(period float64) Source {
 	stall := 0.06 * period
 	return Source{
@@ -126,7 +126,7 @@ func Stalling(period float64) Source {
 }
 
 // Drifting is exponential latency whose mean follows a shape over the window,
-// given as a function of the share of the window that has passed.
+// given as a function of the elapsed share of the window.
 func Drifting(name string, shape func(x float64) float64) Source {
 	const steps = 1000
 	return Source{

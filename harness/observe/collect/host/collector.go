@@ -18,34 +18,34 @@ type Collector struct {
 	proc    procfs.FS
 	block   blockdevice.FS
 	last    map[string]float64  // previous values of counters, by series
-	watched map[string]*process // by name; nil: not looked at yet
+	watched map[string]*process // by name; nil: not read yet
 	pids    map[string]int
 	idle    idleness
 }
 
-// idleness is how long each CPU had nothing to do, in s.
+// idleness is how long each CPU was idle, in s.
 type idleness struct {
-	total map[int64]float64 // since the machine is up
+	total map[int64]float64 // since the machine's boot
 	grown map[int64]float64 // since the last reading; empty: not known
 }
 
-// process is one that is watched. Its start time tells it from another one
-// that got its id later.
+// process is a watched process. Its start time distinguishes it from a later one with
+// the same id.
 type process struct {
 	proc    procfs.Proc
 	started uint64
 	gone    bool
 
 	threads map[int]time.Duration // by id: time that each has waited for a CPU
-	queued  time.Duration         // of all threads, since the process is watched
-	cpu     float64               // s, of the process and all that it has started
+	queued  time.Duration         // of all threads, since the process was first read
+	cpu     float64               // s, of the process and its descendants
 	quota   *quota.Meter
 }
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes a collector that also watches these processes, by name. One that
-// ends is no longer reported.
+// New makes a collector that also watches these processes, by name. A process that
+// has ended is no longer reported.
 func New(processes map[string]int) *Collector {
 	return &Collector{pids: processes, watched: map[string]*process{}}
 }
@@ -72,7 +72,7 @@ func (c *Collector) Start(context.Context) error {
 // the frame.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	c.last = map[string]float64{}
-	c.read() // what later increases are counted from
+	c.read() // later increases count from this reading
 	return collect.EverySecond(ctx, c.Source(), sink, c.read)
 }
 
@@ -90,9 +90,8 @@ func (p *points) gauge(name string, v float64, labels ...string) {
 	p.all = append(p.all, metric.GaugePoint(metric.Of(name, labels...), v))
 }
 
-// counter adds what a counter has risen by since the last reading. One that
-// fell gives nothing: the kernel's idle times go back at times, a device may
-// have been replaced.
+// counter adds the increase of a counter since the last reading. A decrease counts as
+// 0: the kernel's idle times decrease at times, and a device may have been replaced.
 func (p *points) counter(name string, v float64, labels ...string) {
 	series := metric.Of(name, labels...)
 	key := series.Key()

@@ -12,7 +12,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Describe tells what this machine is. What cannot be found out stays empty.
+// Describe returns a description of this machine. Fields that cannot be read are
+// empty.
 func Describe() record.Host {
 	h := record.Host{OS: system("/etc/os-release"), CPU: runtime.GOARCH, CPUs: cpus()}
 	h.Name, _ = os.Hostname()
@@ -24,7 +25,7 @@ func Describe() record.Host {
 	if err != nil {
 		return h
 	}
-	// Not every architecture names its model.
+	// Not every architecture has model names.
 	if info, err := proc.CPUInfo(); err == nil && len(info) > 0 && info[0].ModelName != "" {
 		h.CPU = info[0].ModelName
 	}

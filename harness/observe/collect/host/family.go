@@ -9,9 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// descendants are the processes that this one has started, and theirs: some
-// servers have one for each session. Where the kernel does not list them there
-// are none.
+// descendants are the children of a process and their children: some servers have a
+// process for each session. It is empty where the kernel does not list them.
 func descendants(pid int) (all []int) {
 	// Each thread has its own list.
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -32,8 +31,8 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// used is the CPU time of the process, its descendants, and those that have
-// ended. One that ends right now may be missed: it is there the next time.
+// used is the CPU time of the process and its descendants, with those that have
+// ended. A process that is just ending may be missed, and is counted the next time.
 func (w *process) used(own procfs.ProcStat, children []int, fs procfs.FS) float64 {
 	sum := familyTime(own)
 	for _, pid := range children {

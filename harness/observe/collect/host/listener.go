@@ -10,8 +10,8 @@ import (
 )
 
 // Listener finds the process of this machine that listens on a TCP port, at the
-// host's address or at all; not ok where there is none, it may not be looked at, or it
-// only passes on to another (a container's).
+// host's address or at any; not ok where there is none, where this process may not
+// see it, or where it is a proxy to a container.
 func Listener(ctx context.Context, name string, port int) (pid int, ok bool) {
 	addresses, err := stdnet.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
@@ -24,14 +24,14 @@ func Listener(ctx context.Context, name string, port int) (pid int, ok bool) {
 	}
 	for _, s := range sockets {
 		if s.Status == "LISTEN" && int(s.Laddr.Port) == port && s.Pid != 0 && slices.Contains(addresses, s.Laddr.IP) {
-			return int(s.Pid), !passesOn(ctx, s.Pid)
+			return int(s.Pid), !isProxy(ctx, s.Pid)
 		}
 	}
 	return 0, false
 }
 
-// passesOn tells of the process that Docker puts before a container's port.
-func passesOn(ctx context.Context, pid int32) bool {
+// isProxy: it is the process that Docker runs for a container's port.
+func isProxy(ctx context.Context, pid int32) bool {
 	p, err := running.NewProcessWithContext(ctx, pid)
 	if err != nil {
 		return false

@@ -20,8 +20,8 @@ const sector = 512
 
 const kibibyte = 1024
 
-// cpu reports the whole machine's time by mode. Guests' time is part of user
-// and nice already.
+// cpu reports the machine's CPU time by mode. Guests' time is included in user and
+// nice.
 func (c *Collector) cpu(p *points) {
 	p.gauge(metric.HostCPUs, float64(cpus()))
 	stat, err := c.proc.Stat()
@@ -48,7 +48,7 @@ func (c *Collector) cpu(p *points) {
 	}
 }
 
-// read takes another reading. Who waits for a disk leaves its CPU to others.
+// read adds a reading. Time waiting for a disk counts as idle: others may use the CPU.
 func (i *idleness) read(cpus map[int64]procfs.CPUStat) {
 	total, grown := make(map[int64]float64, len(cpus)), make(map[int64]float64, len(cpus))
 	for cpu, t := range cpus {
@@ -60,7 +60,7 @@ func (i *idleness) read(cpus map[int64]procfs.CPUStat) {
 	i.total, i.grown = total, grown
 }
 
-// of is the time of all CPUs that a process may use.
+// of is the idle time of all CPUs that a process may use.
 func (i *idleness) of(pid int) (total float64) {
 	set, err := affinity(pid)
 	for cpu, v := range i.grown {
@@ -71,7 +71,7 @@ func (i *idleness) of(pid int) (total float64) {
 	return total
 }
 
-// cpus is the number of CPUs that this process may use, at this moment.
+// cpus is the number of CPUs that this process may use now.
 func cpus() int { return allowed(0) }
 
 // allowed is the number of CPUs that a process may use; 0: this one.
@@ -83,8 +83,8 @@ func allowed(pid int) int {
 	return set.Count()
 }
 
-// affinity are the CPUs that a process may use. It fails where there are more
-// than a set holds.
+// affinity is the set of CPUs that a process may use. It fails on machines with more
+// CPUs than a set can hold.
 func affinity(pid int) (set unix.CPUSet, err error) {
 	err = unix.SchedGetaffinity(pid, &set)
 	return set, err
@@ -96,9 +96,8 @@ func (c *Collector) memory(p *points) {
 	}
 }
 
-// disks reports the physical disks, or where none is to be seen, as in a
-// container, what there is. Partitions and what is stacked upon disks would
-// count the same bytes again.
+// disks reports the physical disks, or where none is visible, as in a container, all
+// devices. Partitions and logical volumes would count the same bytes again.
 func (c *Collector) disks(p *points) {
 	all, err := c.block.ProcDiskstats()
 	if err != nil {
@@ -129,9 +128,8 @@ func virtualDisk(name string) bool {
 	return false
 }
 
-// network reports loopback, and the sum of the physical interfaces, or where
-// none is to be seen, of all others. Bridges and tunnels would count the same
-// bytes again.
+// network reports loopback, and the sum of the physical interfaces, or where none is
+// visible, of all others. Bridges and tunnels would count the same bytes again.
 func (c *Collector) network(p *points) {
 	all, err := c.proc.NetDev()
 	if err != nil {
@@ -157,9 +155,9 @@ func (c *Collector) network(p *points) {
 	p.counter(metric.HostNetSent, sent, "interface", "external")
 }
 
-// queue adds what the processes' threads waited for a CPU since the last look:
-// ready to run, and not running. What a thread waited before it was first seen,
-// and after it was last seen, is not counted.
+// queue adds the time that the processes' threads waited in the run queue since the
+// last reading. A thread's time before its first and after its last reading is not
+// counted.
 func (w *process) queue(pids []int) {
 	var threads procfs.Procs
 	for _, pid := range pids {
@@ -181,14 +179,13 @@ func (w *process) queue(pids []int) {
 	w.threads = now
 }
 
-// physical tells whether a device of this class stands for a piece of hardware.
+// physical: a device of this class is hardware.
 func physical(class, name string) bool {
 	_, err := os.Stat(filepath.Join(class, name, "device"))
 	return err == nil
 }
 
-// chosen tells whether a device counts: one of the real ones, or any where
-// there are none.
+// chosen: a device counts, being hardware, or because no device is.
 func chosen(hardware []string, name string) bool {
 	for _, r := range hardware {
 		if r == name {
@@ -198,7 +195,7 @@ func chosen(hardware []string, name string) bool {
 	return len(hardware) == 0
 }
 
-// processes reports those watched that still run.
+// processes reports the watched processes that still run.
 func (c *Collector) processes(p *points) {
 	for name, pid := range c.pids {
 		w := c.watched[name]
@@ -220,7 +217,7 @@ func (c *Collector) processes(p *points) {
 		}
 		w.started = stat.Starttime
 		var children []int
-		if name == collect.Database { // a service's would be anybody's
+		if name == collect.Database { // a service's may belong to anything
 			children = descendants(pid)
 		}
 		p.counter(metric.ProcessCPU, w.used(stat, children, c.proc), "process", name)

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Own tells whether a host name or address leads back to this machine.
+// Own reports whether a host name or address is this machine's.
 func Own(ctx context.Context, name string) bool {
 	if isLoopback(name) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	found, _ := net.DefaultResolver.LookupIPAddr(ctx, name) // none: what it is then shows elsewhere
-	own, _ := net.InterfaceAddrs()                          // none: loopback alone is known
+	found, _ := net.DefaultResolver.LookupIPAddr(ctx, name) // none: the name is not this machine's
+	own, _ := net.InterfaceAddrs()                          // none: only loopback is known
 	for _, a := range found {
 		if a.IP.IsLoopback() || slices.ContainsFunc(own, func(n net.Addr) bool {
 			prefix, ok := n.(*net.IPNet)

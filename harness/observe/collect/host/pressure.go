@@ -7,9 +7,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// pressure reports for how long tasks waited for what they lacked, where the
-// kernel counts it (Documentation/accounting/psi.rst). Of the CPU it counts no
-// "full" for the whole machine, and writes 0.
+// pressure reports pressure stall information, where the kernel counts it
+// (Documentation/accounting/psi.rst). It has no "full" of the CPU for the whole
+// machine, and writes 0.
 func (c *Collector) pressure(p *points) {
 	for _, resource := range []string{"cpu", "io", "memory"} {
 		stats, err := c.proc.PSIStatsForResource(resource)
@@ -27,8 +27,8 @@ func (c *Collector) pressure(p *points) {
 
 func seconds(micros uint64) float64 { return (time.Duration(micros) * time.Microsecond).Seconds() }
 
-// throttled reports for how long a quota has stopped the process. Workers, which
-// may run elsewhere, report that themselves.
+// throttled reports for how long a quota has throttled the process. Workers, which may
+// run on other hosts, report that themselves.
 func (w *process) throttled(p *points, name string) {
 	if name != collect.Service && name != collect.Database {
 		return

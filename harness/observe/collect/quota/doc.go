@@ -1,6 +1,6 @@
-// Package quota tells for how long a CPU quota has stopped a process.
+// Package quota measures for how long a CPU quota has throttled a process.
 //
-// Input: a process id, /proc, and the cgroups of version 2, of version 1, or of
-// both, as far as they are mounted here. Output: seconds since the reading
-// before, of those of the process's cgroups that have a quota.
+// Input: a process id, /proc, and the mounted cgroups of version 2, version 1, or
+// both. Output: throttled seconds since the last reading, by the quotas of the
+// process's cgroups.
 package quota

@@ -11,13 +11,13 @@ import (
 
 // Meter reads one process. It is not safe for concurrent use.
 type Meter struct {
-	root   string // "/", but in tests
+	root   string // "/", except in tests
 	pid    int
 	mounts []mount
-	groups map[string]*group // those with a quota at the last reading, by folder
+	groups map[string]*group // cgroups with a quota at the last reading, by folder
 }
 
-// mount is where a hierarchy of cgroups that may have quotas can be read.
+// mount is the mount point of a hierarchy of cgroups that may have quotas.
 type mount struct {
 	version int
 	root    string // the cgroup that is mounted
@@ -26,8 +26,8 @@ type mount struct {
 
 // group is a cgroup with a quota.
 type group struct {
-	first usage
-	told  float64 // s, since the first
+	first    usage
+	reported float64 // s, since the first
 }
 
 // New makes the meter of a process.
@@ -37,7 +37,7 @@ func newMeter(root string, pid int) *Meter {
 	m := &Meter{root: root, pid: pid}
 	fs, err := procfs.NewFS(filepath.Join(root, "proc"))
 	if err != nil {
-		return m // nothing can be read
+		return m // without /proc every reading fails
 	}
 	all, _ := fs.GetMounts() // likewise
 	for _, i := range all {
@@ -52,10 +52,9 @@ func newMeter(root string, pid int) *Meter {
 	return m
 }
 
-// Read gives the time for which a quota has stopped the process since the
-// reading before, in s: of several quotas, one within the other, that of the one
-// that stopped it longest. Not ok where it has no quota, nothing can be read, or
-// there was no reading before.
+// Read returns the time for which a quota has throttled the process since the last
+// reading, in s: of several nested quotas the longest. Not ok where it has no quota,
+// nothing can be read, or this is the first reading.
 func (m *Meter) Read() (seconds float64, ok bool) {
 	groups := map[string]*group{}
 	m.each(func(version int, dir string) {
@@ -64,14 +63,14 @@ func (m *Meter) Read() (seconds float64, ok bool) {
 			return
 		}
 		g := m.groups[dir]
-		if g == nil || now.throttled < g.first.throttled { // or another one of its name
+		if g == nil || now.throttled < g.first.throttled { // or a new group of that name
 			groups[dir] = &group{first: now}
 			return
 		}
 		groups[dir] = g
-		stopped := now.since(g.first)
-		seconds, ok = max(seconds, stopped-g.told), true
-		g.told = max(g.told, stopped)
+		throttled := now.since(g.first)
+		seconds, ok = max(seconds, throttled-g.reported), true
+		g.reported = max(g.reported, throttled)
 	})
 	m.groups = groups
 	return seconds, ok
@@ -114,8 +113,8 @@ func (m *Meter) each(visit func(version int, dir string)) {
 	}
 }
 
-// below is a cgroup's path from the one that is mounted; not ok where it lies
-// elsewhere, as another container's does.
+// below is a cgroup's path from the mounted one; not ok where it is outside, as
+// another container's is.
 func below(mounted, group string) (string, bool) {
 	if strings.HasPrefix(group, "/..") {
 		return "", false

@@ -112,7 +112,7 @@ func TestRead(t *testing.T) {
 			func(m machine) { m.two(base2+"/b", "20000", 0, 0) },
 			func(m machine) { m.two(base2+"/b", "20000", 1_600_000, 10) }, 1,
 		},
-		"a container, where the host's path is seen": {
+		"a container, where the host's path is visible": {
 			"1:cpu:/docker/ab/c\n",
 			[]string{container},
 			func(m machine) { m.one("sys/fs/cgroup/cpu", "20000", 0, 0) },
@@ -166,7 +166,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Readings add up to the whole, whichever of the two bounds came first.
+// Readings add up to the total, whichever of the two bounds applies.
 func TestReadingsAddUp(t *testing.T) {
 	m := newMachine(t, "0::/b\n", pure)
 	sum := 0.0
@@ -191,7 +191,7 @@ func TestEndedProcess(t *testing.T) {
 	meter := newMeter(m.root, 8)
 	meter.Read()
 	if v, ok := meter.Read(); ok {
-		t.Errorf("a process that is not there was stopped for %v s", v)
+		t.Errorf("a process that has ended was throttled for %v s", v)
 	}
 }
 

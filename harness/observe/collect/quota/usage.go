@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// usage is what the kernel has counted of a cgroup's quota.
+// usage is the kernel's account of a cgroup's quota.
 type usage struct {
-	throttled float64 // s for which each CPU was withheld, of all CPUs together
-	periods   float64 // in which that happened
-	length    float64 // s, of a period
+	throttled float64 // s, the sum over all CPUs
+	periods   float64 // in which the group was throttled
+	length    float64 // of a period, s
 }
 
-// since is the time for which the group was stopped. The kernel adds up the time
-// of each CPU; what was stopped on two of them for a second was stopped for one,
-// and never for longer than the periods in which it happened.
+// since is the time for which the group was throttled. The kernel adds up the time of
+// each CPU: throttled on two CPUs for a second counts as two. It is never longer than
+// the periods in which the group was throttled.
 func (u usage) since(first usage) float64 {
 	return max(0, min(u.throttled-first.throttled, (u.periods-first.periods)*u.length))
 }
@@ -25,9 +25,9 @@ func (u usage) since(first usage) float64 {
 // Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
 func read(version int, dir string) (u usage, ok bool) {
 	quota, period := files(version, dir)
-	most, limited := number(quota)
+	limit, limited := number(quota)
 	length, known := number(period)
-	if !limited || most <= 0 || !known { // no quota: "max", or -1
+	if !limited || limit <= 0 || !known { // no quota: "max", or -1
 		return u, false
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
@@ -57,12 +57,12 @@ func read(version int, dir string) (u usage, ok bool) {
 	return u, counted == 2
 }
 
-// files are a quota and the period that it is for, in us.
+// files reads a quota and its period, in us.
 func files(version int, dir string) (quota, period string) {
 	if version == 1 {
-		most, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us"))
+		limit, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us"))
 		length, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us"))
-		return string(most), string(length)
+		return string(limit), string(length)
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, "cpu.max")) // the root has none
 	quota, period, _ = strings.Cut(strings.TrimSpace(string(text)), " ")

@@ -16,19 +16,18 @@ import (
 	"assay/harness/wire"
 )
 
-// Sinks are where things go. Each is called from one goroutine at a time and
-// may block; what it returns an error for was not taken, and the sender will
-// repeat it.
+// Sinks receive the messages. Each is called by one goroutine at a time and may block;
+// after an error the sender sends the message again.
 type Sinks struct {
 	Frame        func(metric.Frame) error
 	Acknowledged func(source string, entries []ledger.Entry) error
 }
 
 // maxBody bounds one message: a frame of 200 series with wide histograms is
-// below 1 MiB, and a worker that was cut off sends up to 15 s at once.
+// below 1 MiB, and a worker without a connection sends up to 15 s at once later.
 const maxBody = 64 << 20
 
-// Receiver takes what senders send.
+// Receiver receives messages and drops repeated ones.
 type Receiver struct {
 	sinks Sinks
 	log   *slog.Logger
@@ -44,10 +43,10 @@ func New(sinks Sinks, log *slog.Logger) *Receiver {
 	return &Receiver{sinks: sinks, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
 }
 
-// errClosed is the answer to what comes too late.
+// errClosed is the answer to a message after Close.
 var errClosed = errors.New("the run has ended")
 
-// Close ends the taking: once it returns, no sink is called any more.
+// Close refuses further messages: after it returns no sink is called.
 func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +59,7 @@ func (r *Receiver) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathAcknowledged, r.handleAcknowledged)
 }
 
-// Authorize lets through what carries the token.
+// Authorize refuses requests without the token.
 func Authorize(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,12 +94,12 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Take hands one frame on, as if it had come over HTTP.
+// Take passes one frame on, as if it was received over HTTP.
 func (r *Receiver) Take(f metric.Frame) error { return r.take([]metric.Frame{f}) }
 
-// take hands frames on, those that came before left out. A source numbers its
-// frames 1, 2, 3, ... and sends them in order, so that the highest one tells
-// what was taken; a gap is kept as it is, for the frames rule to find.
+// take passes frames on, except repeated ones. A source numbers its frames 1, 2, 3,
+// ... and sends them in order, so that a frame up to the highest number is a
+// repetition. A gap is kept, for the rule "frames" to detect.
 func (r *Receiver) take(frames []metric.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +143,7 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// acknowledge hands entries on unless they came before.
+// acknowledge passes entries on unless they are a repetition.
 func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +160,8 @@ func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.
 	return nil
 }
 
-// refuse answers what was not taken. After the end that is nobody's fault, and
-// repeating is of no use.
+// refuse answers a message that was not recorded. After Close that is no error, and
+// the sender must not retry.
 func (r *Receiver) refuse(w http.ResponseWriter, what string, err error) {
 	if errors.Is(err, errClosed) {
 		http.Error(w, err.Error(), http.StatusGone)

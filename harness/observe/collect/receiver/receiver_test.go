@@ -18,12 +18,12 @@ import (
 	"assay/harness/wire"
 )
 
-// taken is what the sinks got. The receiver calls them one at a time, so that
-// they need no lock, which the race detector would tell.
+// taken is what the sinks received. The receiver calls them one at a time, so that
+// they need no lock, as the race detector would show.
 type taken struct {
 	frames []metric.Frame
 	acks   map[string][]ledger.Entry
-	fail   func() error // asked before each; nil: never
+	fail   func() error // called before each; nil: never fails
 }
 
 func (k *taken) frame(f metric.Frame) error {
@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no token":               {"POST", wire.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
 		"wrong token":            {"POST", wire.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
-		"token alone":            {"POST", wire.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
+		"token without Bearer":   {"POST", wire.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
 		"no token, no such path": {"POST", "/v1/else", "", protobuf, "", "", strings.NewReader(""), 401},
 		"no such path":           {"POST", "/v1/else", good, protobuf, "", "", strings.NewReader(""), 404},
 		"GET":                    {"GET", wire.PathMetrics, good, protobuf, "", "", nil, 405},
@@ -134,7 +134,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// What comes again counts once; what the sink did not take comes again.
+// A repeated frame counts once; a frame that the sink refused is sent again.
 func TestEachFrameIsTakenOnce(t *testing.T) {
 	_, url, k := listen(t)
 	l := wire.New(url, token, "worker/0")
@@ -158,7 +158,7 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 	}
 	var refused *wire.RefusedError
 	if err := send(4, 5, 6); err == nil || errors.As(err, &refused) {
-		t.Errorf("a full disk is %v, want an error that repeating may mend", err)
+		t.Errorf("a full disk is %v, want an error that a retry may resolve", err)
 	}
 	// A gap is kept: it is a fact. Frames without a number are all taken.
 	if err := errors.Join(send(4, 5, 6), send(9), send(0), send(0)); err != nil {
@@ -225,8 +225,8 @@ func TestSendersAtOnce(t *testing.T) {
 	}
 }
 
-// After Close nothing reaches the sinks, which may be gone, and senders are told
-// not to try again.
+// After Close nothing reaches the sinks, which may be closed, and senders are told not
+// to retry.
 func TestClosed(t *testing.T) {
 	r, url, k := listen(t)
 	l := wire.New(url, token, "worker/0")

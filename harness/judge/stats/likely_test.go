@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What a run too short to infer anything still tells: a share well over the limit,
-// of samples that are not too much alike; never one at it or below.
-func TestBrokenEvenSo(t *testing.T) {
+// A run too short to infer anything shows a share well over the limit, of samples that
+// are not too correlated; never one at the limit or below.
+func TestLikelyBroken(t *testing.T) {
 	p95 := Test{Q: 0.05, Alpha: Alpha}
 	for _, c := range []struct {
 		n, k, deff float64
@@ -25,21 +25,21 @@ func TestBrokenEvenSo(t *testing.T) {
 		{0, 0, 1, false},
 	} {
 		i := Inference{DesignEffect: c.deff, Effective: c.n / c.deff}
-		if got := p95.BrokenEvenSo(Batch{N: c.n, K: c.k}, i); got != c.want {
+		if got := p95.LikelyBroken(Batch{N: c.n, K: c.k}, i); got != c.want {
 			t.Errorf("%g of %g with a design effect of %g: %t", c.k, c.n, c.deff, got)
 		}
 	}
-	if p95.BrokenEvenSo(Batch{N: 6000, K: 5000}, Inference{}) {
+	if p95.LikelyBroken(Batch{N: 6000, K: 5000}, Inference{}) {
 		t.Error("nothing is known of how alike samples are, and it is broken")
 	}
-	if (Test{Q: 0, Alpha: Alpha}).BrokenEvenSo(Batch{N: 100, K: 50}, Inference{DesignEffect: 1, Effective: 100}) {
+	if (Test{Q: 0, Alpha: Alpha}).LikelyBroken(Batch{N: 100, K: 50}, Inference{DesignEffect: 1, Effective: 100}) {
 		t.Error("a bound of 0 has no share to test")
 	}
 }
 
-// TestEvenSoCalibration simulates systems that stand exactly at their limit, and
-// counts the runs that FAIL by BrokenEvenSo alone: they do so falsely.
-func TestEvenSoCalibration(t *testing.T) {
+// TestLikelyBrokenCalibration simulates systems that are exactly at their limit, and
+// counts the runs that FAIL by LikelyBroken only: falsely.
+func TestLikelyBrokenCalibration(t *testing.T) {
 	var rows strings.Builder
 	for _, s := range stationary() {
 		for _, l := range loads[:4] { // a certificate at 1,000/s is seldom close to a limit
@@ -55,7 +55,7 @@ func TestEvenSoCalibration(t *testing.T) {
 					test, violations := Test{Q: q, Alpha: Alpha}, x.violations(i)
 					total, inferred := Sum(violations), test.Infer(violations, x.above)
 					if Count(q, int64(total.N), int64(total.K)) == Undecided && inferred.Outcome != Broken &&
-						int64(total.K) > Allowed(q, int64(total.N)) && test.BrokenEvenSo(total, inferred) {
+						int64(total.K) > Allowed(q, int64(total.N)) && test.LikelyBroken(total, inferred) {
 						lock.Lock()
 						failed[i]++
 						lock.Unlock()

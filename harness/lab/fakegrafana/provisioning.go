@@ -12,14 +12,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// provisioned is what Grafana would know after its start.
+// provisioned is the provisioning that Grafana would have read.
 type provisioned struct {
 	datasources []datasource
 	dashboards  []dashboard
 }
 
-// datasource has the keys of Grafana's provisioning that ours use; another one
-// is an error, as Grafana ignores what it does not know.
+// datasource has the keys of Grafana's provisioning that this project uses; another key
+// is an error, while Grafana ignores unknown ones.
 type datasource struct {
 	Name, UID, Type, Access, URL, User, Database string
 	IsDefault                                    bool                      `yaml:"isDefault"`
@@ -40,7 +40,7 @@ type dashboard struct {
 	Panels []json.RawMessage `json:"panels"`
 }
 
-// load reads the provisioning folder and what it leads to. lookup is the
+// load reads the provisioning folder and the files that it names. lookup is the
 // environment.
 func load(dir string, lookup func(string) (string, bool)) (provisioned, error) {
 	var sources struct {
@@ -74,12 +74,12 @@ func load(dir string, lookup func(string) (string, bool)) (provisioned, error) {
 		p.dashboards = append(p.dashboards, found...)
 	}
 	if len(p.datasources) == 0 || len(p.dashboards) == 0 {
-		return p, fmt.Errorf("%s leads to %d datasources and %d dashboards", dir, len(p.datasources), len(p.dashboards))
+		return p, fmt.Errorf("%s has %d datasources and %d dashboards", dir, len(p.datasources), len(p.dashboards))
 	}
 	return p, nil
 }
 
-// decode reads the one file of dir.
+// decode reads the only file of dir.
 func decode(dir string, lookup func(string) (string, bool), into any) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.y*ml"))
 	if err != nil || len(files) != 1 {

@@ -20,13 +20,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := serve(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "standin:", err)
+		fmt.Fprintln(os.Stderr, "fakegrafana:", err)
 		os.Exit(1)
 	}
 }
 
 func serve(ctx context.Context) error {
-	// Grafana has its own database there, and ends without it.
+	// Grafana keeps its own database there, and ends without it.
 	probe, err := os.CreateTemp(os.Getenv("GF_PATHS_DATA"), "probe-")
 	if err != nil {
 		return err
@@ -93,8 +93,8 @@ func (p provisioned) handler(user, password string) http.Handler {
 	return mux
 }
 
-// ask queries an InfluxDB as Grafana's test of a datasource does: it must let
-// the provisioned user in, and hold measurements.
+// ask queries an InfluxDB as Grafana's test of a datasource does: it must accept the
+// provisioned user, and hold measurements.
 func (d datasource) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
