@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -34,11 +35,9 @@ or postgres://user:password@127.0.0.1:5432/shop, or by --db without the password
 With --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's
 Performance Insights instead, and ASSAY_DB, if it is set, is the same database's
 DSN, for the ledger. A DSN of MySQL may have tlsCA=FILE, the certificate
-authorities to trust, and iamRegion=REGION, to log in by IAM. Where
-ASSAY_INFLUX_URL names an InfluxDB, or
-the local stack has one, the run is shown there while it goes on (assay help
-influx). Where ASSAY_SIGNING_KEY names a key, or holds its PEM, certificates are
-signed with it (assay help keygen).
+authorities to trust, and iamRegion=REGION, to log in by IAM. With ASSAY_INFLUX_URL,
+or an InfluxDB in the local stack, the run is shown there while it goes on (assay
+help influx); with ASSAY_SIGNING_KEY certificates are signed (assay help keygen).
 
 The run folder has the certificate as certificate.json, certificate.html (with
 charts), certificate.md and junit.xml. Where GITHUB_STEP_SUMMARY names a file, as
@@ -51,12 +50,7 @@ on GitHub Actions, the Markdown is appended to it.`,
   # A service elsewhere, and its database: the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage("assay certify PROFILE..., as in: assay certify payment", "no profile is named")
-			}
-			return nil
-		},
+		Args: arguments(1, math.MaxInt, "no profile is named", "assay certify PROFILE..., as in: assay certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
@@ -69,7 +63,7 @@ on GitHub Actions, the Markdown is appended to it.`,
 }
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
-	key, err := signingKey() // before minutes of load are spent
+	key, err := signature.FromEnvironment() // before minutes of load are spent
 	if err != nil {
 		return err
 	}
@@ -141,7 +135,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 		if err != nil {
 			return err
 		}
-		if err := printCertificate(c.OutOrStdout(), i, f.json); err != nil {
+		if err := printCertificate(c, i, f.json); err != nil {
 			return err
 		}
 		worst, results = verdict.Worse(worst, r.Verdict.Outcome), append(results, r)
@@ -154,5 +148,5 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 			return err
 		}
 	}
-	return exitBy(worst)
+	return exitWith(worst.ExitCode())
 }

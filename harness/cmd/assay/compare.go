@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -42,9 +41,8 @@ equivalent     the interval lies inside the tolerance
 undetermined   neither is shown: make more runs
 
 The more metrics, the more pairs "changed" takes: 8 for 6 metrics, 10 for 20.
---metrics names those to decide on, by group (rate, errors, transaction,
-endpoint, database, resources, generator, ledger) or as the table names
-them.
+--metrics chooses them by group (rate, errors, transaction, endpoint, database,
+resources, generator, ledger) or by name.
 
 Runs that are INVALID are left out. A comparison is no verdict: it exits with 0
 once it was made, 2 when it could not be.`,
@@ -52,7 +50,7 @@ once it was made, 2 when it could not be.`,
   assay compare runs/before runs/after --metrics "transaction p95" --tolerance 5%
   assay compare runs/before runs/after --html comparison.html
   assay compare A B --json | jq -r '.metrics[] | select(.direction == "worse") | .metric'`,
-		Args: exactly(2, "compare takes two folders, of one run or of several", "like: assay compare runs/before runs/after"),
+		Args: arguments(2, 2, "compare takes two folders, of one run or of several", "like: assay compare runs/before runs/after"),
 		RunE: func(c *cobra.Command, args []string) error { return f.compare(c, args[0], args[1]) },
 	}
 	fs := c.Flags()
@@ -90,12 +88,6 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 			return err
 		}
 	}
-	text := func(w io.Writer) error {
-		if _, err := w.Write(page.Terminal(report.Summary(result), page.Columns, false)); err != nil || f.html == "" {
-			return err
-		}
-		_, err := fmt.Fprintf(w, "\n  %s\n", f.html)
-		return err
-	}
-	return printDocument(c, f.json, func() ([]byte, error) { return compare.Marshal(result) }, text)
+	paths := slices.DeleteFunc([]string{f.html}, func(p string) bool { return p == "" })
+	return printDocument(c, f.json, func() ([]byte, error) { return compare.Marshal(result) }, func() page.Page { return report.Summary(result) }, paths...)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/certificate"
@@ -31,10 +29,7 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
 			}
 			found := r.Certificate()
 			document := func() ([]byte, error) { return certificate.MarshalDiagnosis(found) }
-			return printDocument(c, asJSON, document, func(w io.Writer) error {
-				_, err := w.Write(page.Terminal(report.Diagnosis(found), page.Columns, false))
-				return err
-			})
+			return printDocument(c, asJSON, document, func() page.Page { return report.Diagnosis(found) })
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the certificate's fields of it as JSON")

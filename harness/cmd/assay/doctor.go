@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/doctor"
 	"assay/harness/lab/system"
+	"assay/harness/observe/influx"
 	"assay/harness/spec"
 	"assay/harness/trial"
 )
@@ -68,12 +69,15 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := system.Examine(c.Context(), o, profiles, databases, f.db != "", influxAccess())
+	all, err := system.Examine(c.Context(), o, profiles, databases, f.db != "", influx.FromEnvironment())
 	if err != nil {
 		return err
 	}
-	document := func() ([]byte, error) { return all.Marshal(time.Now()) }
-	if err := printDocument(c, f.json, document, all.WriteText); err != nil {
+	show := func() error { return all.WriteText(c.OutOrStdout()) }
+	if f.json {
+		show = func() error { return printJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) }) }
+	}
+	if err := show(); err != nil {
 		return err
 	}
 	if all.Count(doctor.Lacking) > 0 {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -36,14 +34,13 @@ within the SLOs of every variant, by trials in turn.
 
 Variants set global variables, execute statements, start the local stack's server
 or service with other options, run a command, or add readers of the binlog. What
-they change is set back after each run, after Ctrl-C, and where a step fails; a
-journal in .assay/ keeps it through a kill -9, and the next assay experiment,
-certify or search there sets it back first.
+they change is set back after each run, after Ctrl-C and after a failure; after a
+kill -9 the next assay experiment, certify or search sets it back first, by a
+journal in .assay/.
 
-Runs are sealed run folders below runs/ID/VARIANT, so that assay compare reads
-them too. The result is experiment.json, .md and .html in runs/ID, written once the
-experiment has come to its end. Variants with "stack" or "service" need the local
-stack: no --target.
+Runs are sealed run folders below runs/ID/VARIANT, which assay compare reads too.
+The result is experiment.json, .md and .html in runs/ID, once the experiment is
+complete. Variants with "stack" or "service" need the local stack: no --target.
 
 Exit codes: 0 it came to its end, whatever it found; 2 usage or operational error,
 or something could not be set back; 130 interrupted.`,
@@ -54,7 +51,7 @@ or something could not be set back; 130 interrupted.`,
   # The database of a service elsewhere, by a user who may set global variables.
   export ASSAY_DB='admin:secret@tcp(db.test:3306)/shop'
   assay experiment sync-binlog.json --target http://shop.test:8080 --allow-target shop.test`,
-		Args: exactly(1, "experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"),
+		Args: arguments(1, 1, "experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"),
 		RunE: func(c *cobra.Command, args []string) error { return f.experiment(c, args[0]) },
 	}
 	f.addSystem(c)
@@ -84,18 +81,10 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	}
 	defer release()
 	d, err := s.Run(c.Context(), w)
-	switch {
-	case len(d.Runs) == 0 && err != nil:
-		return err
-	case d.State != experiment.Done:
-		s.Console.Say("experiment: %s: %s", d.Sentence, s.File())
+	if d.State != experiment.Done {
 		return err
 	}
-	text := func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\n  %s\n", page.Terminal(report.Summary(d), page.Columns, false), s.File())
-		return err
-	}
-	return errors.Join(err, printDocument(c, f.json, d.Marshal, text))
+	return errors.Join(err, printDocument(c, f.json, d.Marshal, func() page.Page { return report.Summary(d) }, s.File()))
 }
 
 // plan is what the file and the command line ask for, checked as far as that needs

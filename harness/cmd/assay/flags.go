@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"assay/harness/hint"
+	"assay/harness/judge/page"
 	"assay/harness/lab/system"
 	"assay/harness/observe/influx"
 	"assay/harness/run"
@@ -104,7 +106,7 @@ func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Opti
 		return nil, err
 	}
 	s, err := system.Acquire(c.Context(), system.Options{
-		Target: f.target, Databases: databases, OwnDatabase: f.db != "", Influx: influxAccess(), Executable: o.Executable,
+		Target: f.target, Databases: databases, OwnDatabase: f.db != "", Influx: influx.FromEnvironment(), Executable: o.Executable,
 		KeepStack: f.keepStack, Log: o.Log, Console: console, CheckMachine: checkMachine,
 	})
 	if err != nil {
@@ -112,11 +114,6 @@ func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Opti
 	}
 	s.Configure(o)
 	return s, nil
-}
-
-// influxAccess is the InfluxDB that the environment names.
-func influxAccess() influx.Access {
-	return influx.Access{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")}
 }
 
 // logger writes warnings and errors to stderr.
@@ -158,10 +155,10 @@ func percentOf(c *cobra.Command, name string) (share float64, err error) {
 	return percent / 100, nil
 }
 
-// exactly is the check of a command's number of arguments.
-func exactly(n int, problem, next string) cobra.PositionalArgs {
+// arguments is the check of a command's number of arguments.
+func arguments(least, most int, problem, next string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
+		if n := len(args); n < least || n > most {
 			return hint.With(errors.New(problem), next)
 		}
 		return nil
@@ -169,14 +166,26 @@ func exactly(n int, problem, next string) cobra.PositionalArgs {
 }
 
 func oneRun(c *cobra.Command, args []string) error {
-	return exactly(1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
+	return arguments(1, 1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
 }
 
-// printDocument prints a result as text, or as its JSON document.
-func printDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error), text func(io.Writer) error) error {
-	if !asJSON {
-		return text(c.OutOrStdout())
+// printDocument prints a result as a page, or as its JSON document. After the page
+// come the paths of files.
+func printDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error), text func() page.Page, paths ...string) error {
+	if asJSON {
+		return printJSON(c, document)
 	}
+	f, ok := c.OutOrStdout().(*os.File)
+	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	out := string(page.Terminal(text(), page.Columns, color))
+	if len(paths) > 0 {
+		out += "\n  " + strings.Join(paths, "\n  ") + "\n"
+	}
+	_, err := io.WriteString(c.OutOrStdout(), out)
+	return err
+}
+
+func printJSON(c *cobra.Command, document func() ([]byte, error)) error {
 	data, err := document()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/lab/system"
+	"assay/harness/observe/influx"
 	"assay/harness/trial"
 )
 
@@ -43,7 +44,7 @@ is written over with the same, so that it fills what a view lacks.`,
 }
 
 func push(c *cobra.Command, dir string, quiet bool) error {
-	access, err := system.InfluxOrStack(influxAccess())
+	access, err := system.InfluxOrStack(influx.FromEnvironment())
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ it. Nothing that is there is overwritten. DIR/README.md tells the next steps:
 certify your own service in ten minutes.`,
 		Example: `  assay init certification
   cd certification && assay certify payment     # the reference service, to see one`,
-		Args: exactly(1, "init takes one folder", "like: assay init certification"),
+		Args: arguments(1, 1, "init takes one folder", "like: assay init certification"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := project.Write(args[0])
 			if errors.Is(err, project.ErrExists) {

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"io"
-	"os"
-	"sync"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"assay/harness/judge/certificate/report"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
 	"assay/harness/judge/page"
-	"assay/harness/judge/verdict"
 	"assay/harness/trial"
 )
 
@@ -39,7 +33,7 @@ run's own stays.`,
   assay judge runs/latest --thresholds stricter.json`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			key, err := signingKey()
+			key, err := signature.FromEnvironment()
 			if err != nil {
 				return err
 			}
@@ -56,10 +50,10 @@ run's own stays.`,
 			if err != nil {
 				return err
 			}
-			if err := printCertificate(c.OutOrStdout(), i, asJSON); err != nil {
+			if err := printCertificate(c, i, asJSON); err != nil {
 				return err
 			}
-			return exitBy(r.Verdict.Outcome)
+			return exitWith(r.Verdict.Outcome.ExitCode())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print certificate.json instead of the summary")
@@ -67,37 +61,11 @@ run's own stays.`,
 	return c
 }
 
-// signingKeyValue takes the key, or its file's name, out of the environment the
-// first time, so that no child of this process inherits it.
-var signingKeyValue = sync.OnceValue(func() string {
-	value := os.Getenv(signature.KeyEnv)
-	_ = os.Unsetenv(signature.KeyEnv) // fails for malformed names alone
-	return value
-})
-
-// signingKey is the key to sign with; nil where there is none.
-func signingKey() (*signature.PrivateKey, error) { return signature.LoadPrivate(signingKeyValue()) }
-
-// exitBy ends the command by the outcome's exit code.
-func exitBy(o verdict.Outcome) error {
-	if code := o.ExitCode(); code != 0 {
-		return exitCode(code)
-	}
-	return nil
-}
-
 // printCertificate prints what was published.
-func printCertificate(w io.Writer, i issue.Issue, asJSON bool) error {
-	if asJSON {
-		_, err := w.Write(i.Data)
-		return err
+func printCertificate(c *cobra.Command, i issue.Issue, asJSON bool) error {
+	paths := []string{i.Path()}
+	if bundle := i.BundlePath(); bundle != "" {
+		paths = append(paths, bundle)
 	}
-	f, ok := w.(*os.File)
-	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	text := string(page.Terminal(report.Summary(i.Certificate), page.Columns, color)) + "\n  " + i.Path() + "\n"
-	if path := i.BundlePath(); path != "" {
-		text += "  " + path + "\n"
-	}
-	_, err := io.WriteString(w, text)
-	return err
+	return printDocument(c, asJSON, func() ([]byte, error) { return i.Data, nil }, func() page.Page { return report.Summary(i.Certificate) }, paths...)
 }

@@ -21,7 +21,7 @@ take. Nothing that is there is overwritten.`,
   export ASSAY_SIGNING_KEY=keys/assay.key
   assay certify payment
   assay verify runs/latest --key keys/assay.pub`,
-		Args: exactly(1, "keygen takes one folder", "like: assay keygen keys"),
+		Args: arguments(1, 1, "keygen takes one folder", "like: assay keygen keys"),
 		RunE: func(c *cobra.Command, args []string) error {
 			private, public, err := signature.WritePair(args[0], signature.Kind(kind))
 			if err != nil {

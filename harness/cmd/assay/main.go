@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
 )
@@ -19,7 +20,7 @@ const (
 )
 
 func main() {
-	signingKeyValue() // out of the environment, before anything is started or handed over
+	signature.HideFromChildren() // before anything is started
 	// Invoked under the name k6, or as `assay k6`, this is k6: its arguments are
 	// its own.
 	if filepath.Base(os.Args[0]) == "k6" {
@@ -36,6 +37,14 @@ func main() {
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// exitWith ends the command with a code; nil for 0.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitCode(code)
+}
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -40,15 +39,11 @@ docs/search.md tells how a load is decided). A trial at the default takes about 
 where the highest rate lies within a factor of four of the first, the search takes 4
 to 5 minutes, and 8 at most.
 
-Each trial is a sealed run folder below runs/search-ID, where search.json tells all;
-it is written after every trial, so that an interrupted search keeps what it has.
-runs/latest stays where it is, and trials are no attempts of the profile. However a
-search ends, it says what bounds were seen: "at least 60" where no load was missed,
-"less than 120" where none held.
-
-A search certifies nothing: its rates were chosen by how they came out, and one
-hiccup may move a bound. The last line that it prints is the command that would
-certify the rate it found.
+Each trial is a sealed run folder below runs/search-ID, and search.json there is
+written after every trial. However a search ends, it says what bounds were seen: "at
+least 60" where no load was missed, "less than 120" where none held. It certifies
+nothing: its rates were chosen by how they came out. The last line that it prints is
+the command that would certify the rate it found.
 
 Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
 hold even at a hundredth of the first rate; 2 usage or operational error; with one
@@ -58,7 +53,7 @@ the trials are too short to tell; 130 interrupted.`,
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
   assay search payment --json | jq '.lower, .upper'`,
-		Args: exactly(1, "search takes one profile", "like: assay search payment"),
+		Args: arguments(1, 1, "search takes one profile", "like: assay search payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.search(c, args[0]) },
 	}
 	f.addSystem(c)
@@ -88,7 +83,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 		return err
 	}
 	if err := record.Vacant(t.Dir); err != nil {
-		return hint.With(err, "name another folder with --out")
+		return err
 	}
 	if t.Options, err = f.options(c, file); err != nil {
 		return err
@@ -102,25 +97,17 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err := t.Check(c.Context()); err != nil {
 		return err // no load could be tried
 	}
-	t.Console.Say("search: %s from %.12g/s, trials of %s, until the bounds are %s apart",
-		name, t.Asked.Range.From, time.Duration(t.Asked.Seconds*float64(time.Second)), f.width)
 	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
-		text := func(w io.Writer) error { return search.Summary(w, d, t.File()) }
-		if err := printDocument(c, f.json, d.Marshal, text); err != nil {
+		show := func() error { return search.Summary(c.OutOrStdout(), d, t.File()) }
+		if f.json {
+			show = func() error { return printJSON(c, d.Marshal) }
+		}
+		if err := show(); err != nil {
 			return err
 		}
 	}
-	if err != nil {
-		if len(d.Probes) > 0 && c.Context().Err() == nil {
-			t.Console.Say("search: what there is so far: %s", t.File())
-		}
-		return err
-	}
-	if code := d.ExitCode(); code != 0 {
-		return exitCode(code)
-	}
-	return nil
+	return cmp.Or(err, exitWith(d.ExitCode()))
 }
 
 // plan is the search that the command line names.
@@ -147,9 +134,7 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
 	}, short, changed)
 	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}
-	if t.Dir = f.out; t.Dir == "" {
-		t.Dir = filepath.Join(f.runs, t.Asked.ID)
-	}
+	t.Dir = cmp.Or(f.out, filepath.Join(f.runs, t.Asked.ID))
 	return t, hint.Or(t.CheckAsked(), seeHelp(c))
 }
 

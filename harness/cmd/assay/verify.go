@@ -1,18 +1,14 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"assay/harness/hint"
 	"assay/harness/judge/audit"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/judge/page"
 	"assay/harness/lab/system"
 	"assay/harness/trial"
 )
@@ -45,7 +41,7 @@ names the key.`,
 
   # Is the database still the one that was certified?
   assay verify runs/latest --key keys/assay.pub --db 'assay@tcp(db.test:3306)/shop'`,
-		Args: exactly(1, "verify takes one run folder or certificate", "like: assay verify runs/latest --key keys/assay.pub"),
+		Args: arguments(1, 1, "verify takes one run folder or certificate", "like: assay verify runs/latest --key keys/assay.pub"),
 		RunE: func(c *cobra.Command, args []string) error { return f.verify(c, args[0]) },
 	}
 	fs := c.Flags()
@@ -72,23 +68,14 @@ func (f *verifyFlags) verify(c *cobra.Command, path string) error {
 		o.Database = &now
 	}
 	r, err := audit.Verify(path, o)
-	if errors.Is(err, audit.ErrNoCertificate) {
-		return hint.With(err, "name a run folder, or the certificate.json in one, like: assay verify runs/latest")
-	}
 	if err != nil {
 		return err
 	}
-	if err := printDocument(c, f.json, r.Marshal, func(w io.Writer) error {
-		_, err := w.Write(page.Terminal(r.Page(), page.Columns, false))
-		return err
-	}); err != nil {
+	if err := printDocument(c, f.json, r.Marshal, r.Page); err != nil {
 		return err
 	}
 	if len(r.Broken) > 0 {
 		return usage(audit.Advice(r.Broken), "the certificate is broken: %s failed", strings.Join(r.Broken, ", "))
 	}
-	if code := r.ExitCode(); code != 0 {
-		return exitCode(code)
-	}
-	return nil
+	return exitWith(r.ExitCode())
 }

@@ -8,13 +8,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/issue"
 )
 
 // ErrNoCertificate: there is nothing to verify at a path.
-var ErrNoCertificate = errors.New("there is no certificate")
+var ErrNoCertificate = hint.With(errors.New("there is no certificate"),
+	"name a run folder, or the certificate.json in one, like: assay verify runs/latest")
 
 // files are the files of an audit, none of which is trusted yet.
 type files struct {

@@ -1,9 +1,16 @@
 package influx
 
+import "os"
+
 // Access names a server as the environment does.
 type Access struct {
 	URL   string // empty: none
 	Token string // user:password of InfluxDB 1, or a token of 2 and 3
+}
+
+// FromEnvironment is what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN name.
+func FromEnvironment() Access {
+	return Access{URL: os.Getenv("ASSAY_INFLUX_URL"), Token: os.Getenv("ASSAY_INFLUX_TOKEN")}
 }
 
 // Server is nil where no address is named.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"assay/harness/hint"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 )
@@ -48,11 +49,13 @@ func Vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case err == nil && len(entries) > 0:
-		return fmt.Errorf("create run folder: %s is not empty", dir)
+		err = fmt.Errorf("create run folder: %s is not empty", dir)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("create run folder: %w", err)
+		err = fmt.Errorf("create run folder: %w", err)
+	default:
+		return nil
 	}
-	return nil
+	return hint.With(err, "name another folder with --out")
 }
 
 // Create makes a run folder with its plan. It fails where the folder exists

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"assay/harness/hint"
 )
@@ -13,9 +14,23 @@ import (
 // its PEM.
 const KeyEnv = "ASSAY_SIGNING_KEY"
 
-// LoadPrivate is the private key that the value of KeyEnv names or holds; nil
+// fromEnvironment takes the value out of the environment the first time.
+var fromEnvironment = sync.OnceValue(func() string {
+	value := os.Getenv(KeyEnv)
+	_ = os.Unsetenv(KeyEnv) // fails for malformed names alone
+	return value
+})
+
+// HideFromChildren takes the key out of the environment, so that no child of this
+// process inherits it. FromEnvironment still knows it.
+func HideFromChildren() { fromEnvironment() }
+
+// FromEnvironment is the private key to sign with; nil where there is none.
+func FromEnvironment() (*PrivateKey, error) { return loadPrivate(fromEnvironment()) }
+
+// loadPrivate is the private key that the value of KeyEnv names or holds; nil
 // where it is empty.
-func LoadPrivate(value string) (*PrivateKey, error) {
+func loadPrivate(value string) (*PrivateKey, error) {
 	if value == "" {
 		return nil, nil //nolint:nilnil // no key is a state, not an error
 	}

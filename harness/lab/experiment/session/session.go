@@ -88,7 +88,7 @@ func Open(path string, r Request) (*Session, error) {
 		s.Dir = filepath.Join(r.Options.Journal, s.Asked.ID)
 	}
 	if err := record.Vacant(s.Dir); err != nil {
-		return nil, hint.With(err, "name another folder with --out")
+		return nil, err
 	}
 	return s, s.checkCapacity()
 }
@@ -146,6 +146,9 @@ func (s *Session) Run(ctx context.Context, w *change.World) (experiment.Document
 	}
 	if written := s.write(d); written != nil {
 		err = errors.Join(err, written)
+	}
+	if d.State != experiment.Done {
+		s.say("%s: %s", d.Sentence, s.File())
 	}
 	return d, err
 }

@@ -11,6 +11,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/lab/search"
 	"assay/harness/observe/record"
+	"assay/harness/quantity"
 	"assay/harness/run"
 	"assay/harness/spec"
 	"assay/harness/trial"
@@ -75,7 +76,9 @@ func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) 
 
 // SearchInTurns searches likewise; turn is called around each trial.
 func (t *Trials) SearchInTurns(ctx context.Context, confirm func(rate float64) string, turn func(context.Context, func() error) error) (search.Document, error) {
-	return search.Run(ctx, t.Asked, search.Loop{
+	t.say("%s from %.12g/s, trials of %s, until the bounds are %s apart",
+		t.Profile.Name, t.Asked.Range.From, time.Duration(t.Asked.Seconds*float64(time.Second)), quantity.Format(t.Asked.Goal.Width, "share"))
+	d, err := search.Run(ctx, t.Asked, search.Loop{
 		Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
 			err = turn(ctx, func() error {
 				p, err = t.trial(ctx, rate)
@@ -85,6 +88,10 @@ func (t *Trials) SearchInTurns(ctx context.Context, confirm func(rate float64) s
 		},
 		Keep: t.keep, Confirm: confirm,
 	})
+	if err != nil && len(d.Probes) > 0 && ctx.Err() == nil {
+		t.say("what there is so far: %s", t.File())
+	}
+	return d, err
 }
 
 // options are those of the next trial's run.
