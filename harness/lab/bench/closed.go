@@ -25,7 +25,7 @@ import (
 const (
 	closedVUs   = "20"
 	closedFor   = 12 * time.Second
-	closedFrom  = 3 * time.Second // the measured part begins when VUs and connections are there
+	closedFrom  = 3 * time.Second // the measured part begins when VUs and connections exist
 	closedUntil = 11 * time.Second
 	benchToken  = "bench"
 
@@ -36,16 +36,15 @@ const (
 // variant is one way to run closed-loop k6.
 type variant struct {
 	name  string
-	label string // where the name is not enough
+	label string // where the name is not unique
 	args  []string
 	env   []string
 }
 
 func (v variant) title() string { return cmp.Or(v.label, v.name) }
 
-// closedLoop compares the throughput of k6 on one core, closed-loop, with
-// different outputs. It also checks that our record holds every sample that k6
-// counted.
+// closedLoop compares the throughput of k6 on one core, closed-loop, with different
+// outputs. It also checks that the record holds every sample that k6 counted.
 func (b *bench) closedLoop(ctx context.Context) error {
 	fmt.Printf("closed-loop k6, %s VUs, one core, ratios to bare k6 of the same round:\n", closedVUs)
 	throughput, cpu := map[string][]float64{}, map[string][]float64{}
@@ -70,8 +69,8 @@ func (b *bench) closedLoop(ctx context.Context) error {
 	return b.countSamples(ctx)
 }
 
-// speed is what one run came to. CPU time a request is steadier than
-// throughput where others share the machine.
+// speed is the result of one run. CPU time a request is steadier than throughput on a
+// shared machine.
 type speed struct {
 	rate float64 // requests a second, in the measured part
 	cpu  float64 // seconds of CPU a request, over the whole run
@@ -82,7 +81,7 @@ func (b *bench) variants() []variant {
 	return []variant{
 		{name: bareName},
 		{name: ours},
-		// With the collector's target that the others have.
+		// With the garbage collector's target of the other variants.
 		{name: ours, env: []string{"GOGC=100"}, label: "assay, GOGC=100"},
 		{
 			name: "-o opentelemetry", args: []string{"--out", "opentelemetry"},
@@ -92,7 +91,7 @@ func (b *bench) variants() []variant {
 	}
 }
 
-// measure runs one variant; the target counts what it did.
+// measure runs one variant; the target counts its requests.
 func (b *bench) measure(ctx context.Context, v variant) (speed, error) {
 	before, err := b.target.served()
 	if err != nil {
@@ -119,7 +118,7 @@ func (b *bench) measure(ctx context.Context, v variant) (speed, error) {
 	return speed{float64(to-from) / elapsed.Seconds(), used.Seconds() / float64(after-before)}, err
 }
 
-// countSamples compares what k6 itself counted with what the record holds.
+// countSamples compares k6's own counts with those of the record.
 func (b *bench) countSamples(ctx context.Context) error {
 	v := b.variants()[1]
 	v.args = append(v.args, "--summary-mode", "legacy", "--summary-export", b.path("summary.json"))
@@ -150,14 +149,14 @@ func (b *bench) countSamples(ctx context.Context) error {
 	return nil
 }
 
-// closedRun is k6 under way, with the coordinator that it sends to.
+// closedRun is a running k6, with the coordinator that it sends to.
 type closedRun struct {
 	cmd  *exec.Cmd
 	out  *bytes.Buffer
-	sink *sink // nil where the variant is not ours
+	sink *sink // nil where the variant is not assay's
 }
 
-// start starts k6 as a variant.
+// start starts k6 in a variant.
 func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) {
 	r = &closedRun{out: &bytes.Buffer{}}
 	args := []string{
@@ -169,7 +168,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		if r.sink, err = b.startSink(); err != nil {
 			return nil, err
 		}
-		// As the fleet runs its workers.
+		// As in a fleet.
 		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--system-tags", strings.Join(k6.SystemTags(nil), ","),
 			"--out", "assay="+b.path("session.json"))
 		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchToken, wire.EnvSource+"=worker/0")
@@ -197,7 +196,7 @@ func (r *closedRun) close() {
 	}
 }
 
-// sink is a coordinator that records, as a run does.
+// sink is a coordinator that records, as in a run.
 type sink struct {
 	*httptest.Server
 	timeline *record.Timeline

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// A slice is short, since what else the machine does changes over seconds,
-	// and should fall on both sides of a pair.
+	// A slice is short: other load on the machine changes over seconds, and should
+	// affect both slices of a pair.
 	collectorSlice  = 2 * time.Second
-	collectorSettle = 300 * time.Millisecond // the start and its first reading are not what a run pays
-	// collectorPairs for each round asked for: one pair says little.
+	collectorSettle = 300 * time.Millisecond // without the start and the first reading
+	// collectorPairs in each round: one pair says little.
 	collectorPairs = 15
 
 	blindUser = "blind"
 )
 
-// Variants of the collector. The last two take its cost apart: instruments
-// switched on and nobody looking, and looking at what is on by default.
+// Variants of the collector. The last two separate its cost: instruments on without
+// sampling, and sampling with the default instruments.
 const (
 	collectorOff         = "off"
 	collectorOn          = "collector"
@@ -35,14 +35,14 @@ const (
 	collectorSampling    = "sampling alone"
 )
 
-// collectorCost compares the commits a second of a server whose commits are
-// durable, under as many sessions as it has use for, with the collector on and
-// off, in pairs whose order alternates.
+// collectorCost compares the commits a second of a server with durable commits, under
+// enough sessions to saturate it, with the collector on and off, in pairs whose order
+// alternates.
 func (b *bench) collectorCost(ctx context.Context) error {
 	return b.onEachServer(ctx, []string{collectorOn})
 }
 
-// collectorParts does it for the parts of that cost.
+// collectorParts compares the parts of that cost.
 func (b *bench) collectorParts(ctx context.Context) error {
 	return b.onEachServer(ctx, []string{collectorInstruments, collectorSampling})
 }
@@ -99,14 +99,14 @@ func (b *bench) pairs(ctx context.Context, program string, variants []string) (e
 		fmt.Printf("  %-18s commits %s\n", v, interval(all[v].commits))
 		fmt.Printf("  %-18s CPU a commit, server and collector, %s\n", "", interval(all[v].cpu))
 		if v != collectorInstruments {
-			// One that the machine leaves no time for costs little.
+			// A collector without CPU time costs little.
 			fmt.Printf("  %-18s samples a second %s\n", "", spread(all[v].samples))
 		}
 	}
 	return nil
 }
 
-// blind makes a user who may read performance_schema, but switch nothing on.
+// blind makes a user that may read performance_schema, but not change it.
 func (d *database) blind(ctx context.Context) (dsn string, err error) {
 	password := rand.Text()
 	for _, statement := range []string{
@@ -122,7 +122,7 @@ func (d *database) blind(ctx context.Context) (dsn string, err error) {
 	return d.dsn(blindUser, password)
 }
 
-// slice is what the server did in one.
+// slice is the result of one slice.
 type slice struct {
 	rate float64 // commits a second
 	cpu  float64 // s a commit, of the server and of this process
@@ -164,8 +164,8 @@ func (d *database) slice(ctx context.Context, variant, blind string) (s slice, e
 	return s, nil
 }
 
-// collect starts what the variant has of a collector. Its end tells how many
-// samples a second were taken.
+// collect starts the variant's part of the collector. The function that ends it returns
+// the samples a second.
 func (d *database) collect(ctx context.Context, variant, blind string) (stop func() (samples float64, err error), err error) {
 	if variant == collectorOff {
 		return func() (float64, error) { return 0, nil }, nil

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,21 +17,22 @@ import (
 	"github.com/prometheus/procfs"
 
 	"assay/harness/servers/mysqld"
+	"assay/harness/servers/process"
 )
 
 const (
 	loadArg    = "load-database"
-	loadDSNEnv = "ASSAY_BENCH_DSN" // a password does not belong on a command line
+	loadDSNEnv = "ASSAY_BENCH_DSN" // a password must not be on a command line
 
-	// Where the events and effects of a commit-bound server were seen: 32
-	// sessions of single-row updates, each its own transaction.
+	// The load under which the events and effects of a commit-bound server were
+	// measured: 32 sessions of single-row updates, each its own transaction.
 	loadSessions = 32
 	loadRows     = 10_000
 	loadSchema   = "bench"
 )
 
-// loadDatabase updates single rows from many sessions, each update a
-// transaction, until its standard input ends.
+// loadDatabase updates single rows in many sessions, each update a transaction, until
+// one fails or the process is killed.
 func loadDatabase() error {
 	db, err := sql.Open("mysql", os.Getenv(loadDSNEnv))
 	if err != nil {
@@ -50,25 +50,14 @@ func loadDatabase() error {
 			}
 		}()
 	}
-	done := make(chan struct{})
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
-		close(done)
-	}()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("update: %w", err)
-	case <-done:
-		return nil
-	}
+	return fmt.Errorf("update: %w", <-failed)
 }
 
-// database is a server of its own under a load that a process of its own makes.
+// database is a server under the load of another process.
 type database struct {
 	server *mysqld.Server
 	db     *sql.DB // of root
-	load   *exec.Cmd
-	stdin  io.Closer
+	load   *process.Child
 }
 
 // startDatabase starts the server, fills its table and begins the load.
@@ -112,16 +101,14 @@ func (d *database) startLoad() error {
 	if err != nil {
 		return err
 	}
-	d.load = exec.Command(self, loadArg)
-	d.load.Env = append(os.Environ(), loadDSNEnv+"="+dsn)
-	d.load.Stderr = os.Stderr
-	if d.stdin, err = d.load.StdinPipe(); err != nil {
-		return err
-	}
-	return d.load.Start()
+	cmd := exec.Command(self, loadArg)
+	cmd.Env = append(os.Environ(), loadDSNEnv+"="+dsn)
+	cmd.Stderr = os.Stderr
+	d.load, err = process.Start(cmd, process.Tied)
+	return err
 }
 
-// dsn is of the load's schema, and of root unless a user is named.
+// dsn is that of the load's schema, and of root unless a user is named.
 func (d *database) dsn(user, password string) (string, error) {
 	c, err := mysql.ParseDSN(d.server.DSN())
 	if err != nil {
@@ -136,16 +123,21 @@ func (d *database) dsn(user, password string) (string, error) {
 
 func (d *database) stop() error {
 	var errs []error
-	if d.stdin != nil {
-		errs = append(errs, d.stdin.Close(), d.load.Wait())
+	if d.load != nil {
+		select {
+		case <-d.load.Done():
+			errs = append(errs, fmt.Errorf("the load has ended: %w", d.load.Err()))
+		default:
+			errs = append(errs, d.load.Kill())
+		}
 	}
 	if d.db != nil {
 		errs = append(errs, d.db.Close())
 	}
-	return errors.Join(append(errs, d.server.Kill())...) // nobody needs the data
+	return errors.Join(append(errs, d.server.Kill())...) // its data are not needed
 }
 
-// reading is what the server has done so far.
+// reading is the server's counters.
 type reading struct {
 	at      time.Time
 	commits float64

@@ -1,8 +1,7 @@
-// Command bench measures what judging the record of a large event costs, what
-// the collector costs a database, and what the generator costs and can do, as
-// ratios of interleaved runs: of the last, one core for the generator, the
-// other for the target and the coordinator. `make bench` builds and runs it.
+// Command bench measures the cost of judging the record of a large event, the cost of
+// the collector to a database, and the cost and capacity of the generator, as ratios of
+// interleaved runs. The generator has one core, the target and the coordinator the
+// other. `make bench` builds and runs it.
 //
-// It needs two CPUs that it may use and taskset (util-linux). Its figures are
-// for people: no test depends on them.
+// It needs two CPUs and taskset (util-linux). No test depends on its figures.
 package main

@@ -15,8 +15,7 @@ import (
 	"assay/harness/lab/bench/longrun"
 )
 
-// What judging a large event may take: people read it beside what was
-// measured.
+// Limits of judging a large event, printed with the measurements.
 const (
 	judgeWithin = 2 * time.Second
 	judgeMemory = 200 << 20
@@ -24,14 +23,14 @@ const (
 
 const recordArg = "write-record"
 
-// judging is what one `assay judge` took.
+// judging is the cost of one `assay judge`.
 type judging struct {
 	wall, cpu float64 // s
-	memory    float64 // B, at its peak
+	memory    float64 // peak, B
 }
 
-// judgeCost measures what judging the record of a large event takes, and of
-// what it depends: on seconds and series, not on requests.
+// judgeCost measures the cost of judging the record of a large event, and what it
+// depends on: seconds and series, not requests.
 func (b *bench) judgeCost(ctx context.Context) error {
 	event := longrun.Event
 	shapes := []struct {
@@ -61,7 +60,7 @@ func (b *bench) judgeCost(ctx context.Context) error {
 			took[i] = append(took[i], j)
 		}
 	}
-	fmt.Printf("assay judge of %s (wanted: under %s and %d MB):\n", shapes[0].name, judgeWithin, judgeMemory>>20)
+	fmt.Printf("assay judge of %s (limits: %s and %d MB):\n", shapes[0].name, judgeWithin, judgeMemory>>20)
 	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(j judging) float64 { return j.wall })))
 	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(j judging) float64 { return j.cpu })))
 	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(j judging) float64 { return j.memory / (1 << 20) })))
@@ -79,7 +78,7 @@ func (b *bench) judgeCost(ctx context.Context) error {
 	return nil
 }
 
-// writeRecord makes the record that startRecord asks for.
+// writeRecord makes the record of startRecord.
 func writeRecord() error {
 	if len(os.Args) != 4 {
 		return fmt.Errorf("%s takes a folder and a shape", recordArg)
@@ -91,8 +90,8 @@ func writeRecord() error {
 	return s.Write(os.Args[2])
 }
 
-// startRecord makes a record in a process of its own: Linux counts as a
-// process's peak also that of the one that started it.
+// startRecord makes a record in another process: the peak memory of a process includes
+// that of its parent at the time of the fork.
 func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -108,7 +107,7 @@ func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 	return nil
 }
 
-// judgeOnce judges a record in a process of its own.
+// judgeOnce judges a record in another process.
 func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
 	c := exec.CommandContext(ctx, b.assay, "judge", dir)
 	var said strings.Builder
@@ -128,7 +127,7 @@ func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
 	return judging{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil
 }
 
-// verdicts are the exit codes of a run that was judged, but did not pass.
+// verdicts are the exit codes of verdicts other than PASS.
 var verdicts = []int{1, 3, 4}
 
 func of(all []judging, value func(judging) float64) (values []float64) {

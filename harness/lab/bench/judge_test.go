@@ -12,8 +12,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// use is what judging a record took, in bytes: of all that it allocated, and of
-// what of it the record keeps.
+// use is the memory of judging a record, in bytes: all that was allocated, and what the
+// record keeps.
 type use struct{ allocated, kept float64 }
 
 func useOf(t *testing.T, s longrun.Shape) (u use, outcome string) {
@@ -39,9 +39,8 @@ func useOf(t *testing.T, s longrun.Shape) (u use, outcome string) {
 	return use{float64(after.TotalAlloc - before.TotalAlloc), float64(after.HeapAlloc) - float64(before.HeapAlloc)}, c.Verdict
 }
 
-// Judging costs what the seconds and series of a run cost, however many
-// requests they hold. Bytes stand for time here: they are the same on every
-// machine.
+// The cost of judging depends on the seconds and series of a run, not on its requests.
+// Bytes are measured instead of time: they are the same on every machine.
 func TestJudgingCostsByTheSecondAndNotByTheRequest(t *testing.T) {
 	shape := longrun.Shape{Workers: 2, Hold: time.Minute, Rate: 2000} // with all its stages two minutes
 	use := func(minutes, times int) use {
@@ -56,8 +55,7 @@ func TestJudgingCostsByTheSecondAndNotByTheRequest(t *testing.T) {
 		return u
 	}
 	two, four, eight, many := use(2, 1), use(4, 1), use(8, 1), use(2, 10)
-	// The last four minutes beside the two before: what is there whatever the
-	// length cancels out.
+	// The last four minutes compared with the two before: constant cost cancels out.
 	if grown := (eight.allocated - four.allocated) / (four.allocated - two.allocated); grown > 3 {
 		t.Errorf("four more minutes allocate %.2f times what two more do", grown)
 	}

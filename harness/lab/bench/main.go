@@ -16,7 +16,7 @@ import (
 // bench is one session of measurements.
 type bench struct {
 	assay    string // the binary under test
-	mysqld   string // the servers that the collector looks at
+	mysqld   string // the servers of the collector's measurements
 	mariadbd string
 	dir      string // scratch
 	rounds   int
@@ -60,7 +60,7 @@ func measure() (err error) {
 	defer func() { err = firstError(err, os.RemoveAll(b.dir)) }()
 	defer func() {
 		if b.target != nil {
-			b.target.stop()
+			_ = b.target.stop()
 		}
 	}()
 	parts := strings.Split(*only, ",")
@@ -92,8 +92,8 @@ func measure() (err error) {
 }
 
 // pinned makes what the measurements of the generator need: a target on a core
-// of its own, and this process on that core too. From here on all that this
-// process starts is pinned, so that what is not comes before.
+// of its own, and this process on that core too. From then on all child processes are
+// pinned, so that measurements without pinning come first.
 func (b *bench) pinned(ctx context.Context) (err error) {
 	if b.target != nil {
 		return nil
@@ -118,8 +118,8 @@ import http from 'k6/http';
 export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 'get' } }); }
 `
 
-// writeFiles writes the script, and the generator's name: the binary under
-// test, on the generator's core.
+// writeFiles writes the script, and a wrapper that runs the binary under test on the
+// generator's core.
 func (b *bench) writeFiles() error {
 	wrapper := fmt.Sprintf("#!/bin/sh\nexec taskset -c %d '%s' \"$@\"\n", generatorCPU, b.assay)
 	return firstError(
@@ -130,7 +130,7 @@ func (b *bench) writeFiles() error {
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
-// spread prints a row of values as median and range.
+// spread formats values as median and range.
 func spread(values []float64) string {
 	v := slices.Sorted(slices.Values(values))
 	if len(v) == 0 {
@@ -147,7 +147,7 @@ func median(sorted []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// interval prints a row of ratios as median, its bootstrap interval, and range.
+// interval formats ratios as median, its bootstrap interval, and range.
 func interval(ratios []float64) string {
 	const resamples = 10_000
 	random := rand.New(rand.NewPCG(1, 1)) // the same figures from the same ratios

@@ -21,18 +21,18 @@ const (
 	openVUs   = 300
 	openTries = 3
 	openP95Ms = 5.0
-	// openStep is the factor between rates tried, and so the error of a ratio.
+	// openStep is the factor between tried rates, and so the error of a ratio.
 	openStep   = 1.1
 	openCoarse = 1.5
 	openFirst  = 4000.0
 	openMost   = 60_000.0
 )
 
-// openModel compares the highest rate that a generator on one core holds on
-// the trivial target with nothing dropped and a 95th percentile under 5 ms:
-// ours, whose latency counts from the scheduled arrival, and k6's
-// constant-arrival-rate, whose latency counts from the iteration's start, as it
-// comes and with a larger collector target, which suits it.
+// openModel compares the highest rate of a generator on one core against the trivial
+// target, with nothing dropped and a 95th percentile under 5 ms: assay's, whose latency
+// counts from the scheduled arrival, and k6's constant-arrival-rate, whose latency
+// counts from the iteration's start, with the default target of the garbage collector
+// and with a larger one.
 func (b *bench) openModel(ctx context.Context) error {
 	fmt.Printf("open model, one core, highest rate with nothing dropped and p95 < %g ms:\n", openP95Ms)
 	ratios := make([][]float64, len(openCollectors))
@@ -58,12 +58,12 @@ func (b *bench) openModel(ctx context.Context) error {
 	return nil
 }
 
-// openCollectors are the collector targets that k6 is measured with.
+// openCollectors are k6's targets of the garbage collector.
 var openCollectors = []string{"100", "400"}
 
-// highest finds the largest rate that holds: in coarse steps up to the first
-// that does not, then in fine ones. A rate that fails is tried again, since the
-// machine may be shared.
+// highest finds the highest rate that is sustained: in coarse steps up to the first
+// that is not, then in fine ones. A rate that fails is tried again, since the machine
+// may be shared.
 func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (best float64, err error) {
 	rate := openFirst
 	for _, step := range []float64{openCoarse, openStep} {
@@ -87,7 +87,7 @@ func highest(ctx context.Context, holds func(context.Context, float64) (bool, er
 	return best, nil
 }
 
-// holdsOurs runs our executor at a rate.
+// holdsOurs runs assay's executor at a rate.
 func (b *bench) holdsOurs(ctx context.Context, rate float64) (bool, error) {
 	r, err := b.record(ctx, rate, openFor)
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (r
 	return record.Open(o.Dir)
 }
 
-// holdsK6 runs k6's own executor at a rate.
+// holdsK6 runs k6's executor at a rate.
 func (b *bench) holdsK6(ctx context.Context, rate float64, gogc string) (bool, error) {
 	config := fmt.Sprintf(`{"scenarios":{"s":{"executor":"constant-arrival-rate","rate":%d,"timeUnit":"1s","duration":"%s","preAllocatedVUs":%d,"maxVUs":%d}}}`,
 		int(rate), openFor, openVUs, openVUs)
@@ -162,8 +162,7 @@ func (b *bench) holdsK6(ctx context.Context, rate float64, gogc string) (bool, e
 	return summary.Metrics.Dropped.Count == 0 && summary.Metrics.Duration.P95 < openP95Ms, nil
 }
 
-// memory compares what a worker holds after a minute with what it holds after
-// ten seconds.
+// memory compares a worker's memory after a minute with that after ten seconds.
 func (b *bench) memory(ctx context.Context) error {
 	const rate = 2000
 	r, err := b.record(ctx, rate, 62*time.Second)

@@ -13,7 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
+
+	"assay/harness/servers/process"
 )
 
 // The two cores.
@@ -24,9 +25,8 @@ const (
 	serveArg = "serve-trivial"
 )
 
-// serveTrivial is the target: a server that answers at once and counts. It
-// also takes what k6's other outputs send, and throws it away. It ends with its
-// standard input.
+// serveTrivial is the target: a server that answers at once and counts. It also accepts
+// and discards the data of k6's other outputs. It runs until it is killed.
 func serveTrivial() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,25 +37,20 @@ func serveTrivial() error {
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) { served.Add(1) })
 	mux.HandleFunc("GET /served", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, served.Load()) })
 	discard := func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // thrown away
+		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusNoContent)
 	}
 	mux.HandleFunc("POST /write", discard) // InfluxDB
 	mux.HandleFunc("POST /query", discard)
 	mux.HandleFunc("POST /v1/metrics", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	fmt.Println(listener.Addr())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
-		os.Exit(0)
-	}()
 	return http.Serve(listener, mux)
 }
 
 // target is the trivial server as a process on its own core.
 type target struct {
 	url   string
-	cmd   *exec.Cmd
-	stdin io.Closer
+	child *process.Child
 }
 
 func startTarget(ctx context.Context) (*target, error) {
@@ -63,36 +58,32 @@ func startTarget(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	// This process, with the coordinator, stays off the generator's core too.
+	// This process, with the coordinator, does not use the generator's core either.
 	if out, err := exec.CommandContext(ctx, "taskset", "-a", "-c", "-p", strconv.Itoa(targetCPU), strconv.Itoa(os.Getpid())).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pin to CPU %d: %w: %s", targetCPU, err, out)
 	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
 	cmd := exec.Command(self, serveArg)
-	stdin, err := cmd.StdinPipe()
+	cmd.Stdout, cmd.Stderr = to, os.Stderr
+	child, err := process.Start(cmd, process.Tied)
+	_ = to.Close() // the child has its own copy
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := cmd.StdoutPipe()
+	addr, err := bufio.NewReader(from).ReadString('\n')
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("start target: %w", err), child.Kill())
 	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start target: %w", err), cmd.Process.Signal(syscall.SIGKILL), cmd.Wait())
-	}
-	return &target{url: "http://" + strings.TrimSpace(addr), cmd: cmd, stdin: stdin}, nil
+	return &target{url: "http://" + strings.TrimSpace(addr), child: child}, nil
 }
 
-func (t *target) stop() {
-	_ = t.stdin.Close()
-	_ = t.cmd.Wait() // it has nothing to say
-}
+func (t *target) stop() error { return t.child.Kill() }
 
-// served is how many requests the target has answered.
+// served is the number of requests that the target has answered.
 func (t *target) served() (int64, error) {
 	resp, err := http.Get(t.url + "/served")
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// batched is a payment that waits for its batch. done has room for the answer,
-// so a caller who has left does not block the batch.
+// batched is a payment that waits for its batch. done has room for one result, so that
+// a caller that has left does not block the batch.
 type batched struct {
 	*unit
-	err  error // of this payment alone; the batch goes on
+	err  error // of this payment only; the batch continues
 	done chan error
 }
 
-// inBatch charges the payment, then waits for a commit that it shares.
+// inBatch charges the payment, then waits for the commit of its batch.
 func (p *payments) inBatch(ctx context.Context, u *unit) error {
 	if err := p.charge(ctx, u); err != nil {
 		return err
@@ -28,20 +28,20 @@ func (p *payments) inBatch(ctx context.Context, u *unit) error {
 	select {
 	case err := <-b.done:
 		return err
-	case <-ctx.Done(): // it may be committed yet, but is not acknowledged
+	case <-ctx.Done(): // it may still be committed, but is not acknowledged
 		return ctx.Err()
 	}
 }
 
 // commitBatch makes all payments of a batch in one transaction.
 func (p *payments) commitBatch(ctx context.Context, batch []*batched) {
-	// Account rows are locked in one order by all batches: no deadlocks.
+	// All batches lock account rows in the same order: no deadlocks.
 	slices.SortFunc(batch, func(a, b *batched) int { return cmp.Compare(a.Account, b.Account) })
 	pool := p.db.scope()
 	defer pool.close()
 	err := pool.inTransaction(ctx, sql.LevelDefault, func(c *conn) error {
 		for _, b := range batch {
-			// A refused payment has left nothing behind in the transaction.
+			// A refused payment has written nothing in the transaction.
 			b.err = b.accept(ctx, c.exec)
 			if errors.Is(b.err, errRepeated) || errors.Is(b.err, errIDTaken) {
 				continue

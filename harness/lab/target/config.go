@@ -7,7 +7,7 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// Commits says where the commits of a payment fall.
+// Commits is when a payment commits.
 type Commits string
 
 // The ways to commit a payment.
@@ -20,12 +20,12 @@ const (
 	CommitBatched Commits = "batched"
 )
 
-// Ingest says when an event is stored relative to its answer.
+// Ingest is when an event is stored relative to its response.
 type Ingest string
 
 // The ways to store an event.
 const (
-	// IngestDirect stores each event by an INSERT of its own, then answers.
+	// IngestDirect stores each event by its own INSERT, then answers.
 	IngestDirect Ingest = "direct"
 	// IngestBulk stores the events of several requests by one INSERT, then answers them.
 	IngestBulk Ingest = "bulk"
@@ -33,45 +33,45 @@ const (
 	IngestChannel Ingest = "channel"
 )
 
-// Pool is how connections to the database are kept.
+// Pool is the configuration of the database connection pool.
 type Pool struct {
-	MaxOpen     int           // connections at most; 0 = no limit
+	MaxOpen     int           // limit of connections; 0 = none
 	MaxIdle     int           // kept open when unused; -1 = as many as MaxOpen
 	MaxLifetime time.Duration // a connection is replaced at this age; 0 = never
-	PerRequest  bool          // a pool of its own for each request: report D's "too many connections"
+	PerRequest  bool          // a new pool for each request: report D's "too many connections"
 }
 
-// Reconcile is the worker that asks gateways again about payments whose outcome
-// they left open. Its load on the database is a count each time, and for every
-// such payment about ten statements in two transactions.
+// Reconcile is the worker that queries gateways about payments with an unknown outcome.
+// Its load on the database is a count each time, and for every such payment about ten
+// statements in two transactions.
 type Reconcile struct {
 	On    bool
-	After time.Duration // how long a payment is left PENDING before it is asked about, and between two tries
-	Every time.Duration // how often such payments are looked for
-	Batch int           // payments asked about at once, at most
+	After time.Duration // time before a PENDING payment is queried, and between two queries
+	Every time.Duration // interval of looking for such payments
+	Batch int           // largest number of payments queried at once
 }
 
-// Notify is the worker that relays the outbox. Its load on the database is a
-// count each time, and for every batch one transaction of two statements.
+// Notify is the worker that relays the outbox. Its load on the database is a count each
+// time, and for every batch one transaction of two statements.
 type Notify struct {
 	On      bool
-	Every   time.Duration // how often the outbox is looked at
-	Batch   int           // notifications sent at once, at most
+	Every   time.Duration // interval of reading the outbox
+	Batch   int           // largest number of notifications sent at once
 	Latency time.Duration // of the simulated notifier, for a batch
 }
 
-// Config is everything the service can be told.
+// Config is the configuration of the service.
 type Config struct {
 	Listen      string // host:port; loopback unless AllowRemote
 	AllowRemote bool
 	DSN         string // user:password@tcp(host:port)/database; a secret, never logged
 
 	Commits   Commits
-	BatchSize int           // payments in one transaction at most, for CommitBatched
-	BatchWait time.Duration // how long a payment waits for company in its batch
+	BatchSize int           // largest number of payments in one transaction, for CommitBatched
+	BatchWait time.Duration // how long a payment waits for others in its batch
 
-	// Accounts are how many of the schema's accounts payments are booked on: the
-	// account that a request names is folded onto them. 1 makes one row hot.
+	// Accounts is how many of the schema's accounts are used: the account of a request
+	// is mapped onto them. 1 makes one row hot.
 	Accounts int
 
 	Pool Pool
@@ -81,22 +81,22 @@ type Config struct {
 	Notify    Notify
 
 	Ingest      Ingest
-	IngestBatch int           // events in one INSERT at most, for bulk and channel
-	IngestWait  time.Duration // how long an event waits for company in its INSERT
+	IngestBatch int           // largest number of events in one INSERT, for bulk and channel
+	IngestWait  time.Duration // how long an event waits for others in its INSERT
 	IngestQueue int           // events held in memory; a full queue refuses the next with 503
 
-	RequestTimeout time.Duration // a request is given up after this, with 503
+	RequestTimeout time.Duration // a request ends after this with 503
 
 	Drain        bool          // finish requests and store the queue before the exit
 	DrainTimeout time.Duration // how long that may take
 
-	// OTLP is the base URL that metrics are pushed to; empty: what the standard
-	// environment (OTEL_EXPORTER_OTLP_ENDPOINT) says, else nowhere.
+	// OTLP is the base URL that metrics are pushed to; empty: that of the standard
+	// environment (OTEL_EXPORTER_OTLP_ENDPOINT), otherwise none.
 	OTLP string
 }
 
-// DefaultConfig is the service as `assay target` starts it: every statement
-// auto-committed, as in report A, and a sound pool.
+// DefaultConfig is the configuration of `assay target`: every statement auto-committed,
+// as in report A, and a sufficient pool.
 func DefaultConfig() Config {
 	return Config{
 		Listen:    "127.0.0.1:18080",

@@ -100,7 +100,7 @@ func TestDSN(t *testing.T) {
 	}
 }
 
-// The password appears in no error and no log line, whatever is wrong.
+// The password appears in no error and no log line.
 func TestSecretStaysSecret(t *testing.T) {
 	for _, dsn := range []string{
 		"root:hunter2@127.0.0.1/assay",

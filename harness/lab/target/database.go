@@ -14,31 +14,31 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// parseDSN completes a DSN with what the service relies on. The driver's own
-// parse error is withheld: for a mistyped DSN it may quote part of the password.
+// parseDSN completes a DSN with the parameters that the service needs. It does not
+// return the driver's error, which may quote part of the password.
 func parseDSN(dsn string, log mysql.Logger) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, errors.New("ASSAY_DB: want user:password@tcp(host:port)/database")
 	}
-	// Every session speaks UTC, so that persisted_at can be compared with the
-	// generator's clock whatever zone the server is set to.
+	// Every session uses UTC, so that persisted_at can be compared with the generator's
+	// clock in whatever time zone the server is.
 	cfg.ParseTime, cfg.Loc = true, time.UTC
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
 	cfg.Params["time_zone"] = "'+00:00'"
-	// Arguments are written into the statement by the driver: one round trip
-	// each. Prepared statements would cost a prepare and a close more per
-	// statement, since database/sql keeps them per connection, and would show
-	// up as Com_stmt_* instead of the Com_insert that an operator looks for.
-	// The driver escapes safely under utf8mb4, its default collation.
+	// The driver writes arguments into the statement: one round trip each. Prepared
+	// statements would cost a prepare and a close for each statement, since
+	// database/sql keeps them per connection, and would count as Com_stmt_* instead of
+	// the Com_insert that an operator expects. The driver escapes safely under utf8mb4,
+	// its default collation.
 	cfg.InterpolateParams = true
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	// A statement in flight is never cancelled (see conn.exec), so a server that
-	// stops answering is noticed here.
+	// A running statement is never cancelled (see conn.exec): this time-out detects a
+	// server that stops answering.
 	if cfg.ReadTimeout == 0 {
 		cfg.ReadTimeout = 60 * time.Second
 	}
@@ -80,11 +80,12 @@ func openDatabase(cfg *mysql.Config, p Pool, m *metrics) (*database, error) {
 		}
 	}
 	shared.SetMaxIdleConns(idle)
-	// Health has a connection of its own: a busy pool is not a dead database.
+	// The health check has its own connection: a busy pool is no failure of the
+	// database.
 	health := sql.OpenDB(connector)
 	health.SetMaxOpenConns(1)
-	// So have the workers, one each: the pool's settings, and what it shows of
-	// itself, are about requests.
+	// So have the workers, one each: the pool's settings and metrics are about
+	// requests.
 	background := sql.OpenDB(connector)
 	background.SetMaxOpenConns(2)
 	return &database{connector: connector, shared: shared, health: health, background: background, perRequest: p.PerRequest, m: m}, nil
@@ -96,7 +97,7 @@ func (d *database) close() error {
 	return errors.Join(d.shared.Close(), d.health.Close(), d.background.Close())
 }
 
-// scope is the pool that one request, one batch or one worker uses.
+// scope is the pool of one request, one batch or one worker.
 type scope struct {
 	db  *sql.DB
 	own bool
@@ -111,7 +112,7 @@ func (d *database) scope() scope {
 	return scope{db: sql.OpenDB(d.connector), own: true, m: d.m}
 }
 
-// workers is the pool of the workers; it needs no close.
+// workers is the pool of the workers, which needs no close.
 func (d *database) workers() scope { return scope{db: d.background, m: d.m} }
 
 func (s scope) close() {
@@ -120,8 +121,8 @@ func (s scope) close() {
 	}
 }
 
-// conn takes a connection, and records the wait for it apart from the time of
-// the statements: report A took the first for the second. It waits until ctx is done.
+// conn takes a connection, and records the wait for it separately from the time of the
+// statements, which report A confused. It waits until ctx is done.
 func (s scope) conn(ctx context.Context) (*conn, error) {
 	start := time.Now()
 	c, err := s.db.Conn(ctx)
@@ -132,7 +133,7 @@ func (s scope) conn(ctx context.Context) (*conn, error) {
 	return &conn{c: c, on: c, m: s.m}, nil
 }
 
-// exec runs one statement on a connection taken for it alone, and commits it.
+// exec runs one statement on its own connection, and commits it.
 func (s scope) exec(ctx context.Context, query string, args ...any) (affected int64, err error) {
 	err = retryConflict(func() error {
 		c, err := s.conn(ctx)
@@ -146,7 +147,7 @@ func (s scope) exec(ctx context.Context, query string, args ...any) (affected in
 	return affected, err
 }
 
-// row reads one row on a connection taken for it alone.
+// row reads one row on its own connection.
 func (s scope) row(ctx context.Context, dest []any, query string, args ...any) error {
 	c, err := s.conn(ctx)
 	if err != nil {
@@ -156,7 +157,7 @@ func (s scope) row(ctx context.Context, dest []any, query string, args ...any) e
 	return c.row(ctx, dest, query, args...)
 }
 
-// conn is a connection taken from a pool, alone or inside a transaction.
+// conn is a connection from a pool, with or without a transaction.
 type conn struct {
 	c  *sql.Conn
 	on interface {
@@ -169,9 +170,9 @@ type conn struct {
 
 func (c *conn) release() { c.c.Close() }
 
-// exec starts no statement once ctx is done, but lets a started one end: the
-// driver can only cancel by closing the connection, which leaves the outcome
-// unknown and turns impatient clients into a storm of new connections.
+// exec starts no statement once ctx is done, but waits for a started one: the driver
+// can cancel only by closing the connection, after which the outcome is unknown, and
+// impatient clients cause a storm of new connections.
 func (c *conn) exec(ctx context.Context, query string, args ...any) (affected int64, err error) {
 	err = c.timed(ctx, verb(query), func(ctx context.Context) error {
 		res, err := c.on.ExecContext(ctx, query, args...)
@@ -190,7 +191,7 @@ func (c *conn) row(ctx context.Context, dest []any, query string, args ...any) e
 	})
 }
 
-// each calls do for every row, which it scans.
+// each scans every row and calls do for it.
 func (c *conn) each(ctx context.Context, do func(scan func(dest ...any) error) error, query string, args ...any) error {
 	return c.timed(ctx, verb(query), func(ctx context.Context) error {
 		rows, err := c.on.QueryContext(ctx, query, args...)
@@ -217,8 +218,8 @@ func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) 
 	return err
 }
 
-// inTransaction runs do in one transaction, again when the database chose it as
-// a deadlock's victim, and commits unless do fails or ctx is done by then.
+// inTransaction runs do in one transaction, again where it was a deadlock's victim, and
+// commits unless do fails or ctx is done.
 func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, do func(*conn) error) error {
 	return retryConflict(func() error {
 		c, err := s.conn(ctx)
@@ -234,7 +235,7 @@ func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, 
 		if err != nil {
 			return err
 		}
-		// After a commit this does nothing.
+		// Does nothing after a commit.
 		defer tx.Rollback()
 		c.on = tx
 		if err := do(c); err != nil {
@@ -244,8 +245,8 @@ func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, 
 	})
 }
 
-// retryConflict tries up to three times what lost a lock conflict. Only these
-// two refusals are sure to have changed nothing, once rolled back.
+// retryConflict tries up to three times after a lock conflict. Only after these two
+// errors, and a rollback, is it certain that nothing was changed.
 func retryConflict(do func() error) error {
 	var err error
 	for range 3 {
@@ -256,7 +257,7 @@ func retryConflict(do func() error) error {
 	return err
 }
 
-// verb is the first word of a statement in lower case: the bounded label of its time.
+// verb is the first word of a statement in lower case, a bounded label.
 func verb(query string) string {
 	word, _, _ := strings.Cut(query, " ")
 	return strings.ToLower(word)

@@ -1,31 +1,29 @@
-// Package target is the reference payment and ingestion service: the system
-// under test that Assay is tried on.
+// Package target is the reference payment and ingestion service: the system under
+// test for trying Assay.
 //
-// It is an ordinary small service with real SQL on a real MySQL (8, 9) or
-// MariaDB (10.11). A payment is about ten DML statements; an event is one row.
-// The weaknesses that the field reports met in production are settings here,
-// so that each can be switched on, certified and told apart from the others:
-// where a commit falls ([Commits]), how connections are pooled ([Pool]), when
-// an event is stored relative to its answer ([Ingest]), how payment gateways
-// answer ([gateway.Config]), and whether a shutdown drains. Everything else is
-// written so that the service itself is not the bottleneck.
+// It is an ordinary small service with real SQL on a real MySQL (8, 9) or MariaDB
+// (10.11). A payment is about ten DML statements; an event is one row. The weaknesses
+// of the field reports are settings, so that each can be turned on, certified and
+// distinguished from the others: when a payment commits ([Commits]), how connections
+// are pooled ([Pool]), when an event is stored relative to its response ([Ingest]),
+// how payment gateways answer ([gateway.Config]), and whether a shutdown drains.
+// Everything else is written so that the service itself is not the bottleneck.
 //
-// A payment ends CONFIRMED or DECLINED; one whose gateway gave no answer is
-// PENDING, is answered 202, and is asked about again by a worker ([Reconcile]).
-// Another worker relays the outbox ([Notify]). Several services on one database
-// share the work of both.
+// A payment ends CONFIRMED or DECLINED; one whose gateway did not answer is PENDING,
+// is answered 202, and a worker queries the gateway again ([Reconcile]). Another
+// worker relays the outbox ([Notify]). Several services on one database share the work
+// of both.
 //
-// A profile finds what was stored by
+// A profile reads the stored identities by
 //
 //	SELECT id, persisted_at FROM payments WHERE run_id = ? AND persisted_at IS NOT NULL
 //	SELECT id, persisted_at FROM events WHERE run_id = ?
 //	SELECT id, persisted_at FROM writer_log WHERE run_id = ?
 //
-// persisted_at is the start of the statement that made the row final, in UTC;
-// its commit follows. A payment without it was not confirmed, or never finished.
-// Writers that do without the service write the table writer_log.
+// persisted_at is the start of the statement that made the row final, in UTC; its
+// commit follows. A payment without it was not confirmed, or never finished. Writers
+// that do not use the service write the table writer_log.
 //
-// Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of
-// schema.sql, and Prometheus metrics on /metrics, pushed by OTLP too where a
-// receiver is named.
+// Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of schema.sql,
+// and Prometheus metrics on /metrics, also pushed by OTLP where a receiver is named.
 package target

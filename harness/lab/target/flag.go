@@ -8,40 +8,40 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags registers a flag for every field but the DSN, which is a secret and
-// comes from the environment. Defaults are the values that c holds.
+// Flags registers a flag for every field except the DSN, which is a secret and comes
+// from the environment. Defaults are the values of c.
 func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Listen, "listen", c.Listen, "address to serve on")
 	fs.BoolVar(&c.AllowRemote, "allow-remote", c.AllowRemote, "allow --listen on an address that other hosts can reach")
 
-	fs.Var(&c.Commits, "commits", "where a payment commits: at every statement, once in a transaction, or batched with others (statement, transaction, batched)")
-	fs.IntVar(&c.BatchSize, "batch-size", c.BatchSize, "payments in one transaction at most, with --commits batched")
+	fs.Var(&c.Commits, "commits", "when a payment commits: after every statement, once in a transaction, or batched with others (statement, transaction, batched)")
+	fs.IntVar(&c.BatchSize, "batch-size", c.BatchSize, "largest number of payments in one transaction, with --commits batched")
 	fs.DurationVar(&c.BatchWait, "batch-wait", c.BatchWait, "how long a payment waits for others to share its transaction")
 
 	fs.IntVar(&c.Accounts, "accounts", c.Accounts, "accounts that payments are spread over; 1 makes one row hot, for as long as a transaction lasts with --commits transaction")
 
-	fs.IntVar(&c.Pool.MaxOpen, "pool-max-open", c.Pool.MaxOpen, "connections to the database at most; 0 means no limit")
+	fs.IntVar(&c.Pool.MaxOpen, "pool-max-open", c.Pool.MaxOpen, "limit of connections to the database; 0 means none")
 	fs.IntVar(&c.Pool.MaxIdle, "pool-max-idle", c.Pool.MaxIdle, "unused connections kept open; -1 means as many as --pool-max-open")
 	fs.DurationVar(&c.Pool.MaxLifetime, "pool-max-lifetime", c.Pool.MaxLifetime, "age at which a connection is replaced; 0 means never")
 	fs.BoolVar(&c.Pool.PerRequest, "pool-per-request", c.Pool.PerRequest, "open and close a pool for every request")
 
 	c.Gateway.Flags(fs)
-	fs.BoolVar(&c.Reconcile.On, "reconcile", c.Reconcile.On, "ask the gateways again about PENDING payments, and settle or decline them")
-	fs.DurationVar(&c.Reconcile.After, "reconcile-after", c.Reconcile.After, "how long a payment is left PENDING before it is asked about again")
-	fs.DurationVar(&c.Reconcile.Every, "reconcile-every", c.Reconcile.Every, "how often PENDING payments are looked for")
-	fs.IntVar(&c.Reconcile.Batch, "reconcile-batch", c.Reconcile.Batch, "PENDING payments asked about at once, at most")
+	fs.BoolVar(&c.Reconcile.On, "reconcile", c.Reconcile.On, "query the gateways again about PENDING payments, and confirm or decline them")
+	fs.DurationVar(&c.Reconcile.After, "reconcile-after", c.Reconcile.After, "how long a payment is PENDING before its gateway is queried again")
+	fs.DurationVar(&c.Reconcile.Every, "reconcile-every", c.Reconcile.Every, "interval of looking for PENDING payments")
+	fs.IntVar(&c.Reconcile.Batch, "reconcile-batch", c.Reconcile.Batch, "largest number of PENDING payments queried at once")
 	fs.BoolVar(&c.Notify.On, "notify", c.Notify.On, "relay the outbox to a simulated notifier")
-	fs.DurationVar(&c.Notify.Every, "notify-every", c.Notify.Every, "how often the outbox is looked at")
-	fs.IntVar(&c.Notify.Batch, "notify-batch", c.Notify.Batch, "notifications sent at once, at most")
+	fs.DurationVar(&c.Notify.Every, "notify-every", c.Notify.Every, "interval of reading the outbox")
+	fs.IntVar(&c.Notify.Batch, "notify-batch", c.Notify.Batch, "largest number of notifications sent at once")
 	fs.DurationVar(&c.Notify.Latency, "notify-latency", c.Notify.Latency, "how long the simulated notifier takes for a batch")
 
 	fs.Var(&c.Ingest, "ingest", "how an event is stored: direct, in bulk with others, or answered first and stored from a channel (direct, bulk, channel)")
-	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "events in one INSERT at most, with --ingest bulk or channel")
+	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "largest number of events in one INSERT, with --ingest bulk or channel")
 	fs.DurationVar(&c.IngestWait, "ingest-wait", c.IngestWait, "how long an event waits for others to share its INSERT")
-	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "events held in memory at most, with --ingest bulk or channel")
+	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "largest number of events held in memory, with --ingest bulk or channel")
 
-	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "when a request is given up")
-	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false throws both away")
+	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "time limit of a request")
+	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false drops both")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "how long a drain may take")
 
 	fs.StringVar(&c.OTLP, "otlp", c.OTLP, "base URL to push metrics to every second by OTLP/HTTP, like http://127.0.0.1:4318; headers come from OTEL_EXPORTER_OTLP_HEADERS")

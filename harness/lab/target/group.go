@@ -12,9 +12,9 @@ var (
 	errFull     = errors.New("queue is full")
 )
 
-// group collects items into batches and gives each to flush: a batch leaves
-// when it is full, or when its first item has waited and a flusher is free.
-// While all flushers are busy batches grow, as in a database's group commit.
+// group collects items into batches for flush: a batch is flushed when it is full, or
+// when its first item has waited and a flusher is free. While all flushers are busy
+// batches grow, as in a database's group commit.
 type group[T any] struct {
 	size  int
 	wait  time.Duration
@@ -55,7 +55,7 @@ func (g *group[T]) put(ctx context.Context, item T) error {
 	}
 }
 
-// offer does not block: it refuses the item when the queue is full.
+// offer refuses the item when the queue is full, and does not block.
 func (g *group[T]) offer(item T) error {
 	select {
 	case <-g.quit:
@@ -70,8 +70,8 @@ func (g *group[T]) offer(item T) error {
 	}
 }
 
-// stop flushes what the queue holds and waits for the last flush. Call it when
-// nothing is put any more: an item that races with it may stay in the queue.
+// stop flushes the queue and waits for the last flush. It must be called after the last
+// put: an item that races with it may remain in the queue.
 func (g *group[T]) stop() {
 	close(g.quit)
 	g.done.Wait()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// insertWriters store groups of events at once. Few on purpose: the fewer, the
-// larger the groups, and four keep a group commit of the database busy.
+// insertWriters is how many groups of events are stored at once: fewer writers make
+// larger groups, and four keep a group commit of the database busy.
 const insertWriters = 4
 
 const (
@@ -16,22 +16,22 @@ const (
 	eventRow     = "(?, ?, ?, ?, CURRENT_TIMESTAMP(6))"
 )
 
-// ingestion stores events by one of the ingest modes.
+// ingestion stores events in one of the ingest modes.
 type ingestion struct {
 	db    *database
 	mode  Ingest
 	queue *group[queuedEvent] // nil when mode is IngestDirect
 	log   *limitedLog
-	lost  atomic.Int64 // answered and never stored
+	lost  atomic.Int64 // answered but not stored
 }
 
-// queuedEvent waits for its INSERT; done is nil when nobody waits for it.
+// queuedEvent waits for its INSERT; done is nil where no caller waits.
 type queuedEvent struct {
 	event
 	done chan error
 }
 
-// accept takes an event; stored says whether it is in the database already.
+// accept takes an event; stored: it is in the database already.
 func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err error) {
 	switch in.mode {
 	case IngestChannel:
@@ -44,7 +44,7 @@ func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err erro
 		select {
 		case err := <-q.done:
 			return err == nil, err
-		case <-ctx.Done(): // it may be stored yet, but is not acknowledged
+		case <-ctx.Done(): // it may still be stored, but is not acknowledged
 			return false, ctx.Err()
 		}
 	default:
@@ -63,10 +63,10 @@ func (in *ingestion) offer(q queuedEvent) error {
 	return err
 }
 
-// store inserts a group by one statement, so all of it or nothing is stored.
-// Callers who wait get the error; events that were answered already are tried
-// again until ctx ends. An INSERT whose outcome was lost with its connection
-// may then be stored twice: at least once is all that this mode can promise.
+// store inserts a group by one statement, all or nothing. Callers that wait get the
+// error; events that were answered already are retried until ctx ends. An INSERT whose
+// outcome is unknown, because its connection was lost, may then be stored twice: this
+// mode is at least once.
 func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
 	defer in.db.m.queued.Sub(float64(len(group)))
 	err := in.insert(ctx, group)

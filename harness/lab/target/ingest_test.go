@@ -39,7 +39,7 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 				t.Errorf("event %d: %d %v", i, code, answer)
 			}
 		})
-		// Stored twice, seen twice: the ledger must be able to find it.
+		// An event stored twice has two rows: the ledger must find it.
 		s.do(t, "GET", "/?name=hoge&value=0&id=e-0&run_id=run", "")
 		if err := s.stop(); err != nil {
 			t.Errorf("drain: %v", err)
@@ -65,8 +65,8 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 	}
 }
 
-// An answer from the queue says nothing of the database: while that stands
-// still events are answered and wait, and persisted_at tells how late they were.
+// An answer in channel mode does not depend on the database: while the database stalls
+// events are answered and wait, and persisted_at shows how late they were stored.
 func testLate(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) { c.Ingest, c.IngestBatch = IngestChannel, 1 })
 	hold, err := s.db.Conn(t.Context())
@@ -94,9 +94,9 @@ func testLate(t *testing.T, server *mysqld.Server) {
 		t.Fatal(err)
 	}
 	eventually(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
-	// But for those whose statement had begun to wait.
+	// Except those whose statement had begun to wait.
 	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", again); n < events-insertWriters {
-		t.Errorf("%d of %d events are stored after the database went on", n, events)
+		t.Errorf("%d of %d events are stored after the database continued", n, events)
 	}
 }
 

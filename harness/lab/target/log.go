@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// limitedLog keeps a database that is away from filling the disk: ten lines at
-// once, then one a second, each saying how many were left out before it.
+// limitedLog limits the log, which a database that is down would let grow: ten lines at
+// once, then one a second, each with the number of lines left out before it.
 type limitedLog struct {
 	log     *slog.Logger
 	limit   *rate.Limiter
@@ -29,7 +29,7 @@ func (l *limitedLog) error(msg string, err error, args ...any) {
 	l.log.Error(msg, append(args, "error", err, "dropped_lines", l.dropped.Swap(0))...)
 }
 
-// Print makes it the driver's logger, which would write to stderr unbounded.
+// Print makes it the driver's logger, which writes to stderr without limit by default.
 func (l *limitedLog) Print(v ...any) {
 	l.error("database driver", fmt.Errorf("%s", fmt.Sprint(v...)))
 }

@@ -12,8 +12,8 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// metrics are what /metrics shows. The registry is the service's own, so that
-// two services in one process (a test) do not meet.
+// metrics are those of /metrics. Each service has its own registry, so that two of them
+// can run in one process (a test).
 type metrics struct {
 	registry    *prometheus.Registry
 	query       *prometheus.HistogramVec // by statement verb
@@ -35,8 +35,8 @@ func newMetrics() *metrics {
 	seconds := func(name, help string) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
 			Name: name, Help: help, Buckets: buckets,
-			// For OTLP, as an exponential histogram of 2^(1/8); the text of
-			// /metrics has the buckets above alone.
+			// For OTLP, an exponential histogram of 2^(1/8); /metrics has only the
+			// buckets above.
 			NativeHistogramBucketFactor:  1.1,
 			NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
 		}
@@ -58,13 +58,13 @@ func newMetrics() *metrics {
 			Name: "ingest_events_in_memory", Help: "Events accepted and not yet stored.",
 		}),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "payments_pending", Help: "Payments whose gateway gave no answer yet; at most 10000 are counted.",
+			Name: "payments_pending", Help: "Payments whose gateway has not answered; at most 10000 are counted.",
 		}),
 		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "outbox_backlog", Help: "Notifications written and not yet sent; at most 10000 are counted.",
 		}),
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "payments_reconciled_total", Help: "Pending payments that this service settled or declined.",
+			Name: "payments_reconciled_total", Help: "Pending payments that this service confirmed or declined.",
 		}, []string{"outcome"}),
 		notified: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
@@ -75,7 +75,7 @@ func newMetrics() *metrics {
 	return m
 }
 
-// buildInfo is 1, and says in its labels what this service was built from.
+// buildInfo is 1; its labels describe the build.
 func buildInfo() prometheus.Gauge {
 	labels := prometheus.Labels{"version": "devel", "revision": "", "modified": "", "goversion": runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -90,7 +90,7 @@ func buildInfo() prometheus.Gauge {
 		}
 	}
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "assay_build_info", Help: "1; what the service was built from stands in the labels.", ConstLabels: labels,
+		Name: "assay_build_info", Help: "1; the labels describe the build.", ConstLabels: labels,
 	})
 	g.Set(1)
 	return g
@@ -100,7 +100,7 @@ func (m *metrics) watchPool(d *database) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(d.shared, "target"))
 }
 
-// call records what a payment gateway did.
+// call records a call to a payment gateway.
 func (m *metrics) call(c gateway.Call) {
 	m.gateway.WithLabelValues(c.Kind, c.Mode, string(c.Outcome)).Observe(c.Took.Seconds())
 }

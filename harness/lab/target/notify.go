@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// notifier relays what payments wrote into the outbox, in its order.
+// notifier relays the notifications of the outbox in their order.
 type notifier struct {
 	pool scope
 	c    Notify
@@ -29,9 +29,9 @@ func (n *notifier) run(ctx context.Context, quit <-chan struct{}) error {
 	return nil
 }
 
-// relay sends one batch and removes it. The rows stay locked meanwhile, and
-// another service skips them; who dies in between has sent and not removed: a
-// notification comes at least once.
+// relay sends one batch and removes it. The rows are locked meanwhile, and other
+// services skip them. A service that crashes between the two has sent and not removed
+// them: a notification is sent at least once.
 func (n *notifier) relay(ctx context.Context) (sent int, err error) {
 	err = n.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
 		var ids []any
@@ -57,7 +57,7 @@ func (n *notifier) relay(ctx context.Context) (sent int, err error) {
 	return sent, nil
 }
 
-// send is the notifier that a batch goes to: it takes its time, and all of it.
+// send simulates the notifier: it takes some time, and accepts the whole batch.
 func (n *notifier) send(ctx context.Context) error {
 	select {
 	case <-time.After(n.c.Latency):

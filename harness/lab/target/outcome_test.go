@@ -10,7 +10,7 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// What a gateway makes of a payment is told by the answer, never as an error,
+// The gateway's result is in the answer, never an error,
 // and is what the tables say, in every commit mode.
 func TestOutcomes(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
@@ -52,7 +52,7 @@ func TestOutcomes(t *testing.T) {
 						t.Errorf("%s is stored as %v", tc.mode, stored)
 					}
 					if n := s.count(t, "SELECT COUNT(*) FROM ledger_entries WHERE payment_id = ?", tc.mode); (n == 2) != tc.booked || (n == 0) == tc.booked {
-						t.Errorf("%s has %d entries in the books", tc.mode, n)
+						t.Errorf("%s has %d ledger entries", tc.mode, n)
 					}
 					sample := fmt.Sprintf(`gateway_duration_seconds_count{call="charge",mode="%s",outcome="%s"}`, tc.mode, tc.outcome)
 					if n := s.metric(t, sample); n != 1 {

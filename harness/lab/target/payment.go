@@ -9,18 +9,18 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// States of a payment: in order up to SENT, then whichever the gateway makes
-// of it. PENDING ends too, once the gateway has been asked again.
+// States of a payment: in order up to SENT, then by the gateway's answer. PENDING ends
+// when the gateway has been queried again.
 const (
 	stateCreated   = "CREATED"
 	stateRouted    = "ROUTED"
 	stateSent      = "SENT"
 	stateConfirmed = "CONFIRMED"
-	stateDeclined  = "DECLINED" // a business outcome like the other: nothing failed
+	stateDeclined  = "DECLINED" // a business outcome, no failure
 	statePending   = "PENDING"  // the gateway did not answer: the money may have moved or not
 )
 
-// What the caller did, as against what the database failed to do.
+// Errors of the caller, as opposed to failures of the database.
 var (
 	errNotFound   = errors.New("not found")
 	errInProgress = errors.New("a payment with this idempotency_key is in progress")
@@ -29,7 +29,7 @@ var (
 	errRepeated   = errors.New("idempotency_key exists") // internal: answered with the existing payment
 )
 
-// payment is a payment as it is stored and shown.
+// payment is a payment as stored and returned.
 type payment struct {
 	ID            string     `json:"id"`
 	State         string     `json:"state"`
@@ -41,28 +41,28 @@ type payment struct {
 	PersistedAt   *time.Time `json:"persisted_at,omitempty"` // when it became CONFIRMED
 }
 
-// payments makes payments by one of the commit modes.
+// payments makes payments in one of the commit modes.
 type payments struct {
 	db       *database
 	gateways *gateway.Gateways
 	commits  Commits
-	accounts int              // that payments are booked on
-	askAfter time.Duration    // when a PENDING payment is asked about
+	accounts int              // number of accounts used
+	askAfter time.Duration    // when a PENDING payment is queried
 	batches  *group[*batched] // nil unless commits is CommitBatched
 }
 
-// unit is one payment on its way, with what the reads and the gateway said.
+// unit is one payment in progress, with the results of the reads and the gateway.
 type unit struct {
 	paymentRequest
-	gateway  string // name of the one for its mode
+	gateway  string // name of its mode's gateway
 	answer   gateway.Answer
 	askAfter time.Duration
-	state    string // as written last
+	state    string // last one written
 }
 
-// create makes the payment and returns it with created true, or returns the
-// payment that its idempotency key made before. An error means that nothing
-// may be acknowledged.
+// create makes the payment and returns it with created true, or returns the payment
+// that was made before with its idempotency key. After an error nothing may be
+// acknowledged.
 func (p *payments) create(ctx context.Context, req paymentRequest) (made payment, created bool, err error) {
 	req.Account = 1 + (req.Account-1)%uint32(p.accounts)
 	pool := p.db.scope()
@@ -97,7 +97,7 @@ func (p *payments) create(ctx context.Context, req paymentRequest) (made payment
 	return payment{ID: u.ID, State: u.state}, true, nil
 }
 
-// repeated finds the payment that the request's idempotency key made.
+// repeated finds the payment of the request's idempotency key.
 func (p *payments) repeated(ctx context.Context, pool scope, req paymentRequest) (payment, error) {
 	var id string
 	err := pool.row(ctx, []any{&id}, "SELECT payment_id FROM idempotency_keys WHERE idempotency_key = ?", req.IdempotencyKey)
@@ -108,8 +108,8 @@ func (p *payments) repeated(ctx context.Context, pool scope, req paymentRequest)
 	}
 	found, err := p.find(ctx, pool, id)
 	if errors.Is(err, errNotFound) {
-		// The key is written and its payment is not: another request stands
-		// between two of its commits, or died there. Auto-commit cannot tell.
+		// The key is written and its payment is not: another request is between two of
+		// its commits, or crashed there. With auto-commit this is not distinguishable.
 		return payment{}, errInProgress
 	} else if err != nil {
 		return payment{}, err
@@ -141,7 +141,7 @@ func (u *unit) route(ctx context.Context, pool scope) error {
 	return pool.row(ctx, []any{&u.gateway}, "SELECT gateway FROM gateway_routes WHERE mode = ?", u.Mode)
 }
 
-// charge asks the gateway for the money.
+// charge charges the payment by the gateway.
 func (p *payments) charge(ctx context.Context, u *unit) (err error) {
 	u.answer, err = p.gateways.Charge(ctx, u.Mode, u.ID)
 	return err
@@ -158,10 +158,10 @@ func (p *payments) byStatement(ctx context.Context, pool scope, u *unit) error {
 	return u.conclude(ctx, pool.exec)
 }
 
-// inOneTransaction calls the gateway first: a transaction held open over the
-// call would keep a connection and the account's row for nothing. A provider
-// recognises a repeated call by its idempotency key, so a payment whose
-// transaction fails is charged once, and made when the caller tries again.
+// inOneTransaction calls the gateway first: a transaction open during the call would
+// hold a connection and the account's row. A provider recognises a repeated call by its
+// idempotency key, so a payment whose transaction fails is charged once, and is made
+// when the caller retries.
 func (p *payments) inOneTransaction(ctx context.Context, pool scope, u *unit) error {
 	if err := p.charge(ctx, u); err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestPayments(t *testing.T) {
 const made = 24
 
 // The server's own counters: ten DML statements a payment in every mode, and
-// commits where the mode puts them. Com_commit counts COMMIT statements alone,
+// commits where the mode puts them. Com_commit counts COMMIT statements only,
 // transactions the auto-commits as well.
 func testCommits(t *testing.T, s *service, commits Commits) {
 	grew := s.during(t, func() {
@@ -65,7 +65,7 @@ func testCommits(t *testing.T, s *service, commits Commits) {
 	}
 }
 
-// Every payment is whole: its rows are there and the books balance.
+// Every payment is complete: all its rows exist and the ledger balances.
 func testBooks(t *testing.T, s *service) {
 	for query, want := range map[string]int{
 		"SELECT COUNT(*) FROM payments WHERE state = 'CONFIRMED' AND run_id = 'run'":               made,
@@ -148,7 +148,7 @@ func testRefusals(t *testing.T, s *service) {
 	}
 }
 
-// A client that leaves in the middle gets no acknowledgement, and costs no
+// A client that leaves before the answer gets no acknowledgement, and costs no
 // connection to the database.
 func testClientLeaves(t *testing.T, s *service, commits Commits) {
 	const left = `http_request_duration_seconds_count{code="499",route="POST /payments"}`

@@ -11,28 +11,28 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// reconciler finds out what became of payments whose gateway did not answer.
+// reconciler finds the outcome of payments whose gateway did not answer.
 type reconciler struct {
 	pool     scope
 	gateways *gateway.Gateways
 	c        Reconcile
-	lease    int64 // in µs: for so long a payment that was taken is no other's
+	lease    int64 // in µs: how long no other service takes a claimed payment
 	m        *metrics
 }
 
 func newReconciler(c Config, db *database, gateways *gateway.Gateways) *reconciler {
-	// Longer than an answer may take, so that nobody asks at the same time.
+	// Longer than an answer may take, so that no two services query at once.
 	lease := c.Reconcile.After + 2*c.Gateway.Patience
 	return &reconciler{db.workers(), gateways, c.Reconcile, lease.Microseconds(), db.m}
 }
 
-// openPayment is one that was taken, to be asked about for the nth time.
+// openPayment is a claimed payment, to be queried for the nth time.
 type openPayment struct {
 	unit
 	nth int
 }
 
-// run asks about every payment that is due.
+// run queries every payment that is due.
 func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
 	n, err := backlog(ctx, r.pool, "pending_payments")
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
 		}
 		for _, p := range taken {
 			if p.answer.Outcome == gateway.TimedOut {
-				continue // it is due again when the lease ends
+				continue // it is due again after the lease
 			}
 			if err := r.conclude(ctx, p); err != nil {
 				return fmt.Errorf("payment %s: %w", p.ID, err)
@@ -62,11 +62,10 @@ func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
 	return nil
 }
 
-// take claims payments that are due, by making them due later: no other service
-// takes them meanwhile, and if this one dies they are taken again. The gateway
-// is asked after the commit, as no lock is worth holding for so long. READ
-// COMMITTED, here and below, locks the rows that are found and no gap where
-// requests insert.
+// take claims payments that are due, by making them due later: no other service takes
+// them meanwhile, and if this one crashes they are due again. The gateway is queried
+// after the commit, to hold no lock for so long. READ COMMITTED, here and below, locks
+// the rows that are found and no gap, in which requests insert.
 func (r *reconciler) take(ctx context.Context) (taken []*openPayment, err error) {
 	err = r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
 		taken = nil
@@ -89,7 +88,7 @@ func (r *reconciler) take(ctx context.Context) (taken []*openPayment, err error)
 	return taken, err
 }
 
-// ask asks the gateways about all of them at once.
+// ask queries the gateways about all of them at once.
 func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
 	for _, p := range taken {
 		err := r.pool.row(ctx, []any{&p.Mode}, "SELECT mode FROM payments WHERE id = ?", p.ID)
@@ -100,7 +99,7 @@ func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
 	var asked sync.WaitGroup
 	errs := make([]error, len(taken))
 	for i, p := range taken {
-		if p.Mode == "" { // it was removed; conclude removes the rest
+		if p.Mode == "" { // the payment was removed; conclude removes its other rows
 			continue
 		}
 		asked.Go(func() { p.answer, errs[i] = r.gateways.Inquire(ctx, p.nth, p.Mode, p.ID) })
@@ -109,8 +108,8 @@ func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
 	return errors.Join(errs...)
 }
 
-// conclude writes the answer in one transaction. Taking the payment off the
-// list comes first: it decides between two services, should both have asked.
+// conclude writes the answer in one transaction. Removing the payment from the list is
+// the first statement: it decides between two services that have both queried.
 func (r *reconciler) conclude(ctx context.Context, p *openPayment) error {
 	concluded := false
 	err := r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {

@@ -16,7 +16,7 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// Limits on what is accepted; they match the columns of schema.sql.
+// Limits of requests, which match the columns of schema.sql.
 const (
 	maxBodyBytes = 4 << 10
 	maxIDLen     = 64
@@ -26,7 +26,7 @@ const (
 
 // paymentRequest is the body of POST /payments.
 type paymentRequest struct {
-	ID             string `json:"id"` // made up when empty
+	ID             string `json:"id"` // generated when empty
 	RunID          string `json:"run_id"`
 	IdempotencyKey string `json:"idempotency_key"`
 	Mode           string `json:"mode"`
@@ -57,9 +57,9 @@ func parsePayment(body io.Reader) (paymentRequest, error) {
 	return p, nil
 }
 
-// event is what ingestion stores.
+// event is one ingested event.
 type event struct {
-	ID    string  `json:"id"` // made up when empty
+	ID    string  `json:"id"` // generated when empty
 	RunID string  `json:"run_id"`
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
@@ -99,7 +99,7 @@ func (e event) checked() (event, error) {
 	if err := checkID("id", e.ID); err != nil {
 		return e, err
 	}
-	if e.RunID != "" { // an event outside any run is allowed
+	if e.RunID != "" { // an event without a run is allowed
 		if err := checkID("run_id", e.RunID); err != nil {
 			return e, err
 		}
@@ -113,7 +113,7 @@ func (e event) checked() (event, error) {
 	return e, nil
 }
 
-// decodeStrictly reads one JSON object with known fields and nothing after it.
+// decodeStrictly reads one JSON object with known fields only and nothing after it.
 func decodeStrictly(r io.Reader, to any) error {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()

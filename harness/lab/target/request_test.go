@@ -101,7 +101,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 	}
 }
 
-// Whatever is accepted fits the columns that it goes to.
+// Every accepted request fits its columns.
 func FuzzParsePayment(f *testing.F) {
 	f.Add(validPayment)
 	f.Add(`{"id":null,"amount":1e3}`)

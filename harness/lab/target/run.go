@@ -17,12 +17,12 @@ import (
 	"assay/harness/lab/target/otlp"
 )
 
-// lastPush bounds the end of the metrics.
+// lastPush bounds the last push of metrics.
 const lastPush = 2 * time.Second
 
-// Run opens the database, creates the schema where it is missing, listens, and
-// serves until ctx is done; then it drains, unless told not to, and returns. It
-// calls ready once with the address when requests are accepted.
+// Run opens the database, creates the schema where it is missing, listens, and serves
+// until ctx is done; then it drains, if configured, and returns. It calls ready once
+// with the address when requests are accepted.
 func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string)) error {
 	if c.DSN == "" {
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop")
@@ -45,7 +45,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err != nil {
 		return err
 	}
-	// First: where nothing can be served, nothing is changed in the database.
+	// First: where the port is taken, nothing is changed in the database.
 	listener, err := net.Listen("tcp", c.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = hint.With(err, "stop what listens there, or choose another port")
@@ -53,7 +53,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	defer listener.Close() // done already where it was served
+	defer listener.Close() // closed already by the server
 	if err := ensureSchema(ctx, dsn); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		if err != nil {
 			return err
 		}
-		defer func() { // after the drain, so that its last figures are pushed too
+		defer func() { // after the drain, to push its figures too
 			limit, cancel := context.WithTimeout(context.Background(), lastPush)
 			defer cancel()
 			if err := stop(limit); err != nil {
@@ -78,7 +78,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		}()
 	}
 
-	// work outlives ctx: what the queues hold is stored after the last request.
+	// work outlives ctx: the queues are stored after the last request.
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	gateways := gateway.New(c.Gateway, m.call)
@@ -108,12 +108,12 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	return errors.Join(err, shutdown(work, c, web, abandon, pays, events, background, log))
 }
 
-// startQueues starts the goroutines that commit batches and store events; the
-// queues' stop, in shutdown, ends them.
+// startQueues starts the goroutines that commit batches and store events; shutdown
+// ends them by stopping the queues.
 func startQueues(work context.Context, c Config, db *database, gateways *gateway.Gateways, log *limitedLog) (*payments, *ingestion) {
 	pays := &payments{db: db, gateways: gateways, commits: c.Commits, accounts: c.Accounts, askAfter: c.Reconcile.After}
 	if c.Commits == CommitBatched {
-		committers := c.Pool.MaxOpen // more could not get a connection
+		committers := c.Pool.MaxOpen // more would have no connection
 		if committers == 0 {
 			committers = DefaultConfig().Pool.MaxOpen
 		}
@@ -126,7 +126,7 @@ func startQueues(work context.Context, c Config, db *database, gateways *gateway
 	return pays, events
 }
 
-// startWorkers starts those that are on; their stop, in shutdown, ends them.
+// startWorkers starts the configured workers; shutdown stops them.
 func startWorkers(work context.Context, c Config, db *database, gateways *gateway.Gateways, log *limitedLog) *workers {
 	w := &workers{quit: make(chan struct{})}
 	if c.Reconcile.On {
@@ -140,9 +140,9 @@ func startWorkers(work context.Context, c Config, db *database, gateways *gatewa
 	return w
 }
 
-// shutdown ends the requests, then the queues and workers behind them. A drain lets both
-// finish within its timeout; else connections are cut and queues thrown away,
-// which is how acknowledged events are lost in practice.
+// shutdown ends the requests, then the queues and workers. A drain lets them finish
+// within its time-out; without it connections are closed and queues dropped, which is
+// how acknowledged events are lost in practice.
 func shutdown(work context.Context, c Config, web *http.Server, abandon func(), pays *payments, events *ingestion, background *workers, log *slog.Logger) error {
 	if c.Drain {
 		limit, cancel := context.WithTimeout(context.Background(), c.DrainTimeout)
@@ -154,7 +154,7 @@ func shutdown(work context.Context, c Config, web *http.Server, abandon func(), 
 	} else {
 		abandon()
 	}
-	web.Close() // what Shutdown left
+	web.Close() // requests that Shutdown did not end
 	if pays.batches != nil {
 		pays.batches.stop()
 	}

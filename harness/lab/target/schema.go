@@ -17,13 +17,13 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// Accounts is how many accounts the schema holds, numbered from 1. Payments
-// drawn evenly over them meet on one row too rarely to wait: at 1,000 payments
-// a second that hold a row for 5 ms, a payment finds its account locked with
-// probability 1000 * 0.005 / 10,000 = 0.0005.
+// Accounts is the number of accounts of the schema, numbered from 1. With an even
+// distribution payments seldom wait for a row: at 1,000 payments a second that hold a
+// row for 5 ms, a payment finds its account locked with probability 1000 * 0.005 /
+// 10,000 = 0.0005.
 const Accounts = 10_000
 
-// ensureSchema creates the database, the tables and the fixed rows that are
+// ensureSchema creates the database, the tables and the fixed rows where they are
 // missing. Two services may do so at once.
 func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
 	if cfg.DBName == "" {
@@ -103,7 +103,7 @@ func fillFixedRows(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// isServerError reports whether the database refused with one of these numbers.
+// isServerError reports whether the error has one of these numbers.
 func isServerError(err error, numbers ...uint16) bool {
 	var refused *mysql.MySQLError
 	if !errors.As(err, &refused) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// codeClientLeft is logged and counted, never sent: nobody is there to read it.
+// codeClientLeft is logged and counted, and not sent: the client has left.
 const codeClientLeft = 499
 
 // server answers HTTP.
@@ -35,7 +35,7 @@ func (s *server) handler() http.Handler {
 	return s.measured(mux)
 }
 
-// measured bounds a request's body and time, and records how long it took.
+// measured bounds a request's body and time, and records its duration.
 func (s *server) measured(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -53,7 +53,7 @@ func (s *server) measured(mux *http.ServeMux) http.Handler {
 			default:
 				a.code = http.StatusInternalServerError
 			}
-			route := r.Pattern // one of the mux's, so that labels stay bounded
+			route := r.Pattern // of the mux, so that labels are bounded
 			if route == "" || route == "/" {
 				route = "other"
 			}
@@ -90,7 +90,7 @@ func (s *server) createPayment(w http.ResponseWriter, r *http.Request) {
 	}
 	code := http.StatusOK
 	switch {
-	case made.State == statePending: // not decided yet, also when it is asked for again
+	case made.State == statePending: // not decided yet, on a repeated request too
 		code = http.StatusAccepted
 	case created:
 		code = http.StatusCreated
@@ -146,7 +146,7 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// fail answers what the caller did wrong by its name, and all else with 503.
+// fail answers an error of the caller by its status, and any other with 503.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	abortIfLeft(r)
 	switch {
@@ -167,8 +167,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// abortIfLeft never acknowledges to a client who has gone: returning without
-// an answer would make net/http send a 200.
+// abortIfLeft sends nothing to a client that has left: without it net/http would send
+// a 200.
 func abortIfLeft(r *http.Request) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		panic(http.ErrAbortHandler)
@@ -196,5 +196,5 @@ func writeError(w http.ResponseWriter, code int, msg string) {
 func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(body) // an error here means that the client has left
+	json.NewEncoder(w).Encode(body) // an error means that the client has left
 }

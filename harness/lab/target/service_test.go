@@ -34,7 +34,7 @@ func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
 type service struct {
 	base   string
 	dsn    string  // of its database
-	db     *sql.DB // the test's own look at the database
+	db     *sql.DB // the test's own connection
 	log    *lockedBuffer
 	client *http.Client
 	stop   func() error // once; returns what Run returned
@@ -110,8 +110,8 @@ func (s *service) do(t *testing.T, method, path, body string) (code int, answer 
 	return res.StatusCode, answer
 }
 
-// beside is a second service on the same database, with every worker at work.
-func (s *service) beside(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
+// second is another service on the same database, with every worker on.
+func (s *service) second(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
 	t.Helper()
 	return serve(t, server, func(c *Config) {
 		c.DSN = s.dsn

@@ -9,15 +9,15 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// execFunc runs one statement; where it commits is its own business.
+// execFunc runs one statement, with or without a commit.
 type execFunc func(ctx context.Context, query string, args ...any) (affected int64, err error)
 
-// accept and conclude are the ten statements of a confirmed payment, the same
-// in every commit mode: what an A/B run compares is the commits and nothing
-// else. A declined one has seven, one left open six.
+// accept and conclude are the ten statements of a confirmed payment, the same in every
+// commit mode: an A/B run compares the commits only. A declined payment has seven
+// statements, a pending one six.
 //
-// accept writes what must be known before money moves. The idempotency key
-// comes first: its primary key decides between two requests at once.
+// accept writes the records that must exist before money moves. The idempotency key is
+// the first: its primary key decides between two concurrent requests.
 func (u *unit) accept(ctx context.Context, exec execFunc) error {
 	_, err := exec(ctx, "INSERT INTO idempotency_keys (idempotency_key, payment_id) VALUES (?, ?)", u.IdempotencyKey, u.ID)
 	if isServerError(err, code.ER_DUP_ENTRY) {
@@ -28,7 +28,7 @@ func (u *unit) accept(ctx context.Context, exec execFunc) error {
 	_, err = exec(ctx, "INSERT INTO payments (id, run_id, mode, amount, account, state) VALUES (?, ?, ?, ?, ?, ?)",
 		u.ID, u.RunID, u.Mode, u.Amount, u.Account, stateCreated)
 	if isServerError(err, code.ER_DUP_ENTRY) {
-		// The key must not keep pointing at somebody else's payment.
+		// The key must not remain on another caller's payment.
 		if _, err := exec(ctx, "DELETE FROM idempotency_keys WHERE idempotency_key = ?", u.IdempotencyKey); err != nil {
 			return err
 		}
@@ -45,11 +45,11 @@ func (u *unit) accept(ctx context.Context, exec execFunc) error {
 	return u.change(ctx, exec, "UPDATE payments SET state = ? WHERE id = ? AND state = ?", u.state, u.ID, stateRouted)
 }
 
-// conclude writes what the gateway answered.
+// conclude writes the gateway's answer.
 func (u *unit) conclude(ctx context.Context, exec execFunc) error {
 	switch u.answer.Outcome {
 	case gateway.Confirmed:
-		return u.settle(ctx, exec)
+		return u.confirm(ctx, exec)
 	case gateway.Declined:
 		return u.decline(ctx, exec)
 	default:
@@ -57,9 +57,9 @@ func (u *unit) conclude(ctx context.Context, exec execFunc) error {
 	}
 }
 
-// settle books what the gateway confirmed. The last statement makes the payment
-// final and stamps persisted_at, so a stamped payment is a whole one.
-func (u *unit) settle(ctx context.Context, exec execFunc) error {
+// confirm books a confirmed payment. The last statement makes the payment final and
+// sets persisted_at, so that a payment with persisted_at is complete.
+func (u *unit) confirm(ctx context.Context, exec execFunc) error {
 	const entry = "INSERT INTO ledger_entries (payment_id, side, account, amount) VALUES (?, ?, ?, ?)"
 	if _, err := exec(ctx, entry, u.ID, "debit", fmt.Sprint("account:", u.Account), u.Amount); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (u *unit) settle(ctx context.Context, exec execFunc) error {
 	if err := u.change(ctx, exec, "UPDATE accounts SET balance = balance - ? WHERE id = ?", u.Amount, u.Account); err != nil {
 		return err
 	}
-	if err := u.tell(ctx, exec, stateConfirmed, "payment-confirmed"); err != nil {
+	if err := u.publish(ctx, exec, stateConfirmed, "payment-confirmed"); err != nil {
 		return err
 	}
 	from := u.state
@@ -79,9 +79,9 @@ func (u *unit) settle(ctx context.Context, exec execFunc) error {
 		u.state, u.answer.Status, u.ID, from)
 }
 
-// decline writes that no money moved.
+// decline records that no money moved.
 func (u *unit) decline(ctx context.Context, exec execFunc) error {
-	if err := u.tell(ctx, exec, stateDeclined, "payment-declined"); err != nil {
+	if err := u.publish(ctx, exec, stateDeclined, "payment-declined"); err != nil {
 		return err
 	}
 	from := u.state
@@ -90,8 +90,8 @@ func (u *unit) decline(ctx context.Context, exec execFunc) error {
 		u.state, u.answer.Status, u.ID, from)
 }
 
-// suspend leaves the payment to the reconciliation. That it must be asked about
-// is written first: who dies in between leaves nothing forgotten.
+// suspend leaves the payment to the reconciliation, whose entry is written first: after
+// a crash in between no payment is forgotten.
 func (u *unit) suspend(ctx context.Context, exec execFunc) error {
 	_, err := exec(ctx, "INSERT INTO pending_payments (payment_id, due_at) VALUES (?, TIMESTAMPADD(MICROSECOND, ?, CURRENT_TIMESTAMP(6)))",
 		u.ID, u.askAfter.Microseconds())
@@ -103,9 +103,9 @@ func (u *unit) suspend(ctx context.Context, exec execFunc) error {
 	return u.change(ctx, exec, "UPDATE payments SET state = ? WHERE id = ? AND state = ?", u.state, u.ID, from)
 }
 
-// tell writes what others are to hear of the payment: customers by way of the
-// outbox, auditors by the log.
-func (u *unit) tell(ctx context.Context, exec execFunc, state, topic string) error {
+// publish writes the payment's records for others: the outbox for customers, and the
+// audit log.
+func (u *unit) publish(ctx context.Context, exec execFunc, state, topic string) error {
 	if _, err := exec(ctx, "INSERT INTO outbox (payment_id, topic) VALUES (?, ?)", u.ID, topic); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (u *unit) tell(ctx context.Context, exec execFunc, state, topic string) err
 	return err
 }
 
-// change runs an UPDATE that must meet exactly one row.
+// change runs an UPDATE that must change exactly one row.
 func (u *unit) change(ctx context.Context, exec execFunc, query string, args ...any) error {
 	n, err := exec(ctx, query, args...)
 	if err == nil && n != 1 {

@@ -9,7 +9,7 @@ import (
 	"assay/harness/lab/target/otlp"
 )
 
-// Validate refuses what Run could not serve, naming the flag.
+// Validate refuses a configuration that Run cannot serve, and names the flag.
 func (c Config) Validate() error {
 	if err := validateListen(c.Listen, c.AllowRemote); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (c Config) Validate() error {
 	return c.Gateway.Validate()
 }
 
-// validateListen keeps the service on this machine unless remote is allowed:
-// it has no authentication and writes whatever it is sent.
+// validateListen allows loopback addresses only, unless remote is allowed: the service
+// has no authentication.
 func validateListen(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// workers run beside the requests. Several services on one database share the
-// work: each takes what no other has taken.
+// workers run in the background. Several services on one database share the work: each
+// takes items that no other has taken.
 type workers struct {
 	quit chan struct{}
 	done sync.WaitGroup
 }
 
-// start runs work at every interval until stop. What fails is logged and tried
-// again: a database that is away is not the end of a worker.
+// start runs work at every interval until stop. A failure is logged and retried: a
+// worker survives an outage of the database.
 func (w *workers) start(ctx context.Context, name string, every time.Duration, log *limitedLog, work func(context.Context, <-chan struct{}) error) {
 	w.done.Go(func() {
 		tick := time.NewTicker(every)
@@ -35,10 +35,9 @@ func (w *workers) start(ctx context.Context, name string, every time.Duration, l
 	})
 }
 
-// stop lets each worker end what it has begun, and begin nothing more: what is
-// left over is the next service's. Once abandoned is done it waits no longer for
-// a database that does not answer; the open transaction ends with its
-// connection.
+// stop waits until each worker has finished its current item, and starts no other: the
+// next service takes the rest. Once abandoned is done it no longer waits for a database
+// that does not answer; the open transaction ends with its connection.
 func (w *workers) stop(abandoned <-chan struct{}) {
 	close(w.quit)
 	ended := make(chan struct{})
@@ -61,8 +60,8 @@ func stopping(quit <-chan struct{}) bool {
 	}
 }
 
-// countedAtMost bounds what counting a backlog costs: after a long outage there
-// may be millions of rows.
+// countedAtMost bounds the cost of counting a backlog, which after a long outage may
+// have millions of rows.
 const countedAtMost = 10_000
 
 // backlog counts the rows of a table, up to countedAtMost.

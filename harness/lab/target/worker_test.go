@@ -13,7 +13,7 @@ import (
 )
 
 // Two services share the payments that a third left open and the outbox: every
-// payment is asked about once, ends as its gateway decided, and is booked once;
+// payment is queried once, ends as its gateway decided, and is booked once;
 // every notification is sent once.
 func TestWorkersShare(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
@@ -34,7 +34,7 @@ func TestWorkersShare(t *testing.T) {
 
 		var both [2]*service
 		for i := range both {
-			both[i] = s.beside(t, server, func(c *Config) {
+			both[i] = s.second(t, server, func(c *Config) {
 				c.Gateway.Declines, c.Reconcile.Batch, c.Notify.Batch, c.Notify.Latency = declines, 5, 7, time.Millisecond
 			})
 		}
@@ -57,7 +57,7 @@ func TestWorkersShare(t *testing.T) {
 		}
 		if n := sum(`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="confirmed"}`,
 			`gateway_duration_seconds_count{call="inquiry",mode="wallet",outcome="declined"}`); n != open {
-			t.Errorf("gateways were asked %d times about %d payments", n, open)
+			t.Errorf("gateways were queried %d times about %d payments", n, open)
 		}
 		if n := sum("notifications_sent_total"); n != open {
 			t.Errorf("%d notifications were sent, want %d", n, open)
@@ -86,17 +86,17 @@ func TestWorkersShare(t *testing.T) {
 	})
 }
 
-// While a gateway gives no answer a payment stays PENDING, is asked about again,
-// and is told by the metrics.
+// While a gateway does not answer a payment is PENDING, is queried again, and is
+// counted by the metrics.
 func TestUnanswered(t *testing.T) {
 	server := mysqldtest.Start(t, "mariadb")
-	s := serve(t, server, func(*Config) {}).beside(t, server, func(c *Config) {
+	s := serve(t, server, func(*Config) {}).second(t, server, func(c *Config) {
 		c.Gateway.Timeouts, c.Gateway.Patience = gateway.All(1), time.Millisecond
 	})
 	if code, answer := s.pay(t, "open"); code != http.StatusAccepted {
 		t.Fatalf("%d %v", code, answer)
 	}
-	eventually(t, "it was asked about three times", func() bool {
+	eventually(t, "it was queried three times", func() bool {
 		return s.count(t, "SELECT COUNT(*) FROM pending_payments WHERE asked >= 3") == 1
 	})
 	eventually(t, "it is counted", func() bool { return s.metric(t, "payments_pending") == 1 })
@@ -108,7 +108,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// A database that goes away and comes back finds the workers at work again;
+// After an outage of the database the workers continue;
 // meanwhile they say so a bounded number of times.
 func TestWorkersOutliveDatabase(t *testing.T) {
 	o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, "mariadb")}
@@ -117,7 +117,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = server.Kill() }()
-	s := serve(t, server, func(*Config) {}).beside(t, server, func(c *Config) {
+	s := serve(t, server, func(*Config) {}).second(t, server, func(c *Config) {
 		c.Notify.Every, c.Reconcile.Every = 2*time.Millisecond, 2*time.Millisecond
 	})
 	if err := server.Stop(); err != nil {
@@ -137,7 +137,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	if code, answer := s.pay(t, "after"); code != http.StatusCreated {
 		t.Errorf("payment after the outage: %d %v", code, answer)
 	}
-	eventually(t, "it is told", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
+	eventually(t, "it is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
 }
 
 // A drain ends the batch that was begun, and leaves the rest to the next
@@ -149,7 +149,7 @@ func TestWorkersStop(t *testing.T) {
 			const payments, batch = 40, 5
 			s := serve(t, server, func(*Config) {})
 			atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
-			slow := s.beside(t, server, func(c *Config) {
+			slow := s.second(t, server, func(c *Config) {
 				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 200*time.Millisecond, drain
 			})
 			eventually(t, "some are sent", func() bool { n, _ := slow.lookup(t, "notifications_sent_total"); return n > 0 })
@@ -161,7 +161,7 @@ func TestWorkersStop(t *testing.T) {
 				t.Errorf("%d of %d notifications are left, in batches of %d", n, payments, batch)
 			}
 			// Nothing stays locked.
-			s.beside(t, server, func(*Config) {})
+			s.second(t, server, func(*Config) {})
 			eventually(t, "the next service sends the rest", func() bool { return left() == 0 })
 		})
 	}

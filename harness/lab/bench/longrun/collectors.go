@@ -25,7 +25,7 @@ func (s *stream) close(second int64, totals ...metric.Point) []metric.Frame {
 	return []metric.Frame{f}
 }
 
-// collectors make the frames of everything but the workers.
+// collectors make the frames of all sources other than workers.
 type collectors struct {
 	database, host, service stream
 	workers                 int
@@ -60,7 +60,7 @@ const (
 	statements     = 12 // digests that the flow sends
 )
 
-// waits are the events that sessions are seen in.
+// waits are the events of sampled sessions.
 var waits = [][2]string{
 	{"cpu", "cpu"},
 	{"io/file/sql/binlog", "binlog"},
@@ -95,7 +95,7 @@ func (c *collectors) ofDatabase(tps float64) (points []metric.Point) {
 		count(tps/4+float64(c.random.IntN(10)), metric.DBStatements, "", "digest", digest, "statement", text)
 		count(tps/40*c.random.Float64(), metric.DBStatementTime, "ms", "digest", digest, "statement", text)
 		for _, w := range waits {
-			// A statement is seen in some events a second, not in all.
+			// A statement is sampled in some of the events a second.
 			if n := c.random.IntN(6) - 3; n > 0 {
 				count(float64(n), metric.DBSession, "", "event", w[0], "class", w[1], "digest", digest)
 			}

@@ -1,6 +1,6 @@
-// Package longrun makes the record that a long run of a big fleet leaves: every
-// series that workers and collectors send, second by second, filled with
-// latencies drawn from a seed. Judging such a record shows what judging costs.
+// Package longrun makes the record of a long run of a large fleet: every series of
+// workers and collectors, second by second, with latencies drawn from a seed, to
+// measure the cost of judging it.
 //
 // Input: a Shape. Output: a sealed run folder.
 package longrun

@@ -8,23 +8,23 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// lognormal is a part of a spread: values whose logarithm is normal.
+// lognormal is a part of a distribution: values whose logarithm is normal.
 type lognormal struct {
 	share  float64 // of all values (0,1]
 	median float64 // ms
 	sigma  float64 // of the logarithm
 }
 
-// spread is a distribution in the buckets of a histogram, in steps that are
-// those of its resolution; what remains of the shares is zeros.
+// spread is a distribution in the buckets of a histogram, with its resolution; the rest
+// of the shares is zeros.
 type spread struct {
 	values []float64
 	share  []float64 // of all values, by value
 	below  []float64 // sum of the shares up to this one, included
 }
 
-// least is the smallest share of a bucket that is kept: of 18 million values
-// less than one would fall there.
+// least is the smallest share of a bucket that is kept: of 18 million values less than
+// one would be in it.
 const least = 1e-8
 
 func newSpread(parts ...lognormal) *spread {
@@ -55,7 +55,7 @@ func newSpread(parts ...lognormal) *spread {
 	return s
 }
 
-// draw records n values, and tells for each bound how many reach it.
+// draw records n values, and returns for each bound how many reach it.
 func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...float64) (reach []int64) {
 	reach = make([]int64, len(bounds))
 	if n == 0 {
@@ -76,8 +76,7 @@ func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...f
 	}
 	left := n
 	if n > int64(len(s.values))/4 {
-		// Nearly all at once, bucket by bucket; what is too few or too many is
-		// made up for one by one.
+		// Nearly all at once, bucket by bucket; the difference to n one by one.
 		few := float64(n) - 3*math.Sqrt(float64(n))
 		for i, share := range s.share {
 			if times := min(poisson(random, max(0, few)*share/whole), left); times > 0 {

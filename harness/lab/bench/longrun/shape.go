@@ -12,28 +12,28 @@ import (
 	"assay/harness/spec"
 )
 
-// Shape is how large the run is.
+// Shape is the size of the run.
 type Shape struct {
 	Workers int
-	Hold    time.Duration // the judged window; a minute of other stages comes before and after it
+	Hold    time.Duration // the judged window; other stages of a minute surround it
 	Rate    float64       // requests a second of the whole fleet
 }
 
-// Event is what a certificate of a large event rests on.
+// Event is the run of a certificate of a large event.
 var Event = Shape{Workers: 8, Hold: 10 * time.Minute, Rate: 30_000}
 
-// seed is what the plan draws from, and what the latencies are drawn from.
+// seed of the plan and of the latencies.
 const seed = 1
 
 var t0 = time.Date(2026, time.November, 27, 8, 0, 0, 0, time.UTC)
 
-// others is how long all stages but the hold are.
+// others is the length of all stages except the hold.
 const others = time.Minute
 
-// Seconds is how long the whole run is.
+// Seconds is the length of the whole run.
 func (s Shape) Seconds() int64 { return int64((s.Hold + others) / time.Second) }
 
-// scope is what so long a run may claim.
+// scope is the scope of a run of this length.
 func (s Shape) scope() string {
 	if s.Hold < 10*time.Minute {
 		return spec.ScopeSmoke
@@ -70,7 +70,7 @@ func (s Shape) profile() spec.Profile {
 	return p
 }
 
-// Write makes the record in a folder that is not there yet.
+// Write makes the record in a new folder.
 func (s Shape) Write(dir string) (err error) {
 	p := s.profile()
 	load, err := plan.New(p, s.Workers, seed)
@@ -111,7 +111,7 @@ func (s Shape) Write(dir string) (err error) {
 	return errors.Join(w.Environment(environment), w.Seal(facts))
 }
 
-// writeFrames writes them second by second, as they would come.
+// writeFrames writes the frames second by second, in the order of arrival.
 func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) error {
 	var workers []*worker
 	for i := range s.Workers {
@@ -151,7 +151,7 @@ func write(w *record.Writer, frames []metric.Frame) error {
 	return nil
 }
 
-// arrivals is how many transactions each second of the plan schedules.
+// arrivals is the number of transactions scheduled in each second of the plan.
 func arrivals(pl plan.Plan) []int64 {
 	var perSecond []int64
 	for _, s := range pl.Stages {

@@ -44,7 +44,7 @@ var parts = []struct {
 	name   string
 	spread *spread
 }{
-	{"http_req_waiting", nil}, // as the duration
+	{"http_req_waiting", nil}, // like the duration
 	{"http_req_blocked", newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
 	{"http_req_connecting", newSpread(lognormal{0.001, 0.3, 0.6})},
 	{"http_req_tls_handshaking", newSpread()},
@@ -61,7 +61,7 @@ var (
 	queueing = newSpread(lognormal{0.05, 0.3, 1})
 )
 
-// worker makes the frames of one.
+// worker makes the frames of one worker.
 type worker struct {
 	stream
 	slos   []spec.SLO
@@ -76,8 +76,8 @@ func newWorker(i int, p spec.Profile) *worker {
 	}
 }
 
-// second is what a worker sends after a second in which n transactions were
-// scheduled: those that ended, those that end late, and its own use.
+// second is a worker's frames of a second in which n transactions were scheduled: those
+// that ended, those that end late, and its own usage.
 func (w *worker) second(second, n int64) []metric.Frame {
 	late := min(n, poisson(w.random, lateShare*float64(n)))
 	ended := w.transactions(n, n-late)
@@ -134,7 +134,7 @@ func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []flo
 	return slos, bounds
 }
 
-// requests are what k6 measures of n requests, one a transaction.
+// requests are k6's metrics of n requests, one a transaction.
 func (w *worker) requests(n int64) (points []metric.Point) {
 	counter := func(name, unit string, v float64, labels ...string) {
 		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, append(labels, "scenario", scenario)...), v))

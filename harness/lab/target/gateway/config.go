@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Config is how the providers behave.
+// Config is the behaviour of the providers.
 type Config struct {
 	Latency  PerMode       // factor on a provider's latencies; 20 = a slow one, 0 = none
 	Declines PerMode       // share of payments that are declined [0,1]
 	Timeouts PerMode       // share of calls whose answer is lost [0,1]
-	Patience time.Duration // how long an answer is waited for
+	Patience time.Duration // how long a call waits for an answer
 	Seed     uint64
 }
 
-// DefaultConfig is providers on a good day. Real ones decline more and take
-// longer; these keep the database the largest part of a payment.
+// DefaultConfig is that of fast providers. Real ones decline more and take longer; with
+// these the database is the largest part of a payment.
 func DefaultConfig() Config {
 	return Config{
 		Latency:  All(1),
@@ -28,16 +28,16 @@ func DefaultConfig() Config {
 	}
 }
 
-// Flags registers a flag for every field. Defaults are the values that c holds.
+// Flags registers a flag for every field. Defaults are the values of c.
 func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Latency, "gateway-latency", "factor on the payment gateways' latencies, for all payment modes or by mode: 20, or card=20")
 	fs.Var(&c.Declines, "gateway-declines", "share of payments that a gateway declines: 0 for none, or by mode")
 	fs.Var(&c.Timeouts, "gateway-timeouts", "share of calls whose answer is lost, which leaves the payment PENDING: 0 for none, or by mode")
-	fs.DurationVar(&c.Patience, "gateway-patience", c.Patience, "how long a gateway's answer is waited for")
-	fs.Uint64Var(&c.Seed, "gateway-seed", c.Seed, "what gateways draw from: the same payment fares the same under the same seed")
+	fs.DurationVar(&c.Patience, "gateway-patience", c.Patience, "how long the service waits for a gateway's answer")
+	fs.Uint64Var(&c.Seed, "gateway-seed", c.Seed, "seed of the gateways: with the same seed a payment has the same result")
 }
 
-// Validate refuses what cannot be simulated, naming the flag.
+// Validate refuses values that cannot be simulated, and names the flag.
 func (c Config) Validate() error {
 	for _, check := range []struct {
 		ok         bool

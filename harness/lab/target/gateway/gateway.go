@@ -10,7 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Outcome is what is known of a payment after a call.
+// Outcome is the outcome of a payment as known after a call.
 type Outcome string
 
 // The outcomes of a call.
@@ -20,27 +20,27 @@ const (
 	TimedOut  Outcome = "timeout" // no answer: the money may have moved or not
 )
 
-// Answer is what a call came to.
+// Answer is the result of a call.
 type Answer struct {
 	Outcome Outcome
-	Status  string // the provider's own word; empty when there was no answer
+	Status  string // in the provider's own terms; empty without an answer
 }
 
-// statusDeclined is every provider's word for a declined payment.
+// statusDeclined is every provider's status of a declined payment.
 const statusDeclined = "DECLINED"
 
-// provider has a latency and a word for success of its own, as real ones have.
-// Latencies are lognormal, which is how answers of remote services lie: many
-// near the median, and a long tail.
+// provider has its own latency and its own status of success, as real ones have.
+// Latencies are lognormal, like those of remote services: many near the median, and a
+// long tail.
 type provider struct {
 	name        string
 	median, p99 time.Duration
 	success     string
 }
 
-// providers by payment mode. The medians keep the order of real rails (a wallet
-// answers first, a bank last) but are a few ms, so that the database stays the
-// largest part of a payment.
+// providers by payment mode. The medians have the order of real ones (a wallet is the
+// fastest, a bank the slowest) but are a few ms, so that the database is the largest
+// part of a payment.
 var providers = map[string]provider{
 	"upi":        {"upi-switch", 3 * time.Millisecond, 12 * time.Millisecond, "SUCCESS"},
 	"card":       {"card-acquirer", 5 * time.Millisecond, 20 * time.Millisecond, "CAPTURED"},
@@ -71,17 +71,17 @@ type Gateways struct {
 	observe func(Call)
 }
 
-// New makes the providers; each call that ends is observed.
+// New makes the providers; observe is called after each call.
 func New(c Config, observe func(Call)) *Gateways { return &Gateways{c, observe} }
 
 // Charge takes the money for a payment. It blocks until the provider answers,
-// patience ends, or ctx is done, which alone is an error.
+// patience ends, or ctx is done, which is the only error.
 func (g *Gateways) Charge(ctx context.Context, mode, id string) (Answer, error) {
 	return g.call(ctx, "charge", 0, mode, id)
 }
 
-// Inquire asks, for the nth time, what became of a payment. It blocks as Charge
-// does, and may be without an answer as well.
+// Inquire queries the outcome of a payment for the nth time. It blocks as Charge does,
+// and may have no answer either.
 func (g *Gateways) Inquire(ctx context.Context, nth int, mode, id string) (Answer, error) {
 	return g.call(ctx, "inquiry", nth, mode, id)
 }

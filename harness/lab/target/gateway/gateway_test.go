@@ -45,7 +45,7 @@ func TestLatency(t *testing.T) {
 }
 
 // So many payments are declined, and so many answers lost, as the shares say,
-// and those of one mode alone where only that is named.
+// and those of one mode only where only that is named.
 func TestShares(t *testing.T) {
 	c := DefaultConfig()
 	c.Latency, c.Declines, c.Timeouts, c.Patience = All(0), PerMode{0, 0.1, 0, 0}, PerMode{0, 0, 0.2, 0}, time.Microsecond
@@ -100,8 +100,8 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// An answer that takes longer than patience is none, and what an inquiry finds
-// is what the charge had come to.
+// An answer that takes longer than patience is none, and an inquiry returns the result
+// of the charge.
 func TestPatience(t *testing.T) {
 	c := DefaultConfig()
 	c.Declines, c.Timeouts, c.Patience = All(0.5), All(0), 2*time.Millisecond

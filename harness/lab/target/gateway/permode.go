@@ -26,10 +26,10 @@ func All(v float64) (p PerMode) {
 	return p
 }
 
-// of is the number of a mode that is known.
+// of is the number of a known mode.
 func (p PerMode) of(mode string) float64 { return p[slices.Index(Modes[:], mode)] }
 
-// within reports whether every number lies in [low, high].
+// within reports whether every number is in [low, high].
 func (p PerMode) within(low, high float64) bool {
 	for _, v := range p {
 		if !(v >= low && v <= high) { // NaN is not within
@@ -39,7 +39,7 @@ func (p PerMode) within(low, high float64) bool {
 	return true
 }
 
-// String is what Set reads.
+// String is in the format of Set.
 func (p *PerMode) String() string {
 	if *p == All(p[0]) {
 		return format(p[0])

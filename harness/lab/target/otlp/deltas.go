@@ -9,20 +9,20 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// deltas turns totals since the start of the process into what has come since
-// the last push that arrived. Gauges stay as they are. Summaries, of which Go's
-// own metrics have one, are left out: quantiles have no difference; so are
-// histograms of fixed buckets, which the registry's own are not.
+// deltas turns totals since the start of the process into increases since the last
+// successful push. Gauges are unchanged. Summaries, of which Go's own metrics have one,
+// are left out, as quantiles have no difference; so are histograms of fixed buckets,
+// which the registry does not have.
 //
 // The SDK's reader calls it from one goroutine at a time.
 type deltas struct {
 	from        sdk.Producer
-	since       time.Time // of the last push that arrived
-	at          time.Time // of the last one made
+	since       time.Time // of the last successful push
+	at          time.Time // of the last push
 	before, now totals
 }
 
-// series tells one line of totals from all others.
+// series identifies one series of totals.
 type series struct {
 	metric string
 	labels attribute.Distinct
@@ -33,10 +33,10 @@ type totals struct {
 	hists map[series]metricdata.ExponentialHistogramDataPoint[float64]
 }
 
-// arrived makes the last push the one that differences are taken from.
+// arrived makes the last push the base of later differences.
 func (d *deltas) arrived() { d.before, d.since = d.now, d.at }
 
-// Produce gathers one push.
+// Produce collects one push.
 func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	d.at = time.Now()
 	d.now = totals{map[series]float64{}, map[series]metricdata.ExponentialHistogramDataPoint[float64]{}}
@@ -83,15 +83,15 @@ func (d *deltas) histogram(name string, data *metricdata.ExponentialHistogram[fl
 		p.Count -= before.Count
 		p.Sum -= before.Sum
 		p.ZeroCount -= before.ZeroCount
-		// What is observed are durations: there are no negative buckets.
+		// Durations have no negative buckets.
 		p.PositiveBucket = since(p.PositiveBucket, before.PositiveBucket)
 		p.StartTime, p.Time = d.since, d.at
 	}
 }
 
-// since subtracts buckets of an earlier time from those of now. Both have one
-// resolution, as the registry bounds no histogram's size, and those of now
-// cover those of before.
+// since subtracts earlier buckets from current ones. Both have the same resolution, as
+// the registry does not bound a histogram's size, and the current ones contain the
+// earlier ones.
 func since(now, before metricdata.ExponentialBucket) metricdata.ExponentialBucket {
 	counts := append([]uint64(nil), now.Counts...)
 	for i, n := range before.Counts {

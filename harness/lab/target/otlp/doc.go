@@ -1,8 +1,8 @@
-// Package otlp pushes a Prometheus registry by OTLP/HTTP, as delta temporality:
-// each push holds what has come since the last one that succeeded, so that a
-// receiver may add them up.
+// Package otlp pushes a Prometheus registry by OTLP/HTTP with delta temporality: each
+// push has the increases since the last successful one, so that a receiver may add them
+// up.
 //
 // Input: a registry, and a base URL or the standard environment
-// (OTEL_EXPORTER_OTLP_ENDPOINT and the like). Output: a push a second. Headers,
-// such as tokens, come from OTEL_EXPORTER_OTLP_HEADERS alone.
+// (OTEL_EXPORTER_OTLP_ENDPOINT and similar). Output: a push a second. Headers, such as
+// tokens, come only from OTEL_EXPORTER_OTLP_HEADERS.
 package otlp

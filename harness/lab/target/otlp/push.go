@@ -21,11 +21,11 @@ import (
 
 const (
 	every = time.Second
-	// patience bounds a push: the next one holds what this one could not say.
+	// patience bounds a push: the next one includes its increases.
 	patience = 5 * time.Second
 )
 
-// CheckURL refuses what is no base URL of a receiver. It does not quote it.
+// CheckURL refuses a text that is no base URL, and does not quote it.
 func CheckURL(base string) error {
 	u, err := url.Parse(base)
 	switch {
@@ -37,18 +37,16 @@ func CheckURL(base string) error {
 	return nil
 }
 
-// Named reports whether there is a receiver: by its base URL, or in the
-// environment.
+// Named reports whether a receiver is named, by its base URL or in the environment.
 func Named(base string) bool {
 	return cmp.Or(base, os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != ""
 }
 
-// Start pushes what the registry holds every second, to the base URL or else to
-// where the environment says, until stop, which pushes once more. A push that
-// fails is told to failed.
+// Start pushes the registry every second, to the base URL or else to that of the
+// environment, until stop, which pushes once more. failed is called after a failed
+// push.
 func Start(ctx context.Context, base string, registry prometheus.Gatherer, failed func(error)) (stop func(context.Context) error, err error) {
-	// No retries by the exporter: it would say the same again, and the next push
-	// says more.
+	// No retries by the exporter: the next push has the same increases and more.
 	options := []otlpmetrichttp.Option{otlpmetrichttp.WithTimeout(patience), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{})}
 	if base != "" {
 		options = append(options, otlpmetrichttp.WithEndpointURL(strings.TrimRight(base, "/")+"/v1/metrics"))
@@ -66,15 +64,15 @@ func Start(ctx context.Context, base string, registry prometheus.Gatherer, faile
 	return sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithResource(who)).Shutdown, nil
 }
 
-// exporter tells deltas what has arrived.
+// exporter reports successful pushes to deltas.
 type exporter struct {
 	sdk.Exporter
 	deltas *deltas
 	failed func(error)
 }
 
-// Export pushes. Its errors go to failed: the SDK has one place for those of
-// all of a process.
+// Export pushes. Its errors go to failed: the SDK has one handler for all errors of a
+// process.
 func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	if err := e.Exporter.Export(ctx, m); err != nil {
 		e.failed(err)

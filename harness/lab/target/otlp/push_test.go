@@ -172,7 +172,7 @@ func TestAddsUp(t *testing.T) {
 }
 
 // The environment names the receiver where the command line does not, and a
-// wrong token is told, without it.
+// wrong token is reported, without the token.
 func TestEnvironment(t *testing.T) {
 	if Named("") {
 		t.Fatal("a receiver is named")
@@ -226,7 +226,7 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%q: %v, want %q", url, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the password is told: %v", url, err)
+			t.Errorf("%q: the password is shown: %v", url, err)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// turn is a line of the table of what breaks.
-type turn struct{ what, seen, ends, test string }
+// failureMode is a line of the tables.
+type failureMode struct{ what, seen, ends, test string }
 
-func readTurns(t *testing.T) (turns []turn) {
+func readFailureModes(t *testing.T) (modes []failureMode) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/wrong-turns.md")
+	text, err := os.ReadFile("../../../docs/failure-modes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,23 +27,22 @@ func readTurns(t *testing.T) (turns []turn) {
 		if len(cells) != 6 {
 			t.Fatalf("%d cells: %s", len(cells)-2, line)
 		}
-		turns = append(turns, turn{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])})
+		modes = append(modes, failureMode{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])})
 	}
-	return turns
+	return modes
 }
 
 var (
-	// named is a line's test, and words that stand in it.
+	// named is a line's test, and words of it.
 	named = regexp.MustCompile("^`([\\w.]+)`: (.+)$")
 	ended = regexp.MustCompile(`\b(?:0|1|2|3|4|130|by its SLOs)\b`)
-	// margin begins the lines of a comment that goes on.
+	// margin begins the further lines of a comment.
 	margin = regexp.MustCompile(`\n\s*(?:#|//) ?`)
 )
 
-// The table of what breaks has all that a user may meet, and each of its lines
-// is a test.
-func TestWrongTurns(t *testing.T) {
-	turns := readTurns(t)
+// docs/failure-modes.md has these failures, and each of its lines is a test.
+func TestFailureModes(t *testing.T) {
+	modes := readFailureModes(t)
 	for _, must := range []string{
 		"disk is full during", "connection limit is reached during", "answers 500", "resets", "hangs", "garbage",
 		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
@@ -51,7 +50,7 @@ func TestWrongTurns(t *testing.T) {
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
 	} {
 		found := false
-		for _, one := range turns {
+		for _, one := range modes {
 			found = found || strings.Contains(one.what, must)
 		}
 		if !found {
@@ -59,7 +58,7 @@ func TestWrongTurns(t *testing.T) {
 		}
 	}
 	tests := testTexts(t)
-	for _, one := range turns {
+	for _, one := range modes {
 		name := named.FindStringSubmatch(one.test)
 		switch {
 		case one.what == "" || one.seen == "" || !ended.MatchString(one.ends):
