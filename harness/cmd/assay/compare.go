@@ -90,10 +90,6 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	result, err := compare.Compare(groups[0], groups[1], compare.Options{
 		Tolerance: tolerance, Unpaired: f.unpaired, Force: f.force, Metrics: f.metrics,
 	})
-	var refused *compare.Refusal
-	if errors.As(err, &refused) {
-		return &usageError{refused.Problem, refused.Hint}
-	}
 	if err != nil {
 		return err
 	}

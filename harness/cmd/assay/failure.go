@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
@@ -68,7 +67,6 @@ func hintOf(err error) string {
 	var running *run.Error
 	var usage *usageError
 	var shown *influx.Error
-	var signed *signature.Error
 	var suggests interface{ Hint() string }
 	switch {
 	case errors.As(err, &suggests):
@@ -81,8 +79,6 @@ func hintOf(err error) string {
 		return usage.hint
 	case errors.As(err, &shown):
 		return shown.Hint
-	case errors.As(err, &signed):
-		return signed.Hint
 	case errors.Is(err, process.ErrPortTaken):
 		return "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K"
 	case errors.Is(err, stack.ErrOccupied):

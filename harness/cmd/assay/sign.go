@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -67,9 +66,5 @@ func signingKeyFile(path string) (*signature.PrivateKey, error) {
 
 // unusableKey says what is wrong with which key.
 func unusableKey(what string, err error) error {
-	var wrong *signature.Error
-	if errors.As(err, &wrong) {
-		return &usageError{what + ": " + wrong.Problem, wrong.Hint}
-	}
 	return fmt.Errorf("%s: %w", what, err)
 }

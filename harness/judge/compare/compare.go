@@ -78,9 +78,12 @@ type Pairing struct {
 }
 
 // Refusal is why two groups are not compared.
-type Refusal struct{ Problem, Hint string }
+type Refusal struct{ problem, hint string }
 
-func (r *Refusal) Error() string { return r.Problem }
+func (r *Refusal) Error() string { return r.problem }
+
+// Hint is the next step.
+func (r *Refusal) Hint() string { return r.hint }
 
 // Compare compares B with A.
 func Compare(a, b Group, o Options) (Comparison, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	. "assay/harness/judge/compare"
 	"assay/harness/judge/compare/comparetest"
@@ -236,7 +237,7 @@ func refused(t *testing.T, a, b Group, o Options, want string) {
 	t.Helper()
 	_, err := Compare(a, b, o)
 	var r *Refusal
-	if !errors.As(err, &r) || !strings.Contains(r.Problem, want) || r.Hint == "" {
+	if !errors.As(err, &r) || !strings.Contains(r.Error(), want) || hint.Of(err) == "" {
 		t.Errorf("%v, want %q with a hint", err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay/harness/hint"
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/observe/record"
@@ -61,16 +62,16 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 		return i, nil
 	}
 	if signed && unreadable == nil && of.Statement.ManifestSHA256 != c.Evidence.ManifestSHA256 {
-		return Issue{}, &signature.Error{
-			Problem: path + " is the signature of other evidence: the record is not the one that was signed",
-			Hint:    "go back to the run folder as it was signed; to sign what is there now, remove " + path + " first",
-		}
+		return Issue{}, hint.With(
+			errors.New(path+" is the signature of other evidence: the record is not the one that was signed"),
+			"go back to the run folder as it was signed; to sign what is there now, remove "+path+" first",
+		)
 	}
 	if key == nil {
-		return Issue{}, &signature.Error{
-			Problem: path + " is the signature of another certificate than this record gives now, and there is no key to sign this one",
-			Hint:    "set ASSAY_SIGNING_KEY to sign it again, or remove " + path + " for an unsigned one",
-		}
+		return Issue{}, hint.With(
+			errors.New(path+" is the signature of another certificate than this record gives now, and there is no key to sign this one"),
+			"set ASSAY_SIGNING_KEY to sign it again, or remove "+path+" for an unsigned one",
+		)
 	}
 	i.bundle, err = signature.Sign(*key, data, c.Evidence.ManifestSHA256)
 	return i, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
@@ -91,23 +92,23 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 func Open(data []byte) (Bundle, error) {
 	var b bundlepb.Bundle
 	if err := protojson.Unmarshal(data, &b); err != nil {
-		return Bundle{}, problem("it is not a sigstore bundle")
+		return Bundle{}, errors.New("it is not a sigstore bundle")
 	}
 	in := b.GetDsseEnvelope()
 	key := b.GetVerificationMaterial().GetPublicKey()
 	switch {
 	case b.GetMediaType() != MediaType:
-		return Bundle{}, problem("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
+		return Bundle{}, fmt.Errorf("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
 	case in == nil:
-		return Bundle{}, problem("it has no DSSE envelope")
+		return Bundle{}, errors.New("it has no DSSE envelope")
 	case key == nil:
-		return Bundle{}, problem("it was not signed with a key")
+		return Bundle{}, errors.New("it was not signed with a key")
 	case in.GetPayloadType() != PayloadType:
-		return Bundle{}, problem("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
+		return Bundle{}, fmt.Errorf("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
 	case len(in.GetSignatures()) == 1 && in.GetSignatures()[0].GetKeyid() != "":
-		return Bundle{}, problem("its signature names a key, which no signature covers")
+		return Bundle{}, errors.New("its signature names a key, which no signature covers")
 	case len(in.GetSignatures()) != 1:
-		return Bundle{}, problem("it has %d signatures, not one", len(in.GetSignatures()))
+		return Bundle{}, fmt.Errorf("it has %d signatures, not one", len(in.GetSignatures()))
 	}
 	s, err := parseStatement(in.GetPayload())
 	if err != nil {
@@ -119,7 +120,7 @@ func Open(data []byte) (Bundle, error) {
 		Signatures: []dsse.Signature{{KeyID: signed.GetKeyid(), Sig: base64.StdEncoding.EncodeToString(signed.GetSig())}},
 	}}
 	if again, err := marshal(&out.envelope, out.KeyID); err != nil || !bytes.Equal(again, data) {
-		return Bundle{}, problem("it is not as assay writes it: there is more in it, or it is written in another way")
+		return Bundle{}, errors.New("it is not as assay writes it: there is more in it, or it is written in another way")
 	}
 	return out, nil
 }
@@ -127,14 +128,14 @@ func Open(data []byte) (Bundle, error) {
 // Verify tells whether the key has signed the bundle.
 func (b Bundle) Verify(key PublicKey) error {
 	if b.KeyID != key.ID() {
-		return problem("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
+		return fmt.Errorf("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
 	}
 	verifier, err := dsse.NewEnvelopeVerifier(key)
 	if err != nil {
 		return fmt.Errorf("verify bundle: %w", err)
 	}
 	if _, err := verifier.Verify(context.Background(), &b.envelope); err != nil {
-		return problem("the signature does not hold: what was signed has been changed, or not this %s key has signed it", key.Kind())
+		return fmt.Errorf("the signature does not hold: what was signed has been changed, or not this %s key has signed it", key.Kind())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"assay/harness/hint"
 	"bytes"
 	"context"
 	"crypto"
@@ -54,7 +55,7 @@ func Generate(kind Kind) (private, public []byte, err error) {
 		for i, k := range Kinds {
 			words[i] = string(k)
 		}
-		return nil, nil, problem("there is no key of the type %q: %s", kind, strings.Join(words, " or "))
+		return nil, nil, fmt.Errorf("there is no key of the type %q: %s", kind, strings.Join(words, " or "))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate key: %w", err)
@@ -112,21 +113,21 @@ func ParsePrivate(text []byte) (PrivateKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "ENCRYPTED") || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-		return PrivateKey{}, &Error{"it is encrypted", "decrypt it (openssl pkcs8 -in KEY -out assay.key), or " + hintKeygen}
+		return PrivateKey{}, hint.With(errors.New("it is encrypted"), "decrypt it (openssl pkcs8 -in KEY -out assay.key), or "+hintKeygen)
 	case block.Type == publicType:
-		return PrivateKey{}, &Error{"it is a public key, and signing takes the private one", "name assay.key, not assay.pub"}
+		return PrivateKey{}, hint.With(errors.New("it is a public key, and signing takes the private one"), "name assay.key, not assay.pub")
 	case block.Type != privateType && strings.HasSuffix(block.Type, privateType):
-		return PrivateKey{}, &Error{
-			fmt.Sprintf("it is a PEM of the type %q, not PKCS#8 (%q)", block.Type, privateType),
+		return PrivateKey{}, hint.With(
+			fmt.Errorf("it is a PEM of the type %q, not PKCS#8 (%q)", block.Type, privateType),
 			"convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out assay.key",
-		}
+		)
 	case block.Type != privateType:
-		return PrivateKey{}, &Error{fmt.Sprintf("it is a PEM of the type %.40q, not %q", block.Type, privateType), hintKeygen}
+		return PrivateKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, privateType), hintKeygen)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		// The parser's own words may quote what it read.
-		return PrivateKey{}, &Error{"it is not a PKCS#8 private key", hintKeygen}
+		return PrivateKey{}, hint.With(errors.New("it is not a PKCS#8 private key"), hintKeygen)
 	}
 	signer, ok := parsed.(crypto.Signer)
 	if !ok { // X25519
@@ -146,13 +147,13 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "PRIVATE"):
-		return PublicKey{}, &Error{"it is a private key, and verifying takes the public one", "name assay.pub; the private key stays with its owner"}
+		return PublicKey{}, hint.With(errors.New("it is a private key, and verifying takes the public one"), "name assay.pub; the private key stays with its owner")
 	case block.Type != publicType:
-		return PublicKey{}, &Error{fmt.Sprintf("it is a PEM of the type %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote"}
+		return PublicKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote")
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return PublicKey{}, &Error{"it is not a PKIX public key", "name the assay.pub that keygen wrote"}
+		return PublicKey{}, hint.With(errors.New("it is not a PKIX public key"), "name the assay.pub that keygen wrote")
 	}
 	if err := usable(key); err != nil {
 		return PublicKey{}, err
@@ -165,9 +166,9 @@ func onlyBlock(text []byte) (*pem.Block, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, &Error{"it is not a PEM", hintKeygen}
+		return nil, hint.With(errors.New("it is not a PEM"), hintKeygen)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, &Error{"it holds more than one PEM block", "leave only the key in it"}
+		return nil, hint.With(errors.New("it holds more than one PEM block"), "leave only the key in it")
 	}
 	return block, nil
 }
@@ -193,7 +194,7 @@ func unusable(key any) error {
 	case *ecdsa.PublicKey:
 		name = "type ECDSA " + k.Curve.Params().Name
 	}
-	return &Error{fmt.Sprintf("it is a key of %s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen}
+	return hint.With(fmt.Errorf("it is a key of %s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen)
 }
 
 // The rest makes keys what the DSSE library signs and verifies with.

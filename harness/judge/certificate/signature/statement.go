@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	intoto "github.com/in-toto/attestation/go/v1"
@@ -42,7 +43,7 @@ type subject struct {
 // protobuf that in-toto's library reads it into, would write them anew.
 func (s Statement) marshal() ([]byte, error) {
 	if !json.Valid(s.Predicate) {
-		return nil, problem("the certificate is not JSON")
+		return nil, errors.New("the certificate is not JSON")
 	}
 	data, err := json.Marshal(head{
 		Type:          intoto.StatementTypeUri,
@@ -60,34 +61,34 @@ func (s Statement) marshal() ([]byte, error) {
 func parseStatement(payload []byte) (Statement, error) {
 	var known intoto.Statement
 	if err := protojson.Unmarshal(payload, &known); err != nil {
-		return Statement{}, problem("the payload is not an in-toto statement")
+		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	if err := known.Validate(); err != nil {
-		return Statement{}, problem("the in-toto statement is not valid: %v", err)
+		return Statement{}, fmt.Errorf("the in-toto statement is not valid: %v", err)
 	}
 	switch {
 	case known.GetType() != intoto.StatementTypeUri:
-		return Statement{}, problem("the statement is of the type %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
+		return Statement{}, fmt.Errorf("the statement is of the type %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
 	case known.GetPredicateType() != PredicateType:
-		return Statement{}, problem("the predicate is of the type %.80q, not %s", known.GetPredicateType(), PredicateType)
+		return Statement{}, fmt.Errorf("the predicate is of the type %.80q, not %s", known.GetPredicateType(), PredicateType)
 	case len(known.GetSubject()) != 1:
-		return Statement{}, problem("the statement is about %d subjects, not one", len(known.GetSubject()))
+		return Statement{}, fmt.Errorf("the statement is about %d subjects, not one", len(known.GetSubject()))
 	case known.GetSubject()[0].GetName() != SubjectName:
-		return Statement{}, problem("the statement is about %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
+		return Statement{}, fmt.Errorf("the statement is about %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
 	}
 	digest := known.GetSubject()[0].GetDigest()["sha256"]
 	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != 32 {
-		return Statement{}, problem("the statement's subject has no sha256")
+		return Statement{}, errors.New("the statement's subject has no sha256")
 	}
 	var raw struct {
 		Predicate json.RawMessage `json:"predicate"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil {
-		return Statement{}, problem("the payload is not an in-toto statement")
+		return Statement{}, errors.New("the payload is not an in-toto statement")
 	}
 	s := Statement{ManifestSHA256: digest, Predicate: raw.Predicate}
 	if again, err := s.marshal(); err != nil || !bytes.Equal(again, payload) {
-		return Statement{}, problem("the statement says more than a subject and a certificate")
+		return Statement{}, errors.New("the statement says more than a subject and a certificate")
 	}
 	return s, nil
 }
