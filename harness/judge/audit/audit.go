@@ -14,7 +14,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Options are what an audit is made with.
+// Options of an audit.
 type Options struct {
 	Key      *signature.PublicKey // the issuer's; nil: not known
 	Now      time.Time
@@ -22,16 +22,16 @@ type Options struct {
 	Database *record.Database // as it is now; nil: it was not looked at
 }
 
-// Verify audits a run folder, or its certificate. An error means that nothing
-// could be looked at; what is wrong with a certificate stands in the report.
+// Verify audits a run folder, or its certificate. An error means that there was
+// nothing to read; the report says what is wrong with a certificate.
 func Verify(path string, o Options) (Report, error) {
 	f, err := find(path)
 	if err != nil {
 		return Report{}, err
 	}
-	c := f.stated
+	c := f.certificate
 	r := Report{Certificate: f.path, Run: c.Run, Profile: c.Profile, Verdict: c.Verdict, Claim: c.Claim, Broken: []string{}}
-	if f.legible {
+	if f.readable {
 		r.Expires = &c.Expires
 	}
 	checkSchema(&r, f)
@@ -52,7 +52,7 @@ func checkSchema(r *Report, f files) {
 		r.add(Schema, Failed, "%s is not there", f.path)
 	case err != nil:
 		r.add(Schema, Failed, "%v", err)
-	case !f.legible:
+	case !f.readable:
 		r.add(Schema, Failed, "a number in it is out of range")
 	default:
 		r.add(Schema, OK, "%s", certificate.SchemaName)
@@ -61,15 +61,15 @@ func checkSchema(r *Report, f files) {
 
 func checkSignature(r *Report, f files, key *signature.PublicKey) {
 	switch {
-	case f.unsigned && f.stated.Signed:
+	case f.noBundle && f.certificate.Signed:
 		r.add(Signature, Failed, "the certificate says that it is signed, and there is no %s", issue.BundleFile)
-	case f.unsigned && key != nil:
+	case f.noBundle && key != nil:
 		r.add(Signature, Failed, "the certificate is not signed, by this key or another")
-	case f.unsigned:
+	case f.noBundle:
 		r.add(Signature, NotChecked, "the certificate is not signed")
-	case f.spoilt != nil:
-		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.spoilt)
-	case f.legible && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
+	case f.bundleErr != nil:
+		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.bundleErr)
+	case f.readable && (f.certificate.Issuer == nil || *f.certificate.Issuer != f.bundle.KeyID):
 		r.add(Signature, Failed, "the certificate names another issuer than the key that %s names", issue.BundleFile)
 	case key == nil:
 		r.add(Signature, NotChecked, "name the issuer's public key with --key: a key that comes with a certificate proves nothing")
@@ -112,12 +112,12 @@ func checkEvidence(r *Report, f files) {
 	var m record.Manifest
 	known := json.Unmarshal(manifest, &m) == nil
 	switch {
-	case !known || !f.legible:
+	case !known || !f.readable:
 		r.add(RunCheck, NotChecked, "the certificate or the manifest cannot be read")
-	case m.Run == f.stated.Run:
+	case m.Run == f.certificate.Run:
 		r.add(RunCheck, OK, "%s", m.Run)
 	default:
-		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of %.100q", f.stated.Run, m.Run)
+		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of %.100q", f.certificate.Run, m.Run)
 	}
 	for _, d := range differences {
 		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
@@ -134,9 +134,9 @@ func checkSubject(r *Report, f files, manifest []byte) {
 	switch {
 	case f.bundle != nil && f.bundle.Statement.ManifestSHA256 != digest:
 		r.add(Subject, Failed, "%s is not the one that was signed", signature.SubjectName)
-	case !f.legible && f.bundle == nil:
+	case !f.readable && f.bundle == nil:
 		r.add(Subject, NotChecked, "the certificate cannot be read")
-	case f.legible && f.stated.Evidence.ManifestSHA256 != digest:
+	case f.readable && f.certificate.Evidence.ManifestSHA256 != digest:
 		r.add(Subject, Failed, "%s is not the one that the certificate was issued on", signature.SubjectName)
 	default:
 		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
@@ -144,8 +144,8 @@ func checkSubject(r *Report, f files, manifest []byte) {
 }
 
 func checkExpiry(r *Report, f files, now time.Time) {
-	switch at := f.stated.Expires; {
-	case !f.legible:
+	switch at := f.certificate.Expires; {
+	case !f.readable:
 		r.add(Expiry, NotChecked, "the certificate cannot be read")
 	case !now.Before(at):
 		r.add(Expiry, Failed, "it expired on %s", at.Format(time.RFC3339))
@@ -155,11 +155,11 @@ func checkExpiry(r *Report, f files, now time.Time) {
 }
 
 func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
-	if !opened || !f.legible {
+	if !opened || !f.readable {
 		r.add(Fingerprint, NotChecked, "the evidence or the certificate cannot be read")
 		return
 	}
-	want, has := certificate.Fingerprint(run.Environment), f.stated.Environment.Fingerprint
+	want, has := certificate.Fingerprint(run.Environment), f.certificate.Environment.Fingerprint
 	switch {
 	case want == nil && has == nil:
 		r.add(Fingerprint, NotChecked, "the run knew neither the database nor the service's build")
@@ -172,8 +172,8 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 
 // checkDatabase tells whether the database is still the one of the run.
 func checkDatabase(r *Report, f files, now *record.Database) {
-	switch was := f.stated.Environment.Database; {
-	case !f.legible:
+	switch was := f.certificate.Environment.Database; {
+	case !f.readable:
 		r.add(Database, NotChecked, "the certificate cannot be read")
 	case was == nil:
 		r.add(Database, NotChecked, "the run had none")

@@ -115,7 +115,7 @@ func TestAuthentic(t *testing.T) {
 			if !r.Authentic || len(r.Broken) > 0 {
 				t.Errorf("%s: %+v", path, r)
 			}
-			if word, _ := r.Standing(); word != "AUTHENTIC" {
+			if word, _ := r.Status(); word != "AUTHENTIC" {
 				t.Errorf("it is %s", word)
 			}
 			for _, name := range []string{Schema, Signature, Predicate, Subject, RunCheck, Evidence, Verdict, Expiry, Fingerprint} {
@@ -160,7 +160,7 @@ func TestUnsigned(t *testing.T) {
 		{plain, &key, "BROKEN", []string{Signature}},
 	} {
 		r := verify(t, c.dir, options(c.key))
-		if word, _ := r.Standing(); word != c.word || r.Authentic || !slices.Equal(r.Broken, c.broken) {
+		if word, _ := r.Status(); word != c.word || r.Authentic || !slices.Equal(r.Broken, c.broken) {
 			t.Errorf("%s with key %v: %s, %+v", c.dir, c.key, word, r)
 		}
 	}

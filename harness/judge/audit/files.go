@@ -13,20 +13,21 @@ import (
 	"assay/harness/judge/issue"
 )
 
-// ErrNoCertificate is a path at which there is nothing to verify.
+// ErrNoCertificate says that a path holds nothing to verify.
 var ErrNoCertificate = errors.New("no certificate is there")
 
-// files is what is looked at, before anything of it is believed.
+// files is the certificate and its signature as they were found, before anything is
+// checked.
 type files struct {
-	dir      string // of the certificate
-	path     string // of certificate.json
-	data     []byte // nil: it is not there
-	stated   certificate.Certificate
-	legible  bool // stated could be read
-	run      string
-	bundle   *signature.Bundle
-	unsigned bool  // there is no bundle
-	spoilt   error // why the bundle cannot be read
+	dir         string // of the certificate
+	path        string // of certificate.json
+	data        []byte // nil: it is not there
+	certificate certificate.Certificate
+	readable    bool // certificate could be decoded
+	run         string
+	bundle      *signature.Bundle
+	noBundle    bool  // there is no bundle
+	bundleErr   error // why the bundle cannot be read
 }
 
 // find takes a run folder, its certificate.json, or its signature. The evidence
@@ -56,27 +57,27 @@ func find(path string) (files, error) {
 	if f.data == nil && bundle == nil {
 		return files{}, fmt.Errorf("verify %s: %w", path, ErrNoCertificate)
 	}
-	if f.unsigned = bundle == nil; !f.unsigned {
+	if f.noBundle = bundle == nil; !f.noBundle {
 		b, err := signature.Open(bundle)
-		if f.spoilt = err; err == nil {
+		if f.bundleErr = err; err == nil {
 			f.bundle = &b
 		}
 	}
-	f.legible = f.data != nil && json.Unmarshal(f.data, &f.stated) == nil
+	f.readable = f.data != nil && json.Unmarshal(f.data, &f.certificate) == nil
 	f.run = f.dir
-	if f.stated.Rejudged != nil {
+	if f.certificate.Rejudged != nil {
 		f.run = filepath.Join(f.dir, "..")
 	}
 	return f, nil
 }
 
-// optional is a file's content, nil where there is none.
+// optional reads a file; nil where it does not exist.
 func optional(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
 		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err != nil {
@@ -86,5 +87,5 @@ func optional(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify certificate: %w", err)
 	}
-	return append([]byte{}, data...), nil // not nil where it is empty
+	return append([]byte{}, data...), nil // an empty file is not nil
 }

@@ -34,21 +34,22 @@ const (
 	Database    = "database"
 )
 
-// Check is one of them. A check may fail several times, once for each file.
+// Check is the result of one check. A check may fail several times, once for each
+// file.
 type Check struct {
 	Name   string `json:"check"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
 }
 
-// Report is what an audit found.
+// Report is the result of an audit.
 type Report struct {
 	Certificate string     `json:"certificate"` // path
 	Run         string     `json:"run"`
 	Profile     string     `json:"profile"`
 	Verdict     string     `json:"verdict"` // as the certificate states it
 	Claim       string     `json:"claim"`
-	Authentic   bool       `json:"authentic"` // signed with the key that was named, and no check has failed
+	Authentic   bool       `json:"authentic"` // signed with the key that was given, and no check failed
 	Broken      []string   `json:"broken"`    // checks that have failed
 	Expires     *time.Time `json:"expires"`
 	Checks      []Check    `json:"checks"`
@@ -62,7 +63,7 @@ func (r *Report) add(name string, state State, format string, args ...any) {
 	}
 }
 
-// state is that of a check: failed where it has failed once.
+// state is the state of a check: failed where any of its results is.
 func (r *Report) state(name string) State {
 	found := NotChecked
 	for _, c := range r.Checks {
@@ -84,8 +85,8 @@ func (r *Report) ExitCode() int {
 	return code
 }
 
-// Standing is in a word, and a sentence, what the certificate is worth.
-func (r *Report) Standing() (word, sentence string) {
+// Status says in a word and a sentence whether the certificate can be relied upon.
+func (r *Report) Status() (word, sentence string) {
 	switch {
 	case len(r.Broken) > 0:
 		return "BROKEN", "do not rely on it: " + strings.Join(r.Broken, ", ") + " failed"
@@ -98,13 +99,13 @@ func (r *Report) Standing() (word, sentence string) {
 	}
 }
 
-// Page is the report for people. All that it names may be forged.
+// Page is the report for people. Its texts come from files that may be forged.
 func (r *Report) Page() page.Page {
 	checks := page.Table{Columns: append(page.Words("", ""), page.Column{Kind: page.Prose})}
 	for _, c := range r.Checks {
 		checks.Rows = append(checks.Rows, page.Cells(string(c.State), c.Name, c.Detail))
 	}
-	word, sentence := r.Standing()
+	word, sentence := r.Status()
 	p := page.Page{Blocks: []page.Block{
 		page.Code{r.Certificate}, // in one piece, to be copied
 		checks, page.Paragraph{Text: fmt.Sprintf("%s: %s.", word, sentence)},

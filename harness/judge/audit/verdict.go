@@ -18,20 +18,20 @@ import (
 	"assay/harness/spec"
 )
 
-// checkVerdict makes the certificate again from the evidence: it must come out
-// the same, byte for byte.
+// checkVerdict recomputes the certificate from the evidence: it must be the same,
+// byte for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
 	if r.state(Evidence) != OK {
 		r.add(Verdict, NotChecked, "the evidence is not there, or not what was sealed")
 		return run, false
 	}
 	run, opened = open(r, f)
-	if !opened || !f.legible {
+	if !opened || !f.readable {
 		r.add(Verdict, NotChecked, "there is nothing to recompute it from")
 		return run, opened
 	}
 	again := certificate.Of(run)
-	again.Signed, again.Issuer = f.stated.Signed, f.stated.Issuer
+	again.Signed, again.Issuer = f.certificate.Signed, f.certificate.Issuer
 	data, err := certificate.Marshal(again)
 	switch {
 	case err != nil:
@@ -59,10 +59,10 @@ func build(t record.Tool) string {
 	return text
 }
 
-// open reads the record as it was judged. For a re-judged certificate that is
-// by the thresholds beside it.
+// open reads the record as it was judged: for a re-judged certificate with the
+// thresholds file that lies beside it.
 func open(r *Report, f files) (record.Run, bool) {
-	of := f.stated.Rejudged
+	of := f.certificate.Rejudged
 	if of == nil {
 		run, err := record.Open(f.run)
 		if err != nil {
@@ -72,7 +72,7 @@ func open(r *Report, f files) (record.Run, bool) {
 	}
 	data, err := os.ReadFile(filepath.Join(f.dir, issue.ThresholdsFile))
 	if err != nil {
-		r.add(Thresholds, Failed, "those of the certificate cannot be read: %v", err)
+		r.add(Thresholds, Failed, "the thresholds of the certificate cannot be read: %v", err)
 		return record.Run{}, false
 	}
 	if sum := sha256.Sum256(data); of.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
@@ -98,7 +98,7 @@ func difference(a, b []byte) string {
 	var of [2]map[string]json.RawMessage
 	for i, data := range [][]byte{a, b} {
 		if json.Unmarshal(data, &of[i]) != nil {
-			return "what cannot be read"
+			return "fields that cannot be read"
 		}
 	}
 	var names []string
@@ -113,7 +113,7 @@ func difference(a, b []byte) string {
 		}
 	}
 	if len(names) == 0 {
-		return "how it is written"
+		return "its formatting"
 	}
 	return strings.Join(names, ", ")
 }

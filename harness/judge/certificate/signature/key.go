@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"assay/harness/hint"
 	"bytes"
 	"context"
 	"crypto"
@@ -18,6 +17,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"assay/harness/hint"
 )
 
 // Kind is a kind of keys.

@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"assay/harness/hint"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -15,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"assay/harness/hint"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	"pgregory.net/rapid"
