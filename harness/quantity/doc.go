@@ -1,11 +1,10 @@
-// Package quantity writes values with their units for people, everywhere alike.
+// Package quantity formats values with their units for people.
 //
-// Input: a value in the unit in which records and documents hold it ("ms",
-// "share", "1/s", "By", ...). Output: text with as many digits as the
-// measurement bears, never in scientific notation, without separators of
-// thousands, so that a number of a report is found again in its JSON document.
+// Input: a value in the unit of records and documents ("ms", "share", "1/s", "By", ...).
+// Output: text with as many digits as the measurement is exact to, never in scientific
+// notation, and without thousands separators, as in the JSON documents.
 //
-// A measured value has three significant digits, below 1 two: histograms have a
-// relative error of up to 0.5 %. Values below 0.001 read "<0.001": only 0 reads
-// 0, and only all of it reads 100 %. Counts and what was configured are exact.
+// A measured value has three significant digits, below 1 two: histograms have a relative
+// error of up to 0.5 %. Values below 0.001 are "<0.001": only 0 is "0", and only a share
+// of 1 is "100 %". Counts and configured values are exact.
 package quantity

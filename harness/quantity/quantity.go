@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// NoData stands for a value that is not known, which is never 0.
+// NoData is the text of a missing value.
 const NoData = "-"
 
-// Format writes a value with its unit: "36.7 ms", "98.6 %", "50/s", "1.5 GiB".
-// An empty unit, "1" and "count" have none to show.
+// Format formats a value with its unit: "36.7 ms", "98.6 %", "50/s", "1.5 GiB".
 func Format(v float64, unit string) string {
 	if unit == "By" {
 		v, unit = scaleBytes(v)
@@ -18,8 +17,8 @@ func Format(v float64, unit string) string {
 	return Value(v, unit) + suffix(unit)
 }
 
-// Value writes a value without its unit, for a column or an interval that names
-// the unit once. A share is written as a percentage.
+// Value formats a value without its unit, for a column that has the unit in its header.
+// A share is formatted as a percentage.
 func Value(v float64, unit string) string {
 	switch unit {
 	case "share":
@@ -38,19 +37,18 @@ func Value(v float64, unit string) string {
 	return text(v, decimals(v))
 }
 
-// short reports whether a value has at most three digits: somebody wrote it down,
-// or it is a share of few.
+// short reports whether a value has at most three digits, so that it can be exact.
 func short(v float64) bool {
 	return len(strings.Trim(strings.Replace(Exact(v), ".", "", 1), "-0")) <= 3
 }
 
-// Exact writes a value that was configured or counted, without its unit: all of
-// its digits, up to twelve.
+// Exact formats a configured or counted value without its unit, with all of its digits
+// up to twelve.
 func Exact(v float64) string {
 	return text(significant(v, 12), -1)
 }
 
-// Limit writes a limit that was configured, exact and with its unit.
+// Limit formats a configured limit with its unit.
 func Limit(v float64, unit string) string {
 	if unit == "share" {
 		v *= 100
@@ -58,9 +56,9 @@ func Limit(v float64, unit string) string {
 	return Exact(v) + suffix(unit)
 }
 
-// Beside writes a value with its unit, to be read beside a limit: with as many
-// further digits as it takes to stand on the side of the limit on which it is.
-// 249.8 ms that hold p(95)<250 are not "250 ms".
+// Beside formats a value that is compared with a limit, with its unit. It adds digits
+// until the text is on the same side of the limit as the value: 249.8 ms is not "250 ms"
+// where the SLO is p(95)<250.
 func Beside(v, limit float64, unit string) string {
 	shown := Value(v, unit)
 	if unit == "share" {
@@ -78,7 +76,7 @@ func sameSide(shown string, v, limit float64) bool {
 	return err != nil || (s < limit) == (v < limit) && (s > limit) == (v > limit)
 }
 
-// Optional is Format of a value that may be missing.
+// Optional is Format for a value that may be missing.
 func Optional(v *float64, unit string) string {
 	if v == nil {
 		return NoData
@@ -86,7 +84,7 @@ func Optional(v *float64, unit string) string {
 	return Format(*v, unit)
 }
 
-// OptionalValue is Value of a value that may be missing.
+// OptionalValue is Value for a value that may be missing.
 func OptionalValue(v *float64, unit string) string {
 	if v == nil {
 		return NoData
@@ -94,7 +92,7 @@ func OptionalValue(v *float64, unit string) string {
 	return Value(*v, unit)
 }
 
-// Count is an exact count that may be missing.
+// Count formats a count that may be missing.
 func Count(n *int64) string {
 	if n == nil {
 		return NoData
@@ -102,8 +100,8 @@ func Count(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// Range is an interval without its unit: "24.6 to 90.3". A side that is missing
-// is not bounded; where both are there is no interval, and no text.
+// Range formats an interval without its unit: "24.6 to 90.3". It is empty where both
+// ends are missing.
 func Range(lower, upper *float64, unit string) string {
 	if lower == nil && upper == nil {
 		return ""
@@ -111,7 +109,7 @@ func Range(lower, upper *float64, unit string) string {
 	return OptionalValue(lower, unit) + " to " + OptionalValue(upper, unit)
 }
 
-// suffix is a unit as it stands behind a value.
+// suffix is what follows the value of a unit.
 func suffix(unit string) string {
 	switch unit {
 	case "", "1", "count", "ratio", "sessions":
@@ -124,10 +122,10 @@ func suffix(unit string) string {
 	return " " + unit
 }
 
-// smallest is the least value that is written out.
+// smallest is the smallest value that is written out.
 const smallest = 0.001
 
-// text writes a value with so many decimals; all of them where that is negative.
+// text formats a value with so many decimals; -1: as many as it has.
 func text(v float64, decimals int) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -143,7 +141,8 @@ func text(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// decimals of a measured value: three significant digits, below 1 two.
+// decimals is the number of decimals of a measured value: those of three significant
+// digits, below 1 of two.
 func decimals(v float64) int {
 	if math.Abs(v) < 1 {
 		return max(2, 1-exponent(v, 2))
@@ -151,7 +150,7 @@ func decimals(v float64) int {
 	return max(0, 2-exponent(v, 3))
 }
 
-// significant is a value rounded to so many digits.
+// significant rounds a value to so many significant digits.
 func significant(v float64, digits int) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	if err != nil {
@@ -160,12 +159,11 @@ func significant(v float64, digits int) float64 {
 	return rounded
 }
 
-// ratioDecimals are those of a ratio, of which 1.004 is not 1: three, and fewer
-// from 10 on.
+// ratioDecimals is the number of decimals of a ratio: three, since 1.004 differs from 1,
+// and fewer from 10 on.
 func ratioDecimals(v float64) int { return min(3, max(0, 3-exponent(v, 4))) }
 
-// exponent is the power of ten of a value's first digit, once it is rounded to so
-// many significant digits.
+// exponent is the decimal exponent of a value rounded to so many significant digits.
 func exponent(v float64, digits int) int {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -175,8 +173,8 @@ func exponent(v float64, digits int) int {
 	return n
 }
 
-// percent writes a percentage; one that is not 100, as far as floating point can
-// tell, does not read 100.
+// percent formats a percentage. Only 100, within the precision of floating point, is
+// "100".
 func percent(v float64) string {
 	if short(v) && (v == 0 || math.Abs(v) >= smallest) {
 		return Exact(v)
@@ -190,7 +188,7 @@ func percent(v float64) string {
 	}
 }
 
-// scaleBytes takes the largest binary unit of which there is at least one.
+// scaleBytes converts bytes to the largest binary unit that fits.
 func scaleBytes(v float64) (scaled float64, unit string) {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0

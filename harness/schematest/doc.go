@@ -1,10 +1,10 @@
-// Package schematest generates the JSON Schemas of documents from their structs,
-// for the tests that compare them with the files that are kept beside the code, and
-// holds documents to those files.
+// Package schematest generates the JSON Schemas of documents from their structs, for
+// tests that compare them with the schema files in the packages of the structs, and
+// validates documents against those files.
 //
-// Input: a struct, whose fields' comments become descriptions and whose tags are
-// those of github.com/invopop/jsonschema. A field is required unless it has
-// omitempty or the tag "optional"; a pointer without omitempty may be null, as may
-// what has the tag "nullable"; "requires=KEY" names a key that a map must have.
+// Input: a struct with the tags of github.com/invopop/jsonschema. Comments of fields
+// become descriptions. A field is required unless it has omitempty or the tag
+// "optional"; it may be null where it is a pointer without omitempty or has the tag
+// "nullable"; "requires=KEY" names a required key of a map.
 // Output: a schema of draft 2020-12, without references.
 package schematest

@@ -15,16 +15,16 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Header is what a schema says of its document.
+// Header is the head of a schema.
 type Header struct {
 	ID          string
 	Title       string
 	Description string
-	Open        bool // other properties than those of the struct are allowed
+	Open        bool // allows other properties than those of the struct
 }
 
-// Check compares the schema in a file with what a document's struct gives, or
-// writes it anew.
+// Check compares the schema in a file with the one of a document's struct, or updates
+// the file.
 func Check(t *testing.T, file string, document any, h Header, update bool) {
 	t.Helper()
 	got := generate(t, reflect.TypeOf(document), h)
@@ -38,7 +38,7 @@ func Check(t *testing.T, file string, document any, h Header, update bool) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the struct gives; -update writes it anew", file)
+		t.Errorf("%s differs from the schema of the struct: update it with -update", file)
 	}
 }
 
@@ -61,7 +61,7 @@ func generate(t *testing.T, of reflect.Type, h Header) []byte {
 	return b.Bytes()
 }
 
-// words are types that write themselves as text.
+// words maps types that marshal themselves as text.
 func words(t reflect.Type) *jsonschema.Schema {
 	if t != reflect.TypeFor[time.Time]() && t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return &jsonschema.Schema{Type: "string"}
@@ -71,8 +71,7 @@ func words(t reflect.Type) *jsonschema.Schema {
 
 type generator struct{ reflector jsonschema.Reflector }
 
-// readComments reads the comments of the module's packages in which the types of a
-// document stand.
+// readComments reads the comments of the packages of a document's types.
 func (g *generator) readComments(t *testing.T, of reflect.Type) {
 	t.Helper()
 	back, err := os.Getwd()
@@ -100,7 +99,7 @@ func (g *generator) readComments(t *testing.T, of reflect.Type) {
 	}
 }
 
-// packages are those of a type and of all types in it.
+// packages are the packages of a type and of all types in it.
 func packages(t reflect.Type, seen map[reflect.Type]bool, found map[string]bool) map[string]bool {
 	if seen[t] {
 		return found
@@ -118,7 +117,7 @@ func packages(t reflect.Type, seen map[reflect.Type]bool, found map[string]bool)
 	return found
 }
 
-// fields are those that a struct is written with, of embedded structs too.
+// fields are the fields with a JSON name, those of embedded structs included.
 func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for _, f := range reflect.VisibleFields(t) {
@@ -129,9 +128,9 @@ func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	}
 }
 
-// complete adds to a schema what the library does not read off a type.
+// complete adds to a schema what the library does not derive from a type.
 func (g *generator) complete(t reflect.Type, s *jsonschema.Schema) {
-	for len(s.OneOf) > 0 { // may be null
+	for len(s.OneOf) > 0 { // nullable
 		s = s.OneOf[0]
 	}
 	switch t.Kind() {
@@ -201,7 +200,7 @@ func without(all []string, one string) (rest []string) {
 	return rest
 }
 
-// nullable is a schema that takes null too.
+// nullable is a schema that allows null too.
 func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 	if len(s.OneOf) > 0 {
 		return s

@@ -13,11 +13,11 @@ import (
 // what may be claimed.
 const Limitation = "LIMITATION"
 
-// Of judges a record, and puts its certificate together.
+// Of judges a record and builds its certificate.
 func Of(r record.Run) Certificate { return Build(r, verdict.Judge(r)) }
 
-// Build puts the certificate of a judged record together. It is not signed: who
-// issues it sets Signed and Issuer.
+// Build builds the certificate of a judged record. It is not signed: the issuer sets
+// Signed and Issuer.
 func Build(r record.Run, v verdict.Verdict) Certificate {
 	found := diagnose.Of(r, v)
 	c := Certificate{
@@ -64,7 +64,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 	return c
 }
 
-// list is an empty list where there is none, since null means "no data".
+// list turns nil into an empty list, since null means "no data".
 func list[T any](all []T) []T {
 	if all == nil {
 		return []T{}

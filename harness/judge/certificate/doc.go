@@ -1,7 +1,7 @@
-// Package certificate writes what a run was worth: certificate.json, whose
-// fields are a public contract (certificate.schema.json beside this file). What
-// people and CI read of it is the business of report below.
+// Package certificate writes certificate.json: the verdict on a run with its
+// evidence. Its fields are a public contract, of which certificate.schema.json is
+// generated. Package report below builds the pages that people and CI read.
 //
 // Input: a record, its verdict and its waits. Output: bytes; the same for the
-// same record. Where the files go is the caller's business.
+// same record. The caller writes the files.
 package certificate

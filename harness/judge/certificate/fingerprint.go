@@ -12,9 +12,9 @@ import (
 	"assay/harness/observe/record"
 )
 
-// identity is what a certificate holds for: change one of these, and it says
-// nothing of the system any more. Instruments that a run switches on, hosts and
-// addresses are left out: they are the same system elsewhere, or watched.
+// identity is the system for which a certificate holds: where one of these changes,
+// the certificate no longer applies. It leaves out hosts and addresses, which change
+// where the same system is moved, and instruments that a run switches on.
 type identity struct {
 	Database *databaseIdentity `json:"database"`
 	Service  *record.Service   `json:"service"`
@@ -41,14 +41,14 @@ func Fingerprint(e record.Environment) *string {
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(i); err != nil {
-		panic(err) // strings and maps of strings can be written
+		panic(err) // strings and maps of strings can always be encoded
 	}
 	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	return &digest
 }
 
-// DatabaseChanges names what of a database's identity is another now.
+// DatabaseChanges lists the differences between a database as it was and as it is.
 func DatabaseChanges(was, is record.Database) (all []string) {
 	change := func(what, was, is string) {
 		if was != is {

@@ -27,8 +27,8 @@ func Marshal(c Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// significant digits of measured numbers: more than any of them is exact to.
-// Decimal places would turn a small number to 0, which digits cannot.
+// significant is how many digits measured numbers have: more than any measurement
+// is exact to. Decimal places instead would round a small number to 0.
 const significant = 6
 
 func digits(v float64) float64 {
@@ -47,9 +47,9 @@ func round(v *float64) *float64 {
 	return &short
 }
 
-// roundBeside rounds a number that is read beside its limit: where rounding
-// would carry it onto or over the limit it stays as it is, or a reader would
-// see 0.01 break rate<=0.01.
+// roundBeside rounds a number that is compared with a limit. Where rounding would
+// move it to the limit or across it the number stays as it is: otherwise a reader
+// would see 0.01 violate rate<=0.01.
 func roundBeside(v *float64, limit float64) *float64 {
 	if v == nil {
 		return nil

@@ -14,7 +14,8 @@ import (
 
 const schemaFile = "certificate.schema.json"
 
-// Validate tells where a certificate.json leaves the schema.
+// Validate checks a certificate.json against the schema. Its error names the first
+// place that violates the schema.
 func Validate(data []byte) error {
 	schema, err := compiled()
 	if err != nil {
@@ -26,7 +27,7 @@ func Validate(data []byte) error {
 	}
 	var wrong *jsonschema.ValidationError
 	if err := schema.Validate(doc); errors.As(err, &wrong) {
-		for len(wrong.Causes) > 0 { // the first of those that say where
+		for len(wrong.Causes) > 0 { // the innermost cause names the place
 			wrong = wrong.Causes[0]
 		}
 		return fmt.Errorf("/%s: %s", strings.Join(wrong.InstanceLocation, "/"),

@@ -16,30 +16,30 @@ type Run struct {
 	Certificate certificate.Certificate
 }
 
-// Group is one side as it was found.
+// Group is the runs of one side.
 type Group struct {
 	Name    string // of its folder
 	Runs    []Run
 	LeftOut []LeftOut // what could not be read as a run
 }
 
-// LeftOut is a run that is not compared.
+// LeftOut is a run that is excluded from the comparison.
 type LeftOut struct {
 	Folder string `json:"folder" jsonschema:"minLength=1"`
 	Reason string `json:"reason" jsonschema:"minLength=1"`
-	// sound is a run that could be compared, if its partner could.
-	sound bool
+	// judgeable says that the run is left out only because its partner is.
+	judgeable bool
 }
 
-// Options is what the caller decided before seeing a result.
+// Options of a comparison, to be fixed before a result is seen.
 type Options struct {
 	Tolerance float64  // share above 0, like 0.03
 	Unpaired  bool     // even where runs could be paired
-	Force     bool     // compare what asked for different things too
+	Force     bool     // compare runs under different loads too
 	Metrics   []string // groups or names of metrics to decide on; none: all
 }
 
-// Comparison is what came out. A nil number is "no data".
+// Comparison is the result. A nil number is "no data".
 type Comparison struct {
 	Schema      string   `json:"schema" jsonschema:"enum=assay/compare/v1"`
 	Profile     string   `json:"profile" jsonschema:"minLength=1"` // the first run's
@@ -91,10 +91,10 @@ func Compare(a, b Group, o Options) (Comparison, error) {
 		return Comparison{}, err
 	}
 	m := match(a, b, o.Unpaired)
-	if err := m.checkLeft(a, b); err != nil {
+	if err := m.checkAnyLeft(a, b); err != nil {
 		return Comparison{}, err
 	}
-	if what := differentLoad(m.a, m.b); what != "" && !o.Force {
+	if what := loadDifference(m.a, m.b); what != "" && !o.Force {
 		return Comparison{}, &Refusal{"A and B were asked for different things: " + what, "compare like with like, or add --force"}
 	}
 	metrics, err := selected(measure(m), o.Metrics)

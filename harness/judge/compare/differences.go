@@ -12,22 +12,23 @@ import (
 	"assay/harness/observe/record"
 )
 
-// facet is one thing that A and B should have in common.
-type facet struct {
+// property is a property of a run that A and B should have in common.
+type property struct {
 	name string
 	of   func(certificate.Certificate) string
 }
 
-// loads are facets without which a ratio says nothing: other work was asked for.
-var loads = []facet{
+// loads are properties that must be equal: runs under another load have no meaningful
+// ratio.
+var loads = []property{
 	{"profile", func(c certificate.Certificate) string { return c.Profile }},
 	{"unit", func(c certificate.Certificate) string { return c.Rate.Unit }},
 	{"target rate", func(c certificate.Certificate) string { return strconv.FormatFloat(c.Rate.Target, 'g', -1, 64) }},
 }
 
-// settings are facets that may be what the comparison is about, or what spoils
-// it: the reader must know.
-var settings = []facet{
+// settings are properties whose difference may be the purpose of the comparison or a
+// mistake: the reader is told.
+var settings = []property{
 	{"judged seconds", func(c certificate.Certificate) string { return strconv.FormatInt(c.Window.Seconds, 10) }},
 	{"workers", func(c certificate.Certificate) string { return strconv.Itoa(c.Generator.Workers) }},
 	{"target", func(c certificate.Certificate) string { return c.Environment.Target }},
@@ -57,22 +58,22 @@ var settings = []facet{
 	}},
 }
 
-// differentLoad names the first facet of the load that is not one.
-func differentLoad(a, b []Run) string {
+// loadDifference describes the first difference in load; empty: there is none.
+func loadDifference(a, b []Run) string {
 	if all := differences(loads, a, b); len(all) > 0 {
 		return all[0]
 	}
 	return ""
 }
 
-// differentSettings lists what A and B do not have in common, and what each
-// does not have in itself.
-func differentSettings(a, b []Run) []string {
+// settingDifferences lists the settings that differ between A and B, or between the
+// runs of one of them.
+func settingDifferences(a, b []Run) []string {
 	return append(differences(settings, a, b), differences(variables(append(slices.Clone(a), b...)), a, b)...)
 }
 
-// variables are the database's, as far as any run has them.
-func variables(all []Run) (facets []facet) {
+// variables are the database variables that any run recorded.
+func variables(all []Run) (properties []property) {
 	names := map[string]bool{}
 	for _, r := range all {
 		if d := r.Certificate.Environment.Database; d != nil {
@@ -82,7 +83,7 @@ func variables(all []Run) (facets []facet) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		facets = append(facets, facet{"database " + name, func(c certificate.Certificate) string {
+		properties = append(properties, property{"database " + name, func(c certificate.Certificate) string {
 			if d := c.Environment.Database; d != nil {
 				if v, ok := d.Variables[name]; ok {
 					return strconv.Quote(v)
@@ -91,11 +92,11 @@ func variables(all []Run) (facets []facet) {
 			return "not known"
 		}})
 	}
-	return facets
+	return properties
 }
 
-func differences(facets []facet, a, b []Run) (all []string) {
-	for _, f := range facets {
+func differences(properties []property, a, b []Run) (all []string) {
+	for _, f := range properties {
 		x, y := values(f, a), values(f, b)
 		if len(x) == 1 && slices.Equal(x, y) {
 			continue
@@ -109,7 +110,7 @@ func differences(facets []facet, a, b []Run) (all []string) {
 	return all
 }
 
-func values(f facet, runs []Run) []string {
+func values(f property, runs []Run) []string {
 	seen := map[string]bool{}
 	for _, r := range runs {
 		seen[f.of(r.Certificate)] = true
@@ -117,7 +118,7 @@ func values(f facet, runs []Run) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// digests names files by the start of their content's digest.
+// digests lists files with the start of their digests.
 func digests(files ...record.Digest) string {
 	var all []string
 	for _, f := range files {
@@ -126,5 +127,5 @@ func digests(files ...record.Digest) string {
 	return strings.Join(all, ", ")
 }
 
-// shorten leaves of a digest what tells it from others.
+// shorten cuts a digest to as many characters as tell it from others.
 func shorten(digest string) string { return digest[:min(len(digest), 12)] }

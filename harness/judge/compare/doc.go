@@ -1,6 +1,5 @@
-// Package compare tells what differs between two runs, or two groups of runs:
-// for each metric the ratio of B to A, its interval, and whether that is a
-// change (RULEBOOK section 5).
+// Package compare compares two runs, or two groups of runs: for each metric the ratio
+// of B to A, its interval, and whether it is a change (RULEBOOK section 5).
 //
 // Input: the certificates of A and of B. Output: a Comparison, the same for the
 // same certificates: the package reads no clock, file, network or random

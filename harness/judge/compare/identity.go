@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// identity is what makes a run this run: its evidence.
+// identity is the digest of a run's evidence.
 func identity(r Run) string { return r.Certificate.Evidence.ManifestSHA256 }
 
-// checkIdentity refuses to count a run twice. The same runs on both sides are
-// a comparison with itself, which may be asked for.
+// checkIdentity refuses a run that occurs twice. The same runs on both sides are
+// allowed: a comparison of a system with itself.
 func checkIdentity(a, b Group) error {
 	for _, g := range []Group{a, b} {
 		seen := map[string]string{}
 		for _, r := range g.Runs {
 			if twin, ok := seen[identity(r)]; ok {
-				return &Refusal{fmt.Sprintf("%s and %s are the same run", twin, r.Folder), "remove one of them: a run counts once"}
+				return &Refusal{fmt.Sprintf("%s and %s are the same run", twin, r.Folder), "remove one of them: each run counts once"}
 			}
 			seen[identity(r)] = r.Folder
 		}
@@ -25,7 +25,7 @@ func checkIdentity(a, b Group) error {
 	}
 	for _, r := range b.Runs {
 		if slices.ContainsFunc(a.Runs, func(other Run) bool { return identity(other) == identity(r) }) {
-			return &Refusal{fmt.Sprintf("%s stands in A and in B", r.Folder), "give each group its own runs"}
+			return &Refusal{fmt.Sprintf("%s is in A and in B", r.Folder), "give each group its own runs"}
 		}
 	}
 	return nil
@@ -42,8 +42,8 @@ func sameRuns(a, b []Run) bool {
 	return slices.Equal(ids(a), ids(b))
 }
 
-// checkLeft refuses a side of which nothing is left, and says why.
-func (m matched) checkLeft(a, b Group) error {
+// checkAnyLeft refuses a side without any run that can be compared, and says why.
+func (m matched) checkAnyLeft(a, b Group) error {
 	problem, left := "", slices.Concat(m.leftA, m.leftB)
 	switch {
 	case len(m.a) == 0 && len(m.b) == 0 && m.pairing.Paired:
@@ -56,7 +56,7 @@ func (m matched) checkLeft(a, b Group) error {
 		return nil
 	}
 	for _, l := range left {
-		if !l.sound {
+		if !l.judgeable {
 			return &Refusal{problem + ": " + l.Folder + ": " + l.Reason, "make the run again: what may not be judged cannot be compared"}
 		}
 	}

@@ -8,21 +8,21 @@ import (
 	"assay/harness/quantity"
 )
 
-// limitations are what a reader of the ratios must know beside them.
+// limitations are what a reader must know to interpret the ratios.
 func (c Comparison) limitations(m matched) []string {
 	all := []string{}
-	if what := differentLoad(m.a, m.b); what != "" {
+	if what := loadDifference(m.a, m.b); what != "" {
 		all = append(all, "A and B were asked for different things, and are compared because --force was given: "+what)
 	}
 	if sameRuns(m.a, m.b) {
 		all = append(all, "A and B are the same runs: this compares them with themselves")
 	} else {
-		all = append(all, c.design(m)...)
+		all = append(all, c.orderLimitations(m)...)
 	}
-	for _, text := range differentSettings(m.a, m.b) {
+	for _, text := range settingDifferences(m.a, m.b) {
 		all = append(all, "not the same throughout: "+text)
 	}
-	if text := differentSeeds(m); text != "" {
+	if text := seedDifference(m); text != "" {
 		all = append(all, text)
 	}
 	for _, row := range c.Metrics {
@@ -39,12 +39,12 @@ func (c Comparison) limitations(m matched) []string {
 	return all
 }
 
-// design is what the way in which the runs were made leaves open.
-func (c Comparison) design(m matched) (all []string) {
+// orderLimitations are doubts that follow from the order in which the runs were made.
+func (c Comparison) orderLimitations(m matched) (all []string) {
 	if !m.pairing.Paired {
 		all = append(all, "without pairs, whatever else changed between the runs of A and those of B counts as B's effect: make them in turn, ABBA")
 	} else if order := strings.Fields(m.order); len(order) > 1 && strings.Count(m.order, order[0]) == len(order) {
-		all = append(all, fmt.Sprintf("every pair was made in the order %s: what drifts from run to run counts as B's effect, and would not in ABBA", order[0]))
+		all = append(all, fmt.Sprintf("every pair was made in the order %s: drift from run to run counts as B's effect, which the order ABBA avoids", order[0]))
 	}
 	if text := overlapping(m); text != "" {
 		all = append(all, text)
@@ -59,16 +59,16 @@ func overlapping(m matched) string {
 		for _, y := range all[:i] {
 			wx, wy := x.Certificate.Window, y.Certificate.Window
 			if wx.Start.Before(wy.End) && wy.Start.Before(wx.End) {
-				return fmt.Sprintf("%s and %s went on at the same time, and may have disturbed each other", y.Folder, x.Folder)
+				return fmt.Sprintf("%s and %s ran at the same time, and may have disturbed each other", y.Folder, x.Folder)
 			}
 		}
 	}
 	return ""
 }
 
-// differentSeeds tells where arrivals and data were not the same. Of pairs each
-// may have a seed of its own.
-func differentSeeds(m matched) string {
+// seedDifference says where arrivals and data differ. Each pair may have a seed of its
+// own.
+func seedDifference(m matched) string {
 	seed := func(r Run) uint64 { return r.Certificate.Environment.Seed }
 	if m.pairing.Paired {
 		n := 0
@@ -92,7 +92,7 @@ func differentSeeds(m matched) string {
 	return "seeds differ between the runs, so that arrivals and data do: give all one --seed"
 }
 
-// tooFew says how many runs a decision takes.
+// tooFew says how many runs a decision needs; empty: there are enough.
 func (c Comparison) tooFew() string {
 	what, have, least := "runs of each", min(len(c.A.Runs), len(c.B.Runs)), effect.LeastRuns(1)
 	if c.Pairing.Paired {

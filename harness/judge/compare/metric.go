@@ -10,7 +10,7 @@ import (
 	"assay/harness/judge/stats/effect"
 )
 
-// Metric is one row: what it was in A and in B, and what may be said of it.
+// Metric is one row: its values in A and in B, their ratio, and the decision.
 type Metric struct {
 	Name      string          `json:"metric" jsonschema:"minLength=1"`
 	Group     string          `json:"group" jsonschema:"enum=rate,enum=errors,enum=transaction,enum=endpoint,enum=database,enum=resources,enum=generator,enum=ledger"`
@@ -22,7 +22,7 @@ type Metric struct {
 	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"` // of B to A: exp of the median of ln(B/A) over pairs, or of the Hodges-Lehmann shift of the logarithms
 	Lower     *float64        `json:"lower"`
 	Upper     *float64        `json:"upper"`
-	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sided: Wilcoxon's signed-rank over pairs, or Mann-Whitney
+	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sidedRun: Wilcoxon's signed-rank over pairs, or Mann-Whitney
 	Adjusted  *float64        `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // by Holm, over all metrics tested
 	Decision  effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
 	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // of a change: "better", "worse"; "none" of all else
@@ -37,7 +37,7 @@ const (
 	NoDirection = "none"
 )
 
-// measure reads all metrics of the matched runs; those that no run has are none.
+// measure reads the metrics of the matched runs that any run has.
 func measure(m matched) (all []Metric) {
 	for _, s := range sources(append(slices.Clone(m.a), m.b...)) {
 		row := Metric{Name: s.name, Group: s.group, Unit: s.unit, better: s.better}
@@ -73,8 +73,7 @@ func selected(all []Metric, words []string) ([]Metric, error) {
 	}), nil
 }
 
-// decide compares all metrics, and counts those that p is adjusted for: all that
-// have a ratio.
+// decide compares all metrics, and counts those with a ratio, for which p is adjusted.
 func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested int) {
 	effects, ps, few := make([]effect.Effect, len(all)), make([]*float64, len(all)), make([]string, len(all))
 	for i := range all {
@@ -91,8 +90,8 @@ func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested
 	return all, tested
 }
 
-// effect is that of the runs that have data, and how few they are. It is false
-// where there is no ratio.
+// effect is the effect over the runs with data, and the reason to give where they are
+// too few for an interval. It is false where there is no ratio.
 func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 	if zeros := countZeros(m.ValuesA) + countZeros(m.ValuesB); zeros > 0 {
 		m.Reason = fmt.Sprintf("it is 0 in %s, and 0 has no ratio", runs(zeros))
@@ -121,7 +120,7 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 	return e, few, ok
 }
 
-// conclude writes down what an effect comes to; a ratio of 0 is none.
+// conclude sets the decision on an effect. A ratio of 0 is "no data".
 func (m *Metric) conclude(e effect.Effect, adjusted *float64, few string, tolerance float64, tested int) {
 	m.Decision, m.Direction = effect.Decide(e, adjusted, tolerance), NoDirection
 	if e.Ratio != 0 {

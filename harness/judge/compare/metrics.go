@@ -23,7 +23,7 @@ const (
 // Groups lists them.
 var Groups = []string{Rate, Errors, Transaction, Endpoint, Database, Resources, Generator, Ledger}
 
-// better is which way a metric should go.
+// better is the direction in which a metric improves.
 type better int
 
 const (
@@ -32,14 +32,14 @@ const (
 	less
 )
 
-// source is a metric and how it is read off a certificate: nil is "no data".
+// source reads a metric from a certificate: nil is "no data".
 type source struct {
 	group, name, unit string
 	better            better
 	of                func(certificate.Certificate) *float64
 }
 
-// sources are all metrics that any of the runs has.
+// sources are the metrics that any run has.
 func sources(all []Run) []source {
 	list := []source{
 		{Rate, "achieved rate", "1/s", more, func(c certificate.Certificate) *float64 { return c.Rate.Achieved }},
@@ -81,7 +81,7 @@ func sources(all []Run) []source {
 	)
 }
 
-// names are those that any run has, once each and sorted.
+// names are the distinct names that any run has, sorted.
 func names(all []Run, of func(certificate.Certificate) []string) []string {
 	seen := map[string]bool{}
 	for _, r := range all {
@@ -132,7 +132,7 @@ func waited(c certificate.Certificate, class string) *float64 {
 	return &total
 }
 
-// cost is what a transaction costs of one resource.
+// cost is the use of one resource by a transaction.
 func cost(all []Run, name string) source {
 	of := func(c certificate.Certificate) *certificate.Resource {
 		i := slices.IndexFunc(c.Resources, func(r certificate.Resource) bool { return r.Name == name })

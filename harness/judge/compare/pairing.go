@@ -9,7 +9,7 @@ import (
 	"assay/harness/judge/verdict"
 )
 
-// matched is what is compared with what.
+// matched are the runs that are compared, in pairs or as two groups.
 type matched struct {
 	a, b         []Run // in the order of their start; of pairs, run i of each
 	leftA, leftB []LeftOut
@@ -17,13 +17,13 @@ type matched struct {
 	order        string // pairs in the order of their start, like "AB BA"
 }
 
-// sided is a run and its side.
-type sided struct {
+// sidedRun is a run with its side.
+type sidedRun struct {
 	Run
 	ofB bool
 }
 
-func (s sided) letter() string {
+func (s sidedRun) letter() string {
 	if s.ofB {
 		return "B"
 	}
@@ -31,19 +31,19 @@ func (s sided) letter() string {
 }
 
 // match pairs runs in the order of their start, where A and B take turns: each
-// two that follow each other are one of each, as in ABAB and ABBA. What the
-// machine does meanwhile then meets both. Runs that may not be judged are left
+// two that follow each other are one of each, as in ABAB and ABBA. Changes
+// of the machine then affect both. Runs that may not be judged are left
 // out after that, and their partners with them.
 func match(a, b Group, unpaired bool) matched {
 	m := matched{leftA: append([]LeftOut{}, a.LeftOut...), leftB: append([]LeftOut{}, b.LeftOut...)}
-	var all []sided
+	var all []sidedRun
 	for _, r := range a.Runs {
-		all = append(all, sided{r, false})
+		all = append(all, sidedRun{r, false})
 	}
 	for _, r := range b.Runs {
-		all = append(all, sided{r, true})
+		all = append(all, sidedRun{r, true})
 	}
-	slices.SortStableFunc(all, func(x, y sided) int {
+	slices.SortStableFunc(all, func(x, y sidedRun) int {
 		// A run's name settles what the same second leaves open, and puts a run
 		// that stands on both sides beside itself.
 		return cmp.Or(
@@ -58,9 +58,9 @@ func match(a, b Group, unpaired bool) matched {
 		m.pairing.Detail = why
 		for _, s := range all {
 			if reason := Invalid(s.Run); reason != "" {
-				m.leave(s, reason, false)
+				m.exclude(s, reason, false)
 			} else {
-				m.take(s)
+				m.include(s)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func match(a, b Group, unpaired bool) matched {
 	return m
 }
 
-func whyUnpaired(all []sided, a, b int, unpaired bool) string {
+func whyUnpaired(all []sidedRun, a, b int, unpaired bool) string {
 	switch {
 	case unpaired:
 		return "not paired, as asked"
@@ -85,23 +85,23 @@ func whyUnpaired(all []sided, a, b int, unpaired bool) string {
 	return ""
 }
 
-func (m *matched) pair(all []sided) {
+func (m *matched) pair(all []sidedRun) {
 	var order []string
 	for i := 0; i < len(all); i += 2 {
 		first, second := all[i], all[i+1]
 		broken := [2]string{Invalid(first.Run), Invalid(second.Run)}
 		if broken == [2]string{} {
 			m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
-			m.take(first)
-			m.take(second)
+			m.include(first)
+			m.include(second)
 			order = append(order, first.letter()+second.letter())
 			continue
 		}
-		for i, s := range []sided{first, second} {
+		for i, s := range []sidedRun{first, second} {
 			if broken[i] != "" {
-				m.leave(s, broken[i], false)
+				m.exclude(s, broken[i], false)
 			} else {
-				m.leave(s, "its partner "+[]sided{second, first}[i].Folder+" is left out", true)
+				m.exclude(s, "its partner "+[]sidedRun{second, first}[i].Folder+" is left out", true)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (m *matched) pair(all []sided) {
 	m.pairing.Detail = fmt.Sprintf("%s, in the order of their start", count(len(order), "pair"))
 }
 
-func (m *matched) take(s sided) {
+func (m *matched) include(s sidedRun) {
 	if s.ofB {
 		m.b = append(m.b, s.Run)
 	} else {
@@ -118,8 +118,8 @@ func (m *matched) take(s sided) {
 	}
 }
 
-func (m *matched) leave(s sided, reason string, sound bool) {
-	left := LeftOut{s.Folder, reason, sound}
+func (m *matched) exclude(s sidedRun, reason string, judgeable bool) {
+	left := LeftOut{s.Folder, reason, judgeable}
 	if s.ofB {
 		m.leftB = append(m.leftB, left)
 	} else {

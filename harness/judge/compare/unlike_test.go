@@ -18,7 +18,7 @@ func TestIdentity(t *testing.T) {
 	twice := Group{Name: a.Name, Runs: append(slices.Clone(a.Runs), Run{"copy", a.Runs[0].Certificate})}
 	refused(t, twice, b, tolerance, "runs/a/00 and copy are the same run")
 	both := Group{Name: b.Name, Runs: append(slices.Clone(b.Runs), a.Runs[0])}
-	refused(t, a, both, tolerance, "runs/a/00 stands in A and in B")
+	refused(t, a, both, tolerance, "runs/a/00 is in A and in B")
 }
 
 func TestItself(t *testing.T) {
@@ -71,7 +71,7 @@ func TestUnlikeSettings(t *testing.T) {
 			c.Environment.Database = &d
 		},
 		"seeds differ within 2 of 2 pairs": func(c *certificate.Certificate) { c.Environment.Seed = 7 },
-		"runs/a/00 and runs/b/01 went on at the same time": func(c *certificate.Certificate) {
+		"runs/a/00 and runs/b/01 ran at the same time": func(c *certificate.Certificate) {
 			c.Window.Start = c.Window.Start.Add(-119 * time.Second)
 		},
 	} {

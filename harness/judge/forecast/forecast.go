@@ -11,7 +11,7 @@ import (
 	"assay/harness/spec"
 )
 
-// Past is what earlier runs of a profile gave for one SLO, as medians.
+// Past is the statistics of one SLO in earlier runs of a profile, as medians.
 type Past struct {
 	Runs         int
 	PerArrival   float64 // samples for each scheduled transaction
@@ -20,7 +20,7 @@ type Past struct {
 	Correlation  float64 // s; 0: not known
 }
 
-// Forecast is what a plan can decide of one SLO.
+// Forecast says whether a plan can decide one SLO.
 type Forecast struct {
 	SLO        string // metric and expression
 	Basis      spec.Basis
@@ -33,8 +33,8 @@ type Forecast struct {
 	Past       Past
 }
 
-// Of foresees each SLO of a profile that samples decide by their share. past is by
-// metric and expression, as Name gives them.
+// Of forecasts each SLO of a profile that is decided by a share of samples. past is
+// keyed by Name.
 func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all []Forecast) {
 	longest := pl.At(len(pl.Looks))
 	arrivals, hold := float64(longest.JudgedArrivals()), 0.0
@@ -84,7 +84,7 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 // Name is an SLO as certificates name it.
 func Name(s spec.SLO) string { return s.MetricText() + " " + s.Expression }
 
-// share of samples that may violate an SLO; 0: no share decides it.
+// share is the share of samples that may violate an SLO; 0: no share decides it.
 func share(s spec.SLO) float64 {
 	switch {
 	case s.Aggregate == spec.Percentile:
@@ -97,7 +97,7 @@ func share(s spec.SLO) float64 {
 	return 0
 }
 
-// String tells what is there and what is needed.
+// String compares the samples that are expected with those that are needed.
 func (f Forecast) String() string {
 	if f.Basis == spec.Counted {
 		return fmt.Sprintf("counted in this run: %.0f samples, %.0f needed", f.Samples, f.Needed)
@@ -112,7 +112,7 @@ func (f Forecast) String() string {
 	text := fmt.Sprintf("at 95 %% confidence: %.0f effective samples needed, %.0f samples planned", f.Needed, f.Samples)
 	switch {
 	case f.Past.Runs == 0:
-		text += "; how many of them count shows the run"
+		text += "; the run will show how many of them count"
 	default:
 		text += fmt.Sprintf(", of which by %s about %.0f count", runs(f.Past.Runs), f.Expected)
 	}

@@ -1,16 +1,16 @@
 package page
 
-// Charts are curves over one axis of time, drawn where scripts run.
+// Charts are curves over one time axis, drawn by a script.
 type Charts struct {
-	Note    string  `json:"-"`       // before the charts
-	Instead string  `json:"-"`       // where no script runs
+	Note    string  `json:"-"`       // above the charts
+	Instead string  `json:"-"`       // shown without JavaScript
 	Step    int64   `json:"step"`    // seconds from one point to the next
-	Seconds []int64 `json:"seconds"` // where each step begins
+	Seconds []int64 `json:"seconds"` // at which each step begins
 	Spans   []Span  `json:"spans"`
 	Charts  []Chart `json:"charts"`
 }
 
-// Span is a named part of the axis, in seconds.
+// Span is a named part of the time axis, in seconds.
 type Span struct {
 	Name   string `json:"name"`
 	From   int64  `json:"from"`
@@ -18,7 +18,7 @@ type Span struct {
 	Shaded bool   `json:"shaded"`
 }
 
-// Chart is curves with one scale.
+// Chart is curves with one y-axis.
 type Chart struct {
 	Title   string  `json:"-"`
 	Log     bool    `json:"log,omitempty"`
@@ -30,7 +30,7 @@ type Chart struct {
 type Curve struct {
 	Label  string     `json:"label"`
 	Values []*float64 `json:"values,omitempty"`
-	Level  *float64   `json:"level,omitempty"` // in place of values: a limit, the same throughout
+	Level  *float64   `json:"level,omitempty"` // instead of values: a constant limit
 	Color  string     `json:"color"`           // "#rrggbb", or the name of a colour of the style sheet
 	Line   Line       `json:"line,omitempty"`
 }
@@ -42,6 +42,6 @@ type Line string
 const (
 	Solid   Line = ""
 	Dashed  Line = "dashed"
-	Wide    Line = "wide" // to be seen below another
+	Wide    Line = "wide" // visible below another curve
 	Stepped Line = "stepped"
 )

@@ -15,22 +15,22 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// One style and one script element each, so that a page needs nothing else, now or
-// in ten years; what only charts need is on pages with charts alone.
+// Each page has one style element and at most one script element, and needs nothing
+// else; the parts for charts are only on pages with charts.
 var (
 	style       = asset("page.css")
 	chartStyle  = asset("uplot/uPlot.min.css") + style
 	chartScript = "/* uPlot 1.6.32\n" + asset("uplot/LICENSE") + "*/\n" + asset("uplot/uPlot.iife.min.js") + asset("charts.js")
 	layout      = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 		"below": func(l level, blocks []Block) level { return level{blocks, l.Depth + 1, l.Source} },
-		"text":  func(s string) string { return shorten(s, mostParagraph) },
-		"item":  func(s string) string { return shorten(s, mostItem) },
+		"text":  func(l level, s string) string { return l.Source.shorten(s, mostParagraph) },
+		"item":  func(l level, s string) string { return l.Source.shorten(s, mostItem) },
 		"clean": Clean,
 		"items": func(l List) []string { items, _ := shown(l.Items, l.Most); return items },
 		"rows":  func(t Table) [][]Cell { rows, _ := shown(t.Rows, t.Most); return rows },
 		"more":  moreOf,
 		"class": func(c Column, s State) string { return strings.TrimSpace(c.Kind.class() + " " + s.String()) },
-		"cell":  func(c Column, text string) string { return shorten(text, c.most()) },
+		"cell":  func(l level, c Column, text string) string { return l.Source.shorten(text, c.most()) },
 		"px":    func(share float64) float64 { return tenths(intervalWidth * share) },
 		"width": func(from, to float64) float64 { return math.Max(1, tenths(intervalWidth*(to-from))) },
 		"of100": func(share float64) float64 { return tenths(100 * share) },
@@ -48,28 +48,28 @@ func asset(name string) string {
 	return string(data)
 }
 
-// level is blocks and how deep they stand.
+// level is blocks with their depth of nesting.
 type level struct {
 	Blocks []Block
 	Depth  int
-	Source string
+	Source source
 }
 
-// HTML writes a page that needs nothing but itself: it loads and sends nothing, and
-// without JavaScript it lacks the charts alone. A page has one block of charts.
+// HTML renders a self-contained page: it loads and sends nothing, and without JavaScript
+// only its charts are missing. A page has at most one block of charts.
 func HTML(p Page) ([]byte, error) {
 	header := slices.IndexFunc(p.Blocks, func(b Block) bool { _, is := b.(Section); return is })
 	if header < 0 {
 		header = len(p.Blocks)
 	}
-	style, script, charts := style, "", chartsOf(p.Blocks)
+	style, script, charts, in := style, "", chartsOf(p.Blocks), source(p.Source)
 	if charts != nil {
 		style, script = chartStyle, chartScript
 	}
 	var b bytes.Buffer
 	if err := layout.Execute(&b, map[string]any{
-		"Title": shorten(p.Title, mostItem), "Verdict": shorten(p.Verdict, mostCell), "State": VerdictState(p.Verdict),
-		"Header": level{p.Blocks[:header], 1, p.Source}, "Main": level{p.Blocks[header:], 1, p.Source}, "Charts": charts,
+		"Title": in.shorten(p.Title, mostItem), "Verdict": in.shorten(p.Verdict, mostCell), "State": VerdictState(p.Verdict),
+		"Header": level{p.Blocks[:header], 1, in}, "Main": level{p.Blocks[header:], 1, in}, "Charts": charts,
 		"Policy": policy(style, script), "Style": template.CSS(style), "Script": template.JS(script), //nolint:gosec // our own files
 	}); err != nil {
 		return nil, fmt.Errorf("write HTML page: %w", err)
@@ -77,8 +77,8 @@ func HTML(p Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// policy lets a page run and show what it brings along, by digest, and load or send
-// nothing: a name that slipped through as markup would still do nothing.
+// policy allows the page's own style and script, by digest, and nothing else: text that
+// became markup by mistake could not load, send or run anything.
 func policy(style, script string) string {
 	allowed := fmt.Sprintf("default-src 'none'; style-src '%s'; ", digest(style))
 	if script != "" {
@@ -92,7 +92,7 @@ func digest(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// moreOf says what a table or list leaves out.
+// moreOf says how much a table or list leaves out.
 func moreOf(l level, b Block) string {
 	left := 0
 	switch b := b.(type) {
@@ -111,19 +111,19 @@ func (k Kind) class() string {
 // tenths of a pixel are enough.
 func tenths(x float64) float64 { return math.Round(10*x) / 10 }
 
-// chartsOf are the charts among blocks, with clean names, for the script.
+// chartsOf finds the charts among blocks, and cleans their names.
 func chartsOf(all []Block) *Charts {
 	for _, b := range all {
 		switch b := b.(type) {
 		case Charts:
 			b.Spans, b.Charts = slices.Clone(b.Spans), slices.Clone(b.Charts)
 			for i, s := range b.Spans {
-				b.Spans[i].Name = shorten(s.Name, mostCell)
+				b.Spans[i].Name = cut(oneLine(s.Name), mostCell)
 			}
 			for i, chart := range b.Charts {
 				b.Charts[i].Curves = slices.Clone(chart.Curves)
 				for k, c := range chart.Curves {
-					b.Charts[i].Curves[k].Label = shorten(c.Label, mostCell)
+					b.Charts[i].Curves[k].Label = cut(oneLine(c.Label), mostCell)
 				}
 			}
 			return &b

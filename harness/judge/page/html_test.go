@@ -86,3 +86,26 @@ func TestPolicy(t *testing.T) {
 		}
 	}
 }
+
+// Texts are shortened only where the page names a file that has the whole of them.
+func TestShortenedWithASource(t *testing.T) {
+	long := strings.Repeat("word ", 1000) + "end"
+	for source, whole := range map[string]bool{"": true, "certificate.json": false} {
+		p := Page{Title: "a", Source: source, Blocks: []Block{
+			Paragraph{Text: long}, Facts{{"name", long}}, List{Items: []string{long}}, Table{Columns: Names("a"), Rows: [][]Cell{Cells(long)}},
+		}}
+		data, err := HTML(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"HTML": string(data), "Markdown": string(Markdown(p))} {
+			want := 0
+			if whole {
+				want = 4
+			}
+			if got := strings.Count(text, "word end"); got != want {
+				t.Errorf("%s with the source %q has %d whole texts, want %d", name, source, got, want)
+			}
+		}
+	}
+}

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Suite is checks of one kind as CI counts them, in the shape of JUnit XML that both
-// common schemas take, Ant's and that of Jenkins: a test case holds nothing but its
-// failure or error, and what else there is to say stands in its suite's properties
-// and output.
+// Suite is a test suite of JUnit XML that is valid by both common schemas, that of Ant
+// and that of Jenkins: a test case holds only its failure or error; further information
+// is in the suite's properties and output.
 type Suite struct {
 	Name       string     `xml:"name,attr"`
 	Package    string     `xml:"package,attr"`
@@ -47,18 +46,18 @@ type (
 	}
 )
 
-// NewSuite begins a suite of checks that were made at a time on a host.
-func NewSuite(name, of, host string, at time.Time) *Suite {
-	return &Suite{Name: name, Package: token(of), Host: token(host), Timestamp: at.UTC().Format("2006-01-02T15:04:05")}
+// NewSuite is an empty suite of a package, with the host and the time of its run.
+func NewSuite(name, pkg, host string, at time.Time) *Suite {
+	return &Suite{Name: name, Package: token(pkg), Host: token(host), Timestamp: at.UTC().Format("2006-01-02T15:04:05")}
 }
 
-// Property adds what is to be known of a suite.
+// Property adds a property.
 func (s *Suite) Property(name, value string) {
 	s.Properties = append(s.Properties, property{token(name), legal(value)})
 }
 
-// Check adds a case: a failure where its state is Bad, an error where it is not Good
-// either. None is ever skipped.
+// Check adds a test case: a failure where its state is Bad, an error in any state but
+// Good. No case is ever skipped.
 func (s *Suite) Check(name string, state State, verdict, text, advice string) {
 	one := testCase{Name: token(name), Class: token(s.Package + "." + s.Name)}
 	p := &problem{Message: legal(text), Type: legal(verdict), Text: legal(strings.TrimSpace(text + "\n" + advice))}
@@ -75,10 +74,10 @@ func (s *Suite) Check(name string, state State, verdict, text, advice string) {
 	s.Cases = append(s.Cases, one)
 }
 
-// Say sets what else there is to say, line by line.
+// Say sets the output, line by line.
 func (s *Suite) Say(lines ...string) { s.Out = legal(strings.Join(lines, "\n")) }
 
-// JUnit writes suites as a JUnit XML report.
+// JUnit renders suites as a JUnit XML report.
 func JUnit(suites []*Suite) ([]byte, error) {
 	for i, s := range suites {
 		s.ID = i
@@ -93,7 +92,7 @@ func JUnit(suites []*Suite) ([]byte, error) {
 	return append([]byte(xml.Header), append(body, '\n')...), nil
 }
 
-// token is a name as the schemas want it: one line, and never empty.
+// token is a name as the schemas require it: one line, and never empty.
 func token(s string) string {
 	if s = strings.Join(strings.Fields(legal(s)), " "); s == "" {
 		return "-"
@@ -101,13 +100,11 @@ func token(s string) string {
 	return s
 }
 
-// mostJUnit is the most characters of one text: enough for any sentence, and
-// what CI shows in one place.
+// mostJUnit is the most characters of one text.
 const mostJUnit = 4000
 
-// legal is a text with nothing in it that XML 1.0 cannot hold (section 2.2,
-// production Char): control characters of a database's message would make the
-// whole report unreadable.
+// legal replaces characters that XML 1.0 does not allow (section 2.2, production Char):
+// control characters in a database's message would make the report invalid.
 func legal(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

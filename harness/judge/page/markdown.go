@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Markdown writes a page in GitHub's flavour, for a pull request or the summary of
-// a CI job. Charts and drawings are left out.
+// Markdown renders a page in GitHub's flavour, for a pull request or the summary of a
+// CI job, without charts and graphs.
 func Markdown(p Page) []byte {
-	m := &markdown{source: p.Source}
+	m := &markdown{source: source(p.Source)}
 	title := p.Title
 	if p.Verdict != "" {
 		title = p.Verdict + ": " + title
 	}
-	m.line("## ", shorten(title, mostItem))
+	m.line("## ", m.source.shorten(title, mostItem))
 	m.blocks(p.Blocks, 3)
 	return []byte(m.String())
 }
 
 type markdown struct {
 	strings.Builder
-	source string
+	source source
 }
 
-// line writes a prefix of Markdown and a text that is none, with a blank line below.
+// line writes a prefix in Markdown, a text, and a blank line.
 func (m *markdown) line(prefix, text string) {
 	m.WriteString(prefix + escape(text) + "\n\n")
 }
@@ -53,25 +53,27 @@ func (m *markdown) blocks(all []Block, level int) {
 		case Table:
 			m.table(b.text())
 		case Section:
-			m.line(strings.Repeat("#", level)+" ", shorten(b.Heading, mostCell))
+			m.line(strings.Repeat("#", level)+" ", m.source.shorten(b.Heading, mostCell))
 			m.blocks(b.Blocks, level+1)
 		}
 	}
 }
 
 func (m *markdown) paragraph(p Paragraph) {
-	text := shorten(p.Text, mostParagraph)
-	if text != "" && stands(p.State) {
+	text := m.source.shorten(p.Text, mostParagraph)
+	if text != "" && bold(p.State) {
 		m.WriteString("**" + escape(text) + "**\n\n")
 	} else {
 		m.line("", text)
 	}
 }
 
-// stands reports whether a state stands out without colour.
-func stands(s State) bool { return s == Bad || s == Doubtful || s == Strong }
+// bold reports whether a state is highlighted without color.
+func bold(s State) bool { return s == Bad || s == Doubtful || s == Strong }
 
-func (m *markdown) item(text string) { m.WriteString("- " + escape(shorten(text, mostItem)) + "\n") }
+func (m *markdown) item(text string) {
+	m.WriteString("- " + escape(m.source.shorten(text, mostItem)) + "\n")
+}
 
 func (m *markdown) more(n int) {
 	if text := more(n, m.source); text != "" {
@@ -79,15 +81,15 @@ func (m *markdown) more(n int) {
 	}
 }
 
-// more says how much was left out, and where it stands; empty: nothing was.
-func more(n int, source string) string {
+// more says how much is left out, and where to find it; empty: nothing is left out.
+func more(n int, in source) string {
 	switch {
 	case n == 0:
 		return ""
-	case source == "":
+	case in == "":
 		return fmt.Sprintf("and %d more", n)
 	}
-	return fmt.Sprintf("and %d more, in %s", n, source)
+	return fmt.Sprintf("and %d more, in %s", n, in)
 }
 
 func (m *markdown) table(t Table) {
@@ -96,7 +98,7 @@ func (m *markdown) table(t Table) {
 		return
 	}
 	for _, c := range t.Columns {
-		m.WriteString("| " + escape(shorten(c.Name, mostCell)) + " ")
+		m.WriteString("| " + escape(m.source.shorten(c.Name, mostCell)) + " ")
 	}
 	m.WriteString("|\n")
 	for _, c := range t.Columns {
@@ -107,8 +109,8 @@ func (m *markdown) table(t Table) {
 	m.WriteString("|\n")
 	for _, row := range rows {
 		for i, c := range row {
-			text := escape(shorten(c.Text, t.Columns[i].most()))
-			if text != "" && stands(c.State) {
+			text := escape(m.source.shorten(c.Text, t.Columns[i].most()))
+			if text != "" && bold(c.State) {
 				text = "**" + text + "**"
 			}
 			m.WriteString("| " + text + " ")
@@ -119,8 +121,8 @@ func (m *markdown) table(t Table) {
 	m.more(more)
 }
 
-// escape keeps a text of one line what it is: no markup, HTML, link or further
-// cell of a table.
+// escape keeps a line of text from becoming markup, HTML, a link or a further cell of a
+// table.
 func escape(s string) string {
 	var b strings.Builder
 	digits := true // nothing but digits so far: a numbered list may begin

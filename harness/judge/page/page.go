@@ -1,10 +1,10 @@
 package page
 
-// Page is a document as people read it.
+// Page is what a document shows its readers.
 type Page struct {
 	Title   string
 	Verdict string  // shown as a badge before the title; empty: none
-	Source  string  // the file that holds all of what a table or list cuts; empty: none
+	Source  string  // file with the whole of all texts, so that files may shorten them; empty: none is shortened
 	Blocks  []Block // paragraphs and facts first, then sections
 }
 
@@ -18,22 +18,22 @@ type Paragraph struct {
 	State State
 }
 
-// Facts are texts beside their names.
+// Facts are names with their texts.
 type Facts []Fact
 
-// Fact is one of them.
+// Fact is a name with its text.
 type Fact struct{ Name, Text string }
 
-// List is of items without an order.
+// List is an unordered list.
 type List struct {
 	Items []string
 	Most  int // shown; 0: all
 }
 
-// Code is lines to be copied: no renderer wraps or cuts them.
+// Code is lines to be copied: they are neither wrapped nor shortened.
 type Code []string
 
-// Section is a heading and what stands below it.
+// Section is a heading with blocks below it.
 type Section struct {
 	ID      string // of the HTML element; empty: none
 	Heading string
@@ -48,7 +48,7 @@ func (Table) block()     {}
 func (Charts) block()    {}
 func (Section) block()   {}
 
-// State is what the reader shall see of a text at a glance.
+// State is how a text is highlighted.
 type State int
 
 // The states.
@@ -57,11 +57,11 @@ const (
 	Good           // a verdict that passes, a change for the better
 	Bad            // a verdict that fails, a change for the worse
 	Doubtful       // a verdict that is neither
-	Strong         // stands out, and is no judgement
-	Quiet          // stands back
+	Strong         // highlighted without a judgement
+	Quiet          // of less importance
 )
 
-// VerdictState is the state of a verdict, as certificates name them.
+// VerdictState is the state of a verdict of a certificate.
 func VerdictState(verdict string) State {
 	switch verdict {
 	case "PASS":
@@ -77,7 +77,7 @@ func (s State) String() string {
 	return [...]string{"", "good", "bad", "doubtful", "strong", "quiet"}[s]
 }
 
-// shown are the first of many, and how many more there are.
+// shown are the first of all, and how many are left out.
 func shown[T any](all []T, most int) (first []T, more int) {
 	if most <= 0 || len(all) <= most {
 		return all, 0

@@ -2,30 +2,29 @@ package page
 
 import "slices"
 
-// Table has cells below the names of their columns. Where no column has a name
-// the table has no heading.
+// Table is rows of cells. It has no header where no column has a name.
 type Table struct {
 	Columns []Column
 	Rows    [][]Cell
 	Most    int // rows shown; 0: all
 }
 
-// Column heads the cells below it.
+// Column describes the cells of one column.
 type Column struct {
 	Name string
 	Kind Kind
 }
 
-// Kind is how the cells of a column are set.
+// Kind decides how the cells of a column are aligned and shortened.
 type Kind int
 
 // The kinds.
 const (
-	Name   Kind = iota // to the left; the first to be shortened, in its middle, where room is scarce
-	Word               // to the left, short
-	Number             // to the right
-	Prose              // to the left, and goes on in further lines; as the last column only
-	Graph              // drawn, where the medium can; left out elsewhere
+	Name   Kind = iota // left-aligned; shortened first where a table is too wide
+	Word               // left-aligned; shortened after names
+	Number             // right-aligned; shortened last
+	Prose              // left-aligned and wrapped; only as the last column
+	Graph              // drawn in HTML; left out elsewhere
 )
 
 // Names are columns of names.
@@ -48,10 +47,10 @@ func columns(kind Kind, names []string) (all []Column) {
 type Cell struct {
 	Text  string
 	State State
-	Graph Drawing // of a column of graphs; nil: nothing is drawn
+	Graph Drawing // in a column of the kind Graph; nil: nothing is drawn
 }
 
-// Cells are plain texts.
+// Cells is a row of plain texts.
 func Cells(texts ...string) (row []Cell) {
 	for _, t := range texts {
 		row = append(row, Cell{Text: t})
@@ -65,10 +64,10 @@ type Drawing interface{ drawing() }
 // Bars are two lengths, one above the other, as shares of the longest of the table.
 type Bars struct{ Upper, Lower float64 }
 
-// Interval is where a value may lie, from 0 at the left end of an axis to 1 at the
-// right, over a band around the axis' middle. A nil place is not known.
+// Interval is a value and its interval on an axis from 0 (left) to 1 (right), over a
+// band. A nil position is not known.
 type Interval struct {
-	Label            string // read aloud in place of the drawing
+	Label            string // for screen readers
 	State            State
 	From, To, Value  *float64
 	BandFrom, BandTo float64
@@ -77,13 +76,12 @@ type Interval struct {
 func (Bars) drawing()     {}
 func (Interval) drawing() {}
 
-// text is the table without what only HTML can draw, and without columns in which
-// nothing stands.
+// text is the table without graphs and without empty columns; the first column stays.
 func (t Table) text() Table {
 	var keep []int
 	for i, c := range t.Columns {
 		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != "" })
-		if c.Kind != Graph && !empty {
+		if c.Kind != Graph && (i == 0 || !empty) {
 			keep = append(keep, i)
 		}
 	}

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Columns is the width of a terminal page, unless a caller knows better.
+// Columns is the default width of a terminal page.
 const Columns = 100
 
 const (
 	indent     = 2
-	labels     = 11 // the column in which names of facts and headings of paragraphs stand
+	labels     = 11 // width of names of facts and of headings before paragraphs
 	tableGap   = 2
-	leastName  = 12 // columns that a name keeps until words have given way
-	leastWord  = 6  // columns that names and words keep until numbers have
-	mostMerged = 30 // of a heading that stands in the place of a table's first
+	leastName  = 12 // to which names are shortened before words are
+	leastWord  = 6  // to which names and words are shortened before numbers are
+	mostMerged = 30 // width of a heading that replaces the header of a table's first column
 )
 
-// Terminal sets a page in lines of so many columns, except for code. It reads the
-// same without colour.
+// Terminal renders a page in lines of at most so many columns, except for code. With
+// and without color the text is the same.
 func Terminal(p Page, columns int, color bool) []byte {
 	t := &terminal{columns: columns, color: color}
 	t.line()
@@ -28,8 +28,8 @@ func Terminal(p Page, columns int, color bool) []byte {
 	return []byte(t.String())
 }
 
-// title writes the title beside the verdict, which is set wide, so that it stands
-// out without colour too.
+// title writes the verdict, letter-spaced so that it is noticed without color, and the
+// title.
 func (t *terminal) title(verdict, title string) {
 	if verdict == "" && title == "" {
 		return
@@ -57,8 +57,7 @@ func (t *terminal) line(parts ...string) {
 	t.WriteByte('\n')
 }
 
-// wrap writes a text within the columns: after first on the first line, after rest
-// on the others.
+// wrap writes a text in lines: the first begins with first, the others with rest.
 func (t *terminal) wrap(first, rest, text string) {
 	for _, line := range wrap(text, t.columns-max(Width(first), Width(rest))) {
 		t.line(first, line)
@@ -74,7 +73,7 @@ func (t *terminal) paint(s State, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// blocks writes blocks with a blank line around tables and paragraphs.
+// blocks writes blocks at an indentation.
 func (t *terminal) blocks(all []Block, at int) {
 	for i, b := range all {
 		if i > 0 && (roomy(all[i-1]) || roomy(b)) {
@@ -99,6 +98,7 @@ func (t *terminal) blocks(all []Block, at int) {
 	}
 }
 
+// roomy reports whether a block has a blank line before and after it.
 func roomy(b Block) bool {
 	switch b := b.(type) {
 	case Paragraph, Table, Code:
@@ -112,8 +112,8 @@ func roomy(b Block) bool {
 	return false
 }
 
-// section writes a short heading beside its first paragraphs, or in place of the
-// heading of its table's first column; else on a line of its own.
+// section writes a short heading on the line of its first paragraph, or as the header
+// of its table's first column; any other heading has its own line.
 func (t *terminal) section(s Section, at int) {
 	rest := s.Blocks
 	if merged, ok := s.merged(); ok {
@@ -141,7 +141,8 @@ func (t *terminal) section(s Section, at int) {
 	t.blocks(rest, at+indent)
 }
 
-// merged is the table with which a section begins, under the section's heading.
+// merged is the table at the beginning of a section, with the section's heading as the
+// header of its first column.
 func (s Section) merged() (Table, bool) {
 	if len(s.Blocks) == 0 || Width(s.Heading) > mostMerged {
 		return Table{}, false
@@ -155,7 +156,7 @@ func (s Section) merged() (Table, bool) {
 	return table, true
 }
 
-// paragraphs are those with which a section begins.
+// paragraphs are the paragraphs at the beginning of a section.
 func (s Section) paragraphs() (all []Paragraph) {
 	for _, b := range s.Blocks {
 		p, ok := b.(Paragraph)
@@ -191,9 +192,8 @@ func (t *terminal) more(n, at int) {
 	}
 }
 
-// table writes columns as wide as what stands in them, and the heading's first
-// one to the left of the rows. Prose goes below its row where there are names, which
-// need the room.
+// table writes a table, whose header and rows have indentations of their own. Prose is
+// written below its row where the table has names, which need the width.
 func (t *terminal) table(table Table, heading, at int) {
 	table = table.text()
 	last := len(table.Columns) - 1
@@ -227,7 +227,7 @@ func (t *terminal) table(table Table, heading, at int) {
 }
 
 func (t *terminal) row(columns []Column, cells []Cell, widths []int, at int) {
-	line, used := spaces(at), at // colours take no room
+	line, used := spaces(at), at // without color codes
 	for i, c := range columns {
 		if i > 0 {
 			line, used = line+spaces(tableGap), used+tableGap
@@ -252,9 +252,9 @@ func (t *terminal) row(columns []Column, cells []Cell, widths []int, at int) {
 	t.line(line)
 }
 
-// widths are those of the columns: of what stands in them, or less where that is
-// too much for a line. Names give way first, then words: a number that is cut says
-// something else.
+// widths are the widths of the columns: that of their longest cell, or less where the
+// table would be wider than a line. Names are shortened first, then words, and numbers
+// last: a shortened number is misleading.
 func (t *terminal) widths(columns []Column, rows [][]Cell, heading, at int) []int {
 	w := make([]int, len(columns))
 	over := at + tableGap*(len(columns)-1) - t.columns
@@ -271,7 +271,7 @@ func (t *terminal) widths(columns []Column, rows [][]Cell, heading, at int) []in
 	for ; over > 0; over-- {
 		widest := 0
 		for i, c := range columns {
-			if cmp.Or(cmp.Compare(yields(c, w[i]), yields(columns[widest], w[widest])), cmp.Compare(w[i], w[widest])) > 0 {
+			if cmp.Or(cmp.Compare(priority(c, w[i]), priority(columns[widest], w[widest])), cmp.Compare(w[i], w[widest])) > 0 {
 				widest = i
 			}
 		}
@@ -283,8 +283,8 @@ func (t *terminal) widths(columns []Column, rows [][]Cell, heading, at int) []in
 	return w
 }
 
-// yields is how readily a column gives way.
-func yields(c Column, width int) int {
+// priority of shortening a column; the highest is shortened first.
+func priority(c Column, width int) int {
 	switch {
 	case (c.Kind == Name || c.Kind == Prose) && width > leastName:
 		return 2

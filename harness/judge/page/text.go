@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Clean is a text of printable characters. Others might steer a terminal, or no
-// file may hold them.
+// Clean replaces characters that are not printable: they might control a terminal, or
+// be invalid in a file.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -19,10 +19,10 @@ func Clean(s string) string {
 	}, s)
 }
 
-// oneLine is a text as one clean line.
+// oneLine is a clean text without line breaks.
 func oneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
 
-// Width is how many columns of a terminal a clean text takes.
+// Width is the number of terminal columns of a clean text.
 func Width(s string) (columns int) {
 	for _, r := range s {
 		columns += runeWidth(r)
@@ -30,8 +30,8 @@ func Width(s string) (columns int) {
 	return columns
 }
 
-// runeWidth is 2 for characters that East Asian scripts and emoji write wide, and
-// 0 for marks that are set onto the character before them.
+// runeWidth is 2 for wide East Asian characters and emoji, 0 for combining marks, and
+// else 1.
 func runeWidth(r rune) int {
 	if unicode.In(r, unicode.Mn, unicode.Me) {
 		return 0
@@ -43,8 +43,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// clip cleans a text and shortens it in its middle to n columns: beginnings and
-// ends tell names apart.
+// clip cleans a text and shortens it to n columns in the middle, since names differ at
+// the beginning or at the end.
 func clip(s string, n int) string {
 	if s = oneLine(s); Width(s) <= n {
 		return s
@@ -60,25 +60,25 @@ func clip(s string, n int) string {
 		head -= runeWidth(runes[from])
 		from++
 	}
-	tail := room - room/2 + head // with what the head could not use
+	tail := room - room/2 + head // a wide character may leave a column of the head
 	for to > from && tail >= runeWidth(runes[to-1]) {
 		to--
 		tail -= runeWidth(runes[to])
 	}
 	for to < len(runes) && runeWidth(runes[to]) == 0 {
-		to++ // a mark without its character
+		to++ // a combining mark without its character
 	}
 	return string(runes[:from]) + mark + string(runes[to:])
 }
 
-// left is a text in n columns, on their left.
+// left is a text padded or clipped to n columns.
 func left(s string, n int) string {
 	s = clip(s, n)
 	return s + strings.Repeat(" ", n-Width(s))
 }
 
-// wrap breaks a text into lines of at most n columns. A word that is too long for
-// a line goes on in the next.
+// wrap breaks a text into lines of at most n columns. It breaks words only where they
+// are longer than a line.
 func wrap(s string, n int) (lines []string) {
 	line := ""
 	for _, word := range pieces(oneLine(s), max(2, n)) {
@@ -94,7 +94,7 @@ func wrap(s string, n int) (lines []string) {
 	return append(lines, line)
 }
 
-// pieces are the words of a text, none wider than n columns.
+// pieces are the words of a text, split where they are wider than n columns.
 func pieces(text string, n int) (all []string) {
 	for _, word := range strings.Fields(text) {
 		room, from := n, 0
@@ -111,17 +111,26 @@ func pieces(text string, n int) (all []string) {
 	return all
 }
 
-// Most characters of a text in a file: a script may send texts without end.
+// Most characters of a text in a file whose page has a source: texts of a script have
+// any length.
 const (
 	mostParagraph = 1200
 	mostItem      = 600 // of a list, a fact, a cell of prose
 	mostCell      = 160
 )
 
-// shorten is a text as one clean line of at most so many characters.
-func shorten(s string, most int) string { return cut(oneLine(s), most) }
+// shorten is oneLine, of at most so many characters where the page has a source.
+func (s source) shorten(text string, most int) string {
+	if text = oneLine(text); s == "" {
+		return text
+	}
+	return cut(text, most)
+}
 
-// cut is a text of at most so many characters, which says so where it was longer.
+// source is the file that holds the whole of a page's texts; empty: there is none.
+type source string
+
+// cut is a text of at most so many characters, marked where it was longer.
 func cut(s string, most int) string {
 	const mark = " [...]"
 	if utf8.RuneCountInString(s) <= most {

@@ -149,7 +149,7 @@ func nothingCompared(why error) (Effect, bool) {
 	if !errors.As(why, &refused) {
 		return Effect{}, false
 	}
-	return Effect{Outcome: Undetermined, Primary: []Decided{}, Events: []Event{}, Named: Named{[]Component{}, []Component{}}, Sentence: "undetermined: " + refused.Problem}, true
+	return Effect{Outcome: Undetermined, Primary: []Decided{}, Events: []Event{}, Named: Named{[]Component{}, []Component{}}, Sentence: "undetermined: " + refused.Error()}, true
 }
 
 // sentence tells an outcome in words.

@@ -11,7 +11,7 @@ import (
 // SchemaName stands in every search.json.
 const SchemaName = "assay/search/v1"
 
-// Asked is what is searched for, and how.
+// Asked is the question of a search, and its parameters.
 type Asked struct {
 	ID      string  `json:"search" jsonschema:"minLength=1"`
 	Profile string  `json:"profile" jsonschema:"minLength=1"`
@@ -31,14 +31,14 @@ type Probe struct {
 	Folder   string    `json:"folder"`                       // relative to search.json; empty: the run never started
 	Seed     uint64    `json:"seed"`
 	Started  time.Time `json:"started"`
-	Seconds  float64   `json:"seconds" jsonschema:"minimum=0"` // that it took, all in all
+	Seconds  float64   `json:"seconds" jsonschema:"minimum=0"` // wall-clock time of the trial
 	Result   Result    `json:"result" jsonschema:"enum=clear,enum=broken,enum=close,enum=scarce,enum=starved,enum=void,enum=refused,enum=interrupted"`
 	Verdict  string    `json:"verdict,omitempty" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"` // empty: the run never started
 	Claim    string    `json:"claim" jsonschema:"minLength=1"`                                                    // the verdict's, or why the run never started
 	Decisive *Decisive `json:"decisive"`                                                                          // nil: every SLO and rule held
 }
 
-// Decisive is the SLO or the rule that made a verdict what it is.
+// Decisive is the SLO or the rule that decided a verdict.
 type Decisive struct {
 	Kind     string   `json:"kind" jsonschema:"enum=slo,enum=rule"`
 	Name     string   `json:"name" jsonschema:"minLength=1"` // the SLO's metric and expression, or the rule's id
@@ -68,7 +68,7 @@ type Document struct {
 	left *int // trials, estimated; nil: not known
 }
 
-// LoadState is a load with what its trials came to.
+// LoadState is a rate with the results of its trials.
 type LoadState struct {
 	Rate      float64 `json:"rate" jsonschema:"exclusiveMinimum=0"`
 	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear, nor broken; the load is taken as not sustained. scarce: too few samples to tell
@@ -79,20 +79,20 @@ type LoadState struct {
 	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`
 }
 
-// Interrupted and Failed are the states of a search that was cut short.
+// Interrupted and Failed are the states of a search that did not end by itself.
 const (
 	Interrupted = "interrupted"
 	Failed      = "failed"
 )
 
-// End is how the search came out; Running where it was cut short.
+// End is the reason for which the search ended; Running where it was interrupted.
 func (d Document) End() End { return d.end }
 
 // Bracketed reports whether both bounds are known, or that the SLOs hold at the
 // most that was to be tried.
 func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.end == AtMax }
 
-// Left is how many trials are still to come, about.
+// Left is the estimated number of trials still to come.
 func (d Document) Left() (trials int, known bool) {
 	if d.left == nil {
 		return 0, false
@@ -100,7 +100,7 @@ func (d Document) Left() (trials int, known bool) {
 	return *d.left, true
 }
 
-// take brings the document up to the search's state.
+// take updates the document from the search.
 func (d *Document) take(s *Search, confirm func(rate float64) string) {
 	bounds := s.Bounds()
 	d.end = s.End()
@@ -136,8 +136,8 @@ func (d *Document) take(s *Search, confirm func(rate float64) string) {
 	d.Sentence = d.sentence()
 }
 
-// decisiveAt is the trial that made a load an upper bound: one that was broken, or
-// else the last that was close.
+// decisiveAt is the trial that made a rate an upper bound: a broken one, or else the
+// last close one.
 func (d *Document) decisiveAt(rate float64) (at *Probe) {
 	for i, p := range d.Probes {
 		if p.Rate != rate { //nolint:staticcheck // the load of the trial, not one near it

@@ -11,8 +11,8 @@ import (
 	"assay/harness/quantity"
 )
 
-// sentence is the result in words: what was seen of the bounds in any case, then
-// why there is no more. What is not known it does not name.
+// sentence is the result in words: the bounds that are known, then why they are not
+// narrower.
 func (d *Document) sentence() string {
 	trials := fmt.Sprintf("(%d trials)", len(d.Probes))
 	if len(d.Probes) == 1 {
@@ -28,7 +28,7 @@ func (d *Document) sentence() string {
 	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.why(), trials)
 }
 
-// why tells what kept the search from narrower bounds; empty: nothing did.
+// why is the reason for which the bounds are not narrower; empty: there is none.
 func (d *Document) why() string {
 	switch d.end {
 	case AtMax:
@@ -43,7 +43,7 @@ func (d *Document) why() string {
 	return ""
 }
 
-// first is the smallest load of a class.
+// first is the smallest rate of a class.
 func (d *Document) first(of Class) float64 {
 	for _, l := range d.Loads {
 		if l.Class == of {
@@ -53,7 +53,7 @@ func (d *Document) first(of Class) float64 {
 	return 0
 }
 
-// between is the bracket as far as it is known.
+// between is the bracket in words.
 func (d *Document) between() string {
 	switch {
 	case d.Lower != nil && d.Upper != nil:
@@ -68,10 +68,10 @@ func (d *Document) between() string {
 
 func (d *Document) rate(v float64) string { return number(v) + " " + d.Unit }
 
-// Bracket is what is known so far, in words.
+// Bracket is the bracket so far, in words.
 func (d Document) Bracket() string { return d.between() }
 
-// Text is the decisive condition with what was seen of it.
+// Text is the decisive condition with its observed value.
 func (d *Decisive) Text() string {
 	switch {
 	case d == nil:
@@ -88,8 +88,8 @@ func (d *Decisive) Text() string {
 	return fmt.Sprintf("%s, %s observed", d.Name, observed)
 }
 
-// Summary tells the result on a terminal, and where it is kept. Its last line is
-// the command that would certify the rate, where one was found.
+// Summary writes the result for a terminal, and the path of its file. The last line is
+// the command that would certify the rate, where a rate was found.
 func Summary(w io.Writer, d Document, path string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
@@ -112,7 +112,7 @@ func Summary(w io.Writer, d Document, path string) error {
 	return err
 }
 
-// atUpper tells what was missed at the upper bound, or that it was close.
+// atUpper describes the decisive condition at the upper bound.
 func (d Document) atUpper() string {
 	at := "at " + d.rate(*d.Upper)
 	p := d.decisiveAt(*d.Upper)
@@ -125,7 +125,7 @@ func (d Document) atUpper() string {
 	return fmt.Sprintf("%s close, which is taken as not sustained: %s", at, p.Decisive.Text())
 }
 
-// notes are what a reader of the bracket must know beside it.
+// notes explain why the search ended early, and what to do.
 func (d Document) notes() (all []string) {
 	last := func(r ...Result) {
 		for _, p := range slices.Backward(d.Probes) {
@@ -156,7 +156,7 @@ var classTexts = map[Class]string{
 	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
-// table is the loads with what their trials came to.
+// table is the rates with the results of their trials.
 func (d Document) table() page.Table {
 	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
 	for _, l := range d.Loads {

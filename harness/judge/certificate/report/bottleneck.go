@@ -12,7 +12,7 @@ import (
 	"assay/harness/quantity"
 )
 
-// cause names the bottleneck in a sentence or two.
+// cause names and explains the bottleneck.
 func cause(c certificate.Certificate) page.Block {
 	b := c.Bottleneck
 	if b == nil {
@@ -21,7 +21,7 @@ func cause(c certificate.Certificate) page.Block {
 	return section("Bottleneck", page.Paragraph{Text: named(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
 }
 
-// bottleneck is the cause with its evidence, and what would confirm it.
+// bottleneck is the cause with its evidence, an experiment to confirm it, and a remedy.
 func bottleneck(c certificate.Certificate) page.Block {
 	s, b := cause(c).(page.Section), c.Bottleneck
 	if b == nil {
@@ -43,7 +43,7 @@ func bottleneck(c certificate.Certificate) page.Block {
 	return s
 }
 
-// named is the component with its confidence and what comes second.
+// named is the component with its confidence, and the second component.
 func named(b certificate.Bottleneck) string {
 	text := b.Component
 	if b.Component == diagnose.Undetermined {
@@ -58,8 +58,7 @@ func named(b certificate.Bottleneck) string {
 	return text
 }
 
-// confirmation is the command that shows whether the bottleneck is what it seems, by
-// the experiments that every project has.
+// confirmation is the command of the experiment that would confirm the bottleneck.
 func confirmation(experiments []string) string {
 	command := "assay experiment scenarios/experiments/" + experiments[0] + ".json"
 	if others := experiments[1:]; len(others) > 0 {
@@ -68,7 +67,7 @@ func confirmation(experiments []string) string {
 	return command
 }
 
-// split is a transaction's time by component, and the sum of all.
+// split is a transaction's time by component, and their sum.
 func split(c certificate.Certificate) page.Block {
 	const heading = "Time of a transaction, ms"
 	if c.Split == nil {

@@ -57,7 +57,7 @@ func suite(c certificate.Certificate, name string) *page.Suite {
 	return s
 }
 
-// sloText is what was seen of an SLO, in one line.
+// sloText is the result of an SLO in one line.
 func sloText(s certificate.SLO) string {
 	text := "observed " + observed(s)
 	if interval := quantity.Range(s.Lower, s.Upper, s.Unit); interval != "" {

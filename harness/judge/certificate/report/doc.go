@@ -1,7 +1,7 @@
-// Package report builds what people and CI read of a certificate: a summary, a
-// report for a pull request, the whole with charts, a diagnosis, and the checks of
-// a JUnit report.
+// Package report builds the pages of a certificate for people and CI: a summary, a
+// report for a pull request, the full page with charts, a diagnosis, and the suites of a
+// JUnit report.
 //
-// Input: a certificate, and for the charts its record. Output: pages and suites,
-// which package page renders; the same for the same input.
+// Input: a certificate, and for the charts its record. Output: pages and suites, which
+// package page renders; the same for the same input.
 package report

@@ -11,7 +11,7 @@ import (
 	"assay/harness/quantity"
 )
 
-// environment is where and with what the run took place.
+// environment describes the machine, the tool and the database of the run.
 func environment(c certificate.Certificate) page.Block {
 	e, g := c.Environment, c.Generator
 	t := page.Table{Columns: []page.Column{{Name: "what", Kind: page.Name}, {Name: "value", Kind: page.Prose}}}
@@ -38,7 +38,7 @@ func environment(c certificate.Certificate) page.Block {
 	return section("Environment", t)
 }
 
-// verification is how a reader checks that the page tells the truth.
+// verification tells a reader how to verify the certificate.
 func verification(c certificate.Certificate) page.Block {
 	return section(
 		"How to verify this",

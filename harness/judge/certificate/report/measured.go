@@ -19,8 +19,8 @@ func outcomes(c certificate.Certificate) page.Block {
 		count(o.Completed), count(o.Failed), count(o.TimedOut), count(o.Dropped), count(c.Rate.Scheduled), quantity.Optional(c.Rate.Achieved, "1/s")))
 }
 
-// latency has the transaction first, then the endpoints by name; of more than may
-// be shown those with most requests.
+// latency has the transaction first, then the endpoints by name; where they are too
+// many those with most requests.
 func latency(c certificate.Certificate, most int) page.Section {
 	names := slices.SortedFunc(maps.Keys(c.Latency), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.Latency[b].Count, c.Latency[a].Count), cmp.Compare(a, b))
@@ -48,7 +48,7 @@ func allLatencies(c certificate.Certificate) page.Block {
 	return s
 }
 
-// waits is what the database's sessions did.
+// waits is the activity of the database's sessions.
 func waits(c certificate.Certificate, most int) page.Block {
 	switch {
 	case c.Waits == nil:
@@ -70,7 +70,7 @@ func waits(c certificate.Certificate, most int) page.Block {
 	return section("Waits", t)
 }
 
-// statements are those that took most of the database's time.
+// statements are the statements that took most of the database's time.
 func statements(c certificate.Certificate, most int) page.Block {
 	if c.Statements == nil {
 		return section("Statements", page.Paragraph{Text: "no data: the database told of no statements"})
@@ -90,7 +90,7 @@ func statements(c certificate.Certificate, most int) page.Block {
 	return section("Statements", t, note("A statement's time does not hold the wait for a connection before it."))
 }
 
-// resources are what a transaction cost.
+// resources is the use of resources by a transaction.
 func resources(c certificate.Certificate) page.Block {
 	if len(c.Resources) == 0 {
 		return section("Cost", page.Paragraph{Text: "no data"})

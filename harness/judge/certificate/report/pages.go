@@ -19,10 +19,10 @@ const (
 	most             = 50
 )
 
-// source is the file that holds all of what pages cut.
+// source is the file with everything that pages leave out.
 const source = "certificate.json"
 
-// Summary is what people want to know first.
+// Summary is the short page for a terminal.
 func Summary(c certificate.Certificate) page.Page {
 	return newPage(
 		c, page.Paragraph{Text: c.Claim}, page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signed(c)}},
@@ -42,7 +42,7 @@ func Report(c certificate.Certificate) page.Page {
 	)
 }
 
-// Full is all there is to read, with the run's charts.
+// Full is the page with everything, and with the run's charts.
 func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(
 		c, claim(c), signature(c), facts(c), slos(c, most), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
@@ -51,7 +51,7 @@ func Full(c certificate.Certificate, t Timeline) page.Page {
 	)
 }
 
-// Diagnosis is what a certificate says of where the time went.
+// Diagnosis is the part of a certificate that explains where the time went.
 func Diagnosis(c certificate.Certificate) page.Page {
 	const statementsShown = 5
 	return newPage(c, bottleneck(c), split(c), waits(c, summaryWaits), statements(c, statementsShown), resources(c))
@@ -61,8 +61,7 @@ func newPage(c certificate.Certificate, blocks ...page.Block) page.Page {
 	return page.Page{Title: c.Profile + ", " + asked(c), Verdict: c.Verdict, Source: source, Blocks: blocks}
 }
 
-// asked is the load and the scope, and whether other thresholds than the run's
-// have judged it.
+// asked is the load and the scope, and whether the run was re-judged.
 func asked(c certificate.Certificate) string {
 	rate := quantity.Exact(c.Rate.Target)
 	if c.Rate.Lowest < c.Rate.Target {
@@ -87,8 +86,7 @@ func signature(c certificate.Certificate) page.Block {
 	return page.Paragraph{ID: "signed", Text: signed(c) + ".", State: state}
 }
 
-// signed says who signed the certificate: a reader of any of the reports must see
-// whether anybody did.
+// signed says who signed the certificate, if anybody: every page shows it.
 func signed(c certificate.Certificate) string {
 	if !c.Signed {
 		return "Not signed: nothing shows who issued it, or that nothing was changed"
@@ -100,7 +98,7 @@ func signed(c certificate.Certificate) string {
 	return text + "; check it with assay verify"
 }
 
-// facts are what the certificate is of, by name and value.
+// facts identify the run.
 func facts(c certificate.Certificate) page.Facts {
 	window := fmt.Sprintf("%d s, from %s", c.Window.Seconds, c.Window.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if c.Window.Count > 1 {
@@ -126,7 +124,7 @@ func paragraph(format string, args ...any) page.Paragraph {
 	return page.Paragraph{Text: fmt.Sprintf(format, args...)}
 }
 
-// note is what a reader may want to know of the block before it.
+// note explains the block before it.
 func note(text string) page.Paragraph { return page.Paragraph{Text: text, State: page.Quiet} }
 
 // section is a heading with blocks below it.

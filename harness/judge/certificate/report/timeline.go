@@ -16,9 +16,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Timeline is a run over time: curves of at most mostSteps points each, since a page
-// of a ten-minute run must open on a phone, and a row for each stage. A nil value is
-// "no data".
+// Timeline is a run over time: curves of at most mostSteps points, so that the page stays
+// small, and a row for each stage. A nil value is "no data".
 type Timeline struct {
 	Curves page.Charts
 	Stages [][]page.Cell
@@ -31,7 +30,7 @@ const (
 	mostClasses = 12
 )
 
-// steps are lengths that read well on an axis of time, in seconds.
+// steps are the possible lengths of a step, in seconds.
 var steps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600}
 
 // NewTimeline reads the curves and stages of a run.
@@ -74,7 +73,7 @@ func NewTimeline(r record.Run) Timeline {
 	return t
 }
 
-// addStage adds a stage of the plan, with what was measured of it.
+// addStage adds a stage of the plan with its measurements.
 func (t *Timeline) addStage(r record.Run, s plan.Stage) {
 	from, to := int64(s.Start/time.Second), int64(s.End()/time.Second)
 	judged := slices.ContainsFunc(r.Plan.Load.Judged, func(j plan.Window) bool { return s.Start >= j.Start && s.End() <= j.End })
@@ -144,8 +143,8 @@ func each(spans []record.Span, value func(record.Span) *float64) []*float64 {
 
 func ofOutcome(o string) metric.Label { return metric.Label{Key: "outcome", Value: o} }
 
-// perSecond is what a counter did a second. Where transactions were scheduled
-// an outcome that none had is 0; where none were known of, there is no data.
+// perSecond is the rate of a counter. A counter without data is 0 where transactions
+// were scheduled; else there is no data.
 func perSecond(r record.Run, name string, selector ...metric.Label) func(record.Span) *float64 {
 	return func(s record.Span) *float64 {
 		total, found := r.Timeline.Sum(name, selector, s)
@@ -166,7 +165,7 @@ func quantile(h *metric.Hist, q float64) *float64 {
 	return nil
 }
 
-// rounded is a value as precise as a curve can show it.
+// rounded has as many digits as a curve can show.
 func rounded(v float64) *float64 {
 	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64); err == nil {
 		v = rounded
@@ -199,7 +198,7 @@ func (t Timeline) charts() page.Block {
 	return page.Section{ID: "charts", Heading: "Over time", Blocks: []page.Block{c}}
 }
 
-// stages is what the charts show, for those who cannot see them.
+// stages is the table of the stages, which also replaces the charts.
 func (t Timeline) stages() page.Block {
 	if len(t.Stages) == 0 {
 		return section("Stages", page.Paragraph{Text: "No data."})
@@ -216,11 +215,11 @@ var colors = map[string]string{
 	"latch": "#8e5bd0", "metadata lock": "#6a2c91", "table lock": "#a855c7", "connection storm": "#c65d00", "network": "#7fb7d9", "other": "#8c959f",
 }
 
-// spareColors are for classes without one of their own.
+// spareColors are for other classes.
 var spareColors = []string{"#00897b", "#795548", "#c0ca33", "#5c6bc0", "#ec407a", "#26a69a"}
 
-// classCurves are the active sessions of each wait class: CPU at the bottom, as
-// it is no wait, then the largest first; what is left over is "all others".
+// classCurves are the active sessions of each wait class. Where there are too many
+// classes the smallest are summed as "all others".
 func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 	samples := each(spans, func(s record.Span) *float64 {
 		if n, found := r.Timeline.Sum(metric.DBSample, nil, s); found && n > 0 {
@@ -257,7 +256,8 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 	return curves
 }
 
-// classes are the wait classes of a run, in the order of their curves.
+// classes are the wait classes of a run in the order of their curves: CPU, which is no
+// wait, then the largest first.
 func classes(r record.Run) []string {
 	totals := map[string]float64{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {

@@ -12,7 +12,7 @@ import (
 
 func slos(c certificate.Certificate, most int) page.Block {
 	all := slices.Clone(c.SLOs)
-	if len(all) > most { // the broken ones must not be those left out
+	if len(all) > most { // keep the violated ones
 		slices.SortStableFunc(all, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 	}
 	t := page.Table{
@@ -34,7 +34,7 @@ func passed(verdict string) int {
 	return 0
 }
 
-// observed is what was measured, on the side of the limit on which it is.
+// observed is the measured value.
 func observed(s certificate.SLO) string {
 	if s.Observed == nil {
 		return quantity.NoData
@@ -42,7 +42,7 @@ func observed(s certificate.SLO) string {
 	return quantity.Beside(*s.Observed, s.Limit, s.Unit)
 }
 
-// violations is how often an SLO was violated, and how often it may be.
+// violations is how often an SLO was violated, and how many violations are allowed.
 func violations(s certificate.SLO) string {
 	var text string
 	switch {
@@ -59,7 +59,7 @@ func violations(s certificate.SLO) string {
 	return text
 }
 
-// basis is what an SLO's verdict rests on, in words that may stand alone.
+// basis is the basis of an SLO's verdict in words.
 func basis(s certificate.SLO) string {
 	if s.Basis == "inferred" {
 		return "95 % confidence"
@@ -70,14 +70,14 @@ func basis(s certificate.SLO) string {
 // rules says how many rules of validity hold, and lists those that do not, the
 // broken first, with what to do about each.
 func rules(c certificate.Certificate, most int) page.Section {
-	broken, undecided, limited := sorted(c.Rules)
+	broken, undecided, limited := byVerdict(c.Rules)
 	s := section("Rules", page.Paragraph{Text: held(len(c.Rules), len(broken), len(undecided), len(limited))})
 	return withRules(s, append(broken, undecided...), most)
 }
 
-// explainedRules lists those too that hold with a limitation.
+// explainedRules also lists the rules that hold with a limitation.
 func explainedRules(c certificate.Certificate) page.Section {
-	_, _, limited := sorted(c.Rules)
+	_, _, limited := byVerdict(c.Rules)
 	return withRules(rules(c, most), limited, most)
 }
 
@@ -92,9 +92,8 @@ func withRules(s page.Section, rules []certificate.Rule, most int) page.Section 
 	return s
 }
 
-// sorted are the rules that are broken, those that are undecided, and those that
-// hold with a limitation.
-func sorted(rules []certificate.Rule) (broken, undecided, limited []certificate.Rule) {
+// byVerdict are the rules that are broken, undecided, or hold with a limitation.
+func byVerdict(rules []certificate.Rule) (broken, undecided, limited []certificate.Rule) {
 	for _, r := range rules {
 		switch r.Verdict {
 		case "PASS":
@@ -130,7 +129,7 @@ func held(all, broken, undecided, limited int) string {
 	return fmt.Sprintf("all %d hold", all)
 }
 
-// allRules holds every rule of validity.
+// allRules is the table of all rules of validity.
 func allRules(c certificate.Certificate) page.Block {
 	t := page.Table{
 		Columns: slices.Concat(page.Words("rule", "verdict"), page.Numbers("observed", "limit"), []page.Column{{Name: "detail", Kind: page.Prose}}),

@@ -15,9 +15,8 @@ import (
 // between is the time from the start of one run to that of the next.
 const between = 2 * time.Minute
 
-// Groups makes runs in an order like "ABBA", one after the other. Latencies of
-// B are those of A times the factor; those of each run a little off, by up to
-// 1 %, as runs are.
+// Groups makes runs in an order like "ABBA", one after the other. Latencies of B are
+// those of A times the factor; each run differs by up to 1 %, as real runs do.
 func Groups(order string, factor float64) (a, b compare.Group) {
 	a.Name, b.Name = "runs/a", "runs/b"
 	for i, scale := range scales(order, factor) {
@@ -34,7 +33,7 @@ func Groups(order string, factor float64) (a, b compare.Group) {
 	return a, b
 }
 
-// scales are how much slower each run is than the same system at its best.
+// scales are the factors by which the latencies of each run are multiplied.
 func scales(order string, factor float64) (all []float64) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	for _, letter := range order {
@@ -47,8 +46,7 @@ func scales(order string, factor float64) (all []float64) {
 	return all
 }
 
-// certify is of a run that may be judged, and holds its SLOs: verdicts are not
-// what these tests are about.
+// certify is the certificate of a run that passes: these tests are not about verdicts.
 func certify(scale float64) certificate.Certificate {
 	r := synthetic.New(synthetic.Profile(), 1, system(scale)).Record()
 	c := certificate.Of(r)

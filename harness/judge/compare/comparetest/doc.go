@@ -1,5 +1,4 @@
-// Package comparetest makes groups of runs that never took place, for the tests
-// of comparisons.
+// Package comparetest makes groups of synthetic runs for the tests of comparisons.
 //
 // Input: the order of the runs of A and B, and how much slower B is. Output:
 // groups to compare, or sealed records of them.

@@ -1,5 +1,5 @@
-// Package report builds what people read of a comparison: a summary, the whole,
-// and its table of metrics, which the report of an experiment has too.
+// Package report builds the pages of a comparison: a summary, the full page, and the
+// table of metrics, which the pages of an experiment show too.
 //
 // Input: a comparison. Output: pages, which package page renders; the same for the
 // same comparison.

@@ -12,7 +12,7 @@ import (
 	"assay/harness/quantity"
 )
 
-// Metrics is the table of metrics, and what its columns mean.
+// Metrics is the table of metrics and its legend.
 func Metrics(c compare.Comparison) []page.Block {
 	a := axisOf(c)
 	ends := fmt.Sprintf("%s to %s (logarithmic), no change in grey", ratio(math.Exp(-a.reach)), ratio(math.Exp(a.reach)))
@@ -31,7 +31,7 @@ func Metrics(c compare.Comparison) []page.Block {
 	return []page.Block{t, page.Paragraph{Text: legend(c), State: page.Quiet}}
 }
 
-// P is a p-value, on the side of the level on which it is.
+// P formats a p-value.
 func P(v *float64) string {
 	if v == nil {
 		return quantity.NoData
@@ -41,7 +41,7 @@ func P(v *float64) string {
 
 func ratio(v float64) string { return quantity.Value(v, "ratio") }
 
-// unit is that of the values as they are shown.
+// unit is the unit of the formatted values.
 func unit(of string) string {
 	if of == "share" {
 		return "%"
@@ -49,7 +49,7 @@ func unit(of string) string {
 	return of
 }
 
-// decision is short enough for the line; the notes tell why.
+// decision is the decision in one word.
 func decision(m compare.Metric) string {
 	if m.Decision == effect.Changed && m.Direction != compare.NoDirection {
 		return m.Direction
@@ -63,7 +63,7 @@ func state(m compare.Metric) page.State {
 	}[decision(m)]
 }
 
-// legend says what the numbers and decisions of a row are.
+// legend explains the numbers and decisions of a row.
 func legend(c compare.Comparison) string {
 	of, metrics := "of a run of B to one of A", "metrics"
 	if c.Pairing.Paired {
@@ -78,16 +78,16 @@ func legend(c compare.Comparison) string {
 		"Undetermined: neither is shown. This is no verdict.", of, c.Tested, metrics, ratio(lower), ratio(upper), effect.Alpha)
 }
 
-// axis is logarithmic with 1 in its middle, so that twice and half are as far.
+// axis is logarithmic with 1 in its middle, so that 2 and 1/2 are equally far from it.
 type axis struct {
-	reach        float64 // of the logarithm at either end
-	lower, upper float64 // the ratios between which there is no change
+	reach        float64 // logarithm of the ratio at the right end
+	lower, upper float64 // of the band of ratios that are no change
 }
 
-// farthest ratio that an axis reaches: one of a thousand must not flatten all others.
+// farthest is the largest ratio on an axis: larger ones are drawn at its end.
 const farthest = 100
 
-// axisOf reaches over all intervals and some way over the band.
+// axisOf is an axis with room for all intervals and for the band.
 func axisOf(c compare.Comparison) axis {
 	a := axis{}
 	a.lower, a.upper = effect.Band(c.Tolerance)
@@ -103,7 +103,7 @@ func axisOf(c compare.Comparison) axis {
 	return a
 }
 
-// at is where a ratio stands, from 0 to 1; what is off the axis stands at its end.
+// at is the position of a ratio, from 0 to 1.
 func (a axis) at(ratio float64) float64 {
 	return (1 + math.Min(math.Max(math.Log(ratio)/a.reach, -1), 1)) / 2
 }

@@ -11,7 +11,7 @@ import (
 	"assay/harness/judge/stats/effect"
 )
 
-// Summary is what people want to know first.
+// Summary is the short page for a terminal.
 func Summary(c compare.Comparison) page.Page {
 	p := page.Page{Title: c.Profile + ": B compared with A", Blocks: []page.Block{page.Facts{
 		{Name: "A", Text: side(c.A)}, {Name: "B", Text: side(c.B)}, {Name: "Pairing", Text: c.Pairing.Detail}, {Name: "Result", Text: result(c.Metrics)},
@@ -28,7 +28,7 @@ func Summary(c compare.Comparison) page.Page {
 	return p
 }
 
-// Full is the summary with the runs that were compared.
+// Full is the summary and the runs that were compared.
 func Full(c compare.Comparison) page.Page {
 	runs := page.Table{Columns: slices.Concat(page.Names("folder"), page.Words("side", "verdict", "start", "sha256 of its manifest"))}
 	add := func(name string, s compare.Side) {
@@ -45,7 +45,7 @@ func Full(c compare.Comparison) page.Page {
 	return p
 }
 
-// side is a group's folder, runs and their verdicts.
+// side is the folder of a group with the number and verdicts of its runs.
 func side(s compare.Side) string {
 	counts := map[string]int{}
 	for _, r := range s.Runs {
@@ -78,7 +78,7 @@ func counted(counts map[string]int, words ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// reasons gathers the metrics that are undetermined for one reason.
+// reasons are the reasons why metrics are undetermined, each with its metrics.
 func reasons(metrics []compare.Metric) (all []string) {
 	names := map[string][]string{}
 	var order []string

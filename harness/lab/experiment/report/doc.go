@@ -1,6 +1,7 @@
-// Package report builds what people read of an experiment: a summary, and the
-// whole with all metrics and runs.
+// Package report builds the pages of an experiment: a summary, and the full page with
+// all metrics and runs.
 //
 // Input: the document of an experiment. Output: pages, which package page renders;
-// the same for the same document. One that was cut short is shown without figures.
+// the same for the same document. The page of an experiment that did not end by itself
+// has no effects.
 package report

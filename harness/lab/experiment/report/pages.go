@@ -12,13 +12,13 @@ import (
 	"assay/harness/quantity"
 )
 
-// summaryGroups are the groups of metrics of a summary.
+// summaryGroups are the groups of metrics in a summary.
 var summaryGroups = []string{compare.Rate, compare.Errors, compare.Transaction, compare.Database, compare.Resources}
 
-// Summary is what people want to know first.
+// Summary is the short page for a terminal or a pull request.
 func Summary(d experiment.Document) page.Page { return newPage(d, summaryGroups) }
 
-// Full is all of it.
+// Full is the page with all metrics and runs.
 func Full(d experiment.Document) page.Page {
 	p := newPage(d, compare.Groups)
 	p.Blocks = append(p.Blocks, runs(d))
@@ -42,7 +42,7 @@ func newPage(d experiment.Document, groups []string) page.Page {
 	return p
 }
 
-// facts say what was compared, and how.
+// facts describe the question, the load, the runs and the variants.
 func facts(d experiment.Document) page.Facts {
 	all := page.Facts{{Name: "Question", Text: d.Question}}
 	if d.Source != "" {
@@ -63,7 +63,7 @@ func facts(d experiment.Document) page.Facts {
 	return all
 }
 
-// effect is what a variant differs in from the control.
+// effect is the difference between a variant and the control.
 func effect(d experiment.Document, e experiment.Effect, groups []string) page.Block {
 	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
 	if len(e.Primary) > 0 {
@@ -79,7 +79,7 @@ func effect(d experiment.Document, e experiment.Effect, groups []string) page.Bl
 	return s
 }
 
-// decided are the metrics that decide.
+// decided are the primary metrics.
 func decided(d experiment.Document, e experiment.Effect) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("metric"), page.Words("unit"), page.Numbers(d.Variants[0].Name, e.Variant, "ratio", "95 % interval", "p"), page.Words("decision"),
@@ -126,8 +126,8 @@ func known(v *float64) float64 {
 	return *v
 }
 
-// others is a comparison without the metrics that were decided on by themselves:
-// adjusted for all others, as they would be there, they look as if they were not.
+// others is the comparison without the primary metrics: it adjusts p for all metrics, by
+// which a primary metric might be undetermined that is decided on its own.
 func others(e experiment.Effect, groups []string) compare.Comparison {
 	c := *e.Comparison
 	c.Metrics = slices.DeleteFunc(slices.Clone(c.Metrics), func(m compare.Metric) bool {
@@ -136,7 +136,7 @@ func others(e experiment.Effect, groups []string) compare.Comparison {
 	return c
 }
 
-// capacity is the highest rates within the SLOs.
+// capacity is the highest rates within the SLOs, by variant.
 func capacity(d experiment.Document) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "times A", "at least", "at most"))}
 	rate := func(v *float64) string {
@@ -158,7 +158,7 @@ func capacity(d experiment.Document) page.Block {
 	return section("Highest rate within the SLOs, "+d.Unit, t)
 }
 
-// limitations are what a reader of the figures must know beside them.
+// limitations are those of the experiment, its primary metrics and its comparisons.
 func limitations(d experiment.Document) []string {
 	all := slices.Clone(d.Limitations)
 	for _, e := range d.Effects {
