@@ -56,7 +56,8 @@ func (l *redoLog) load(second int64) []pitest.Session {
 // that is asked itself: here commits that queue for their flush.
 func TestCauseFromPerformanceInsights(t *testing.T) {
 	log := &redoLog{waited: map[int64]float64{}}
-	api := pitest.Start(t)
+	t.Parallel()
+	api, insights := startInsights(t)
 	api.Load, api.Late = log.load, time.Second
 	server := httptest.NewServer(log)
 	defer server.Close()
@@ -64,7 +65,7 @@ func TestCauseFromPerformanceInsights(t *testing.T) {
 	p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
 	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<20", 20 // which the baseline keeps
 	o := options(t, p, getScript, server.URL)
-	o.Insights = insights()
+	o.Insights = insights
 	r := certify(t, o)
 	f := diagnose.Of(r, verdict.Judge(r))
 	if b := f.Bottleneck; b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.Sure {

@@ -18,7 +18,6 @@ import (
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/pi/pitest"
-	"assay/harness/observe/database"
 	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -34,19 +33,16 @@ func redo(int64) []pitest.Session {
 	}
 }
 
-func insights() *database.Insights {
-	return &database.Insights{Resource: pitest.Resource, Region: pitest.Region}
-}
-
 // Waits come from Performance Insights, the ledger from the database itself; a
 // second with one sample is complete, and nothing secret is in the record.
 func TestPaymentsWithPerformanceInsights(t *testing.T) {
-	api := pitest.Start(t)
+	t.Parallel()
+	api, insights := startInsights(t)
 	api.Load, api.Late = redo, 2*time.Second
 	s := serve(t, "mariadb")
 	before := s.instruments(t)
 	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
-	o.Insights = insights()
+	o.Insights = insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
@@ -66,7 +62,7 @@ func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
 		t.Errorf("the database is described as %+v", d)
 	}
-	if r.Plan.Insights != insights().String() || r.Plan.Database != databases.Public(s.dsn) {
+	if r.Plan.Insights != insights.String() || r.Plan.Database != databases.Public(s.dsn) {
 		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
 	}
 	if after := s.instruments(t); len(after) != len(before) {
@@ -102,7 +98,8 @@ func ruleNamed(v verdict.Verdict, id string) verdict.Rule {
 // Credentials that expire while the run goes on cost its waits, which is a
 // limitation, and not its verdict.
 func TestPerformanceInsightsThatFail(t *testing.T) {
-	api := pitest.Start(t)
+	t.Parallel()
+	api, insights := startInsights(t)
 	api.Load = redo
 	api.Refuse = func(call int) (string, int) {
 		if call > 2 { // the doctor's, and the collector's first
@@ -113,7 +110,7 @@ func TestPerformanceInsightsThatFail(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(think))
 	defer server.Close()
 	o := options(t, loose(steady(40, 10*time.Second)), getScript, server.URL)
-	o.Insights = insights()
+	o.Insights = insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck stays undetermined"
@@ -121,19 +118,20 @@ func TestPerformanceInsightsThatFail(t *testing.T) {
 		t.Errorf("%s, %q", v.Claim, v.Limitations)
 		tellRules(t, v)
 	}
-	if r.Plan.Database != insights().String() {
+	if r.Plan.Database != insights.String() {
 		t.Errorf("the plan names %s", r.Plan.Database)
 	}
 }
 
 // A run that never begins waits for no point.
 func TestPerformanceInsightsOfARunThatNeverBegins(t *testing.T) {
-	api := pitest.Start(t)
+	t.Parallel()
+	api, insights := startInsights(t)
 	api.Late = time.Hour
 	o := options(t, steady(10, 10*time.Second), "export function setup() { throw new Error('not today') }\nexport default function () {}", "http://127.0.0.1:1")
 	server := httptest.NewServer(http.HandlerFunc(think))
 	defer server.Close()
-	o.Target, o.Insights = server.URL, insights()
+	o.Target, o.Insights = server.URL, insights
 	began := time.Now()
 	if err := run.Run(t.Context(), o); err == nil {
 		t.Error("it ran")
@@ -146,13 +144,13 @@ func TestPerformanceInsightsOfARunThatNeverBegins(t *testing.T) {
 // Tokens of IAM expire while the run goes on, and connections break: those that
 // are made then, the collector's and the ledger's, log in with others.
 func TestTokensThatExpireMidRun(t *testing.T) {
-	identity := databasetest.UseIdentity(t)
+	t.Parallel()
 	s := serve(t, "mariadb")
 	root, err := mysql.ParseDSN(s.dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", identity)
+	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", databasetest.TestIdentity)
 	proxy.Lifetime = 4 * time.Second
 	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
 	o.DSN = "assay@tcp(" + proxy.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle

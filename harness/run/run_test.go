@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
+	useAWS()
 	before := goroutines()
 	code := mysqldtest.Main(m)
 	if code == 0 {

@@ -72,8 +72,8 @@ func TestWorkerThatDoesNotStart(t *testing.T) {
 	}{
 		"setup throws":            {"export function setup() { throw new Error('no stock'); }\nexport default function () {}\n", 1, 0, "no stock", "assay k6 run"},
 		"setup throws, of two":    {"export function setup() { throw new Error('no stock'); }\nexport default function () {}\n", 2, 0, "no stock", "assay k6 run"},
-		"setup takes too long":    {slowSetup, 1, 3 * time.Second, "have come to the start line: the limit is 3s", "setup()"},
-		"VUs take too long":       {slowInit, 1, 3 * time.Second, "have come to the start line: the limit is 3s", "setup()"},
+		"setup takes too long":    {slowSetup, 1, 3 * time.Second, "workers are ready to start: the limit is 3s", "setup()"},
+		"VUs take too long":       {slowInit, 1, 3 * time.Second, "workers are ready to start: the limit is 3s", "setup()"},
 		"one throws in its init":  {"if (__ENV.ASSAY_WORKER === '1') throw new Error('no second');\nexport default function () {}\n", 2, 0, "no second", "assay k6 run"},
 		"the script ends the run": {"import exec from 'k6/execution';\nexport function setup() { exec.test.abort('closed today'); }\nexport default function () {}\n", 1, 0, "closed today", "assay k6 run"},
 	} {

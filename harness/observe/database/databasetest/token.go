@@ -15,19 +15,26 @@ import (
 // Identity is who signs tokens.
 type Identity struct{ KeyID, Secret, Region string }
 
-// UseIdentity puts an identity of the test's own into the environment, where the
-// SDK's chain of credentials finds it first, and nothing of this machine's.
-func UseIdentity(t testing.TB) Identity {
-	t.Helper()
-	i := Identity{KeyID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", Region: "eu-west-1"}
-	for name, value := range map[string]string{
+// TestIdentity is nobody's.
+var TestIdentity = Identity{KeyID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", Region: "eu-west-1"}
+
+// Environment has the SDK's chain of credentials find the identity first, and nothing
+// of this machine's.
+func (i Identity) Environment() map[string]string {
+	return map[string]string{
 		"AWS_ACCESS_KEY_ID": i.KeyID, "AWS_SECRET_ACCESS_KEY": i.Secret, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
 		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
-	} {
+	}
+}
+
+// UseIdentity puts TestIdentity into the environment.
+func UseIdentity(t testing.TB) Identity {
+	t.Helper()
+	for name, value := range TestIdentity.Environment() {
 		t.(*testing.T).Setenv(name, value)
 	}
-	return i
+	return TestIdentity
 }
 
 // emptyBody is the SHA-256 of nothing, which a presigned GET has as its body.

@@ -92,6 +92,9 @@ func (s *Server) Environment() map[string]string {
 // URL is where it listens.
 func (s *Server) URL() string { return s.http.URL }
 
+// Client is one whose connections end with the server.
+func (s *Server) Client() *http.Client { return s.http.Client() }
+
 // Requests are those that it has answered, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
