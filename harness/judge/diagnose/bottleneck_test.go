@@ -87,7 +87,7 @@ func TestSplitAddsUp(t *testing.T) {
 	})
 }
 
-// Nothing is named where nothing is broken, whatever grew.
+// No component is named where no SLO is broken.
 func TestNothingWrong(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy())), func(name string) bool { return name == Generator }) // it has rules of its own
@@ -147,8 +147,8 @@ func TestDatabaseWithoutCPU(t *testing.T) {
 		"starved by others":         {0.2, 6, 10, 20, CPU},
 		"a burst, and CPU in use":   {0.8, 12, 10, 1, Undetermined},
 		"all used up by itself":     {1.9, 1, 10, 20, CPU},
-		"not seen":                  {0, 0, 10, 1, "binlog"},
-		"not seen, and slow":        {0, 0, 10, 20, Undetermined},
+		"not measured":              {0, 0, 10, 1, "binlog"},
+		"not measured, and slow":    {0, 0, 10, 20, Undetermined},
 		"enough, and slow":          {0.5, 0.2, 10, 20, "binlog"},
 		"starved, hardly sampled":   {0.2, 6, 1, 20, CPU},
 		"enough, hardly sampled":    {0.5, 0.2, 1, 1, Undetermined},
@@ -178,7 +178,7 @@ func TestRowLocksFollowTheirHolders(t *testing.T) {
 		want     string
 		says     string
 	}{
-		"one row that all want":      {map[string]float64{wait.RowLock: 300}, map[string]float64{wait.Binlog: 9, wait.CPU: 2}, "row lock", "the holder of the row lock was in binlog"},
+		"one row for all":            {map[string]float64{wait.RowLock: 300}, map[string]float64{wait.Binlog: 9, wait.CPU: 2}, "row lock", "the holder of the row lock was in binlog"},
 		"commits that became slower": {map[string]float64{wait.RowLock: 200, wait.Binlog: 150}, map[string]float64{wait.Binlog: 9, wait.CPU: 2}, "binlog", ""},
 		"held by an idle session":    {map[string]float64{wait.RowLock: 300}, map[string]float64{"idle": 10}, "row lock", "idle in an open transaction"},
 		"holders not known":          {map[string]float64{wait.RowLock: 300, wait.Binlog: 200}, nil, "row lock", ""},

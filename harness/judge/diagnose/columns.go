@@ -16,8 +16,8 @@ type column struct {
 	read   func(*record.Timeline, metric.Series, record.Span) []float64 // nil: derived from others
 }
 
-// columns are those of every table, by quantity. Behind them a table has one for
-// each class of waits.
+// columns are those of every table, by quantity. After them a table has one for each
+// class of waits.
 var columns []column
 
 func add(c column) columnIndex {

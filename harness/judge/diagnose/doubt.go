@@ -190,8 +190,8 @@ func (a *analysis) doubtOfShare(leader int) string {
 	return ""
 }
 
-// leadsDespiteGaps: a component of the database that leads by more than what was
-// not sampled leads whatever that was.
+// leadsDespiteGaps: a component of the database leads by more than could have been in
+// the gaps between samples.
 func (a *analysis) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
 	for _, at := range a.databaseParts() {

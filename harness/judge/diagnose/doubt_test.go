@@ -20,7 +20,7 @@ func without(names ...string) func(int64, string, []metric.Point) []metric.Point
 	}
 }
 
-// silent drops a source while it is told to.
+// silent drops a source's points in some seconds.
 func silent(source string, when func(second int64) bool) func(int64, string, []metric.Point) []metric.Point {
 	return func(second int64, from string, points []metric.Point) []metric.Point {
 		if from == source && when(second) {
@@ -95,10 +95,10 @@ func TestDoubts(t *testing.T) {
 			system{base: with(healthy(), map[string]float64{Downstream: 205}), hold: with(healthy(), map[string]float64{Downstream: 205, wait.Binlog: 190}), noise: 0.2},
 			"binlog grew most since the baseline",
 		},
-		"no wait is seen, and no CPU is used": {
+		"no wait is sampled, and no CPU is used": {
 			system{hold: grown(wait.CPU), cpu: 0.05, queue: 0.02}, "its sessions show no wait",
 		},
-		"one of three instances is asked": {
+		"metrics of one of three instances": {
 			system{hold: grown(Downstream), frames: factor("service", 1.0/3)}, "there are other instances",
 		},
 		"all time out, and no metric shows where": {

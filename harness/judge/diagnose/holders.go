@@ -11,7 +11,7 @@ import (
 type lockHolders struct {
 	all         float64
 	byComponent []float64 // by place in names; idle and unknown ones are in none
-	event       string    // what most of them were doing; empty: none was seen
+	event       string    // what most of them were doing; empty: none was sampled
 	share       float64   // of that
 }
 

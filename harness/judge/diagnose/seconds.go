@@ -9,7 +9,7 @@ import (
 )
 
 // table is the seconds of a run's windows, a row each: a value for each of the
-// columns, and behind them the sessions seen in each class of waits.
+// columns, and after them the sessions sampled in each class of waits.
 type table struct {
 	columns []column
 	known   []bool // columns that the run has any value of
@@ -77,7 +77,7 @@ func (t *table) reported(line *record.Timeline) map[int64]float64 {
 }
 
 // carried fills the gaps of a gauge with the value before, or the first that there
-// is: a gauge does not fall to 0 because nobody read it.
+// is: a gauge does not fall to 0 because it was not read.
 func carried(values []float64, ok []bool) []float64 {
 	last := slices.Index(ok, true)
 	if last < 0 {

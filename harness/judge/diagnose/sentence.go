@@ -67,7 +67,7 @@ func (a *analysis) headline() string {
 	return text
 }
 
-// sentenceOfNone says where the time goes of a run that has nothing to explain.
+// sentenceOfNone is that of a run with nothing to explain.
 func (a *analysis) sentenceOfNone() string {
 	most := 0
 	for i, v := range a.hold.parts {

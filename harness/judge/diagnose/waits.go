@@ -14,9 +14,9 @@ import (
 type Wait struct {
 	Event   string
 	Class   string  // commit, binlog, row lock, ... (WAITS section 4)
-	AAS     float64 // average active sessions: sessions seen / samples taken
+	AAS     float64 // average active sessions: sessions sampled / samples taken
 	Share   float64 // of all active sessions (0,1]
-	Samples int64   // sessions seen
+	Samples int64   // sessions sampled
 	// MsPerTransaction is the mean time that a transaction spent in it, by
 	// Little's law D = AAS / TPS (WAITS section 6). Sampled AAS run low: the
 	// proportions are better than the sums.
@@ -78,7 +78,7 @@ type spending struct {
 	tps      float64 // transactions a second that reached the system
 }
 
-// msPerTransaction is D = AAS / TPS for sessions seen n times; nil where the
+// msPerTransaction is D = AAS / TPS for sessions sampled n times; nil where the
 // database was not sampled or no transaction ran.
 func (s spending) msPerTransaction(n float64) *float64 {
 	if s.samples == 0 || s.tps == 0 {
@@ -89,7 +89,7 @@ func (s spending) msPerTransaction(n float64) *float64 {
 }
 
 // spend sums up the spans. Every transaction that was started counts in TPS,
-// whatever its outcome: Little's law is about all that pass through the
+// with any outcome: Little's law is about all that pass through the
 // database. One that was dropped never reached it.
 func spend(r record.Run, spans []record.Span) spending {
 	s := spending{seen: map[kind]float64{}}

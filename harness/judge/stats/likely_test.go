@@ -66,11 +66,11 @@ func TestLikelyBrokenCalibration(t *testing.T) {
 			for i, n := range failed {
 				fmt.Fprintf(&rows, " %s |", l.percent(n))
 				if share := float64(n) / float64(l.runs); share > l.most() {
-					t.Errorf("%s, %g/s in %g s: %g of the runs fail even so with p%g at its limit", s.Name, l.rate, l.seconds, share, 100*(1-shares[i]))
+					t.Errorf("%s, %g/s in %g s: %g of the runs are likely broken with p%g at its limit", s.Name, l.rate, l.seconds, share, 100*(1-shares[i]))
 				}
 			}
 			rows.WriteString("\n")
 		}
 	}
-	compare(t, map[string]string{"even so": rows.String()})
+	compare(t, map[string]string{"likely broken": rows.String()})
 }

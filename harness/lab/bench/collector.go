@@ -31,8 +31,8 @@ const (
 const (
 	collectorOff         = "off"
 	collectorOn          = "collector"
-	collectorInstruments = "instruments alone"
-	collectorSampling    = "sampling alone"
+	collectorInstruments = "instruments only"
+	collectorSampling    = "sampling only"
 )
 
 // collectorCost compares the commits a second of a server with durable commits, under

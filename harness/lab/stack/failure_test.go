@@ -54,7 +54,7 @@ func TestPortsTaken(t *testing.T) {
 }
 
 // interrupted starts `up` of a target that never gets well in another process,
-// and ends that process in the middle.
+// and ends that process during it.
 func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -80,7 +80,7 @@ func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
 	return dir, stderr.String()
 }
 
-// TestInterrupted: Ctrl-C in the middle of up stops what it had started.
+// TestInterrupted: Ctrl-C during up stops what it had started.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, said := interrupted(t, os.Interrupt)
@@ -91,7 +91,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestUpKilled: after kill -9 in the middle, down still finds everything.
+// TestUpKilled: after kill -9 during up, down still finds everything.
 func TestUpKilled(t *testing.T) {
 	t.Parallel()
 	dir, _ := interrupted(t, syscall.SIGKILL)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve stands for the reference service: it is well when its database is.
+// serve replaces the reference service: it is healthy when its database is.
 func serve(args []string) int {
 	if len(args) < 2 || args[0] != "--listen" {
 		fmt.Fprintln(os.Stderr, "want --listen ADDRESS")
@@ -93,7 +93,7 @@ func up(dir string, args []string) int {
 	return 0
 }
 
-// options are those of a stack for one test, taken down when it ends.
+// options are those of a stack for one test, which is stopped when the test ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
 	o := stack.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}

@@ -41,7 +41,7 @@ func TestRestart(t *testing.T) {
 				t.Errorf("up started %+v", started)
 			}
 
-			// The service alone.
+			// The service only.
 			other.Target = []string{"--a-third"}
 			alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, false, nil)
 			if err != nil {

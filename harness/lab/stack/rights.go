@@ -13,16 +13,15 @@ import (
 	"assay/harness/servers/process"
 )
 
-// writerLog is the reference service's table for writers that do without it.
+// writerLog is the reference service's table for writers that do not use it.
 const writerLog = Schema + ".writer_log"
 
-// statements make the schema and both accounts; all can be repeated. %s is the
-// account.
+// statements create the schema and both accounts; all can be repeated.
 func statements(f mysqld.Flavour, u Users) []string {
 	account := func(u User) string { return fmt.Sprintf("'%s'@'%s'", u.Name, process.Loopback) }
 	list := []string{
-		// What this session does is not the load's: it shall not show in the
-		// statistics, nor a password in a sample of a statement.
+		// This session is not part of the load: it must not be in the statistics, and no
+		// password in a sampled statement.
 		"UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()",
 		"CREATE DATABASE IF NOT EXISTS " + Schema + " CHARACTER SET utf8mb4",
 	}
@@ -30,7 +29,7 @@ func statements(f mysqld.Flavour, u Users) []string {
 		list = append(
 			list,
 			fmt.Sprintf("CREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
-			// An older one may have another password, if only its state was lost.
+			// An older account has another password, where the state file was lost.
 			fmt.Sprintf("ALTER USER %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
 		)
 	}
@@ -48,11 +47,11 @@ func statements(f mysqld.Flavour, u Users) []string {
 		"GRANT SELECT ON performance_schema.* TO "+collector,
 		"GRANT UPDATE ON performance_schema.setup_instruments TO "+collector,
 		"GRANT UPDATE ON performance_schema.setup_consumers TO "+collector,
-		// The ledger: what was persisted, and its cleanup.
+		// The ledger: reading the persisted rows, and removing them.
 		"GRANT SELECT, DELETE ON "+Schema+".* TO "+collector,
-		// A scenario that needs the database writes by this account too: the rows
-		// of scenarios/sql-log.js, nothing else. The service makes the table
-		// later, and only with CREATE can a right be granted on none.
+		// A scenario that needs the database writes with this account too: only the rows of
+		// scenarios/sql-log.js. The service creates the table later; a right on a table
+		// that does not exist can be granted only together with CREATE.
 		"GRANT CREATE, INSERT ON "+writerLog+" TO "+collector,
 		"REVOKE CREATE ON "+writerLog+" FROM "+collector,
 	)
@@ -83,7 +82,7 @@ func grant(ctx context.Context, dsn string, f mysqld.Flavour, u Users) error {
 	return nil
 }
 
-// redact hides the passwords in what a server or the service said.
+// redact hides the passwords in a message of a server or the service.
 func (u Users) redact(s string) string {
 	return strings.NewReplacer(u.Service.Password.reveal(), "***", u.Collector.Password.reveal(), "***").Replace(s)
 }

@@ -30,7 +30,7 @@ func checkRights(t *testing.T, s *stack.State, flavour string) {
 		statements []string
 		denied     bool
 	}{
-		// While there is no table yet: a right to write it is none to make it.
+		// Before the table exists: the right to write it does not allow to create it.
 		{collector, "collector", []string{"CREATE TABLE writer_log (i INT)"}, true},
 		{service, "service", []string{
 			"CREATE TABLE r (i INT PRIMARY KEY, j INT)", "ALTER TABLE r ADD INDEX (j)", "INSERT INTO r VALUES (1, 1)",

@@ -115,7 +115,7 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Who started a part alone stops that part alone.
+	// Parts that were started one by one are stopped one by one.
 	_, started = mustUp(t, stack.Options{Dir: o.Dir})
 	if err := stack.Down(t.Context(), o.Dir, started); err != nil {
 		t.Fatal(err)

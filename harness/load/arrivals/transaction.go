@@ -25,7 +25,7 @@ const (
 const VUTag = "assay_vu"
 
 // Transaction is the end of one slot of the schedule, as the executor sends it to
-// the outputs. To outputs other than ours it is one sample of
+// the outputs. To other outputs it is one sample of
 // transaction_duration.
 type Transaction struct {
 	Due         time.Duration // scheduled instant, since t0

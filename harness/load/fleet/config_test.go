@@ -69,7 +69,7 @@ func TestPrepare(t *testing.T) {
 			return w.Args[at+1]
 		}
 		if line := strings.Join(w.Args, " "); strings.Contains(line, "the-") {
-			t.Errorf("a secret stands on the command line: %s", line)
+			t.Errorf("a secret is on the command line: %s", line)
 		}
 		env := strings.Join(w.Env, " ")
 		if strings.Contains(env, "K6_") || strings.Contains(env, "the-key") || !strings.Contains(env, "ASSAY_COORDINATOR_TOKEN=the-token") ||
@@ -107,7 +107,7 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.Contains(alone.Args, "--execution-segment") || slices.Contains(alone.Args, "--no-setup") {
-		t.Errorf("one worker alone: %q", alone.Args)
+		t.Errorf("a single worker: %q", alone.Args)
 	}
 }
 

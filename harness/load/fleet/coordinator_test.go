@@ -34,7 +34,7 @@ type started struct {
 	err   error
 }
 
-// wait lets a worker come to the start line.
+// wait lets a worker wait for the start.
 func wait(ctx context.Context, l *wire.Link, setup string) <-chan started {
 	done := make(chan started, 1)
 	go func() {
@@ -49,7 +49,7 @@ func wait(ctx context.Context, l *wire.Link, setup string) <-chan started {
 func TestBarrier(t *testing.T) {
 	c, worker := coordinate(t, 3, anyMetrics)
 	first := wait(t.Context(), worker(0), `{"token":"a"}`)
-	// Cut off at the start line, it comes again, and is still one worker.
+	// A worker that connects again while it waits is still one worker.
 	impatient, leave := context.WithCancel(t.Context())
 	gone := wait(impatient, worker(1), "")
 	time.Sleep(50 * time.Millisecond)

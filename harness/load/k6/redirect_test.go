@@ -27,7 +27,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 		own     bool       // the script sets maxRedirects
 		failed  float64
 	}{
-		{"led ten times, then answered", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "200"}}, false, 0},
+		{"ten redirects, then a response", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "200"}}, false, 0},
 		{"eleven redirects", [][]string{{"301", "302", "303", "307", "308", "302", "302", "302", "302", "302", "302"}}, false, 1},
 		{"one each in many transactions", [][]string{{"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}}, false, 0},
 		{"as many, with answers between", [][]string{{"302", "302", "302", "302", "302", "302", "200", "302", "302", "302", "302", "302", "302"}}, false, 0},

@@ -11,7 +11,7 @@ import (
 	"assay/harness/observe/ledger"
 )
 
-// A ledger that is compared in parts comes to the same as one that is compared
+// A ledger that is compared in parts has the same result as one that is compared
 // at once.
 func TestLedgerInParts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

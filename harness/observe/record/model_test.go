@@ -110,7 +110,7 @@ func histText(h *metric.Hist) string {
 	return text
 }
 
-// Whatever is asked at whatever time, the timeline answers as the model does.
+// Every reading at any time equals that of the model.
 // The values are whole, so that their sums are exact.
 func TestTimelineIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,7 +171,7 @@ func compareWithModel(t *rapid.T, line *Timeline, model *model) {
 	same("seconds", line.Seconds(), slices.Compact(seconds))
 }
 
-// The order in which frames came shows in no bit, whatever the values: the
+// The order of frames does not change a bit, for any values: the
 // same certificate comes of the same frames.
 func TestOrderOfFramesShowsNowhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -70,7 +70,7 @@ func TestTornFramesAreAnError(t *testing.T) {
 	}
 }
 
-// FuzzEachFrame: whatever stands in the file, reading it ends, and what is
+// FuzzEachFrame: reading any file ends, and what is
 // accepted can be written again.
 func FuzzEachFrame(f *testing.F) {
 	one, err := metric.Encode(frame(1, 3), frame(2, 0.5))
@@ -107,7 +107,7 @@ func FuzzEachFrame(f *testing.F) {
 	})
 }
 
-// What is no sealed record is told apart, and nothing is left of a run that
+// Folders that are no sealed record have different errors, and nothing is left of a run that
 // never started but what was there before.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()

@@ -40,7 +40,7 @@ func TestTimelineCountsAResendOnceAndKnowsWhatIsMissing(t *testing.T) {
 
 func TestTimelineReadsSpansOfAnyLength(t *testing.T) {
 	tl := NewTimeline()
-	tl.Add(numbered(1, 0, 1)) // a sender whose clock stands at the epoch
+	tl.Add(numbered(1, 0, 1)) // a sender whose clock is at the epoch
 	tl.Add(numbered(2, 2_000_000_000, 2))
 	if got := tl.BySecond("n", nil); len(got) != 2 || got[0] != 1 || got[2_000_000_000] != 2 {
 		t.Errorf("by second: %v", got)

@@ -45,7 +45,7 @@ func latencies(source string, sequence uint64, values ...float64) metric.Frame {
 	}
 }
 
-// What was written is what is read, and the manifest tells of every file.
+// A record is read as it was written, and the manifest lists every file.
 func TestRoundTrip(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := Create(dir, aPlan())
@@ -123,7 +123,7 @@ func checkManifest(t *testing.T, dir, digest string) {
 	}
 }
 
-// Without a readable persisted side there is no comparison, whatever was
+// Without a readable persisted side there is no comparison, even if identities were
 // acknowledged.
 func TestLedgerThatWasNotReadBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

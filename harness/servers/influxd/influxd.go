@@ -199,7 +199,7 @@ var errRefused = errors.New("the server refuses its account: the folder's data w
 // direct ignores the proxies that the environment names.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 
-// Ping tells whether a server answers on the port.
+// Ping fails unless a server answers on the port.
 func (s *Server) Ping(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s.Port)+"/ping", http.NoBody)
 	if err != nil {

@@ -115,7 +115,7 @@ exit 1
 	}
 }
 
-// TestForeignFolder: data of another flavour, or of nobody known, is refused.
+// TestForeignFolder: data of another flavour, or without an account, are refused.
 func TestForeignFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := mysqld.Prepare(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mariadb")}); err != nil {

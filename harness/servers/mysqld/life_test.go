@@ -55,7 +55,7 @@ func TestRestart(t *testing.T) {
 				t.Errorf("attach to a server that is gone: %v", err)
 			}
 			// MySQL's own lock of a server that was killed, whose pid is by
-			// now somebody else's.
+			// now another process's.
 			stale := filepath.Join(o.Dir, "run", "server.sock.lock")
 			if err := os.WriteFile(stale, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
 				t.Fatal(err)
@@ -108,13 +108,13 @@ func TestOneServerAFolder(t *testing.T) {
 			}
 		}
 		if winner == nil {
-			t.Fatal("nobody started")
+			t.Fatal("no server started")
 		}
 		t.Cleanup(func() { _ = winner.Kill() })
 		// The starter's own copy of the lock is closed by now: the server
 		// itself must hold it.
 		if _, err := mysqld.Start(t.Context(), o); !errors.Is(err, mysqld.ErrRunning) {
-			t.Errorf("start beside a running server: %v", err)
+			t.Errorf("start on the folder of a running server: %v", err)
 		}
 		other, err := mysqld.Attach(o.Dir)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // helperEnv makes the test binary a process that starts a server, says its pid
-// and then does what it is told: "wait" for its own death, or "leave".
+// and then waits to be killed ("wait") or ends ("leave").
 const helperEnv = "ASSAY_TEST_DBSERVER_HELPER"
 
 func TestMain(m *testing.M) {

@@ -42,7 +42,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestAccounts: nobody gets in without the password, which is in no place that
+// TestAccounts: no login works without the password, which is in no place that
 // others can read.
 func TestAccounts(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
@@ -102,7 +102,7 @@ func TestAccounts(t *testing.T) {
 	})
 }
 
-// TestLoopbackOnly: the one TCP socket that listens is ours.
+// TestLoopbackOnly: the only listening TCP socket is that of the server's port.
 func TestLoopbackOnly(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		s := mysqldtest.Start(t, flavour)

@@ -49,7 +49,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	if s.as, err = owner(); err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir, which is for this user alone.
+	// Not t.TempDir, which other users may not enter.
 	if s.dir, err = os.MkdirTemp("", "assay-postgres-"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// FreePort returns a loopback port that nobody listens on. Another process may
+// FreePort returns a loopback port on which no process listens. Another process may
 // take it before the caller does: see OnFreePort. It is below the range that the
 // kernel gives to outgoing connections (from 32768 by default), one of which would
 // soon take it on a machine under load.
@@ -57,7 +57,7 @@ func OnFreePort(start func(port int) error) error {
 	}
 }
 
-// CheckPort fails if somebody listens on this loopback port.
+// CheckPort fails if a process listens on this loopback port.
 func CheckPort(port int) error {
 	l, err := net.Listen("tcp", Address(port))
 	switch {

@@ -39,7 +39,7 @@ func Binary(t testing.TB, flavour string) mysqld.Binary {
 	return b
 }
 
-// Start starts a server of this flavour, with these options beside the usual
+// Start starts a server of this flavour, with these options besides the usual
 // ones, in a folder of the test, and ends it with the test. Where the package
 // runs its tests through Main, all but the first start are quicker.
 func Start(t testing.TB, flavour string, args ...string) *mysqld.Server {
@@ -53,7 +53,7 @@ func Start(t testing.TB, flavour string, args ...string) *mysqld.Server {
 		t.Fatalf("start %s: %v", flavour, err)
 	}
 	t.Cleanup(func() {
-		// Nobody needs the data: a shutdown would take MySQL a second.
+		// The data are not needed, and a shutdown would take MySQL a second.
 		if err := s.Kill(); err != nil {
 			t.Errorf("end %s: %v", flavour, err)
 		}

@@ -9,8 +9,7 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Replica starts a server that replicates from the source whatever that writes
-// from now on.
+// Replica starts a server that replicates all further writes of the source.
 func Replica(t testing.TB, source *mysqld.Server) *mysqld.Server {
 	t.Helper()
 	flavour := source.Binary().Flavour
