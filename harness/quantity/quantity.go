@@ -142,10 +142,10 @@ func text(v float64, decimals int) string {
 }
 
 // decimals is the number of decimals of a measured value: those of three significant
-// digits, below 1 of two.
+// digits, below 1 of two, and at most three.
 func decimals(v float64) int {
 	if math.Abs(v) < 1 {
-		return max(2, 1-exponent(v, 2))
+		return min(3, max(2, 1-exponent(v, 2)))
 	}
 	return max(0, 2-exponent(v, 3))
 }

@@ -149,9 +149,7 @@ func TestAnyNumber(t *testing.T) {
 		if math.Abs(want) >= 1 {
 			off = 0.005
 		}
-		if unit == "ratio" { // three decimals, whatever that is of it
-			off = max(off, 0.0005/math.Abs(want))
-		}
+		off = max(off, 0.0005/math.Abs(want)) // three decimals at most
 		if math.Abs(at-want) > off*math.Abs(want)*(1+1e-9) {
 			rt.Errorf("%g %s is %q", v, unit, shown)
 		}
