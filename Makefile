@@ -53,6 +53,7 @@ test: ## Set up what is missing, and run the tests on real servers (about 10 min
 long: ## Run the tests that take minutes each
 	.ci/install test
 	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
+	.ci/inputs long --write
 
 .PHONY: exam
 exam: ## Examine the diagnosis on all faults, on MySQL and MariaDB (EXAMFLAGS=-update keeps the records; about 12 minutes)
