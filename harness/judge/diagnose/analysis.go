@@ -90,6 +90,7 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 	a.growths, a.resampled = make([][]float64, len(a.names)), make([][]float64, len(a.names))
 	sum := make([]float64, len(a.hold.sum))
 	grown := growth(a.hold, a.base)
+	holdWidening, baseWidening := widening(len(holdRows)), widening(len(baseRows))
 	for range resamples {
 		resample(holdRows, sum, random)
 		a.refused = append(a.refused, a.refusing(sum))
@@ -102,10 +103,10 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 				c[i] += wider * (v - a.charged[i])
 			}
 		}
-		move(a.window(sum), a.base, widening(len(holdRows)))
+		move(a.window(sum), a.base, holdWidening)
 		if a.base.parts != nil {
 			resample(baseRows, sum, random)
-			move(a.hold, a.window(sum), widening(len(baseRows)))
+			move(a.hold, a.window(sum), baseWidening)
 		}
 		for i := range a.names {
 			a.growths[i], a.resampled[i] = append(a.growths[i], g[i]), append(a.resampled[i], c[i])

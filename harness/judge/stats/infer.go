@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -164,9 +165,23 @@ func (t Test) designEffect(series []Second, n float64) float64 {
 	return max(least, largest*share)
 }
 
+// studentFactors are the results of Test.studentFactor by test level and degrees of
+// freedom: a run needs few different ones, many times, and Student's quantile is slow.
+var studentFactors sync.Map
+
+type studentKey struct {
+	alpha   float64
+	degrees int
+}
+
 // studentFactor is the factor of a variance with so few degrees of freedom that makes
 // a normal quantile one of Student's.
 func (t Test) studentFactor(degrees int) float64 {
+	key := studentKey{t.Alpha, degrees}
+	if known, ok := studentFactors.Load(key); ok {
+		return known.(float64)
+	}
 	r := student(1-t.Alpha, float64(degrees)) / distuv.UnitNormal.Quantile(1-t.Alpha)
+	studentFactors.Store(key, r*r)
 	return r * r
 }

@@ -35,38 +35,79 @@ func arrivals(pl plan.Plan) (perSecond []int64) {
 
 // sum gathers the points of one frame.
 type sum struct {
-	counters map[string]*metric.Point
-	hists    map[string]*metric.Point
+	counters map[label]*metric.Point
+	hists    map[label]*metric.Point
+	judged   []judged // by SLO of the profile
+}
+
+// label is a series by its name and its labels, keys and values in turn: looking one up
+// is cheap, unlike Series.Key.
+type label struct {
+	name   string
+	labels [8]string
+}
+
+// judged is how many samples an SLO has, and how many of them violate it.
+type judged struct{ samples, violations, cleared float64 }
+
+func newSum() *sum { return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}} }
+
+func labelOf(name string, labels []string) label {
+	l := label{name: name}
+	if copy(l.labels[:], labels) < len(labels) {
+		panic(name + " has too many labels")
+	}
+	return l
 }
 
 func (s *sum) count(v float64, name string, labels ...string) {
-	series := metric.NewSeries(name, "", labels...)
-	if p := s.counters[series.Key()]; p != nil {
-		p.Value += v
-		return
+	key := labelOf(name, labels)
+	p := s.counters[key]
+	if p == nil {
+		made := metric.CounterPoint(metric.NewSeries(name, "", labels...), 0)
+		p = &made
+		s.counters[key] = p
 	}
-	p := metric.CounterPoint(series, v)
-	s.counters[series.Key()] = &p
+	p.Value += v
 }
 
 func (s *sum) observe(v float64, name string, labels ...string) {
-	series := metric.NewSeries(name, "ms", labels...)
-	p := s.hists[series.Key()]
+	key := labelOf(name, labels)
+	p := s.hists[key]
 	if p == nil {
-		made := metric.HistPoint(series, &metric.Hist{})
+		made := metric.HistPoint(metric.NewSeries(name, "ms", labels...), &metric.Hist{})
 		p = &made
-		s.hists[series.Key()] = p
+		s.hists[key] = p
 	}
 	p.Hist.Record(v, 1)
 }
 
 func (s *sum) points() (all []metric.Point) {
-	for _, group := range []map[string]*metric.Point{s.counters, s.hists} {
-		for _, key := range slices.Sorted(maps.Keys(group)) {
-			all = append(all, *group[key])
+	for _, group := range []map[label]*metric.Point{s.counters, s.hists} {
+		byKey := map[string]*metric.Point{}
+		for _, p := range group {
+			byKey[p.Series.Key()] = p
+		}
+		for _, key := range slices.Sorted(maps.Keys(byKey)) {
+			all = append(all, *byKey[key])
 		}
 	}
 	return all
+}
+
+// slos counts what the SLOs have judged.
+func (s *sum) slos(p spec.Profile) {
+	for i, j := range s.judged {
+		if j.samples == 0 {
+			continue
+		}
+		id := p.SLOs[i].ID()
+		s.count(j.samples, metric.Judged, "slo", id)
+		if j.violations > 0 {
+			s.count(j.violations, metric.Violations, "slo", id)
+		}
+		s.count(j.cleared, metric.ViolationsCleared, "slo", id)
+	}
 }
 
 // workerFrames are those of one worker, which takes every transaction whose
@@ -75,7 +116,8 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
 	for second, scheduled := range arrivals(pl) {
-		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
+		s := newSum()
+		s.judged = make([]judged, len(p.SLOs))
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
@@ -83,6 +125,7 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 				s.transaction(p, pl, latency, outcome, lag, stood)
 			}
 		}
+		s.slos(p)
 		s.count(0.2, metric.WorkerCPU)
 		s.count(0.1, metric.WorkerRunQueue)
 		points := append(s.points(), metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1))
@@ -126,18 +169,18 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 	if stood > 0 {
 		s.count(stood, metric.GeneratorStall)
 	}
-	failed := 0.0
+	failed, status := 0.0, "200"
 	if outcome != metric.Completed {
-		failed = 1
+		failed, status = 1, "500"
 	}
 	if outcome != metric.Dropped {
-		s.observe(latency+stood, requests, "name", "pay", "status", fmt.Sprint(200+300*failed))
+		s.observe(latency+stood, requests, "name", "pay", "status", status)
 		s.count(1, metric.EndedRequests)
 		s.count(latency+stood, metric.EndedRequestTime)
 		s.count(1, failures+metric.RateTotal, "name", "pay")
 		s.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
-	for _, slo := range p.SLOs {
+	for i, slo := range p.SLOs {
 		taken, broken, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
 		switch slo.Metric {
 		case metric.TransactionDuration:
@@ -150,11 +193,13 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 		if !slo.Sampled() || !taken {
 			continue
 		}
-		s.count(1, metric.Judged, "slo", slo.ID())
+		s.judged[i].samples++
 		if broken {
-			s.count(1, metric.Violations, "slo", slo.ID())
+			s.judged[i].violations++
 		}
-		s.count(map[bool]float64{true: 1}[cleared], metric.ViolationsCleared, "slo", slo.ID())
+		if cleared {
+			s.judged[i].cleared++
+		}
 	}
 }
 
@@ -162,7 +207,7 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 // sample at the baseline, 0.5 in the hold.
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 	for second := range arrivals(pl) {
-		s := sum{map[string]*metric.Point{}, map[string]*metric.Point{}}
+		s := newSum()
 		s.count(metric.DefaultSampleRate, metric.DBSample)
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
