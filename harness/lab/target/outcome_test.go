@@ -13,6 +13,7 @@ import (
 // What a gateway makes of a payment is told by the answer, never as an error,
 // and is what the tables say, in every commit mode.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
 			t.Run(string(commits), func(t *testing.T) {
