@@ -18,9 +18,11 @@ import (
 func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
 func TestDatabase(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			dsn := mysqldtest.Start(t, flavour).DSN()
+			t.Parallel()
+			dsn := mysqldtest.StartInMemory(t, flavour).DSN()
 			root := mysqldtest.Open(t, dsn)
 			mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id VARCHAR(40), at DATETIME(3), run_id VARCHAR(80))",
 				"INSERT INTO shop.orders VALUES ('a', NOW(), 'other')")
@@ -72,7 +74,8 @@ func says(err error, words string) bool {
 
 // A clock that is wrong is found out, by so much.
 func TestDatabaseClockAhead(t *testing.T) {
-	db, err := databases.Open(mysqldtest.Start(t, "mariadb").DSN())
+	t.Parallel()
+	db, err := databases.Open(mysqldtest.StartInMemory(t, "mariadb").DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +88,7 @@ func TestDatabaseClockAhead(t *testing.T) {
 }
 
 func TestDatabaseThatIsNone(t *testing.T) {
+	t.Parallel()
 	listener := listen(t, hang)
 	for name, c := range map[string]struct{ dsn, words string }{
 		"nobody":   {"u:secret@tcp(127.0.0.1:1)/shop", "refused"},
@@ -106,7 +110,8 @@ func TestDatabaseThatIsNone(t *testing.T) {
 
 // All connections taken is told apart from other refusals.
 func TestDatabaseThatIsFull(t *testing.T) {
-	server := mysqldtest.Start(t, "mariadb")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
 	for range 11 { // of root, who has one more

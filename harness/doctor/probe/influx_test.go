@@ -9,6 +9,7 @@ import (
 )
 
 func TestInflux(t *testing.T) {
+	t.Parallel()
 	server := influxdtest.Start(t)
 	if i := LookAtInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Shown, "database assay") {
 		t.Errorf("%+v", i)

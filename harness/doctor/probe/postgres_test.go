@@ -15,7 +15,8 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	s := postgrestest.Start(t, "max_connections=20")
+	t.Parallel()
+	s := postgrestest.StartInMemory(t, "max_connections=20")
 	root := postgrestest.Open(t, s.DSN())
 	mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
 	shop := postgrestest.Open(t, s.In("shop"))

@@ -55,6 +55,7 @@ func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn); _ = conn.Close() }
 func garble(conn net.Conn) { _, _ = conn.Write([]byte("what?\r\n\r\n")); _ = conn.Close() }
 
 func TestTargetThatAnswers(t *testing.T) {
+	t.Parallel()
 	asked := make(chan string, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Method + " " + r.URL.Path
@@ -79,6 +80,7 @@ func TestTargetThatAnswers(t *testing.T) {
 }
 
 func TestTargetThatDoesNot(t *testing.T) {
+	t.Parallel()
 	quiet := log.New(io.Discard, "", 0)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = quiet

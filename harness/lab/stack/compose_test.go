@@ -19,9 +19,10 @@ import (
 // TestComposeAccounts: the accounts that docker-compose.yml makes have the
 // rights of the local stack's, and take any password.
 func TestComposeAccounts(t *testing.T) {
+	t.Parallel()
 	u := newState().Users
 	odd := map[string]string{"service": `it's \'; DROP USER root; -- "`, "collector": "per%cent $HOME `id`"}
-	root := mysqldtest.Start(t, string(mysqld.MySQL)).DSN()
+	root := mysqldtest.StartInMemory(t, string(mysqld.MySQL)).DSN()
 	if err := grant(t.Context(), root, mysqld.MySQL, u); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"assay/harness/lab/stack"
 	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/process"
 )
 
@@ -57,7 +58,7 @@ func TestPortsTaken(t *testing.T) {
 // and ends that process during it.
 func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = memorytest.Folder(t)
 	cleanUp(t, dir)
 	cmd := exec.Command(os.Args[0], "--sick")
 	cmd.Env = append(os.Environ(), upEnv+"="+dir)

@@ -19,6 +19,7 @@ import (
 
 	"assay/harness/lab/stack"
 	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/process"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(upEnv); dir != "" {
 		os.Exit(up(dir, os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(mysqldtest.Main(m))
 }
 
 // serve replaces the reference service: it is healthy when its database is.
@@ -96,7 +97,7 @@ func up(dir string, args []string) int {
 // options are those of a stack for one test, which is stopped when the test ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
-	o := stack.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}
+	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}
 	cleanUp(t, o.Dir)
 	return o
 }

@@ -15,6 +15,7 @@ import (
 // TestRestart: server and service are started in another way, and back, on the
 // same ports and data.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 )
 
 func TestUpDown(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()

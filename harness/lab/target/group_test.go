@@ -13,6 +13,7 @@ import (
 
 // Every item put before stop is flushed exactly once, in batches within size.
 func TestGroupFlushesAllOnce(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 8).Draw(t, "size")
 		queue := rapid.IntRange(0, 8).Draw(t, "queue")
@@ -53,6 +54,7 @@ func TestGroupFlushesAllOnce(t *testing.T) {
 
 // While the only flusher is busy, later items form one batch.
 func TestGroupGrowsWhileBusy(t *testing.T) {
+	t.Parallel()
 	busy, release := make(chan struct{}), make(chan struct{})
 	var sizes []int
 	g := startGroup(10, 0, 1, 0, func(batch []int) {
@@ -75,6 +77,7 @@ func TestGroupGrowsWhileBusy(t *testing.T) {
 }
 
 func TestGroupRefuses(t *testing.T) {
+	t.Parallel()
 	busy, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	g := startGroup(1, 1, 1, 0, func([]int) {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestIngestion(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for ingest, code := range map[Ingest]int{IngestDirect: 200, IngestBulk: 200, IngestChannel: 202} {
 			t.Run(string(ingest), func(t *testing.T) {

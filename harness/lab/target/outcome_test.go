@@ -13,6 +13,7 @@ import (
 // The gateway's result is in the answer, never an error,
 // and is what the tables say, in every commit mode.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
 			t.Run(string(commits), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestPayments(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		for _, commits := range []Commits{CommitStatement, CommitTransaction, CommitBatched} {
 			t.Run(string(commits), func(t *testing.T) {
@@ -218,6 +219,7 @@ func (s *service) leftOver(t *testing.T) (state string, final bool) {
 // Payments of all accounts are booked on those that there are; what a repeated
 // one is compared with is folded as well.
 func TestFewAccounts(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		s := serve(t, server, func(c *Config) { c.Accounts = 2 })
 		for _, account := range []int{1, 2, 3, 10_000} {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestPool(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		const payments = 20
 		pay := func(t *testing.T, s *service) func() {
@@ -60,7 +61,7 @@ func TestPool(t *testing.T) {
 		// The field report's own words, and the remedy: the same load through a
 		// bounded pool.
 		t.Run("more than the server takes", func(t *testing.T) {
-			crowded := mysqldtest.Start(t, string(server.Binary().Flavour), "--max-connections=10")
+			crowded := mysqldtest.StartInMemory(t, string(server.Binary().Flavour), "--max-connections=10")
 			load := func(s *service) (refused int64) {
 				var n atomic.Int64
 				var clients sync.WaitGroup
@@ -96,7 +97,8 @@ func TestPool(t *testing.T) {
 }
 
 func TestDatabaseGone(t *testing.T) {
-	server := mysqldtest.Start(t, "mariadb")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	s := serve(t, server, func(*Config) {})
 	if code, answer := s.do(t, "GET", "/healthz", ""); code != http.StatusOK {
 		t.Errorf("healthz: %d %v", code, answer)

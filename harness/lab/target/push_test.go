@@ -17,6 +17,7 @@ import (
 // The run's own receiver takes all that the service pushes, up to the drain, and
 // it adds up to what /metrics shows.
 func TestPush(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	got := map[string]float64{}
 	r := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
@@ -40,7 +41,7 @@ func TestPush(t *testing.T) {
 	defer listening.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20hunter2")
 
-	s := serve(t, mysqldtest.Start(t, "mariadb"), func(c *Config) { c.OTLP = listening.URL })
+	s := serve(t, mysqldtest.StartInMemory(t, "mariadb"), func(c *Config) { c.OTLP = listening.URL })
 	const payments = 30
 	atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
 	shown := map[string]float64{}

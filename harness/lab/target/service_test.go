@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,10 +24,15 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
+func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
+
 // onEveryServer runs the test on a MySQL and on a MariaDB, both real.
 func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
-		t.Run(flavour, func(t *testing.T) { test(t, mysqldtest.Start(t, flavour)) })
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			test(t, mysqldtest.StartInMemory(t, flavour))
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"assay/harness/lab/target/gateway"
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -16,6 +17,7 @@ import (
 // payment is queried once, ends as its gateway decided, and is booked once;
 // every notification is sent once.
 func TestWorkersShare(t *testing.T) {
+	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
 		const open = 60
 		declines := gateway.All(0.3)
@@ -89,7 +91,8 @@ func TestWorkersShare(t *testing.T) {
 // While a gateway does not answer a payment is PENDING, is queried again, and is
 // counted by the metrics.
 func TestUnanswered(t *testing.T) {
-	server := mysqldtest.Start(t, "mariadb")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	s := serve(t, server, func(*Config) {}).second(t, server, func(c *Config) {
 		c.Gateway.Timeouts, c.Gateway.Patience = gateway.All(1), time.Millisecond
 	})
@@ -111,7 +114,8 @@ func TestUnanswered(t *testing.T) {
 // After an outage of the database the workers continue;
 // meanwhile they say so a bounded number of times.
 func TestWorkersOutliveDatabase(t *testing.T) {
-	o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, "mariadb")}
+	t.Parallel()
+	o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, "mariadb")}
 	server, err := mysqld.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -143,9 +147,11 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 // A drain ends the batch that was begun, and leaves the rest to the next
 // service. Thrown away, a batch is left whole.
 func TestWorkersStop(t *testing.T) {
-	server := mysqldtest.Start(t, "mariadb")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	for _, drain := range []bool{true, false} {
 		t.Run(fmt.Sprint("drain ", drain), func(t *testing.T) {
+			t.Parallel()
 			const payments, batch = 40, 5
 			s := serve(t, server, func(*Config) {})
 			atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })

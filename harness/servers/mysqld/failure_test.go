@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -34,7 +35,7 @@ func TestPortTaken(t *testing.T) {
 		}
 		defer func() { _ = l.Close() }()
 		port := l.Addr().(*net.TCPAddr).Port
-		dir := t.TempDir()
+		dir := memorytest.Folder(t)
 		_, err = mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Port: port, Binary: mysqldtest.Binary(t, flavour)})
 		if err == nil {
 			t.Fatal("started")
@@ -50,7 +51,7 @@ func TestPortTaken(t *testing.T) {
 
 func TestUnknownOption(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		dir := t.TempDir()
+		dir := memorytest.Folder(t)
 		_, err := mysqld.Start(t.Context(), mysqld.Options{
 			Dir: dir, Binary: mysqldtest.Binary(t, flavour), Args: []string{"--no-such-thing=1"},
 		})
@@ -66,7 +67,7 @@ func TestUnknownOption(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second} {
-			dir := t.TempDir()
+			dir := memorytest.Folder(t)
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			s, err := mysqld.Start(ctx, mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 			cancel()
@@ -88,6 +89,7 @@ func TestCancelled(t *testing.T) {
 // TestInitialiseFails: the error is what the server said, on one line, and the
 // next start begins anew.
 func TestInitialiseFails(t *testing.T) {
+	t.Parallel()
 	binary := mysqldtest.Binary(t, "mysql")
 	broken := binary
 	broken.Path = filepath.Join(t.TempDir(), "mysqld")
@@ -100,7 +102,7 @@ exit 1
 	if err := os.WriteFile(broken.Path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := memorytest.Folder(t)
 	_, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: broken})
 	if err == nil || !strings.Contains(err.Error(), "initialise data folder: The disk is full") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
@@ -117,7 +119,8 @@ exit 1
 
 // TestForeignFolder: data of another flavour, or without an account, are refused.
 func TestForeignFolder(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := memorytest.Folder(t)
 	if err := mysqld.Prepare(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, "mariadb")}); err != nil {
 		t.Fatal(err)
 	}

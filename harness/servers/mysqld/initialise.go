@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,9 +57,7 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 
 	a = account{Binary: b, Password: rand.Text()}
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		return !slices.Contains(creation, optionName(arg))
-	})
+	args = CreationArgs(args)
 	data := filepath.Join(staging, "data")
 	var cmd *exec.Cmd
 	if b.Flavour == MySQL {

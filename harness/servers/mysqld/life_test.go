@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -35,7 +36,7 @@ func ping(dsn string) error {
 // TestRestart: data, password and port outlive a stop and a crash.
 func TestRestart(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour)}
+		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 		s, err := mysqld.Start(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +86,7 @@ func TestRestart(t *testing.T) {
 // others can attach to it and stop it.
 func TestOneServerAFolder(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour)}
+		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 		const contenders = 3
 		var (
 			wg      sync.WaitGroup
@@ -136,7 +137,7 @@ func TestOneServerAFolder(t *testing.T) {
 // folder can be used again.
 func TestParentKilled(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		dir := t.TempDir()
+		dir := memorytest.Folder(t)
 		parent, _ := helper(t, "wait", dir, flavour)
 		if err := parent.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -156,7 +157,7 @@ func TestParentKilled(t *testing.T) {
 // TestDetached: a detached server outlives its parent, and is found again.
 func TestDetached(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		dir := t.TempDir()
+		dir := memorytest.Folder(t)
 		parent, pid := helper(t, "leave", dir, flavour)
 		if err := parent.Wait(); err != nil {
 			t.Fatal(err)

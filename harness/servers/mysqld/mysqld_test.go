@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
 
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -21,7 +22,7 @@ import (
 // extra options win.
 func TestOptions(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		s := mysqldtest.Start(t, flavour, "--max_connections=123")
+		s := mysqldtest.StartInMemory(t, flavour, "--max_connections=123")
 		db := mysqldtest.Open(t, s.DSN())
 		for variable, want := range map[string]string{
 			"performance_schema": "1", "log_bin": "1", "sync_binlog": "1", "server_id": "1",
@@ -46,7 +47,7 @@ func TestOptions(t *testing.T) {
 // others can read.
 func TestAccounts(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		dir := t.TempDir()
+		dir := memorytest.Folder(t)
 		s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +106,7 @@ func TestAccounts(t *testing.T) {
 // TestLoopbackOnly: the only listening TCP socket is that of the server's port.
 func TestLoopbackOnly(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		s := mysqldtest.Start(t, flavour)
+		s := mysqldtest.StartInMemory(t, flavour)
 		var got []string
 		for _, l := range listeners(t, s.Pid()) {
 			got = append(got, net.JoinHostPort(l.LocalAddr.String(), strconv.FormatUint(l.LocalPort, 10)))
@@ -151,7 +152,7 @@ func listeners(t *testing.T, pid int) (found procfs.NetTCP) {
 // TestDeepFolder: a unix socket address holds 107 bytes.
 func TestDeepFolder(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
-		dir := filepath.Join(t.TempDir(), strings.Repeat("d", 100), "with space", strings.Repeat("e", 50))
+		dir := filepath.Join(memorytest.Folder(t), strings.Repeat("d", 100), "with space", strings.Repeat("e", 50))
 		s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 		if err != nil {
 			t.Fatal(err)

@@ -33,6 +33,13 @@ var creation = []string{
 	"innodb-page-size", "innodb-data-file-path", "innodb-undo-tablespaces", "lower-case-table-names",
 }
 
+// CreationArgs returns the server options that Prepare heeds.
+func CreationArgs(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return !slices.Contains(creation, optionName(arg))
+	})
+}
+
 // checkArgs refuses arguments that are no options, and reserved ones.
 func checkArgs(args []string) error {
 	for _, arg := range args {

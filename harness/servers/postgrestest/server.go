@@ -2,7 +2,6 @@ package postgrestest
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/process"
 )
 
@@ -44,13 +44,31 @@ type Server struct {
 // ends it with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s := &Server{binary: Binary(t), settings: settings, password: rand.Text()}
-	var err error
-	if s.as, err = owner(); err != nil {
+	// Not t.TempDir, which other users may not enter.
+	dir, err := os.MkdirTemp("", "assay-postgres-")
+	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir, which other users may not enter.
-	if s.dir, err = os.MkdirTemp("", "assay-postgres-"); err != nil {
+	return start(t, dir, settings)
+}
+
+// StartInMemory starts a server as Start does, with its data in memory: quicker, and
+// commits wait for nothing.
+func StartInMemory(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	dir, err := memorytest.Make("assay-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, dir, settings)
+}
+
+// start starts a server in a folder, which is removed with the test.
+func start(t testing.TB, dir string, settings []string) *Server {
+	t.Helper()
+	s := &Server{binary: Binary(t), settings: settings, dir: dir}
+	var err error
+	if s.as, err = owner(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -58,33 +76,13 @@ func Start(t testing.TB, settings ...string) *Server {
 			t.Errorf("end PostgreSQL: %v", err)
 		}
 	})
-	if err := s.initialise(); err != nil {
+	if err := s.fill(); err != nil {
 		t.Fatalf("initialise PostgreSQL: %v", err)
 	}
 	if err := s.Up(t.Context()); err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
 	return s
-}
-
-// initialise makes the data folder.
-func (s *Server) initialise() error {
-	if err := own(s.as, s.dir); err != nil {
-		return err
-	}
-	file := filepath.Join(s.dir, "password")
-	if err := os.WriteFile(file, []byte(s.password), 0o600); err != nil {
-		return err
-	}
-	if err := own(s.as, file); err != nil {
-		return err
-	}
-	out, err := command(s.as, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
-		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return os.Remove(file)
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -101,7 +99,11 @@ func (s *Server) Up(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the server has its own copy
-	args := []string{"-D", s.data(), "-h", process.Loopback, "-p", strconv.Itoa(s.port), "-k", ""}
+	args := []string{
+		"-D", s.data(), "-h", process.Loopback, "-p", strconv.Itoa(s.port), "-k", "",
+		// Else a server that was killed leaves files in the machine's shared memory.
+		"-c", "dynamic_shared_memory_type=mmap",
+	}
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}

@@ -54,7 +54,7 @@ func TestOnServers(t *testing.T) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := mysqldtest.Start(t, flavour)
+			server := mysqldtest.StartInMemory(t, flavour)
 			db := mysqldtest.Open(t, server.DSN())
 			mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c INT)")
 			b := bench{db: db, dsn: server.DSN()}

@@ -18,6 +18,7 @@ import (
 // A reader that exposes its lag is read each second; of several tasks the one
 // that is furthest behind counts, in the unit that the profile names.
 func TestExposedLag(t *testing.T) {
+	t.Parallel()
 	var seconds atomic.Int64
 	seconds.Store(3)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -47,6 +48,7 @@ func TestExposedLag(t *testing.T) {
 // Before it has read anything a reader says -1. That is no lag, and leaves its
 // seconds without a value.
 func TestNoLag(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, "cdc_lag -1\n")
 	}))
@@ -60,7 +62,8 @@ func TestNoLag(t *testing.T) {
 
 // A lag that a reader keeps in the database is read by the profile's query.
 func TestLagBySQL(t *testing.T) {
-	server := mysqldtest.Start(t, "mariadb")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
 	o := gauge.Options{Database: server.DSN(), Profile: spec.Profile{Reader: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}}

@@ -20,6 +20,7 @@ import (
 // the largest, as frames of a source of its own. Seconds in which the service does
 // not tell have no value.
 func TestNamedGauge(t *testing.T) {
+	t.Parallel()
 	var depth atomic.Int64
 	depth.Store(3)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,6 +77,7 @@ func TestNamedGauge(t *testing.T) {
 // What is told of a service that is not there yet is nothing; a profile may name
 // the place itself.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	o := gauge.Options{Profile: spec.Profile{
 		Gauges: map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}, Reader: &spec.BinlogReader{Metric: "lag", URL: "http://127.0.0.1:1/"},
 	}}

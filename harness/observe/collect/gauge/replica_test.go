@@ -32,7 +32,7 @@ type pair struct {
 
 func replicate(t *testing.T, flavour string) pair {
 	t.Helper()
-	p := pair{source: mysqldtest.Start(t, flavour)}
+	p := pair{source: mysqldtest.StartInMemory(t, flavour)}
 	p.replica = mysqldtest.Replica(t, p.source)
 	p.sourceRoot, p.replicaDB = mysqldtest.Open(t, p.source.DSN()), mysqldtest.Open(t, p.replica.DSN())
 	mysqldtest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
@@ -115,8 +115,10 @@ func lags(all *record.Timeline, name string) (values []float64) {
 // A replica whose applier stands still, for any reason, is behind by so long, and
 // no longer once it has caught up.
 func TestReplica(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			p := replicate(t, flavour)
 			stop := p.write(t)
 			defer stop()
@@ -181,6 +183,7 @@ func TestReplica(t *testing.T) {
 
 // An idle source makes no lag, however long it is idle.
 func TestIdleReplica(t *testing.T) {
+	t.Parallel()
 	p := replicate(t, "mariadb")
 	all := watch(t, p.options(), func() { time.Sleep(4 * time.Second) })
 	got := lags(all, metric.ReplicaLag)
@@ -196,8 +199,10 @@ func TestIdleReplica(t *testing.T) {
 
 // What cannot be watched is said beforehand, with the next step.
 func TestReplicaRefused(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			p := replicate(t, flavour)
 			mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
 			blind, err := mysql.ParseDSN(p.replica.DSN())
@@ -205,7 +210,7 @@ func TestReplicaRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			blind.User, blind.Passwd = "blind", "b"
-			other := mysqldtest.Start(t, flavour, "--server-id=3")
+			other := mysqldtest.StartInMemory(t, flavour, "--server-id=3")
 			refused := func(name string, o gauge.Options, problem, next string) {
 				t.Helper()
 				err := examine(t, o)
@@ -229,7 +234,8 @@ func TestReplicaRefused(t *testing.T) {
 // Aurora's replicas tell their lag themselves. The statements meet a real server,
 // with a table in the documented shape; no Aurora.
 func TestAuroraReplica(t *testing.T) {
-	server := mysqldtest.Start(t, "mysql")
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mysql")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(
 		t, root, "CREATE DATABASE aurora",

@@ -11,7 +11,8 @@ import (
 
 // The waits of a commit are what a load of single-row commits shows.
 func TestCommits(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, b *bench) {
+	t.Parallel()
+	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		if notes := c.Notes(); len(notes) > 0 {
 			t.Errorf("root has notes: %q", notes)
@@ -81,6 +82,7 @@ func TestCommits(t *testing.T) {
 
 // A transaction is one commit, whatever it holds.
 func TestCommitOfSeveralStatements(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		statements := 0
@@ -111,7 +113,8 @@ func TestCommitOfSeveralStatements(t *testing.T) {
 }
 
 func TestHotRow(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, b *bench) {
+	t.Parallel()
+	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
 		// 8 waiters are read one by one, 80 are above the limit for that.
 		for _, sessions := range []int{8, 80} {
 			c := started(t, b.dsn)
@@ -142,6 +145,7 @@ func TestHotRow(t *testing.T) {
 
 // A transaction that is left open holds the row for as long as it likes.
 func TestRowHeldByAnIdleTransaction(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		tx, err := b.db.Begin()
 		if err != nil {
@@ -172,6 +176,7 @@ func TestRowHeldByAnIdleTransaction(t *testing.T) {
 // The same sessions without a hot row show no row locks to speak of, and a
 // scan is no row lock.
 func TestNoRowLock(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		stopLoad := b.load(t, 8, func() string { return "SELECT COUNT(*) FROM item WHERE n + id < -1 INTO @x" })

@@ -21,6 +21,7 @@ import (
 // A DSN that cannot work is refused before anything is connected to, with a hint,
 // and never told back with its password.
 func TestConfigRefuses(t *testing.T) {
+	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func TestConfigRefuses(t *testing.T) {
 
 // What is recorded of a DSN says how it logs in, and not with what.
 func TestPublicKeepsOurParameters(t *testing.T) {
+	t.Parallel()
 	got := databases.Public("u:secret@tcp(db:3306)/s?tlsCA=%2Fetc%2Fbundle.pem")
 	if strings.Contains(got, "secret") || !strings.Contains(got, "tlsCA=%2Fetc%2Fbundle.pem") {
 		t.Error(got)
@@ -71,10 +73,11 @@ func TestPublicKeepsOurParameters(t *testing.T) {
 // A server's certificate must come from the authority that is named, for the
 // server that is named.
 func TestAuthority(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			ours, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
-			server := mysqldtest.Start(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
+			server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
 			ping := func(bundle, host string) error {
 				c, err := driver.ParseDSN(server.DSN())
 				if err != nil {
@@ -110,7 +113,7 @@ func TestAuthority(t *testing.T) {
 		})
 	}
 	t.Run("a server without TLS", func(t *testing.T) {
-		server := mysqldtest.Start(t, "mariadb", "--skip-ssl")
+		server := mysqldtest.StartInMemory(t, "mariadb", "--skip-ssl")
 		db, err := databases.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)
 		if err != nil {
 			t.Fatal(err)
@@ -124,8 +127,9 @@ func TestAuthority(t *testing.T) {
 
 // A connection that breaks after its token has expired comes back with another.
 func TestTokensAreFreshForEachConnection(t *testing.T) {
+	t.Parallel()
 	identity := databasetest.UseIdentity(t)
-	server := mysqldtest.Start(t, "mariadb")
+	server := mysqldtest.StartInMemory(t, "mariadb")
 	root, err := driver.ParseDSN(server.DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +188,7 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 
 // Without credentials the error is one line, soon, and says what to try.
 func TestTokensWithoutCredentials(t *testing.T) {
+	t.Parallel()
 	databasetest.UseIdentity(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")

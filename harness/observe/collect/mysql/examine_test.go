@@ -51,7 +51,7 @@ func TestExamine(t *testing.T) {
 
 func TestExamineWithoutPerformanceSchema(t *testing.T) {
 	t.Parallel()
-	_, err := mysql.Examine(t.Context(), mysqldtest.Start(t, "mariadb", "--performance-schema=OFF").DSN())
+	_, err := mysql.Examine(t.Context(), mysqldtest.StartInMemory(t, "mariadb", "--performance-schema=OFF").DSN())
 	if err == nil || !strings.Contains(err.Error(), "performance_schema is off in mariadb") {
 		t.Errorf("%v", err)
 	}

@@ -148,7 +148,8 @@ func TestCancelledStartIsRestored(t *testing.T) {
 }
 
 func TestUserWithoutRights(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, b *bench) {
+	t.Parallel()
+	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db,
 			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
 			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
@@ -216,7 +217,7 @@ func TestPerformanceSchemaOff(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			c := collector(t, mysqldtest.Start(t, flavour, "--performance-schema=OFF").DSN())
+			c := collector(t, mysqldtest.StartInMemory(t, flavour, "--performance-schema=OFF").DSN())
 			err := c.Start(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {
 				t.Errorf("start: %v", err)
@@ -230,6 +231,7 @@ func TestPerformanceSchemaOff(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	for _, dsn := range []string{"root:secret@tcp(127.0.0.1:1)/", "not a DSN with a secret"} {
 		c := collector(t, dsn)
 		err := c.Start(t.Context())

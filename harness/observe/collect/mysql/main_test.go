@@ -15,6 +15,7 @@ import (
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -26,15 +27,25 @@ func TestMain(m *testing.M) {
 	os.Exit(mysqldtest.Main(m))
 }
 
-// eachFlavour runs a test on a server of both flavours, one after the other:
-// two loads at a time would only measure each other. Tests without a load are
-// parallel.
+// eachFlavour runs a test in parallel on a server of each flavour with its data in
+// memory.
 func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
+	t.Helper()
+	onFlavours(t, mysqldtest.StartInMemory, f)
+}
+
+// eachFlavourOnDisk is eachFlavour for tests in which commits wait for the disk.
+func eachFlavourOnDisk(t *testing.T, f func(t *testing.T, b *bench)) {
+	t.Helper()
+	onFlavours(t, mysqldtest.Start, f)
+}
+
+func onFlavours(t *testing.T, start func(testing.TB, string, ...string) *mysqld.Server, f func(t *testing.T, b *bench)) {
 	t.Helper()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			s := mysqldtest.Start(t, flavour)
-			f(t, newBench(t, flavour, s.DSN()))
+			t.Parallel()
+			f(t, newBench(t, flavour, start(t, flavour).DSN()))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 // A connection that is killed, and can be made again only a second later.
 func TestConnectionKilled(t *testing.T) {
+	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
 		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
@@ -46,6 +47,7 @@ func TestConnectionKilled(t *testing.T) {
 
 // After a restart counters begin anew and the instruments are off again.
 func TestServerRestarted(t *testing.T) {
+	t.Parallel()
 	const flavour = "mariadb" // the same code for both, and the quicker start
 	dir := t.TempDir()
 	o := mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)}
@@ -105,7 +107,7 @@ func TestServerStandsStill(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := mysqldtest.Start(t, flavour)
+			server := mysqldtest.StartInMemory(t, flavour)
 			b := newBench(t, flavour, server.DSN())
 			c := started(t, b.dsn)
 			r := start(t, c)
@@ -148,7 +150,7 @@ func TestServerGone(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
-			server := mysqldtest.Start(t, flavour)
+			server := mysqldtest.StartInMemory(t, flavour)
 			c := started(t, newBench(t, flavour, server.DSN()).dsn)
 			r := start(t, c)
 			time.Sleep(1200 * time.Millisecond)

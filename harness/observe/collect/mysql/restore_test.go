@@ -19,6 +19,7 @@ import (
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -215,7 +216,7 @@ func TestRunsEndAtOnce(t *testing.T) {
 // its waits after that.
 func TestFirstRunSeesTheSecond(t *testing.T) {
 	t.Parallel()
-	eachFlavour(t, func(t *testing.T, b *bench) {
+	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		r := start(t, c)
 		second := startedWith(t, b.dsn, "")
@@ -351,7 +352,7 @@ func TestKilledRunIsRestoredByRights(t *testing.T) {
 func TestSetupOfARestartedServerStays(t *testing.T) {
 	t.Parallel()
 	const flavour = "mariadb" // the same code for both, and the quicker start
-	o := mysqld.Options{Dir: t.TempDir(), Binary: mysqldtest.Binary(t, flavour)}
+	o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 	server, err := mysqld.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

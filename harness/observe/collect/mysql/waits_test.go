@@ -59,7 +59,8 @@ func TestMetadataLock(t *testing.T) {
 // On MariaDB the text of a running statement and the digest's text must give
 // the same label, and prepared statements must not be missing.
 func TestDigestsOfSamplesAndTimesAgree(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, b *bench) {
+	t.Parallel()
+	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db, "CREATE TABLE log (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50), at DATETIME, v DOUBLE)")
 		for name, next := range map[string]func() string{
 			"insert of many rows": func() string {
@@ -121,9 +122,11 @@ func TestDigestsOfSamplesAndTimesAgree(t *testing.T) {
 // A full table of digests loses no time: what it has no room for is "other",
 // and a note says so.
 func TestDigestsOverflow(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			b := newBench(t, flavour, mysqldtest.Start(t, flavour, "--performance-schema-digests-size=5").DSN())
+			t.Parallel()
+			b := newBench(t, flavour, mysqldtest.StartInMemory(t, flavour, "--performance-schema-digests-size=5").DSN())
 			mysqldtest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
 			c := started(t, b.dsn)
 			stopLoad := b.load(t, 2, update)

@@ -3,9 +3,11 @@ package pi_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,14 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
+
+// TestMain: nearly all of a test is waiting.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "20"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 var instance = database.Insights{Resource: pitest.Resource, Region: pitest.Region}
 
@@ -76,6 +86,7 @@ func sum(all *record.Timeline, name string, span record.Span, labels ...string) 
 // Average active sessions come out as the API has them, second by second, and in
 // pages, by class.
 func TestLoadBecomesSessions(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load, server.Late, server.PageSize = mixed, 1500*time.Millisecond, 2
 	c, all, span, err := collected(t, quick(), 4*time.Second)
@@ -127,6 +138,7 @@ func TestLoadBecomesSessions(t *testing.T) {
 
 // What the API does not split is other, so that the whole is right.
 func TestMoreEventsThanAreTold(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load = func(int64) (all []pitest.Session) {
 		for i := range 40 {
@@ -152,6 +164,7 @@ func TestMoreEventsThanAreTold(t *testing.T) {
 
 // Seconds that are never published are waited for in bounded time, and said.
 func TestSecondsThatNeverCome(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load = mixed
 	from := time.Now().Unix()
@@ -176,6 +189,7 @@ func TestSecondsThatNeverCome(t *testing.T) {
 
 // A run that is interrupted waits no longer.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load, server.Late = mixed, time.Hour
 	o := quick()
@@ -192,6 +206,7 @@ func TestInterrupted(t *testing.T) {
 
 // Throttling is waited out; what does not end is one line with a hint.
 func TestThrottled(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load = mixed
 	throttled := 0
@@ -210,6 +225,7 @@ func TestThrottled(t *testing.T) {
 
 // Credentials that expire mid-run cost the waits, and nothing else.
 func TestExpiredMidRun(t *testing.T) {
+	t.Parallel()
 	server := pitest.Start(t)
 	server.Load = mixed
 	server.Refuse = func(call int) (string, int) {
@@ -230,6 +246,7 @@ func TestExpiredMidRun(t *testing.T) {
 
 // Each refusal is one line with a hint, at the start.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for code, c := range map[string]struct {
 		status        int
 		problem, hint string
@@ -260,6 +277,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestConnecting(t *testing.T) {
+	t.Parallel()
 	pitest.Start(t)
 	examine := func(of database.Insights) (problem, hint string) {
 		var known *database.Error

@@ -8,6 +8,7 @@ import (
 )
 
 func TestHolders(t *testing.T) {
+	t.Parallel()
 	sync := sampling.Session{Event: "IO:WALSync", Class: "commit"}
 	holds := func(pid int32, on, state, event string) lock { return lock{pid, true, on, state, event} }
 	waits := func(pid int32, on string) lock { return lock{pid, false, on, "active", "Lock:transactionid"} }
@@ -36,6 +37,7 @@ func TestHolders(t *testing.T) {
 
 // A negative difference is made up for before more is sent.
 func TestRest(t *testing.T) {
+	t.Parallel()
 	var r rest
 	for i, c := range []struct{ ms, want float64 }{{10, 10}, {-4, 0}, {3, 0}, {5, 4}, {0, 0}, {2, 2}} {
 		if got := r.more(c.ms); got != c.want {
@@ -45,6 +47,7 @@ func TestRest(t *testing.T) {
 }
 
 func TestStatementIncrease(t *testing.T) {
+	t.Parallel()
 	var s statements
 	if got := s.increase(map[int64]work{1: {10, 100}}); len(got) != 0 {
 		t.Errorf("the first reading gave %v", got)
@@ -62,6 +65,7 @@ func TestStatementIncrease(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
+	t.Parallel()
 	if err := (server{version: "13.4", major: 13}).usable(); err == nil {
 		t.Error("a server whose sessions do not tell their statement is fit")
 	}

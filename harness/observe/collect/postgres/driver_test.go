@@ -15,6 +15,7 @@ import (
 
 // What the server says is told in its own words, without where it was asked.
 func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t, "max_connections=5", "superuser_reserved_connections=0", "max_wal_senders=0")
 	root := postgrestest.Open(t, s.DSN())
 	mysqldtest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
@@ -71,6 +72,7 @@ func TestPostgreSQL(t *testing.T) {
 }
 
 func TestPostgreSQLByTLS(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	try := func(parameters string) error {
 		db, err := databases.Open(s.DSN() + "?" + parameters)

@@ -34,7 +34,8 @@ func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() s
 // The waits of a commit are what a load of single-row commits shows, and the
 // time in the database is counted although no statement's time holds it.
 func TestCommits(t *testing.T) {
-	b := newBench(t, counted)
+	t.Parallel()
+	b := newBenchOnDisk(t, counted)
 	begin := time.Now()
 	s := b.watch(t, 5*time.Second, 8, update)
 	took := time.Since(begin) - 500*time.Millisecond
@@ -96,7 +97,8 @@ func TestCommits(t *testing.T) {
 
 // With one hot row sessions wait for each other, and who holds it commits.
 func TestHotRow(t *testing.T) {
-	s := newBench(t).watch(t, 3*time.Second, 16, hotRow)
+	t.Parallel()
+	s := newBenchOnDisk(t).watch(t, 3*time.Second, 16, hotRow)
 	if share := s.Share("row lock"); share < 0.4 {
 		t.Errorf("row lock has a share of %.2f", share)
 	}
@@ -112,6 +114,7 @@ func TestHotRow(t *testing.T) {
 // A transaction that is left open holds the row for as long as it likes; those
 // in the queue behind the first who waits are waiting for it too.
 func TestRowHeldByAnIdleTransaction(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	tx, err := b.db.Begin()
 	if err != nil {
@@ -145,6 +148,7 @@ func TestRowHeldByAnIdleTransaction(t *testing.T) {
 // DDL that waits for a transaction, and the statements that queue behind it; and
 // an index made beside the load, which waits otherwise.
 func TestDDL(t *testing.T) {
+	t.Parallel()
 	for event, ddl := range map[string]string{
 		"Lock:relation":   "ALTER TABLE item ADD COLUMN x int",
 		"Lock:virtualxid": "CREATE INDEX CONCURRENTLY ON item (n)",
@@ -193,9 +197,10 @@ func TestDDL(t *testing.T) {
 // Where shared_buffers hold the table sessions compute, where they do not they
 // read.
 func TestPageReads(t *testing.T) {
+	t.Parallel()
 	shares := map[string]float64{}
 	for _, buffers := range []string{"2MB", "256MB"} {
-		b := newBench(t, "shared_buffers="+buffers, "max_parallel_workers_per_gather=0")
+		b := newBenchOnDisk(t, "shared_buffers="+buffers, "max_parallel_workers_per_gather=0")
 		mysqldtest.Exec(t, b.db, "CREATE TABLE wide (id int PRIMARY KEY, pad text)",
 			"INSERT INTO wide SELECT i, repeat('x', 900) FROM generate_series(1, 100000) i", "VACUUM ANALYZE wide", "CHECKPOINT", "SELECT sum(length(pad)) FROM wide")
 		s := b.watch(t, 3*time.Second, 8, func() string {
@@ -214,6 +219,7 @@ func TestPageReads(t *testing.T) {
 }
 
 func TestCPU(t *testing.T) {
+	t.Parallel()
 	s := newBench(t, counted).watch(t, 2*time.Second, 4, func() string { return "SELECT sum(sqrt(n + id)) FROM item CROSS JOIN generate_series(1, 50)" })
 	if share := s.Share("CPU"); share < 0.8 {
 		t.Errorf("CPU has a share of %.2f", share)

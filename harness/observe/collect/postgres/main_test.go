@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -26,11 +27,24 @@ const (
 	counted = "shared_preload_libraries=pg_stat_statements"
 )
 
-// newBench starts a server; its statements are counted where the library is
-// among the settings.
+func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
+
+// newBench starts a server with its data in memory; its statements are counted where
+// the library is among the settings.
 func newBench(t *testing.T, settings ...string) *bench {
 	t.Helper()
-	b := &bench{Server: postgrestest.Start(t, settings...)}
+	return benchOf(t, postgrestest.StartInMemory(t, settings...), settings)
+}
+
+// newBenchOnDisk is newBench for tests in which commits wait for the disk.
+func newBenchOnDisk(t *testing.T, settings ...string) *bench {
+	t.Helper()
+	return benchOf(t, postgrestest.Start(t, settings...), settings)
+}
+
+func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
+	t.Helper()
+	b := &bench{Server: s}
 	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+shop)
 	b.dsn = b.In(shop)
 	b.db = postgrestest.Open(t, b.dsn)

@@ -24,7 +24,8 @@ func ours(t *testing.T, b *bench) (pid int) {
 
 // A session that is ended, and can be made again only a second later.
 func TestSessionEnded(t *testing.T) {
-	b := newBench(t, counted)
+	t.Parallel()
+	b := newBenchOnDisk(t, counted)
 	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
 	c := started(t, b.As("watcher", "x", shop))
 	stop := b.load(t, 4, update)
@@ -50,7 +51,8 @@ func TestSessionEnded(t *testing.T) {
 
 // After a restart counters begin anew, and what was seen goes on.
 func TestServerRestarted(t *testing.T) {
-	b := newBench(t, counted)
+	t.Parallel()
+	b := newBenchOnDisk(t, counted)
 	stop := b.load(t, 2, update)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
@@ -93,6 +95,7 @@ func TestServerRestarted(t *testing.T) {
 // The server's process of our session stands still: it is given up, and the next
 // one samples again. What it worked on is not left to the server.
 func TestSessionStandsStill(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
@@ -122,6 +125,7 @@ func TestSessionStandsStill(t *testing.T) {
 }
 
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)

@@ -20,6 +20,7 @@ import (
 // A user who may not see other users' sessions is told what to run where there
 // are some, and goes on with a note where there are none.
 func TestUserWithoutRights(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, counted)
 	mysqldtest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
 	nobody := b.As("no'body", "at all", shop)
@@ -102,6 +103,7 @@ func waitForNone(t *testing.T, db *sql.DB, like string) {
 
 // What is missing is told with what to run, and running it mends it.
 func TestNotes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	notes := started(t, b.dsn).Notes()
 	if len(notes) != 1 || !strings.Contains(notes[0], "add pg_stat_statements to the server's shared_preload_libraries; restart it; CREATE EXTENSION pg_stat_statements; -- in database shop") {
@@ -144,6 +146,7 @@ func TestNotes(t *testing.T) {
 // An extension that is dropped in the middle of a run ends the statement times
 // alone.
 func TestExtensionDropped(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, counted)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
@@ -161,6 +164,7 @@ func TestExtensionDropped(t *testing.T) {
 // The collector changes nothing: neither settings, nor rows; its session may not
 // write, and is gone after it.
 func TestNothingIsChanged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, counted)
 	state := func() map[string]string {
 		all := map[string]string{}
@@ -207,6 +211,7 @@ func TestNothingIsChanged(t *testing.T) {
 
 // Two runs at a time know of each other.
 func TestRunsShareAServer(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first, second := started(t, b.dsn), started(t, b.dsn)
 	r := samplingtest.Start(t, first)
@@ -220,6 +225,7 @@ func TestRunsShareAServer(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	for _, dsn := range []string{"postgres://root:secret@127.0.0.1:1/x", "postgres://root:secret@[::1/x", "postgres://u:secret@127.0.0.1:1/x?sslmode=never"} {
 		c := collector(t, dsn)
 		err := c.Start(t.Context())

@@ -9,11 +9,11 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Replica starts a server that replicates all further writes of the source.
+// Replica starts a server in memory that replicates all further writes of the source.
 func Replica(t testing.TB, source *mysqld.Server) *mysqld.Server {
 	t.Helper()
 	flavour := source.Binary().Flavour
-	replica := Start(t, string(flavour), "--server-id=2")
+	replica := StartInMemory(t, string(flavour), "--server-id=2")
 	root := Open(t, source.DSN())
 	Exec(t, root, "CREATE USER 'copy'@'%' IDENTIFIED BY 'c'", "GRANT REPLICATION SLAVE ON *.* TO 'copy'@'%'")
 	show := "SHOW MASTER STATUS"

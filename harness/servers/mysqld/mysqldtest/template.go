@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 )
 
@@ -24,17 +26,22 @@ var templates struct {
 
 // Main runs the tests of a package that starts many servers. It initialises one
 // data folder of each kind and lets Start copy it, which saves some two seconds
-// a MySQL server:
+// a MySQL server. Six tests run in parallel, as they wait more than they compute,
+// unless -parallel says otherwise:
 //
 //	func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 func Main(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "assay-mysqldtest-")
+	dir, err := memorytest.Make("assay-mysqldtest-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make folder for templates:", err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	templates.dir = dir
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -46,7 +53,7 @@ func fill(ctx context.Context, o mysqld.Options) error {
 	// One copy at a time: they would only compete for the disk.
 	templates.Lock()
 	defer templates.Unlock()
-	args := sha256.Sum256([]byte(strings.Join(o.Args, " ")))
+	args := sha256.Sum256([]byte(strings.Join(mysqld.CreationArgs(o.Args), " ")))
 	template := filepath.Join(templates.dir, fmt.Sprintf("%s-%x", o.Binary.Flavour, args[:8]))
 	if _, err := os.Stat(template); errors.Is(err, fs.ErrNotExist) {
 		made := o

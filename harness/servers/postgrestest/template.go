@@ -1,0 +1,90 @@
+package postgrestest
+
+import (
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"assay/harness/servers/memorytest"
+)
+
+// template is a server's folder to copy; made by the first start, removed by Main.
+var template struct {
+	sync.Mutex
+	dir      string // "" = no Main: every server initialises its own
+	password string // of all copies
+}
+
+// Main runs the tests of a package that starts many servers. It initialises one data
+// folder and lets Start copy it, which saves a second a server. Six tests run in
+// parallel, as they wait more than they compute, unless -parallel says otherwise:
+//
+//	func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
+func Main(m *testing.M) int {
+	dir, err := memorytest.Make("assay-postgrestest-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		template.dir = filepath.Join(dir, "template")
+		err = flag.Set("test.parallel", "6")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prepare tests:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// fill makes the data folder, or copies the template's.
+func (s *Server) fill() error {
+	if template.dir == "" {
+		return s.initialise()
+	}
+	template.Lock()
+	defer template.Unlock()
+	if _, err := os.Stat(template.dir); errors.Is(err, fs.ErrNotExist) {
+		if err := s.initialise(); err != nil {
+			return err
+		}
+		template.password = s.password
+		return clone(s.dir, template.dir)
+	}
+	s.password = template.password
+	return clone(template.dir, s.dir)
+}
+
+// clone copies a folder with its owners and modes.
+func clone(from, to string) error {
+	// -T: into a folder that there is already, or to a new one.
+	if out, err := exec.Command("cp", "-aT", "--reflink=auto", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy template: %w: %s", err, out)
+	}
+	return nil
+}
+
+// initialise makes the data folder and the superuser's password.
+func (s *Server) initialise() error {
+	s.password = rand.Text()
+	if err := own(s.as, s.dir); err != nil {
+		return err
+	}
+	file := filepath.Join(s.dir, "password")
+	if err := os.WriteFile(file, []byte(s.password), 0o600); err != nil {
+		return err
+	}
+	if err := own(s.as, file); err != nil {
+		return err
+	}
+	out, err := command(s.as, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
+		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return os.Remove(file)
+}
