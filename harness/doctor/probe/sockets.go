@@ -1,26 +1,22 @@
 package probe
 
 import (
-	"net"
+	"context"
+	stdnet "net"
 	"slices"
 
-	"github.com/prometheus/procfs"
+	"github.com/shirou/gopsutil/v4/net"
 )
 
-// States of a connection that holds its local port (include/net/tcp_states.h).
-const (
-	tcpEstablished = 1
-	tcpTimeWait    = 6
-)
+// holding are the states of a connection that holds its local port.
+var holding = []string{"ESTABLISHED", "TIME_WAIT"}
 
 // taken counts connections from here to one of the addresses that hold a local
 // port. A table that cannot be read counts as empty.
-func taken(proc procfs.FS, ips []net.IP, port int) (n int) {
-	tcp4, _ := proc.NetTCP()
-	tcp6, _ := proc.NetTCP6()
-	for _, c := range append(tcp4, tcp6...) {
-		held := c.St == tcpEstablished || c.St == tcpTimeWait
-		if held && c.RemPort == uint64(port) && slices.ContainsFunc(ips, c.RemAddr.Equal) {
+func taken(ctx context.Context, ips []stdnet.IP, port int) (n int) {
+	all, _ := net.ConnectionsWithoutUidsWithContext(ctx, "tcp")
+	for _, c := range all {
+		if slices.Contains(holding, c.Status) && int(c.Raddr.Port) == port && slices.ContainsFunc(ips, stdnet.ParseIP(c.Raddr.IP).Equal) {
 			n++
 		}
 	}

@@ -1,19 +1,27 @@
 package probe
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
+	"path/filepath"
 	"testing"
 
-	"github.com/prometheus/procfs"
+	"github.com/shirou/gopsutil/v4/common"
 )
+
+// procIn is a context in which gopsutil reads these files.
+func procIn(t *testing.T, files map[string]string) context.Context {
+	t.Helper()
+	return context.WithValue(t.Context(), common.EnvKey, common.EnvMap{common.HostProcEnvKey: filepath.Join(tree(t, files), "proc")})
+}
 
 func TestTaken(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Fatal("the table below is of a little-endian machine")
 	}
 	const header, rest = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n", " 00000000:00000000 00:00000000 00000000     0        0 1\n"
-	proc := procOf(t, tree(t, map[string]string{
+	ctx := procIn(t, map[string]string{
 		"proc/net/tcp": header +
 			"   0: 0100007F:8D3E 0100007F:1F90 01" + rest + // to 127.0.0.1:8080, open
 			"   1: 0100007F:8D40 0100007F:1F90 06" + rest + // just closed
@@ -24,15 +32,15 @@ func TestTaken(t *testing.T) {
 		"proc/net/tcp6": header +
 			"   0: 0000000000000000FFFF00000100007F:8D48 0000000000000000FFFF00000100007F:1F90 01" + rest + // IPv4 in IPv6
 			"   1: 00000000000000000000000001000000:8D4A 00000000000000000000000001000000:1F90 01" + rest, // ::1
-	}))
+	})
 	ip4, ip6 := net.IPv4(127, 0, 0, 1), net.IPv6loopback
 	for want, ips := range map[int][]net.IP{3: {ip4}, 1: {ip6}, 4: {ip4, ip6}, 0: {net.IPv4(10, 0, 0, 1)}} {
-		if got := taken(proc, ips, 8080); got != want {
+		if got := taken(ctx, ips, 8080); got != want {
 			t.Errorf("%v: %d, want %d", ips, got, want)
 		}
 	}
 	for name, files := range map[string]map[string]string{"no table": nil, "a broken table": {"proc/net/tcp": header + "   6: cut\n"}} {
-		if got := taken(procOf(t, tree(t, files)), []net.IP{ip4}, 8080); got != 0 {
+		if got := taken(procIn(t, files), []net.IP{ip4}, 8080); got != 0 {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
@@ -47,11 +55,7 @@ func TestTakenHere(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	remote := conn.RemoteAddr().(*net.TCPAddr)
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := taken(proc, []net.IP{remote.IP}, remote.Port); got != 1 {
+	if got := taken(t.Context(), []net.IP{remote.IP}, remote.Port); got != 1 {
 		t.Errorf("%d connections to %s", got, address)
 	}
 }

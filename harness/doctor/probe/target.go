@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/service"
 )
@@ -56,9 +54,8 @@ func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
 		t.Dial = err
 		return t
 	}
-	proc, unreadable := procfs.NewDefaultFS()
-	if n, err := strconv.Atoi(port); err == nil && unreadable == nil {
-		t.Taken = taken(proc, ips, n)
+	if n, err := strconv.Atoi(port); err == nil {
+		t.Taken = taken(ctx, ips, n)
 	}
 	if u.Scheme == "https" {
 		t.TLS, t.Trust = shakeHands(ctx, conn, name)

@@ -1,0 +1,78 @@
+package influxd_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/harness/servers/influxd"
+	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/process"
+)
+
+// A server is found by its folder, stops in order, and starts again on its data;
+// without its password it is refused at once.
+func TestFolder(t *testing.T) {
+	o := influxd.Options{Dir: filepath.Join(t.TempDir(), "influx"), Binary: influxdtest.Binary(t), Life: process.Tied}
+	start := func() (s *influxd.Server, err error) {
+		err = process.OnFreePort(func(port int) error {
+			o.Port = port
+			s, err = influxd.Start(t.Context(), o)
+			return err
+		})
+		return s, err
+	}
+	if _, err := influxd.Attach(o.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("before the first start: %v", err)
+	}
+	first, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Kill() })
+	attached, err := influxd.Attach(o.Dir)
+	if err != nil || attached.Process != first.Process || attached.Token() != first.Token() {
+		t.Fatalf("attached to %+v: %v", attached, err)
+	}
+	if err := attached.Stop(); err != nil {
+		t.Error(err)
+	}
+	if first.Process.Alive() {
+		t.Error("alive after Stop")
+	}
+	second, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Token() != first.Token() {
+		t.Error("the password has changed")
+	}
+	if err := second.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(o.Dir, "server.json")); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if s, err := start(); err == nil || !strings.Contains(err.Error(), "the server refuses its account") {
+		t.Errorf("with another password: %v, %v", s, err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("refused after %s", took)
+	}
+}
+
+func TestProgramThatEnds(t *testing.T) {
+	port, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	_, err = influxd.Start(t.Context(), influxd.Options{Dir: dir, Port: port, Binary: "/bin/false"})
+	if !errors.Is(err, process.ErrEnded) || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), influxd.LogFile(dir)) {
+		t.Errorf("a program that ends: %v", err)
+	}
+}
