@@ -1,8 +1,9 @@
 package doctor
 
 import (
-	"fmt"
 	"time"
+
+	"assay/harness/quantity"
 )
 
 // State is what a check came to.
@@ -105,18 +106,8 @@ func bad(check, observed, needed, why, remedy string) Finding {
 	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
-// bytesText is a number of bytes for people.
-func bytesText(n int64) string {
-	const k = 1 << 10
-	v := float64(max(0, n))
-	for _, unit := range []string{"bytes", "KiB", "MiB"} {
-		if v < 1000 { // four digits are too many to read
-			return fmt.Sprintf("%.3g %s", v, unit)
-		}
-		v /= k
-	}
-	return fmt.Sprintf("%.3g GiB", v)
-}
+// bytesText is a number of bytes for people; a negative one is 0.
+func bytesText(n int64) string { return quantity.Format(float64(max(0, n)), "By") }
 
 // durationText leaves of a duration what people read.
 func durationText(d time.Duration) string {

@@ -129,7 +129,7 @@ func TestFolderAndDisk(t *testing.T) {
 		words string
 	}{
 		{-1, Warning, "cannot be read"},
-		{0, Lacking, "has 0 bytes free, and the record takes about 46.9 MiB"},
+		{0, Lacking, "has 0 B free, and the record takes about 46.9 MiB"},
 		{record + smaller - 1, Lacking, "the record takes about"},
 		{record + smaller, Warning, "where every transaction fails"},
 		{outage + more, OK, ""},
@@ -137,16 +137,6 @@ func TestFolderAndDisk(t *testing.T) {
 		t.Run(fmt.Sprint(c.free), func(t *testing.T) {
 			expect(t, disk(probe.Folder{Path: "runs", Free: c.free}, []Size{small, large}), c.state, c.words)
 		})
-	}
-}
-
-func TestBytesText(t *testing.T) {
-	for n, want := range map[int64]string{
-		-1: "0 bytes", 0: "0 bytes", 999: "999 bytes", 1000: "0.977 KiB", 1 << 10: "1 KiB", 1000 << 10: "0.977 MiB", 3 << 30: "3 GiB", 5000 << 30: "5e+03 GiB",
-	} {
-		if got := bytesText(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"assay/harness/quantity"
 	"assay/harness/run"
 )
 
@@ -63,9 +64,9 @@ func (p *Progress) Tell(e run.Event) {
 	case run.Note:
 		p.Note(e.Text)
 	case run.Enter:
-		rate := fmt.Sprintf("%g/s", e.Stage.To)
+		rate := quantity.Exact(e.Stage.To) + "/s"
 		if e.Stage.From != e.Stage.To {
-			rate = fmt.Sprintf("%g/s to %g/s", e.Stage.From, e.Stage.To)
+			rate = quantity.Exact(e.Stage.From) + "/s to " + rate
 		}
 		p.last = e.Offset
 		p.line(fmt.Sprintf("%s, %s for %s", e.Stage.Name, rate, e.Stage.Duration))
@@ -107,7 +108,7 @@ func (p *Progress) tick(e run.Event) {
 func liveText(l run.Live) string {
 	text := fmt.Sprintf("%.0f/s completed", l.Completed)
 	if l.HasP95 {
-		text += fmt.Sprintf(", p95 %.1f ms", l.P95)
+		text += ", p95 " + quantity.Format(l.P95, "ms")
 	}
 	for _, o := range []struct {
 		n    float64

@@ -16,6 +16,7 @@ import (
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/report"
 	"assay/harness/observe/record"
+	"assay/harness/quantity"
 	"assay/harness/run"
 	"assay/harness/spec"
 	"assay/harness/trial"
@@ -80,7 +81,7 @@ func Open(path string, r Request) (*Session, error) {
 		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Load.Unit, Rate: p.Target(),
 		Workers: s.Options.Workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: r.Seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
 	}
-	s.changed = map[string]string{"experiment": e.Name, "rate": fmt.Sprintf("%.12g", p.Target())}
+	s.changed = map[string]string{"experiment": e.Name, "rate": quantity.Exact(p.Target())}
 	if len(p.Load.Stages) == 0 {
 		s.changed["hold"] = p.Load.Hold.String()
 	}
@@ -126,7 +127,7 @@ func (s *Session) Run(ctx context.Context, w *change.World) (experiment.Document
 	if err := w.Journal.Keep(); err != nil {
 		return experiment.Document{}, err
 	}
-	s.say("%s, %d pairs, %s at %.12g %s", s.Asked.Name, s.Asked.Pairs, s.Asked.Profile, s.Asked.Rate, s.Asked.Unit)
+	s.say("%s, %d pairs, %s at %s %s", s.Asked.Name, s.Asked.Pairs, s.Asked.Profile, quantity.Exact(s.Asked.Rate), s.Asked.Unit)
 	d, err := experiment.Run(ctx, s.Experiment, s.Asked, experiment.Loop{
 		Apply:  func(ctx context.Context, v spec.Variant) error { return s.apply(ctx, w, v) },
 		Revert: func() error { return w.Revert(ctx) },

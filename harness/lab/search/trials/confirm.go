@@ -5,13 +5,14 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
 // CertifyCommand is the command that would certify a profile at a rate, with further
 // options that say against what.
 func CertifyCommand(p spec.Profile, rate float64, options []string) string {
-	words := []string{"assay", "certify", p.Name, "--rate", fmt.Sprintf("%.12g", rate)}
+	words := []string{"assay", "certify", p.Name, "--rate", quantity.Exact(rate)}
 	if len(p.Load.Stages) == 0 {
 		words = append(words, "--hold", fmt.Sprintf("%.0fs", max(spec.CertificateHold, p.Load.Hold).Seconds()))
 	}

@@ -49,7 +49,7 @@ func New(a search.Asked, short spec.Profile, changed map[string]string) *Trials 
 // CheckRate refuses a rate, the value of an option, at which the profile cannot run.
 func CheckRate(option string, p spec.Profile, rate float64) error {
 	if !(rate > 0 && rate <= spec.MaxRate) {
-		return hint.With(fmt.Errorf("%s is %.12g: a rate above 0 and up to %d a second", option, rate, int(spec.MaxRate)), fmt.Sprintf("like: %s %.12g", option, p.Target()))
+		return hint.With(fmt.Errorf("%s is %s: a rate above 0 and up to %d a second", option, quantity.Exact(rate), int(spec.MaxRate)), fmt.Sprintf("like: %s %s", option, quantity.Exact(p.Target())))
 	}
 	if _, err := p.WithRate(rate); err != nil {
 		return fmt.Errorf("%s: %w", option, err)
@@ -76,8 +76,8 @@ func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) 
 
 // SearchInTurns searches likewise; turn is called around each trial.
 func (t *Trials) SearchInTurns(ctx context.Context, confirm func(rate float64) string, turn func(context.Context, func() error) error) (search.Document, error) {
-	t.say("%s from %.12g/s, trials of %s, until the bounds are %s apart",
-		t.Profile.Name, t.Asked.Range.From, time.Duration(t.Asked.Seconds*float64(time.Second)), quantity.Format(t.Asked.Goal.Width, "share"))
+	t.say("%s from %s/s, trials of %s, until the bounds are %s apart",
+		t.Profile.Name, quantity.Exact(t.Asked.Range.From), time.Duration(t.Asked.Seconds*float64(time.Second)), quantity.Format(t.Asked.Goal.Width, "share"))
 	d, err := search.Run(ctx, t.Asked, search.Loop{
 		Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
 			err = turn(ctx, func() error {
@@ -98,13 +98,13 @@ func (t *Trials) SearchInTurns(ctx context.Context, confirm func(rate float64) s
 func (t *Trials) options(rate float64) (run.Options, error) {
 	p, err := t.Profile.WithRate(rate)
 	if err != nil {
-		return run.Options{}, fmt.Errorf("a trial at %.12g/s: %w", rate, err)
+		return run.Options{}, fmt.Errorf("a trial at %s/s: %w", quantity.Exact(rate), err)
 	}
 	o := t.Options
 	o.ID, o.Profile, o.Seed, o.Scope = trial.NewID(p.Name), p, t.Asked.Seed+uint64(t.made), spec.ScopeSmoke
 	o.Dir = filepath.Join(t.Dir, o.ID)
 	o.Overrides = maps.Clone(t.Changed)
-	o.Overrides["rate"] = fmt.Sprintf("%.12g", rate)
+	o.Overrides["rate"] = quantity.Exact(rate)
 	o.Limitations = []string{"a trial of " + t.Asked.ID + ": its rate was chosen by how others came out, so that it certifies nothing"}
 	if t.Limitation != "" {
 		o.Limitations = append(o.Limitations, t.Limitation)
@@ -142,7 +142,7 @@ func (t *Trials) trial(ctx context.Context, rate float64) (search.Probe, error) 
 	t.made++
 	begun := time.Now()
 	p := search.Probe{Rate: rate, Run: o.ID, Folder: o.ID, Seed: o.Seed, Started: begun.UTC().Truncate(time.Second)}
-	result, err := trial.Run(ctx, o, t.Console.Progress(fmt.Sprintf("%s at %.12g/s, trial %d", cmp.Or(t.Label, o.Profile.Name), rate, t.made)))
+	result, err := trial.Run(ctx, o, t.Console.Progress(fmt.Sprintf("%s at %s/s, trial %d", cmp.Or(t.Label, o.Profile.Name), quantity.Exact(rate), t.made)))
 	if err != nil {
 		if ctx.Err() != nil {
 			return search.Probe{}, err
@@ -192,9 +192,9 @@ func (t *Trials) keep(d search.Document) error {
 	}
 	t.told = len(d.Probes)
 	last := d.Probes[t.told-1]
-	text := fmt.Sprintf("%.12g/s: %s", last.Rate, last.Verdict)
+	text := fmt.Sprintf("%s/s: %s", quantity.Exact(last.Rate), last.Verdict)
 	if last.Verdict == "" {
-		text = fmt.Sprintf("%.12g/s cannot be made here: %s", last.Rate, last.Claim)
+		text = fmt.Sprintf("%s/s cannot be made here: %s", quantity.Exact(last.Rate), last.Claim)
 	}
 	if last.Decisive != nil {
 		text += ", " + last.Decisive.Text()
