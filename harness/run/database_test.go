@@ -18,7 +18,7 @@ func TestPaymentsOnBothServers(t *testing.T) {
 			t.Parallel()
 			s := serve(t, flavour)
 			setup, rows := s.instruments(t), s.rows(t)
-			o := byCount(s.payments(t, paymentLoad(60, 15*time.Second)))
+			o := byCount(s.payments(t, paymentLoad(30, 12*time.Second)))
 			r := certify(t, o)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Pass {

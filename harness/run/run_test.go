@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Runs wait for most of their time: six at a time, on two cores.
+	// Runs wait for most of their time: four at a time, on two cores.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	useAWS()

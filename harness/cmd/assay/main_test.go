@@ -27,9 +27,9 @@ import (
 // TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
 // starts its workers, and its stack's service, under the same name.
 func TestMain(m *testing.M) {
-	// Scripts wait for loads to end more than they compute: six at a time, on two
+	// Scripts wait for loads to end more than they compute: four at a time, on two
 	// cores.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"assay": main, "k6": main})
