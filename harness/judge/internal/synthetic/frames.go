@@ -48,7 +48,9 @@ type label struct{ name, labels string }
 // judged is how many samples an SLO has, and how many of them violate it.
 type judged struct{ samples, violations, cleared float64 }
 
-func newSum() *sum { return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}} }
+func newSum() *sum {
+	return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}}
+}
 
 func labelOf(name string, labels []string) label { return label{name, strings.Join(labels, "\x00")} }
 
