@@ -81,6 +81,8 @@ fmt: ## Format with gofumpt
 calibrate: ## Make all simulated runs behind docs/calibration.md, and compare it (CALIBRATEFLAGS=-update writes it; about 20 minutes, two cores)
 	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
+	$(GO) test -count=1 -timeout 30m -run Matrix ./harness/judge/verdict -calibrate
+	$(GO) test -count=1 -timeout 30m -run 'False|Coverage|Power' ./harness/judge/stats/effect -calibrate
 	.ci/inputs calibrate --write
 
 .PHONY: soak

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"assay/harness/judge/internal/synthetic"
@@ -61,8 +62,24 @@ func (w system) diagnosed() Findings {
 	return Of(r, verdict.Judge(r))
 }
 
+// synthesized is the synthetic run of which a system keeps all but the frames.
+var synthesized = sync.OnceValue(func() *synthetic.Case { return synthetic.New(synthetic.Profile(), 1, synthetic.Healthy) })
+
+// plain is a copy of it that a test may change.
+func plain() *synthetic.Case {
+	c := *synthesized()
+	c.Frames = slices.Clone(c.Frames)
+	for i, f := range c.Frames {
+		c.Frames[i].Points = slices.Clone(f.Points)
+	}
+	c.Run.Plan.Load.Judged = slices.Clone(c.Run.Plan.Load.Judged)
+	ledger := *c.Run.Ledger
+	c.Run.Ledger = &ledger
+	return &c
+}
+
 func (w system) record() record.Run {
-	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+	c := plain()
 	load := c.Run.Plan.Load
 	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, 250), synthetic.Percentile("http_req_duration", 95, 250)}
 	if w.failing > 0 {

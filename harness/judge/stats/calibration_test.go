@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
+	"assay/harness/judge/internal/calibration"
 	"assay/harness/judge/stats/source"
 )
 
@@ -23,20 +23,32 @@ var (
 type load struct {
 	rate, seconds float64
 	runs          int
+	of            int // runs behind the row of docs/calibration.md
+}
+
+func (l load) String() string { return fmt.Sprintf("%g/s, %g s", l.rate, l.seconds) }
+
+// row is a row of docs/calibration.md; cells begin with a blank.
+func (l load) row(label, cells string) calibration.Row {
+	return calibration.Row{Label: label, Cells: cells, Runs: l.runs, Of: l.of}
 }
 
 // Smokes of a minute and certificates of ten.
-var loads = []load{{50, 60, 1000}, {100, 60, 1000}, {1000, 60, 1000}, {100, 600, 600}, {1000, 600, 300}}
+var loads = []load{{50, 60, 1000, 1000}, {100, 60, 1000, 1000}, {1000, 60, 1000, 1000}, {100, 600, 600, 600}, {1000, 600, 300, 300}}
 
-// sized takes a tenth of the runs, and a thirtieth of the longest, unless -calibrate
-// is set.
+// sized takes a fiftieth of the runs, and a 150th of the longest, unless -calibrate is
+// set: the first ones. Each share of them, and each column, is compared with the table.
 func (l load) sized() load {
-	switch {
-	case *whole || *update:
-	case l.rate*l.seconds >= 500_000:
-		l.runs /= 30
-	default:
-		l.runs /= 10
+	if l.rate*l.seconds >= 500_000 {
+		return l.sample(150)
+	}
+	return l.sample(50)
+}
+
+// sample takes one of so many runs, unless -calibrate is set.
+func (l load) sample(of int) load {
+	if !*whole && !*update {
+		l.runs = (l.runs + of - 1) / of
 	}
 	return l
 }
@@ -149,7 +161,7 @@ func each(runs int, do func(run int)) {
 }
 
 // most is the largest share of runs with a false result of a system at its limit: 5 %
-// of all; in a tenth of the runs, four deviations more.
+// of all; in a sample of the runs, four deviations more.
 func (l load) most() float64 {
 	if *whole || *update {
 		return 1 - Confidence
@@ -162,13 +174,13 @@ func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/
 // TestCalibration simulates systems whose percentile is exactly at its limit, and
 // checks results at 95 % confidence against them.
 func TestCalibration(t *testing.T) {
-	var inferred, counted strings.Builder
+	var inferredRows, countedRows []calibration.Row
 	for _, s := range stationary() {
 		for _, l := range loads {
 			l = l.sized()
 			r := calibrate(s, l, parts)
-			fmt.Fprintf(&inferred, "| %s | %g/s, %g s |", s.Name, l.rate, l.seconds)
-			fmt.Fprintf(&counted, "| %s | %g/s, %g s |", s.Name, l.rate, l.seconds)
+			label := fmt.Sprintf("| %s | %s |", s.Name, l)
+			var inferred, counted strings.Builder
 			for i, q := range shares {
 				limit := r[i][0]
 				fmt.Fprintf(&inferred, " %.0f | %s, %s |", 100*float64(limit.longEnough)/float64(l.runs), l.percent(limit.holds), l.percent(limit.broken))
@@ -185,46 +197,25 @@ func TestCalibration(t *testing.T) {
 					}
 				}
 			}
-			inferred.WriteString("\n")
-			counted.WriteString("\n")
+			inferredRows = append(inferredRows, l.row(label, inferred.String()))
+			countedRows = append(countedRows, l.row(label, counted.String()))
 		}
 	}
-	compare(t, map[string]string{"inferred": inferred.String(), "counted": counted.String()})
+	compare(t, map[string][]calibration.Row{"inferred": inferredRows, "counted": countedRows})
 }
 
 // calibrationTable is docs/calibration.md, written with -update.
 const calibrationTable = "../../../docs/calibration.md"
 
-// compare writes tables into the page, or compares it with them; with a tenth of the
-// runs it does neither.
-func compare(t *testing.T, tables map[string]string) {
+// compare compares tables with the page, or writes them there.
+func compare(t *testing.T, tables map[string][]calibration.Row) {
 	t.Helper()
-	if !*whole && !*update {
-		return
+	mode := calibration.Sample
+	switch {
+	case *update:
+		mode = calibration.Update
+	case *whole:
+		mode = calibration.Whole
 	}
-	for name, rows := range tables {
-		t.Logf("%s\n%s", name, rows)
-	}
-	page, err := os.ReadFile(calibrationTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(page)
-	for name, rows := range tables {
-		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
-		head, rest, found := strings.Cut(want, begin)
-		_, tail, ended := strings.Cut(rest, end)
-		if !found || !ended {
-			t.Fatalf("%s has no place for %s", calibrationTable, name)
-		}
-		lines := strings.SplitAfter(rest, "\n")
-		want = head + begin + lines[0] + lines[1] + rows + end + tail // the table's two head lines stay
-	}
-	if *update {
-		if err := os.WriteFile(calibrationTable, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(page) {
-		t.Errorf("%s differs from the simulation: make calibrate CALIBRATEFLAGS=-update writes it", calibrationTable)
-	}
+	calibration.Compare(t, calibrationTable, mode, tables)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"assay/harness/judge/internal/calibration"
 )
 
 // A run too short to infer anything shows a share well over the limit, of samples that
@@ -40,7 +42,7 @@ func TestLikelyBroken(t *testing.T) {
 // TestLikelyBrokenCalibration simulates systems that are exactly at their limit, and
 // counts the runs that FAIL by LikelyBroken only: falsely.
 func TestLikelyBrokenCalibration(t *testing.T) {
-	var rows strings.Builder
+	var rows []calibration.Row
 	for _, s := range stationary() {
 		for _, l := range loads[:4] { // a certificate at 1,000/s is seldom close to a limit
 			l = l.sized()
@@ -62,15 +64,15 @@ func TestLikelyBrokenCalibration(t *testing.T) {
 					}
 				}
 			})
-			fmt.Fprintf(&rows, "| %s | %g/s, %g s |", s.Name, l.rate, l.seconds)
+			var cells strings.Builder
 			for i, n := range failed {
-				fmt.Fprintf(&rows, " %s |", l.percent(n))
+				fmt.Fprintf(&cells, " %s |", l.percent(n))
 				if share := float64(n) / float64(l.runs); share > l.most() {
 					t.Errorf("%s, %g/s in %g s: %g of the runs are likely broken with p%g at its limit", s.Name, l.rate, l.seconds, share, 100*(1-shares[i]))
 				}
 			}
-			rows.WriteString("\n")
+			rows = append(rows, l.row(fmt.Sprintf("| %s | %s |", s.Name, l), cells.String()))
 		}
 	}
-	compare(t, map[string]string{"likely broken": rows.String()})
+	compare(t, map[string][]calibration.Row{"likely broken": rows})
 }

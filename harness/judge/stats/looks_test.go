@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"assay/harness/judge/internal/calibration"
 	"assay/harness/judge/stats/source"
 )
 
@@ -29,7 +30,7 @@ func TestLooksSpendAlpha(t *testing.T) {
 }
 
 // Ten minutes, and up to three times ten more.
-var longLoads = []load{{100, 600, 400}, {1000, 600, 100}}
+var longLoads = []load{{100, 600, 400, 400}, {1000, 600, 100, 100}}
 
 // grown are a run's seconds at each look.
 func grown(x *series, hold float64) (at []*series) {
@@ -52,7 +53,7 @@ func decide(at []*series, limit int, q float64) Outcome {
 
 // TestLooksCalibration simulates runs that continue until they are decided.
 func TestLooksCalibration(t *testing.T) {
-	var rows strings.Builder
+	var rows []calibration.Row
 	at := []float64{1, 0.8, 0.5}
 	for _, s := range []source.Source{
 		source.MM1(0.8), source.MM1(0.9), source.MMC(8, 0.8), source.Pareto(0.5, 2.5),
@@ -82,21 +83,21 @@ func TestLooksCalibration(t *testing.T) {
 					lock.Unlock()
 				}
 			})
-			fmt.Fprintf(&rows, "| %s | %g/s |", s.Name, l.rate)
+			var cells strings.Builder
 			for i := range limits {
 				if i%len(at) > 0 {
-					fmt.Fprintf(&rows, " %s |", l.percent(holds[i]))
+					fmt.Fprintf(&cells, " %s |", l.percent(holds[i]))
 					continue
 				}
-				fmt.Fprintf(&rows, " %s, %s |", l.percent(holds[i]), l.percent(broken[i]))
+				fmt.Fprintf(&cells, " %s, %s |", l.percent(holds[i]), l.percent(broken[i]))
 				for what, n := range map[string]int{"hold": holds[i], "are broken": broken[i]} {
 					if share := float64(n) / float64(l.runs); share > l.most() {
 						t.Errorf("%s, %g/s, up to %d looks: %g of the runs %s with p%g at its limit", s.Name, l.rate, MaxLooks, share, what, 100*(1-shares[i/len(at)]))
 					}
 				}
 			}
-			rows.WriteString("\n")
+			rows = append(rows, l.row(fmt.Sprintf("| %s | %g/s |", s.Name, l.rate), cells.String()))
 		}
 	}
-	compare(t, map[string]string{"looks": rows.String()})
+	compare(t, map[string][]calibration.Row{"looks": rows})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"assay/harness/judge/internal/calibration"
 	"assay/harness/judge/stats/source"
 )
 
@@ -16,7 +17,7 @@ import (
 // bursts: their smoke must PASS on either basis, and their certificate at 95 %
 // confidence.
 func TestPower(t *testing.T) {
-	var rows strings.Builder
+	var rows []calibration.Row
 	for _, bursts := range []float64{0, 1, 0.2} {
 		for _, l := range loads {
 			l = l.sized()
@@ -49,10 +50,10 @@ func TestPower(t *testing.T) {
 				cells = append(cells, fmt.Sprintf("%.0f | %s %s | %s %s", effects[len(effects)/2],
 					l.percent(either[0]), l.percent(either[1]), l.percent(all[0].holds), l.percent(all[1].holds)))
 			}
-			fmt.Fprintf(&rows, "| %s | %g/s, %g s | %s |\n", name, l.rate, l.seconds, strings.Join(cells, " | "))
+			rows = append(rows, l.row(fmt.Sprintf("| %s | %s |", name, l), " "+strings.Join(cells, " | ")+" |"))
 		}
 	}
-	compare(t, map[string]string{"power": rows.String()})
+	compare(t, map[string][]calibration.Row{"power": rows})
 }
 
 // checkPower checks the claim at a tenth of the allowed violations: 99 % of the smokes

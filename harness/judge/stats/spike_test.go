@@ -3,10 +3,10 @@ package stats
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 
+	"assay/harness/judge/internal/calibration"
 	"assay/harness/judge/stats/source"
 )
 
@@ -19,11 +19,11 @@ func TestSpikeCalibration(t *testing.T) {
 		calm    = q / 10
 	)
 	quiet := source.OnOff("bursty", 5, 0.1, 6)
-	var rows strings.Builder
+	var rows []calibration.Row
 	for _, tt := range []struct{ quiet, spike, share float64 }{
 		{600, 30, 0.12}, {3600, 30, 0.12}, {600, 60, 0.12}, {3600, 60, 0.12}, {600, 30, q}, {600, 60, q}, {600, 60, q / 2},
 	} {
-		l := load{rate, tt.quiet, 300}.sized()
+		l := load{rate, tt.quiet, 300, 300}.sample(10)
 		pooled, within, both, failed, lock := 0, 0, 0, 0, sync.Mutex{}
 		each(l.runs, func(run int) {
 			rng := rand.New(rand.NewPCG(uint64(run), uint64(tt.quiet)))
@@ -44,8 +44,8 @@ func TestSpikeCalibration(t *testing.T) {
 				}
 			}
 		})
-		fmt.Fprintf(&rows, "| %g s, then %g s with %.3g %% | %s | %s | %s | %s |\n", tt.quiet, tt.spike, 100*tt.share,
-			l.percent(pooled), l.percent(within), l.percent(both), l.percent(failed))
+		rows = append(rows, l.row(fmt.Sprintf("| %g s, then %g s with %.3g %% |", tt.quiet, tt.spike, 100*tt.share),
+			fmt.Sprintf(" %s | %s | %s | %s |", l.percent(pooled), l.percent(within), l.percent(both), l.percent(failed))))
 		if tt.share > q && (both > 0 || float64(failed) < 0.5*float64(l.runs)) {
 			t.Errorf("%g s, then %g s with %g over a p95: %d of %d runs PASS, %d FAIL", tt.quiet, tt.spike, tt.share, both, l.runs, failed)
 		}
@@ -56,5 +56,5 @@ func TestSpikeCalibration(t *testing.T) {
 			t.Errorf("a window of %g s: %d of %d runs are inferred", tt.spike, pooled, l.runs)
 		}
 	}
-	compare(t, map[string]string{"spike": rows.String()})
+	compare(t, map[string][]calibration.Row{"spike": rows})
 }

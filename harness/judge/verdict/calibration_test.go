@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"assay/harness/judge/internal/calibration"
 	"assay/harness/judge/stats"
 	"assay/harness/judge/stats/source"
 	"assay/harness/observe/metric"
@@ -78,18 +78,19 @@ const calibrationTable = "../../../docs/calibration.md"
 // TestSteadyCalibration simulates systems that drift, which the rule steady must
 // see, and some that do not.
 func TestSteadyCalibration(t *testing.T) {
-	runs, all := 30, *whole || *update
+	const allRuns = 300
+	runs, all := 20, *whole || *update
 	if all {
-		runs = 300
+		runs = allRuns
 	}
-	var rows strings.Builder
+	var rows []calibration.Row
 	row := func(s source.Source) (shares []float64) {
-		fmt.Fprintf(&rows, "| %s |", s.Name)
+		var cells strings.Builder
 		for _, l := range steadyLoads {
 			shares = append(shares, float64(drifted(s, l, runs))/float64(runs))
-			fmt.Fprintf(&rows, " %.1f |", 100*shares[len(shares)-1])
+			fmt.Fprintf(&cells, " %.1f |", 100*shares[len(shares)-1])
 		}
-		rows.WriteString("\n")
+		rows = append(rows, calibration.Row{Label: fmt.Sprintf("| %s |", s.Name), Cells: cells.String(), Runs: runs, Of: allRuns})
 		return shares
 	}
 	chance := 0.0 // what a few runs may be off by, in four deviations
@@ -111,26 +112,12 @@ func TestSteadyCalibration(t *testing.T) {
 			}
 		}
 	}
-	if !all {
-		return
+	mode := calibration.Sample
+	switch {
+	case *update:
+		mode = calibration.Update
+	case *whole:
+		mode = calibration.Whole
 	}
-	t.Logf("steady\n%s", rows.String())
-	page, err := os.ReadFile(calibrationTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, found := strings.Cut(string(page), "<!-- steady -->\n")
-	table, tail, ended := strings.Cut(rest, "<!-- /steady -->")
-	if !found || !ended {
-		t.Fatalf("%s has no place for the rows", calibrationTable)
-	}
-	lines := strings.SplitAfter(table, "\n")
-	want := head + "<!-- steady -->\n" + lines[0] + lines[1] + rows.String() + "<!-- /steady -->" + tail
-	if *update {
-		if err := os.WriteFile(calibrationTable, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(page) {
-		t.Errorf("%s does not show what was simulated: make calibrate CALIBRATEFLAGS=-update writes it anew", calibrationTable)
-	}
+	calibration.Compare(t, calibrationTable, mode, map[string][]calibration.Row{"steady": rows})
 }

@@ -170,14 +170,17 @@ func cell(t *testing.T, b behaviour, m surroundings, seed uint64) Verdict {
 // Ordinary machines decide: what is healthy passes there, what is broken fails;
 // and nowhere does what is broken pass.
 func TestMatrix(t *testing.T) {
-	const runs = 20
+	runs := 8
+	if *whole || *update {
+		runs = 20
+	}
 	for of, b := range behaviours {
 		for on, m := range machines {
 			t.Run(fmt.Sprintf("%s, %s", of, on), func(t *testing.T) {
 				t.Parallel()
 				count := map[Outcome]int{}
 				claim := ""
-				for seed := range uint64(runs) {
+				for seed := range uint64(runs) { // the first of -calibrate's
 					v := cell(t, b, m, seed)
 					count[v.Outcome]++
 					claim = v.Claim

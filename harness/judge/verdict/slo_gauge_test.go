@@ -3,6 +3,7 @@ package verdict
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,16 +145,22 @@ func TestSamplesOnceASecond(t *testing.T) {
 	}
 }
 
-// queued is a run of two judged windows, of 100 s and of 20 s, in which the queue
-// is as deep as depth says, by judged second; below 0 it was not read.
-func queued(depth func(second int) float64, expressions ...spec.SLO) *synthetic.Case {
+// queueless is queued without the queue, which alone differs from run to run.
+var queueless = sync.OnceValue(func() *synthetic.Case {
 	p := synthetic.Profile()
 	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
 		{Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 100 * time.Second, Judge: true}, {Rate: 5, For: 5 * time.Second}, {Rate: 20, For: 20 * time.Second, Judge: true},
 	}}
-	p.SLOs = append(p.SLOs, expressions...)
 	p.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}
-	c := synthetic.New(p, 1, synthetic.Healthy)
+	return synthetic.New(p, 1, synthetic.Healthy)
+})
+
+// queued is a run of two judged windows, of 100 s and of 20 s, in which the queue
+// is as deep as depth says, by judged second; below 0 it was not read.
+func queued(depth func(second int) float64, expressions ...spec.SLO) *synthetic.Case {
+	made := queueless()
+	c := &synthetic.Case{Run: made.Run, Frames: slices.Clone(made.Frames)}
+	c.Run.Plan.Profile.SLOs = append(slices.Clone(c.Run.Plan.Profile.SLOs), expressions...)
 	n := 0
 	for _, w := range c.Run.Plan.Load.Judged {
 		for at := w.Start; at < w.End; at, n = at+time.Second, n+1 {
@@ -230,7 +237,7 @@ func TestQueueDepthWithoutData(t *testing.T) {
 	c.Run.Facts.Collectors = append(c.Run.Facts.Collectors, record.Collect{Source: metric.SourceGauges, State: "failed", Reason: "no metric jobs"})
 	for i := range c.Frames {
 		if c.Frames[i].Source == metric.WorkerSource(0) && !c.Frames[i].Closing { // a script's own, or a foreign sender's
-			c.Frames[i].Points = append(c.Frames[i].Points, metric.GaugePoint(metric.Of("queue_depth"), 1))
+			c.Frames[i].Points = append(slices.Clip(c.Frames[i].Points), metric.GaugePoint(metric.Of("queue_depth"), 1))
 		}
 	}
 	v := Judge(c.Record())

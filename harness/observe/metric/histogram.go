@@ -244,7 +244,7 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 	first := sort.Search(len(h.counts), func(i int) bool { return upperBound(h.offset+i, h.Scale()) >= limit })
 	for i := first; i < len(h.counts); i++ {
 		hi += h.counts[i]
-		if upperBound(h.offset+i-1, h.Scale()) >= limit {
+		if i > first || upperBound(h.offset+i-1, h.Scale()) >= limit {
 			lo += h.counts[i]
 		}
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -21,19 +22,33 @@ import (
 	"assay/harness/judge/page"
 )
 
-// browser starts a real one; each context of it is a tab.
-func browser(t *testing.T) context.Context {
-	t.Helper()
+// chromium starts a real browser, once for all tests.
+var chromium = sync.OnceValues(func() (context.Context, error) {
 	program := os.Getenv("ASSAY_TEST_CHROMIUM")
 	if program == "" {
-		t.Fatal("ASSAY_TEST_CHROMIUM does not name a Chromium: make test does")
+		return nil, errors.New("ASSAY_TEST_CHROMIUM does not name a Chromium: make test does")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	if err := chromedp.Run(ctx); err != nil {
+	ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stopBrowser := chromedp.NewContext(ctx)
+	stopChromium = func() { stopBrowser(); stopProgram() }
+	return ctx, chromedp.Run(ctx)
+})
+
+// stopChromium ends the browser where it was started.
+var stopChromium = func() {}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	stopChromium()
+	os.Exit(code)
+}
+
+// browser is the browser of all tests; each context of it is a tab.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	ctx, err := chromium()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return ctx

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -42,23 +43,16 @@ type sum struct {
 
 // label is a series by its name and its labels, keys and values in turn: looking one up
 // is cheap, unlike Series.Key.
-type label struct {
-	name   string
-	labels [8]string
-}
+type label struct{ name, labels string }
 
 // judged is how many samples an SLO has, and how many of them violate it.
 type judged struct{ samples, violations, cleared float64 }
 
-func newSum() *sum { return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}} }
-
-func labelOf(name string, labels []string) label {
-	l := label{name: name}
-	if copy(l.labels[:], labels) < len(labels) {
-		panic(name + " has too many labels")
-	}
-	return l
+func newSum() *sum {
+	return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}}
 }
+
+func labelOf(name string, labels []string) label { return label{name, strings.Join(labels, "\x00")} }
 
 func (s *sum) count(v float64, name string, labels ...string) {
 	key := labelOf(name, labels)

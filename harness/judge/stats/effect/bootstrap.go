@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -23,15 +24,28 @@ import (
 // outermost medians that a tail does not exclude. There are at least 2 values,
 // and they are sorted.
 func bootstrapMedian(sorted []float64) (lower, upper float64) {
-	n := float64(len(sorted))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(1 - Alpha/2)
-	tail := distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * t)
+	tail := expandedTail(len(sorted))
 	mass := medians(sorted)
 	slices.SortFunc(mass, func(x, y weighted) int { return cmp.Compare(x.value, y.value) })
 	lower = mass[quantileAt(mass, tail)].value
 	slices.Reverse(mass)
 	upper = mass[quantileAt(mass, tail)].value
 	return lower, upper
+}
+
+// tails are the results of expandedTail: every metric of a comparison needs the same.
+var tails sync.Map
+
+// expandedTail is a of bootstrapMedian for n values.
+func expandedTail(values int) float64 {
+	if known, ok := tails.Load(values); ok {
+		return known.(float64)
+	}
+	n := float64(values)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(1 - Alpha/2)
+	tail := distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * t)
+	tails.Store(values, tail)
+	return tail
 }
 
 // weighted is a value and its probability.

@@ -3,6 +3,7 @@ package effect
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -49,24 +50,30 @@ func rankSum(a, b []float64) float64 {
 
 // chosen is the distribution of the sum of k ranks chosen at random.
 func chosen(ranks []int, k int) []float64 {
-	highest := 0
+	all := 0
 	for _, rank := range ranks {
-		highest += rank
+		all += rank
 	}
 	// ways[c][s]: how many choices of c ranks have the sum s. Below 2^60 or so
 	// in all: a float64 holds that to 16 digits.
 	ways := make([][]float64, k+1)
 	for c := range ways {
-		ways[c] = make([]float64, highest+1)
+		ways[c] = make([]float64, all+1)
 	}
 	ways[0][0] = 1
-	reached := 0
-	for _, rank := range ranks {
-		reached += rank
-		for c := k; c > 0; c-- {
-			for sum := rank; sum <= reached; sum++ {
-				ways[c][sum] += ways[c-1][sum-rank]
+	// lowest and highest sum of c of the ranks so far: no other has a way.
+	low, high := make([]int, k+1), make([]int, k+1)
+	for i, rank := range ranks {
+		for c := min(k, i+1); c > 0; c-- {
+			from, to := low[c-1]+rank, high[c-1]+rank
+			into, ways := ways[c][from:to+1], ways[c-1][low[c-1]:high[c-1]+1]
+			for j, n := range ways {
+				into[j] += n
 			}
+			if c == i+1 { // all of them
+				low[c] = from
+			}
+			low[c], high[c] = min(low[c], from), max(high[c], to)
 		}
 	}
 	total := 0.0
@@ -92,11 +99,7 @@ func chosen(ranks []int, k int) []float64 {
 func shiftCut(n, m int) (int, bool) {
 	c := 0
 	if n+m <= mostExact {
-		ranks := make([]int, n+m)
-		for i := range ranks {
-			ranks[i] = i + 1
-		}
-		p, least := chosen(ranks, m), m*(m+1)/2
+		p, least := withoutTies(n, m), m*(m+1)/2
 		for sum := p[least]; sum <= Alpha/2; sum += p[least+c] {
 			c++
 		}
@@ -106,6 +109,25 @@ func shiftCut(n, m int) (int, bool) {
 		c = int(x*y/2 - z*math.Sqrt(x*y*(x+y+1)/12))
 	}
 	return c - 1, c > 0
+}
+
+// sizes are the distributions of withoutTies, by the sizes of both groups: they depend on
+// nothing else, and every metric of a comparison needs the same.
+var sizes sync.Map
+
+// withoutTies is the distribution of the sum of m of the ranks from 1 to n + m.
+func withoutTies(n, m int) []float64 {
+	key := [2]int{n, m}
+	if known, ok := sizes.Load(key); ok {
+		return known.([]float64)
+	}
+	ranks := make([]int, n+m)
+	for i := range ranks {
+		ranks[i] = i + 1
+	}
+	p := chosen(ranks, m)
+	sizes.Store(key, p)
+	return p
 }
 
 // LeastRuns is the least size of each of two equal groups of runs for a change, where

@@ -1,10 +1,31 @@
 package effect
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"testing"
 )
+
+var whole = flag.Bool("calibrate", false, "make all simulated comparisons")
+
+// trials is how many comparisons each case simulates: fewer than with -calibrate, which
+// allow for chance in each case, and not in all together.
+func trials() int {
+	if *whole {
+		return 1500
+	}
+	return 600
+}
+
+// chance is by how much the share of one case may be off, in three deviations; with
+// -calibrate it is 0.
+func chance() float64 {
+	if *whole {
+		return 0
+	}
+	return 3 * math.Sqrt(Confidence*Alpha/float64(trials()))
+}
 
 // source makes the logarithm of one metric of one run.
 type source struct {
@@ -65,22 +86,28 @@ func decideAll(measure func(a, b []float64) (Effect, bool), a, b [][]float64, to
 // TestFalseChanged: where A and B are the same system, at most 5 % of comparisons
 // find any metric changed, with a tolerance so small that it has no effect.
 func TestFalseChanged(t *testing.T) {
-	const trials = 1500
 	for name, m := range measure {
+		all, cases := 0, 0
 		for _, s := range sources {
 			for _, metrics := range []int{1, 8} {
 				for _, n := range []int{6, 10} {
 					r, wrong := rand.New(rand.NewPCG(4, 5)), 0
-					for range trials {
+					for range trials() {
 						if changed, _ := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, 0), 1e-6); changed > 0 {
 							wrong++
 						}
 					}
-					if share := float64(wrong) / trials; share > Alpha {
+					if share := float64(wrong) / float64(trials()); share > Alpha+chance() {
 						t.Errorf("%s, %s, %d metrics of %d runs: %.1f %% falsely changed", name, s.name, metrics, n, share*100)
 					}
+					all, cases = all+wrong, cases+1
 				}
 			}
+		}
+		share := float64(all) / float64(cases*trials())
+		t.Logf("%s: %.1f %% of all falsely changed", name, share*100)
+		if share > Alpha {
+			t.Errorf("%s: %.1f %% of all falsely changed", name, share*100)
 		}
 	}
 }
@@ -88,19 +115,26 @@ func TestFalseChanged(t *testing.T) {
 // TestFalseEquivalent: where B differs by exactly the tolerance, at most 5 % of
 // comparisons find it equivalent.
 func TestFalseEquivalent(t *testing.T) {
-	const trials, tolerance = 1500, 0.1
+	const tolerance = 0.1
 	for name, m := range measure {
+		all, cases := 0, 0
 		for _, s := range sources {
 			for _, n := range []int{6, 9, 12} {
 				r, wrong := rand.New(rand.NewPCG(6, 7)), 0
-				for range trials {
+				for range trials() {
 					_, equivalent := decideAll(m, group(r, s, n, 1, 0), group(r, s, n, 1, math.Log(1+tolerance)), tolerance)
 					wrong += equivalent
 				}
-				if share := float64(wrong) / trials; share > Alpha {
+				if share := float64(wrong) / float64(trials()); share > Alpha+chance() {
 					t.Errorf("%s, %s, %d runs: %.1f %% falsely equivalent", name, s.name, n, share*100)
 				}
+				all, cases = all+wrong, cases+1
 			}
+		}
+		share := float64(all) / float64(cases*trials())
+		t.Logf("%s: %.1f %% of all falsely equivalent", name, share*100)
+		if share > Alpha {
+			t.Errorf("%s: %.1f %% of all falsely equivalent", name, share*100)
 		}
 	}
 }
@@ -108,24 +142,30 @@ func TestFalseEquivalent(t *testing.T) {
 // TestCoverage: the interval contains the true ratio as often as stated, within the
 // error of the number of trials.
 func TestCoverage(t *testing.T) {
-	const trials = 1500
-	chance := 3 * math.Sqrt(Confidence*Alpha/trials)
+	deviations := func(trials int) float64 { return 3 * math.Sqrt(Confidence*Alpha/float64(trials)) }
 	for name, m := range measure {
+		all, cases := 0, 0
 		for _, s := range sources {
 			for _, n := range []int{6, 8, 9, 12, 20, 40} {
 				r, held := rand.New(rand.NewPCG(8, 9)), 0
-				for range trials {
+				for range trials() {
 					e, _ := m(group(r, s, n, 1, 0)[0], group(r, s, n, 1, 0.7)[0])
 					if want := math.Exp(0.7); e.Interval.Lower <= want && want <= e.Interval.Upper {
 						held++
 					}
 				}
-				share := float64(held) / trials
+				share := float64(held) / float64(trials())
 				t.Logf("%s, %s, %d runs: %.1f %%", name, s.name, n, share*100)
-				if share < Confidence-chance {
+				if share < Confidence-deviations(trials()) {
 					t.Errorf("%s, %s, %d runs: the interval holds the ratio in %.1f %%", name, s.name, n, share*100)
 				}
+				all, cases = all+held, cases+1
 			}
+		}
+		share := float64(all) / float64(cases*trials())
+		t.Logf("%s, all: %.1f %%", name, share*100)
+		if share < Confidence-deviations(cases*trials()) {
+			t.Errorf("%s: the intervals hold the ratio in %.1f %%", name, share*100)
 		}
 	}
 }
