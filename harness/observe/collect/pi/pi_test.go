@@ -17,7 +17,6 @@ import (
 	"assay/harness/observe/record"
 )
 
-
 // quick waits in a test's time.
 func quick() pi.Options {
 	return pi.Options{Timeout: 20 * time.Second, Interval: 100 * time.Millisecond, FinalAfter: time.Hour}
