@@ -17,7 +17,6 @@ import (
 // The run's own receiver takes all that the service pushes, up to the drain, and
 // it adds up to what /metrics shows.
 func TestPush(t *testing.T) {
-	t.Parallel()
 	var mu sync.Mutex
 	got := map[string]float64{}
 	r := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {

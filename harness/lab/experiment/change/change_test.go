@@ -196,8 +196,12 @@ func (b bench) cutOff(t *testing.T) {
 	} {
 		w := b.world(t, t.TempDir())
 		ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		began := time.Now()
 		if err := w.Apply(ctx, v); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: error %v", name, err)
+		}
+		if took := time.Since(began); took > 15*time.Second { // 30 s where the server is not told
+			t.Errorf("%s: it was cut off after %v", name, took)
 		}
 		interrupt()
 		if err := w.Close(t.Context()); err != nil {

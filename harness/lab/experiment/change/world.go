@@ -200,6 +200,7 @@ func (w *World) onDatabase(ctx context.Context, do func(connection) error) error
 		return err
 	}
 	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(2) // a statement that runs is cancelled over another connection
 	if err := database.Ping(ctx, db); err != nil {
 		return hint.With(fmt.Errorf("reach the database: %s", databases.Reason(err)), hint.Of(err))
 	}

@@ -127,7 +127,6 @@ func TestAuthority(t *testing.T) {
 
 // A connection that breaks after its token has expired comes back with another.
 func TestTokensAreFreshForEachConnection(t *testing.T) {
-	t.Parallel()
 	identity := databasetest.UseIdentity(t)
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	root, err := driver.ParseDSN(server.DSN())
@@ -188,7 +187,6 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 
 // Without credentials the error is one line, soon, and says what to try.
 func TestTokensWithoutCredentials(t *testing.T) {
-	t.Parallel()
 	databasetest.UseIdentity(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")

@@ -14,39 +14,36 @@ import (
 )
 
 // An examination tells what Start would, and changes nothing.
-func TestExamine(t *testing.T) {
-	t.Parallel()
-	eachFlavour(t, func(t *testing.T, b *bench) {
-		mysqldtest.Exec(t, b.db,
-			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
-			"CREATE USER 'nobody'@'%' IDENTIFIED BY 'at all'")
-		user := func(name, password string) string {
-			return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
-		}
-		before := setupRows(t, b.db)
-		all, err := mysql.Examine(t.Context(), b.dsn)
-		if err != nil || all.Off == 0 || len(all.Notes) > 0 {
-			t.Errorf("with all rights: %+v, %v", all, err)
-		}
-		some, err := mysql.Examine(t.Context(), user("look", "only"))
-		if err != nil || some.Off != all.Off {
-			t.Errorf("with the right to read: %+v, %v", some, err)
-		}
-		var rights *sampling.RightsError
-		if _, err := mysql.Examine(t.Context(), user("nobody", "at all")); !errors.As(err, &rights) || !strings.Contains(rights.SQL, "GRANT SELECT, UPDATE") {
-			t.Errorf("without rights: %v", err)
-		}
-		if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
-			t.Errorf("changed: %q", left)
-		}
-		if told := started(t, user("look", "only")).Notes(); !slices.Equal(told, some.Notes) || len(told) == 0 {
-			t.Errorf("examined: %q\nstarted: %q", some.Notes, told)
-		}
-		started(t, b.dsn)
-		if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Off != 0 {
-			t.Errorf("with everything on: %+v, %v", on, err)
-		}
-	})
+func examine(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db,
+		"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
+		"CREATE USER 'nobody'@'%' IDENTIFIED BY 'at all'")
+	user := func(name, password string) string {
+		return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
+	}
+	before := setupRows(t, b.db)
+	all, err := mysql.Examine(t.Context(), b.dsn)
+	if err != nil || all.Off == 0 || len(all.Notes) > 0 {
+		t.Errorf("with all rights: %+v, %v", all, err)
+	}
+	some, err := mysql.Examine(t.Context(), user("look", "only"))
+	if err != nil || some.Off != all.Off {
+		t.Errorf("with the right to read: %+v, %v", some, err)
+	}
+	var rights *sampling.RightsError
+	if _, err := mysql.Examine(t.Context(), user("nobody", "at all")); !errors.As(err, &rights) || !strings.Contains(rights.SQL, "GRANT SELECT, UPDATE") {
+		t.Errorf("without rights: %v", err)
+	}
+	if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
+		t.Errorf("changed: %q", left)
+	}
+	if told := started(t, user("look", "only")).Notes(); !slices.Equal(told, some.Notes) || len(told) == 0 {
+		t.Errorf("examined: %q\nstarted: %q", some.Notes, told)
+	}
+	started(t, b.dsn)
+	if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Off != 0 {
+		t.Errorf("with everything on: %+v, %v", on, err)
+	}
 }
 
 func TestExamineWithoutPerformanceSchema(t *testing.T) {

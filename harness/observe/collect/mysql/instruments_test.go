@@ -63,8 +63,7 @@ func ours(t *testing.T, b *bench) int {
 
 // What is on already must stay on, and an instrument that counts but is not
 // timed must become so again.
-func TestInstrumentsAreRestored(t *testing.T) {
-	t.Parallel()
+func instrumentsAreRestored(t *testing.T, b *bench) {
 	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
 		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
 			r := start(t, c)
@@ -78,78 +77,73 @@ func TestInstrumentsAreRestored(t *testing.T) {
 			mysqldtest.Exec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
 		},
 	}
-	eachFlavour(t, func(t *testing.T, b *bench) {
-		mysqldtest.Exec(t, b.db, odd...)
-		before := setupRows(t, b.db)
-		for _, way := range slices.Sorted(maps.Keys(ways)) {
-			t.Run(way, func(t *testing.T) {
-				c := started(t, b.dsn)
-				on := setupRows(t, b.db)
-				during := changed(before, on)
-				for _, name := range []string{"events_waits_current", handler, "wait/lock/table/sql/handler"} {
-					if !slices.Contains(during, name) {
-						t.Errorf("%s is not switched on", name)
-					}
+	mysqldtest.Exec(t, b.db, odd...)
+	before := setupRows(t, b.db)
+	for _, way := range slices.Sorted(maps.Keys(ways)) {
+		t.Run(way, func(t *testing.T) {
+			c := started(t, b.dsn)
+			on := setupRows(t, b.db)
+			during := changed(before, on)
+			for _, name := range []string{"events_waits_current", handler, "wait/lock/table/sql/handler"} {
+				if !slices.Contains(during, name) {
+					t.Errorf("%s is not switched on", name)
 				}
-				for _, name := range during {
-					if timed := strings.HasSuffix(before[name], " NO") && strings.HasSuffix(on[name], " YES"); timed != (name == handler) {
-						t.Errorf("%s: its time is taken: %t", name, timed)
-					}
+			}
+			for _, name := range during {
+				if timed := strings.HasSuffix(before[name], " NO") && strings.HasSuffix(on[name], " YES"); timed != (name == handler) {
+					t.Errorf("%s: its time is taken: %t", name, timed)
 				}
-				d, err := c.Describe(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				var told []string
-				for _, name := range d.Instruments {
-					told = append(told, strings.TrimPrefix(name, "consumer/"))
-				}
-				slices.Sort(told)
-				if !slices.Equal(told, during) {
-					t.Errorf("switched on %q, described as %q", during, told)
-				}
-				ways[way](t, b, c)
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-				if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
-					t.Errorf("not restored: %q", left)
-				}
-				if err := c.Close(); err != nil {
-					t.Errorf("second close: %v", err)
-				}
-			})
-		}
-	})
+			}
+			d, err := c.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, name := range d.Instruments {
+				told = append(told, strings.TrimPrefix(name, "consumer/"))
+			}
+			slices.Sort(told)
+			if !slices.Equal(told, during) {
+				t.Errorf("switched on %q, described as %q", during, told)
+			}
+			ways[way](t, b, c)
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
+				t.Errorf("not restored: %q", left)
+			}
+			if err := c.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+		})
+	}
 }
 
 // A Start that is cancelled somewhere in the middle leaves nothing behind.
-func TestCancelledStartIsRestored(t *testing.T) {
-	t.Parallel()
-	eachFlavour(t, func(t *testing.T, b *bench) {
-		before := setupRows(t, b.db)
-		failed := 0
-		for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
-			c := mysql.New(b.dsn, mysql.Options{Schema: schema})
-			ctx, cancel := context.WithTimeout(t.Context(), after)
-			if err := c.Start(ctx); err != nil {
-				failed++
-			}
-			cancel()
-			if err := c.Close(); err != nil {
-				t.Errorf("cancelled after %v: close: %v", after, err)
-			}
-			if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
-				t.Fatalf("cancelled after %v: not restored: %q", after, left)
-			}
+func cancelledStartIsRestored(t *testing.T, b *bench) {
+	before := setupRows(t, b.db)
+	failed := 0
+	for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
+		c := mysql.New(b.dsn, mysql.Options{Schema: schema})
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		if err := c.Start(ctx); err != nil {
+			failed++
 		}
-		t.Logf("%d of 24 starts were cancelled in the middle", failed)
-	})
+		cancel()
+		if err := c.Close(); err != nil {
+			t.Errorf("cancelled after %v: close: %v", after, err)
+		}
+		if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
+			t.Fatalf("cancelled after %v: not restored: %q", after, left)
+		}
+	}
+	t.Logf("%d of 24 starts were cancelled in the middle", failed)
 }
 
 func TestUserWithoutRights(t *testing.T) {
 	t.Parallel()
-	eachFlavourOnDisk(t, func(t *testing.T, b *bench) {
+	onFlavours(t, mysqldtest.Start, func(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db,
 			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
 			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")

@@ -15,7 +15,6 @@ import (
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
-	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -25,29 +24,6 @@ func TestMain(m *testing.M) {
 		os.Exit(collectAndWait(dsn))
 	}
 	os.Exit(mysqldtest.Main(m))
-}
-
-// eachFlavour runs a test in parallel on a server of each flavour with its data in
-// memory.
-func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
-	t.Helper()
-	onFlavours(t, mysqldtest.StartInMemory, f)
-}
-
-// eachFlavourOnDisk is eachFlavour for tests in which commits wait for the disk.
-func eachFlavourOnDisk(t *testing.T, f func(t *testing.T, b *bench)) {
-	t.Helper()
-	onFlavours(t, mysqldtest.Start, f)
-}
-
-func onFlavours(t *testing.T, start func(testing.TB, string, ...string) *mysqld.Server, f func(t *testing.T, b *bench)) {
-	t.Helper()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			f(t, newBench(t, flavour, start(t, flavour).DSN()))
-		})
-	}
 }
 
 // bench is a server with a table to load.
@@ -100,7 +76,11 @@ func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 				t.Errorf("connect: %v", err)
 				return
 			}
-			defer func() { _ = conn.Close() }()
+			defer func() {
+				// A transaction that is left open would hold its rows in the pool.
+				_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
+				_ = conn.Close()
+			}()
 			for ctx.Err() == nil {
 				// Not with ctx: a connection cut in the middle would leave its
 				// statement running.

@@ -22,21 +22,25 @@ func TestConnectionKilled(t *testing.T) {
 		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
 		stopLoad := b.load(t, 4, update)
 		r := start(t, c)
+		begin := time.Now()
 		time.Sleep(1500 * time.Millisecond)
 		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
+		cut := time.Now()
 		time.Sleep(time.Second)
 		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
+		without := time.Since(cut)
 		time.Sleep(1500 * time.Millisecond)
 		s, err := r.stop(t)
+		connected := time.Since(begin) - without
 		stopLoad()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gap := s.longestGap(); gap < 1000 || gap > 2000 {
-			t.Errorf("the longest gap is %v ms, want that of one second without a connection", gap)
+		if gap, least := s.longestGap(), float64(without.Milliseconds()); gap < least || gap > 3*least {
+			t.Errorf("the longest gap is %v ms, without a connection for %v", gap, without)
 		}
-		if samples := s.sum(metric.DBSample); samples < 20 || samples > 34 {
-			t.Errorf("%v samples in 4 s, one of them without a connection", samples)
+		if samples, most := s.sum(metric.DBSample), 10*connected.Seconds()+4; samples < most/3 || samples > most {
+			t.Errorf("%v samples in %v with a connection", samples, connected)
 		}
 		updates, statements := s.sum(metric.DBCounter, "name", "Com_update"), s.sum(metric.DBStatements)
 		if updates == 0 || statements < 0.98*updates || statements > 1.02*updates {
@@ -69,6 +73,7 @@ func TestServerRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Kill() })
+	up := time.Now().Unix() + 1
 	before := setupRows(t, b.db)
 	time.Sleep(1500 * time.Millisecond)
 	stopLoad = b.load(t, 2, update)
@@ -85,9 +90,8 @@ func TestServerRestarted(t *testing.T) {
 			}
 		}
 	}
-	last := s.frames[len(s.frames)-3]
-	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: last.Second, To: last.Second + 1}); total == 0 {
-		t.Errorf("second %d shows no binlog waits: instruments are off\n%s", last.Second, s.describe())
+	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.span.To}); total == 0 {
+		t.Errorf("no binlog waits after the restart: instruments are off\n%s", s.describe())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -129,7 +133,7 @@ func TestServerStandsStill(t *testing.T) {
 			if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
 				t.Errorf("%d sessions of the collector: %v", sessions, err)
 			}
-			if gap := s.longestGap(); gap < 3000 || gap > 4800 {
+			if gap := s.longestGap(); gap < 3000 || gap > 6000 {
 				t.Errorf("the longest gap is %v ms, want some 3 s", gap)
 			}
 			empty := 0
@@ -171,7 +175,7 @@ func TestServerGone(t *testing.T) {
 			} else {
 				t.Log(err)
 			}
-			if took := time.Since(begin); took > 7*time.Second {
+			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("close took %v", took)
 			}
 			_ = c.Close()

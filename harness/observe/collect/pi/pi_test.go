@@ -3,11 +3,9 @@ package pi_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,23 +17,13 @@ import (
 	"assay/harness/observe/record"
 )
 
-// TestMain: nearly all of a test is waiting.
-func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "20"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
-var instance = database.Insights{Resource: pitest.Resource, Region: pitest.Region}
-
 // quick waits in a test's time.
 func quick() pi.Options {
 	return pi.Options{Timeout: 20 * time.Second, Interval: 100 * time.Millisecond, FinalAfter: time.Hour}
 }
 
 // collected runs a collector for so long, and gives what it sent.
-func collected(t *testing.T, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
+func collected(t *testing.T, instance database.Insights, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
 	t.Helper()
 	c := pi.New(instance, o)
 	if err := c.Start(t.Context()); err != nil {
@@ -87,9 +75,9 @@ func sum(all *record.Timeline, name string, span record.Span, labels ...string) 
 // pages, by class.
 func TestLoadBecomesSessions(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load, server.Late, server.PageSize = mixed, 1500*time.Millisecond, 2
-	c, all, span, err := collected(t, quick(), 4*time.Second)
+	c, all, span, err := collected(t, instance, quick(), 4*time.Second)
 	if err != nil || len(c.Notes()) > 0 {
 		t.Fatalf("%v, notes %q", err, c.Notes())
 	}
@@ -139,14 +127,14 @@ func TestLoadBecomesSessions(t *testing.T) {
 // What the API does not split is other, so that the whole is right.
 func TestMoreEventsThanAreTold(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load = func(int64) (all []pitest.Session) {
 		for i := range 40 {
 			all = append(all, pitest.Session{Event: fmt.Sprintf("wait/io/file/%d", i), Statement: fmt.Sprintf("SELECT %d", i), Sessions: 0.5})
 		}
 		return all
 	}
-	_, all, span, err := collected(t, quick(), 2*time.Second)
+	_, all, span, err := collected(t, instance, quick(), 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,14 +153,14 @@ func TestMoreEventsThanAreTold(t *testing.T) {
 // Seconds that are never published are waited for in bounded time, and said.
 func TestSecondsThatNeverCome(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load = mixed
 	from := time.Now().Unix()
 	server.Lost = func(second int64) bool { return second == from+1 || second == from+2 }
 	o := quick()
 	o.Timeout = time.Second
 	began := time.Now()
-	c, all, span, err := collected(t, o, 5*time.Second)
+	c, all, span, err := collected(t, instance, o, 5*time.Second)
 	if err != nil || time.Since(began) > 20*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
@@ -190,7 +178,7 @@ func TestSecondsThatNeverCome(t *testing.T) {
 // A run that is interrupted waits no longer.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load, server.Late = mixed, time.Hour
 	o := quick()
 	o.Timeout = time.Hour
@@ -198,7 +186,7 @@ func TestInterrupted(t *testing.T) {
 	o.Interrupted = interrupted
 	time.AfterFunc(2*time.Second, interrupt)
 	began := time.Now()
-	c, _, _, err := collected(t, o, time.Second)
+	c, _, _, err := collected(t, instance, o, time.Second)
 	if err != nil || time.Since(began) > 15*time.Second || !strings.Contains(strings.Join(c.Notes(), ""), "which was interrupted") {
 		t.Errorf("after %s: %v, %q", time.Since(began), err, c.Notes())
 	}
@@ -207,7 +195,7 @@ func TestInterrupted(t *testing.T) {
 // Throttling is waited out; what does not end is one line with a hint.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load = mixed
 	throttled := 0
 	server.Refuse = func(call int) (string, int) {
@@ -217,7 +205,7 @@ func TestThrottled(t *testing.T) {
 		}
 		return "", 0
 	}
-	c, all, span, err := collected(t, quick(), time.Second)
+	c, all, span, err := collected(t, instance, quick(), time.Second)
 	if err != nil || len(c.Notes()) > 0 || throttled != 2 || sum(all, metric.DBSample, span) != float64(span.Seconds()) {
 		t.Errorf("%v, notes %q, throttled %d times", err, c.Notes(), throttled)
 	}
@@ -226,7 +214,7 @@ func TestThrottled(t *testing.T) {
 // Credentials that expire mid-run cost the waits, and nothing else.
 func TestExpiredMidRun(t *testing.T) {
 	t.Parallel()
-	server := pitest.Start(t)
+	server, instance := serve(t)
 	server.Load = mixed
 	server.Refuse = func(call int) (string, int) {
 		if call > 1 {
@@ -234,7 +222,7 @@ func TestExpiredMidRun(t *testing.T) {
 		}
 		return "", 0
 	}
-	_, all, span, err := collected(t, quick(), time.Second)
+	_, all, span, err := collected(t, instance, quick(), time.Second)
 	var known *database.Error
 	if !errors.As(err, &known) || known.Problem != "the AWS credentials have expired" || !strings.Contains(known.Remedy, "log in again") {
 		t.Errorf("%v", err)
@@ -261,7 +249,8 @@ func TestRefusals(t *testing.T) {
 		"InternalServiceError":        {http.StatusInternalServerError, "InternalServiceError", "later"},
 	} {
 		t.Run(code, func(t *testing.T) {
-			server := pitest.Start(t)
+			t.Parallel()
+			server, instance := serve(t)
 			server.Refuse = func(int) (string, int) { return code, c.status }
 			began := time.Now()
 			err := pi.Examine(t.Context(), instance)
@@ -276,8 +265,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Not in parallel: the environment is that of all tests.
 func TestConnecting(t *testing.T) {
-	t.Parallel()
+	instance := database.Insights{Resource: pitest.Resource, Region: pitest.Region}
 	pitest.Start(t)
 	examine := func(of database.Insights) (problem, hint string) {
 		var known *database.Error

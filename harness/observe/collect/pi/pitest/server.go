@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Resource is the one that the server knows.
+// Resource is the one that a new server knows.
 const Resource = "db-ABCDEFGHIJKLMNOPQRSTU1VW2X"
 
 // Region is the one that it lies in.
@@ -25,6 +25,8 @@ type Session struct {
 
 // Server stands in for the API. Its fields are set before it is asked.
 type Server struct {
+	// Resource is the one that the server knows.
+	Resource string
 	// Load is what happens in a second.
 	Load func(second int64) []Session
 	// Late is how long after its end a second is published.
@@ -73,8 +75,8 @@ func Start(t *testing.T) *Server {
 // Serve starts a server that ends with the test.
 func Serve(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, Load: func(int64) []Session { return nil }, Lost: func(int64) bool { return false }, now: time.Now}
-	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s := &Server{t: t, Resource: Resource, Load: func(int64) []Session { return nil }, Lost: func(int64) bool { return false }, now: time.Now}
+	s.http = httptest.NewServer(s)
 	t.Cleanup(s.http.Close)
 	return s
 }
@@ -82,8 +84,15 @@ func Serve(t testing.TB) *Server {
 // Environment is what leads the SDK to the server, with credentials of its own:
 // only what the SDK itself reads.
 func (s *Server) Environment() map[string]string {
+	environment := Identity()
+	environment["AWS_ENDPOINT_URL_PI"] = s.http.URL
+	return environment
+}
+
+// Identity is the environment without the server.
+func Identity() map[string]string {
 	return map[string]string{
-		"AWS_ENDPOINT_URL_PI": s.http.URL, "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
+		"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
 		"AWS_SESSION_TOKEN": "", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
 	}
@@ -106,7 +115,8 @@ func (s *Server) Requests() []Request {
 // and region, over the headers that say what is asked.
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]+/[0-9]{8}/` + Region + `/pi/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*x-amz-date[a-z0-9;-]*x-amz-target[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers as the API does.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls++
 	call := s.calls
@@ -137,7 +147,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "InvalidArgumentException", http.StatusBadRequest, problem)
 		return
 	}
-	if q.Identifier != Resource || q.ServiceType != "RDS" {
+	if q.Identifier != s.Resource || q.ServiceType != "RDS" {
 		refuse(w, "NotAuthorizedException", http.StatusBadRequest, "The user is not authorized to perform this request.")
 		return
 	}

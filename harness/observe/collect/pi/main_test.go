@@ -1,0 +1,64 @@
+package pi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+
+	"assay/harness/observe/collect/pi/pitest"
+	"assay/harness/observe/database"
+)
+
+// servers are those of the tests that run, by resource. The SDK takes its endpoint
+// from the environment, which tests that run in parallel share.
+var servers sync.Map
+
+// TestMain: nearly all of a test is waiting.
+func TestMain(m *testing.M) {
+	one := httptest.NewServer(http.HandlerFunc(route))
+	defer one.Close()
+	environment := pitest.Identity()
+	environment["AWS_ENDPOINT_URL_PI"] = one.URL
+	for name, value := range environment {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	if err := flag.Set("test.parallel", "20"); err != nil {
+		panic(err)
+	}
+	m.Run() // os.Exit follows by itself
+}
+
+// route gives a request to the server of its resource.
+func route(w http.ResponseWriter, r *http.Request) {
+	var q pitest.Request
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &q)
+	}
+	server, known := servers.Load(q.Identifier)
+	if err != nil || !known {
+		http.Error(w, fmt.Sprintf("no server of resource %q: %v", q.Identifier, err), http.StatusNotFound)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	server.(*pitest.Server).ServeHTTP(w, r)
+}
+
+// serve starts a server of an instance that is the test's own.
+func serve(t *testing.T) (*pitest.Server, database.Insights) {
+	t.Helper()
+	s := pitest.Serve(t)
+	s.Resource = "db-" + t.Name()
+	servers.Store(s.Resource, s)
+	t.Cleanup(func() { servers.Delete(s.Resource) })
+	return s, database.Insights{Resource: s.Resource, Region: pitest.Region}
+}
