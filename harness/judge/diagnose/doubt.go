@@ -24,8 +24,6 @@ const (
 	// slowSample is a time in ms that a sample of the sessions takes where CPU is
 	// short; it takes 0.4 to 1 ms else, and 6 ms where 200 sessions wait for one row.
 	slowSample = 10
-	// usualRate is the samples a second of a source that does not state its own.
-	usualRate = 10
 )
 
 // doubt is why the leading component is not named; empty: it is.
