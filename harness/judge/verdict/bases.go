@@ -9,13 +9,13 @@ import (
 	"assay/harness/spec"
 )
 
-// inThisRun and atConfidence are how a claim says what it rests on.
+// inThisRun and atConfidence name the basis of a claim.
 const inThisRun = "in this run"
 
 var atConfidence = fmt.Sprintf("at %s confidence", percent(stats.Confidence))
 
-// bases says what a PASS rests on, in words that may stand alone: "in this run",
-// or "p95 and p99 at 95 % confidence, p99.9 and ledger in this run".
+// bases names the basis of a PASS: "in this run", or "p95 and p99 at 95 % confidence,
+// p99.9 and ledger in this run".
 func bases(slos []SLO) string {
 	inferred, counted := kinds(slos, spec.Inferred), kinds(slos, spec.Counted)
 	if len(inferred) == 0 {
@@ -24,20 +24,20 @@ func bases(slos []SLO) string {
 	if len(counted) == 0 {
 		return atConfidence
 	}
-	// A kind that stands on both sides says nothing: then each is named.
+	// The SLOs of a kind that is on both sides are named one by one.
 	if slices.ContainsFunc(inferred, func(k string) bool { return slices.Contains(counted, k) }) {
 		both := func(k string) bool { return slices.Contains(inferred, k) && slices.Contains(counted, k) }
 		inferred, counted = named(slos, spec.Inferred, both), named(slos, spec.Counted, both)
 	}
-	return fmt.Sprintf("%s %s, %s %s", list(inferred), atConfidence, list(counted), inThisRun)
+	return fmt.Sprintf("%s %s, %s %s", joinAnd(inferred), atConfidence, joinAnd(counted), inThisRun)
 }
 
-// kinds are the kinds of the SLOs on a basis, in their order, each once.
+// kinds are the distinct kinds of the SLOs decided on a basis, in their order.
 func kinds(slos []SLO, basis spec.Basis) []string {
 	return named(slos, basis, func(string) bool { return false })
 }
 
-// named is kinds, with the whole name of those SLOs whose kind does not do.
+// named is like kinds, with the whole name of an SLO where whole(kind) is true.
 func named(slos []SLO, basis spec.Basis, whole func(kind string) bool) (all []string) {
 	for _, s := range slos {
 		text := s.kind()
@@ -51,7 +51,7 @@ func named(slos []SLO, basis spec.Basis, whole func(kind string) bool) (all []st
 	return all
 }
 
-// kind is what an SLO is about in a word: "p95", "max", "rates", "ledger".
+// kind is what an SLO is about, in a word: "p95", "maxima", "rates", "ledger".
 func (s SLO) kind() string {
 	aggregate, _, _ := strings.Cut(s.Expression, "(")
 	switch {

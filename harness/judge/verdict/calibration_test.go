@@ -68,7 +68,7 @@ func driftsIn(s source.Source, l load, seed uint64) bool {
 		mean, _ := hists[i].Mean()
 		medians, means = append(medians, median), append(means, mean)
 	}
-	return slices.ContainsFunc(append(relative("median", medians), relative("mean", means)...), trend.drifts)
+	return slices.ContainsFunc(append(relativeTrends("median", medians), relativeTrends("mean", means)...), trend.drifts)
 }
 
 // calibrationTable is docs/calibration.md, a part of which is written with

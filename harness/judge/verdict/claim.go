@@ -8,8 +8,8 @@ import (
 	"assay/harness/spec"
 )
 
-// claim is the verdict as one sentence that may stand alone: what was shown,
-// on what scope, and what stood beside the generator.
+// claim is the verdict as one sentence that can be quoted alone: what was shown, the
+// scope, and what shared the generator's host.
 func claim(e *evidence, v Verdict) string {
 	name := e.Plan.Profile.Name
 	rate := number(v.Rate.Target)
@@ -31,22 +31,22 @@ func claim(e *evidence, v Verdict) string {
 		if e.aborted != nil {
 			return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, e.abortText(), where)
 		}
-		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, broken(e, v), where)
+		return fmt.Sprintf("%s did not sustain %s: %s (%s).", name, load, failReason(e, v), where)
 	case Inconclusive:
-		return fmt.Sprintf("This run cannot tell whether %s sustains %s: %s (%s).", name, load, undecided(v), where)
+		return fmt.Sprintf("This run does not show whether %s sustains %s: %s (%s).", name, load, undecidedReason(v), where)
 	default:
-		return fmt.Sprintf("%s may not be judged: %s (%s).", name, invalidity(v.Rules), where)
+		return fmt.Sprintf("%s cannot be judged: %s (%s).", name, invalidReason(v.Rules), where)
 	}
 }
 
 func rateUnit(unit string) string {
 	if unit == "rps" {
-		return "requests a second"
+		return "requests per second"
 	}
-	return "transactions a second"
+	return "transactions per second"
 }
 
-// conditions limit the claim.
+// conditions are what limits the claim.
 func conditions(e *evidence) string {
 	text := e.Plan.Scope + " scope"
 	if shared := e.Environment.CoLocation; len(shared) > 0 {
@@ -58,13 +58,13 @@ func conditions(e *evidence) string {
 	return text
 }
 
-// broken names the first SLO that failed and by how much, and counts the rest.
-// Where transactions were left undone that comes first: it breaks the latency
-// SLOs too, whose names would mislead.
-func broken(e *evidence, v Verdict) string {
+// failReason names the first failed SLO and by how much it failed, and counts the
+// others. Uncompleted transactions come first: they break the latency SLOs too, which
+// would suggest a slow system.
+func failReason(e *evidence, v Verdict) string {
 	slos := v.SLOs
-	first, more := pick(slos, Fail)
-	if first.Metric == "" { // a rule that the system broke
+	first, more := firstWith(slos, Fail)
+	if first.Metric == "" { // a validity rule failed instead
 		for _, r := range v.Rules {
 			if r.Outcome == Fail {
 				return r.Detail
@@ -72,43 +72,44 @@ func broken(e *evidence, v Verdict) string {
 		}
 	}
 	if last := slos[len(slos)-1]; last.Metric == ThroughputMetric && last.Outcome == Fail {
-		var how []string
+		var counts []string
 		for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
 			if n := e.ended[outcome].n; n > 0 {
-				how = append(how, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
+				counts = append(counts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(outcome, "_", " ")))
 			}
 		}
 		return fmt.Sprintf("%d of %d transactions were not completed (%s)%s%s",
-			*last.Violations, *last.Samples, strings.Join(how, ", "), e.inWindow(last), andMore(more, "SLO"))
+			*last.Violations, *last.Samples, strings.Join(counts, ", "), e.inWindow(last), andMore(more, "SLO"))
 	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
-	if first.FailedWindow != nil { // what was seen of all windows together would only mislead
+	if first.FailedWindow != nil { // the figures of all windows together may be within the limit
 		return fmt.Sprintf("%s in window %d of %d%s", text, *first.FailedWindow, len(e.spans), andMore(more, "SLO"))
 	}
-	var by []string
-	// A fast failure breaks a latency SLO too; its time would only mislead.
+	var figures []string
+	// A failed transaction violates a latency SLO however fast it was: the observed
+	// latency may be within the limit.
 	if first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit) {
-		by = append(by, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
+		figures = append(figures, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
 	}
 	if first.Violations != nil && first.Metric != spec.LedgerMetric {
 		count := fmt.Sprintf("%d of %d violate it", *first.Violations, *first.Samples)
 		if first.Cleared != nil && *first.Cleared < *first.Violations {
-			count += fmt.Sprintf(" (%d without the generator's share)", *first.Cleared)
+			count += fmt.Sprintf(" (%d without the generator's own delay)", *first.Cleared)
 		}
 		if first.Allowed != nil {
-			count += fmt.Sprintf(", %d may", *first.Allowed)
+			count += fmt.Sprintf(", %d allowed", *first.Allowed)
 		}
-		by = append(by, count)
+		figures = append(figures, count)
 	} else if first.AtLeast != nil {
-		by = append(by, fmt.Sprintf("at least %d of %d violate it, %d may", *first.AtLeast, *first.Samples, *first.Allowed))
+		figures = append(figures, fmt.Sprintf("at least %d of %d violate it, %d allowed", *first.AtLeast, *first.Samples, *first.Allowed))
 	}
-	if len(by) > 0 {
-		text += ", " + strings.Join(by, ", ")
+	if len(figures) > 0 {
+		text += ", " + strings.Join(figures, ", ")
 	}
 	return text + andMore(more, "SLO")
 }
 
-// inWindow says which window failed by itself.
+// inWindow names the window that failed by itself.
 func (e *evidence) inWindow(s SLO) string {
 	if s.FailedWindow == nil {
 		return ""
@@ -116,9 +117,9 @@ func (e *evidence) inWindow(s SLO) string {
 	return fmt.Sprintf(", too many in window %d of %d", *s.FailedWindow, len(e.spans))
 }
 
-// undecided names the first SLO that the run cannot tell, and why.
-func undecided(v Verdict) string {
-	first, more := pick(v.SLOs, Inconclusive)
+// undecidedReason names the first SLO that the run leaves undecided, and why.
+func undecidedReason(v Verdict) string {
+	first, more := firstWith(v.SLOs, Inconclusive)
 	if first.Metric == "" {
 		for _, r := range v.Rules {
 			if r.Outcome == Inconclusive {
@@ -126,15 +127,15 @@ func undecided(v Verdict) string {
 			}
 		}
 	}
-	text := first.name() + " " + first.why()
+	text := first.name() + " " + first.undecidedReason()
 	if more > 0 {
 		text += fmt.Sprintf("; %d more undecided", more)
 	}
 	return text
 }
 
-// why tells why an SLO is undecided, as a verb and what follows.
-func (s SLO) why() string {
+// undecidedReason says why an SLO is undecided; the SLO's name is the subject.
+func (s SLO) undecidedReason() string {
 	if s.Samples == nil {
 		return "has no data"
 	}
@@ -143,7 +144,7 @@ func (s SLO) why() string {
 			return "has " + text
 		}
 	}
-	text := fmt.Sprintf("has between %d and %d violations of %d samples", deref(s.AtLeast), deref(s.AtMost), *s.Samples)
+	text := fmt.Sprintf("has between %d and %d violations of %d samples", valueOrZero(s.AtLeast), valueOrZero(s.AtMost), *s.Samples)
 	if s.Violations != nil {
 		text = fmt.Sprintf("has %d violations of %d samples", *s.Violations, *s.Samples)
 	}
@@ -152,7 +153,7 @@ func (s SLO) why() string {
 	}
 	switch {
 	case s.CloseWindow != nil:
-		return text + fmt.Sprintf(", but more than its share in window %d", *s.CloseWindow)
+		return text + fmt.Sprintf(", but too many in window %d", *s.CloseWindow)
 	case s.Basis == spec.Counted:
 		return text + ": too close to the limit to call"
 	case s.DesignEffect != nil && *s.DesignEffect > 1:
@@ -161,14 +162,16 @@ func (s SLO) why() string {
 	return text
 }
 
-func deref(n *int64) int64 {
+func valueOrZero(n *int64) int64 {
 	if n == nil {
 		return 0
 	}
 	return *n
 }
 
-func pick(slos []SLO, o Outcome) (first SLO, more int) {
+// firstWith is the first SLO with an outcome, and the number of further ones. Its
+// Metric is empty where there is none.
+func firstWith(slos []SLO, o Outcome) (first SLO, more int) {
 	more = -1
 	for _, s := range slos {
 		if s.Outcome == o {
@@ -180,8 +183,8 @@ func pick(slos []SLO, o Outcome) (first SLO, more int) {
 	return first, max(more, 0)
 }
 
-// invalidity tells the first broken rule; the others would bury it.
-func invalidity(rules []Rule) string {
+// invalidReason names the first broken rule and counts the others.
+func invalidReason(rules []Rule) string {
 	text, more := "", -1
 	for _, r := range rules {
 		if r.Outcome == Invalid {

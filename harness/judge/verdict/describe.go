@@ -98,7 +98,7 @@ func describe(name string, d *distribution) Latency {
 func (e *evidence) generator() Generator {
 	g := Generator{Workers: len(e.plan.Workers)}
 	g.FramesExpected, g.FramesReceived, _ = checkStreams(e)
-	g.CPUShare, _, _ = busiest(e)
+	g.CPUShare, _, _ = busiestWorker(e)
 	if lag, ok := e.lag.Quantile(0.99); ok {
 		g.WakeupLagP99Ms = &lag
 	}

@@ -11,8 +11,8 @@ import (
 	"assay/harness/spec"
 )
 
-// evidence is a record with the sums over its judged windows that several
-// rules and SLOs read.
+// evidence is a record, with the sums over its judged windows that several rules and
+// SLOs use.
 type evidence struct {
 	record.Run
 	plan    plan.Plan
@@ -25,20 +25,20 @@ type evidence struct {
 	ended     map[string]tally // by outcome
 	lag       *metric.Hist     // generator lag, one observation a slot
 
-	windows       []int // judged window of each judged second, from 0
+	windows       []int // index of the judged window of each judged second
 	distributions map[string]*distribution
 
-	aborted *record.Abort // what cut the judged windows short; nil: nothing did
+	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
 	streams map[string]record.Source
-	slos    []SLO   // once judged
-	classes []class // likewise, of SLOs on several endpoints
+	slos    []SLO   // set once judged
+	classes []class // set once judged: single endpoints of SLOs on several
 }
 
-// tally is a sum that may have no data. A counter that stayed at 0 may be
-// missing from the frames; where its companion has data (violations and
-// samples, late and scheduled slots) that is a 0 and not a gap, because the
-// rule frames shows that nothing sent was lost.
+// tally is a sum that may have no data. A counter that stayed at 0 may be missing from
+// the frames. Where its companion has data (samples for violations, scheduled slots
+// for late ones) it is 0 rather than missing, because the rule frames detects lost
+// frames.
 type tally struct {
 	n     int64
 	found bool
@@ -52,8 +52,7 @@ func (t tally) pointer() *int64 {
 	return &t.n
 }
 
-// withCompanion reads a tally that may be left out at 0: it is 0 where its companion
-// has data.
+// withCompanion is t, or 0 where t has no data and its companion has.
 func (t tally) withCompanion(companion tally) tally {
 	return tally{n: t.n, found: t.found || companion.found}
 }
@@ -88,8 +87,8 @@ func gather(r record.Run) *evidence {
 	return e
 }
 
-// judged are the judged windows; of a run that was aborted what there is of
-// them up to then, or all of it where it never came that far.
+// judged are the judged windows. Those of an aborted run end at the abort; a run that
+// was aborted before its first window is judged from its start.
 func (e *evidence) judged() (spans []record.Span) {
 	end := int64(math.MaxInt64)
 	if a := e.aborted; a != nil {
@@ -107,8 +106,8 @@ func (e *evidence) judged() (spans []record.Span) {
 	return spans
 }
 
-// fromJudged is the time from the first judged window on.
-func (e *evidence) fromJudged() record.Span {
+// sinceFirstWindow is the time from the first judged window on.
+func (e *evidence) sinceFirstWindow() record.Span {
 	from := record.All
 	for _, span := range e.spans {
 		if from.From == record.All.From || span.From < from.From {
@@ -118,12 +117,12 @@ func (e *evidence) fromJudged() record.Span {
 	return from
 }
 
-// alpha is the level of the inferred test: what this look at the hold may spend.
+// alpha is the level of the inferred test at this look.
 func (e *evidence) alpha() float64 {
 	return stats.Looks(max(1, len(e.plan.Looks))).Alpha(max(1, e.Facts.Look))
 }
 
-// plannedSeconds is how long the plan judges.
+// plannedSeconds is the length of the planned judged windows.
 func (e *evidence) plannedSeconds() (n int64) {
 	for _, w := range e.plan.Judged {
 		n += max(0, record.SpanOf(e.Facts.T0, w).Seconds())
@@ -146,19 +145,19 @@ func (e *evidence) sum(name string, selector []metric.Label) (total float64, fou
 func (e *evidence) tally(name string, selector []metric.Label) tally {
 	v, found := e.sum(name, selector)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return tally{} // the rule frames names it
+		return tally{} // the rule frames reports it
 	}
 	return tally{n: int64(math.Round(v)), found: found}
 }
 
-// notCompleted counts transactions that ended in another way; each breaks
-// every latency SLO of the transaction.
+// notCompleted counts failed, timed out and dropped transactions. Each violates every
+// latency SLO of the transaction.
 func (e *evidence) notCompleted() int64 {
 	return e.ended[metric.Failed].n + e.ended[metric.TimedOut].n + e.ended[metric.Dropped].n
 }
 
-// notCompletedBy is notCompleted by second.
-func (e *evidence) notCompletedBy() []float64 {
+// notCompletedBySecond is notCompleted for each judged second.
+func (e *evidence) notCompletedBySecond() []float64 {
 	all := make([]float64, len(e.windows))
 	for _, outcome := range []string{metric.Failed, metric.TimedOut, metric.Dropped} {
 		for i, n := range e.counts(metric.Transactions, label("outcome", outcome)) {
@@ -168,7 +167,7 @@ func (e *evidence) notCompletedBy() []float64 {
 	return all
 }
 
-// workers names the streams that the plan's workers send.
+// workers are the names of the streams of the plan's workers.
 func (e *evidence) workers() []string {
 	names := make([]string, len(e.plan.Workers))
 	for i := range names {
@@ -180,11 +179,11 @@ func (e *evidence) workers() []string {
 // stoppedEarly reports whether the run ended before its plan did.
 func (e *evidence) stoppedEarly() bool { return e.Facts.Stopped != "" || e.Facts.Interrupted }
 
-// endedAtLook reports whether a look decided before the last, while the load of
-// the next had begun.
+// endedAtLook reports whether an earlier look than the last decided the run, when the
+// hold had already gone on towards the next look.
 func (e *evidence) endedAtLook() bool { return e.Facts.Look > 0 && e.Facts.Look < len(e.plan.Looks) }
 
-// judgedEnd is when the last judged window ended.
+// judgedEnd is the planned end of the last judged window, from T0.
 func (e *evidence) judgedEnd() time.Duration {
 	end := time.Duration(0)
 	for _, w := range e.plan.Judged {

@@ -10,7 +10,7 @@ import (
 	"assay/harness/spec"
 )
 
-// limitations are what a reader of the claim must know beside it.
+// limitations are what a reader of the claim must also know.
 func limitations(e *evidence, rules []Rule) []string {
 	var all []string
 	for _, r := range rules {
@@ -34,7 +34,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	case l.Reason != "":
 		all = append(all, "ledger: "+l.Reason)
 	}
-	all = append(all, e.uncheckedChecks()...)
+	all = append(all, e.unjudgedChecks()...)
 	all = append(all,
 		"durability when a process or host is killed was not tested")
 	all = append(all, e.shortRun()...)
@@ -44,12 +44,11 @@ func limitations(e *evidence, rules []Rule) []string {
 	return append(all, e.Facts.Limitations...)
 }
 
-// loosenedLimits are the limits of rules that the profile has set wider than the
-// rulebook's.
+// loosenedLimits reports rules whose limits the profile has made laxer than the default.
 func (e *evidence) loosenedLimits() (all []string) {
 	usual := spec.DefaultRules(e.Plan.Profile.SLOs)
 	add := func(rule, is, limit string) {
-		all = append(all, fmt.Sprintf("the profile lets rule %s go to %s, instead of %s", rule, is, limit))
+		all = append(all, fmt.Sprintf("the profile relaxes rule %s to %s (default: %s)", rule, is, limit))
 	}
 	for _, r := range []struct {
 		id        string
@@ -73,8 +72,8 @@ func (e *evidence) loosenedLimits() (all []string) {
 	return all
 }
 
-// uncheckedChecks reports failed checks of the script that no SLO judges.
-func (e *evidence) uncheckedChecks() []string {
+// unjudgedChecks reports failed checks of the script that no SLO judges.
+func (e *evidence) unjudgedChecks() []string {
 	if slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.Checks }) {
 		return nil
 	}
@@ -86,13 +85,13 @@ func (e *evidence) uncheckedChecks() []string {
 	return nil
 }
 
-// shortRun names SLOs of a certificate for which this run was too short to infer
-// anything at 95 % confidence.
+// shortRun names the SLOs that should have been inferred, but were counted because the
+// run was too short.
 func (e *evidence) shortRun() []string {
 	var names []string
 	longest := 0.0
 	for _, s := range e.slos {
-		if s.Outcome != Pass || s.Asked != spec.Inferred || s.Basis == spec.Inferred {
+		if s.Outcome != Pass || s.PlannedBasis != spec.Inferred || s.Basis == spec.Inferred {
 			continue
 		}
 		names = append(names, s.name())
@@ -103,31 +102,30 @@ func (e *evidence) shortRun() []string {
 	if len(names) == 0 {
 		return nil
 	}
-	why := fmt.Sprintf("the judged %d s are too few", e.seconds)
+	why := fmt.Sprintf("%d judged seconds are too few", e.seconds)
 	if longest > 0 {
-		why += fmt.Sprintf(" where neighbouring seconds resemble each other for %s s", number(longest))
+		why += fmt.Sprintf(" for a correlation time of %s s", number(longest))
 	}
-	return []string{fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", some(names, 3), why)}
+	return []string{fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", joinFirst(names, 3), why)}
 }
 
-// countedText names what is counted.
+// countedText states what describes this run only.
 func (e *evidence) countedText() string {
 	what := "maximum and ledger SLOs describe this run only"
 	if e.Plan.Scope == spec.ScopeSmoke {
-		what = "a smoke describes this run only: another may differ"
+		what = "a smoke describes this run only: another run may differ"
 	}
 	return what
 }
 
-// counts tells whether the profile asks what no sample can show of more than
-// itself.
+// countsOnly reports whether the profile has SLOs that cannot be inferred: maxima, and
+// SLOs that are not decided by samples.
 func (e *evidence) countsOnly() bool {
 	return slices.ContainsFunc(e.Plan.Profile.SLOs, func(s spec.SLO) bool { return s.Aggregate == spec.Max || !s.Sampled() })
 }
 
-// loggedErrors are what workers logged first of a run in which transactions
-// failed: what the script threw, or why a request failed. The cause may be the
-// script's own.
+// loggedErrors are the first errors that the workers logged, where transactions
+// failed: what the script threw, or why a request failed. The cause may be the script.
 func (e *evidence) loggedErrors() (all []string) {
 	if e.notCompleted() == 0 {
 		return nil

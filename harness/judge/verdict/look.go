@@ -5,9 +5,9 @@ import (
 	"assay/harness/spec"
 )
 
-// Undecided names the SLOs that a look at a running hold leaves undecided, of those
-// that its samples decide; none where they all hold, or one is broken. What is read
-// back after a run, as the ledger is, is no matter of a longer hold.
+// Undecided names the sampled SLOs that are undecided at a look during the hold, each
+// with the reason; none where one has failed. Only these can gain from a longer hold:
+// the ledger, for one, is read back after the run.
 func Undecided(r record.Run) (names []string) {
 	e := gather(r)
 	for i, s := range judgeSLOs(e) {
@@ -16,7 +16,7 @@ func Undecided(r record.Run) (names []string) {
 		case s.Outcome == Fail:
 			return nil
 		case sampled && s.Outcome == Inconclusive:
-			names = append(names, s.name()+" "+s.why())
+			names = append(names, s.name()+" "+s.undecidedReason())
 		}
 	}
 	return names

@@ -2,9 +2,8 @@ package verdict
 
 import "fmt"
 
-// Outcome is a verdict in one word. Its order is the precedence of RULEBOOK
-// section 2, so that the worse of two is the greater; the zero value is no
-// outcome yet and gives way to every other.
+// Outcome is a verdict in one word. Outcomes are ordered by the precedence of RULEBOOK
+// section 2: the worse of two is the greater. The zero value is "not decided yet".
 type Outcome int
 
 // The outcomes, from the best to the worst.
@@ -13,12 +12,12 @@ const (
 	Inconclusive
 	Fail
 	Invalid
-	// LostWrite is the FAIL of a system that lost a write it had acknowledged.
-	// It stands above Invalid: whatever else a run got wrong, the loss is real.
+	// LostWrite is the FAIL of a system that lost an acknowledged write. It takes
+	// precedence over Invalid: the loss is real, whatever else went wrong in the run.
 	LostWrite
 )
 
-// String is the word of the certificate; LostWrite reads FAIL.
+// String is the word in the certificate; that of LostWrite is FAIL.
 func (o Outcome) String() string {
 	switch o {
 	case Pass:
@@ -49,14 +48,13 @@ func (o Outcome) ExitCode() int {
 	return 2
 }
 
-// MarshalText writes the word; an outcome that was never decided is an error.
+// MarshalText writes the word. The zero value is an error.
 func (o Outcome) MarshalText() ([]byte, error) {
 	if o < Pass || o > LostWrite {
-		return nil, fmt.Errorf("write outcome: %d is none", int(o))
+		return nil, fmt.Errorf("write outcome: invalid value %d", int(o))
 	}
 	return []byte(o.String()), nil
 }
 
-// Worse is the outcome of two together: of the rules and SLOs of one run, and
-// of several profiles.
+// Worse combines two outcomes: of rules and SLOs of one run, or of two profiles.
 func Worse(a, b Outcome) Outcome { return max(a, b) }

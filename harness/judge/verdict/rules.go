@@ -1,20 +1,20 @@
 package verdict
 
-// Rule is a validity rule and what it found.
+// Rule is a validity rule and its result.
 type Rule struct {
 	ID         string // RULEBOOK section 1
 	Observed   *float64
-	Limit      *float64 // nil: the rule shows, it does not limit
+	Limit      *float64 // nil: the rule reports a value without a limit
 	Unit       string   // of both
 	Outcome    Outcome
-	Detail     string // what was found, for people
-	Advice     string // what to do
-	Limitation string // not empty: the run may be judged, and the claim says this
+	Detail     string // finding, for people
+	Advice     string // what to do about it
+	Limitation string // not empty: the run is judged, and the certificate states this limitation
 }
 
-// rules is RULEBOOK section 1. The claim of an INVALID run names the first that
-// is broken, so causes come before what follows from them: is the run whole and
-// its record, was the load made as planned, does it show what is asked.
+// rules is RULEBOOK section 1. The claim of an INVALID run names the first broken
+// rule, so that causes come before their consequences: whether the run and its record
+// are complete, then whether the load was as planned, then whether the data suffice.
 var rules = []struct {
 	id    string
 	check func(*evidence) Rule
@@ -53,8 +53,7 @@ func applyRules(e *evidence) []Rule {
 	return all
 }
 
-// holds is PASS or INVALID.
-func holds(ok bool) Outcome {
+func passOrInvalid(ok bool) Outcome {
 	if ok {
 		return Pass
 	}

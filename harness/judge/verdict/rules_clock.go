@@ -7,15 +7,15 @@ import (
 	"assay/harness/spec"
 )
 
-// clock: nobody set the generator's wall clock during the run. Latencies are
-// measured on a clock that cannot be set; but when a transaction was persisted
-// is told by the database, and compared with the generator's wall clock.
+// clock: the generator's wall clock was not stepped during the run. Latencies are
+// measured on a monotonic clock, but persist_lag compares the database's timestamps
+// with the generator's wall clock.
 func clock(e *evidence) Rule {
 	r := Rule{
 		Unit:    "ms",
 		Outcome: Pass,
-		Detail:  "it is not known whether the clock was set during the run",
-		Advice:  "Keep the clocks of all hosts synchronised by slewing, and run it again.",
+		Detail:  "it is not known whether the clock was stepped during the run",
+		Advice:  "Synchronise the clocks of all hosts by slewing rather than stepping, and run again.",
 	}
 	tightest, compared := e.tightestBound()
 	if tightest < math.Inf(1) {
@@ -26,11 +26,11 @@ func clock(e *evidence) Rule {
 	}
 	step := math.Abs(*e.Facts.ClockStepMs)
 	r.Observed = &step
-	r.Detail = fmt.Sprintf("the generator's clock was off by at most %s ms from where it started", number(step))
+	r.Detail = fmt.Sprintf("the generator's wall clock drifted by at most %s ms", number(step))
 	if r.Limit == nil || step <= *r.Limit {
 		return r
 	}
-	r.Detail = fmt.Sprintf("the generator's clock was set by %s ms during the run", number(step))
+	r.Detail = fmt.Sprintf("the generator's wall clock was stepped by %s ms during the run", number(step))
 	if compared {
 		r.Outcome = Invalid
 		r.Detail += ", which " + spec.PersistLagMetric + " compares with the database's"
@@ -40,8 +40,8 @@ func clock(e *evidence) Rule {
 	return r
 }
 
-// tightestBound is the smallest bound of an SLO on a time, in ms; and whether
-// one of them compares two clocks.
+// tightestBound is the smallest bound of an SLO on a duration, in ms, and whether any
+// of these SLOs compares two clocks.
 func (e *evidence) tightestBound() (ms float64, compared bool) {
 	ms = math.Inf(1)
 	for _, s := range e.Plan.Profile.SLOs {

@@ -10,50 +10,48 @@ import (
 	"assay/harness/spec"
 )
 
-// roomAdvice is what to do about a generator that does not keep up.
-const roomAdvice = "Give the generator more CPUs or more workers, and let nothing else run beside it."
+// overloadAdvice is what to do about a generator that does not keep up.
+const overloadAdvice = "Give the generator more CPUs or more workers, and run nothing else on its host."
 
-// generatorDrops: arrivals that the generator lost while it stood still. What
-// fails without them fails.
+// generatorDrops: arrivals that the generator lost while it stalled.
 func generatorDrops(e *evidence) Rule {
 	dropped := e.tally(metric.GeneratorDropped, nil).withCompanion(e.scheduled)
 	r := Rule{
 		Observed: ratio(dropped, e.scheduled), Limit: e.limits.GeneratorDrops, Unit: "share",
 		Outcome: Invalid,
 		Detail:  "no worker reported its schedule",
-		Advice:  roomAdvice,
+		Advice:  overloadAdvice,
 	}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator lost %d of %d arrivals", dropped.n, e.scheduled.n)
-		e.holdOrFail(&r)
+		e.applyGeneratorLimit(&r)
 	}
 	return r
 }
 
-// offered: slots that the generator itself started late. Load that comes later
-// than planned comes in a burst, which is not the load that was asked for; what
-// fails in the seconds without such a burst fails.
+// offered: slots that the generator itself started late. Late slots start in a burst,
+// which is not the planned load.
 func offered(e *evidence) Rule {
 	displaced := e.displacedSlots()
 	r := Rule{
 		Observed: ratio(displaced, e.scheduled), Limit: e.limits.Offered, Unit: "share",
 		Outcome: Invalid,
 		Detail:  "no worker measured its lag",
-		Advice:  roomAdvice,
+		Advice:  overloadAdvice,
 	}
 	if r.Observed != nil {
 		r.Detail = fmt.Sprintf("the generator itself started %d of %d transactions more than %s late", displaced.n, e.scheduled.n, e.plan.DisplacedAfter)
-		e.holdOrFail(&r)
+		e.applyGeneratorLimit(&r)
 	}
 	return r
 }
 
-// holdOrFail is the outcome of a limit on the generator: what is over it makes a
-// run INVALID, unless the system failed without it.
-func (e *evidence) holdOrFail(r *Rule) {
-	r.Outcome = holds(*r.Observed <= *r.Limit)
+// applyGeneratorLimit makes a run INVALID where the rule's value is over its limit,
+// unless the system failed without the generator's contribution.
+func (e *evidence) applyGeneratorLimit(r *Rule) {
+	r.Outcome = passOrInvalid(*r.Observed <= *r.Limit)
 	if r.Outcome == Invalid && e.failed() {
-		r.Outcome, r.Limitation = Pass, r.Detail+"; what failed did so without them"
+		r.Outcome, r.Limitation = Pass, r.Detail+"; the failed SLOs fail without them too"
 	}
 }
 
@@ -69,21 +67,22 @@ func (e *evidence) displacedSlots() tally {
 	return displaced
 }
 
-// displaced tells whether more load was displaced than the rule offered allows.
+// displaced reports whether more load was displaced than the rule offered allows.
 func (e *evidence) displaced() bool {
 	share := ratio(e.displacedSlots(), e.scheduled)
 	return share != nil && *share > *e.limits.Offered
 }
 
-// fewDisplaced is the share of a second's arrivals up to which displaced ones are a
-// burst that is over within the second (ours).
-const fewDisplaced = 0.1
+// maxScattered is the largest share of a second's arrivals that may be displaced
+// without a burst that lasts beyond the second (ours).
+const maxScattered = 0.1
 
-// undisturbed are violations less those that displaced load may have made, where
-// more was displaced than the rule offered allows. A few displaced slots may have
-// made themselves violate, and as many others. More are a burst that has to be
-// worked off: their second does not count, nor do as many seconds after them.
-func (e *evidence) undisturbed(counted []stats.Batch) []stats.Batch {
+// withoutDisplaced are the violations less those that displaced load may have caused,
+// where more was displaced than the rule offered allows. Up to maxScattered of a
+// second, each displaced slot may have caused its own violation and one other. More
+// than that is a burst whose backlog takes time to drain: its second does not count,
+// nor does one further second for each second of the burst.
+func (e *evidence) withoutDisplaced(counted []stats.Batch) []stats.Batch {
 	if !e.displaced() {
 		return counted
 	}
@@ -92,12 +91,12 @@ func (e *evidence) undisturbed(counted []stats.Batch) []stats.Batch {
 	lag := e.distribution(metric.GeneratorLag, nil)
 	lag.count(limit)
 	after, window := 0, 0
-	for i, b := range lag.counted[limit].most {
+	for i, b := range lag.counted[limit].possible {
 		if b.Stratum != window {
 			after, window = 0, b.Stratum
 		}
 		switch {
-		case b.K > fewDisplaced*b.N:
+		case b.K > maxScattered*b.N:
 			rest[i] = stats.Batch{Stratum: rest[i].Stratum}
 			after++
 		case after > 0:
@@ -110,38 +109,38 @@ func (e *evidence) undisturbed(counted []stats.Batch) []stats.Batch {
 	return rest
 }
 
-// generatorLag: the generator's own share of the latencies could have changed the
-// verdict (RULEBOOK section 1a). Where it could not, its figures are shown.
+// generatorLag: whether the time that the generator itself added to the latencies
+// decides the verdict (RULEBOOK section 1a). Where it does not, its figures are shown.
 func generatorLag(e *evidence) Rule {
-	r := Rule{Unit: "ms", Outcome: Invalid, Detail: "no worker measured its lag", Advice: roomAdvice}
+	r := Rule{Unit: "ms", Outcome: Invalid, Detail: "no worker measured its lag", Advice: overloadAdvice}
 	p99, ok := e.lag.Quantile(0.99)
 	if !ok {
 		return r
 	}
-	stood, _ := e.sum(metric.GeneratorStall, nil)
+	stalledMs, _ := e.sum(metric.GeneratorStall, nil)
 	r.Observed, r.Outcome = &p99, Pass
-	r.Detail = fmt.Sprintf("the generator started transactions up to %s ms late at p99, and stood still for %s of the time",
-		number(p99), percent(stood/1000/float64(max(1, e.seconds*int64(max(1, len(e.plan.Workers)))))))
+	r.Detail = fmt.Sprintf("the generator started transactions %s ms late at p99, and was stalled for %s of the time",
+		number(p99), percent(stalledMs/1000/float64(max(1, e.seconds*int64(max(1, len(e.plan.Workers)))))))
 	var hidden, shared []string
 	for _, s := range e.slos {
-		if s.Hidden {
-			hidden = append(hidden, s.share())
-		} else if s.Cleared != nil && s.measured() > *s.Cleared {
-			shared = append(shared, s.share())
+		if s.HiddenByGenerator {
+			hidden = append(hidden, s.generatorShare())
+		} else if s.Cleared != nil && s.possibleViolations() > *s.Cleared {
+			shared = append(shared, s.generatorShare())
 		}
 	}
 	switch {
 	case len(hidden) > 0 && !e.failed():
 		r.Outcome = Invalid
-		r.Detail = "the generator's own share decides: " + some(hidden, 2)
+		r.Detail = "the generator's own delay decides the verdict: " + joinFirst(hidden, 2)
 	case len(hidden)+len(shared) > 0:
-		r.Limitation = r.Detail + ": " + some(append(hidden, shared...), 2)
+		r.Limitation = r.Detail + ": " + joinFirst(append(hidden, shared...), 2)
 	}
 	return r
 }
 
-// measured is the number of violations as measured that are possible.
-func (s SLO) measured() int64 {
+// possibleViolations is the largest possible number of violations as measured.
+func (s SLO) possibleViolations() int64 {
 	switch {
 	case s.Violations != nil:
 		return *s.Violations
@@ -151,33 +150,32 @@ func (s SLO) measured() int64 {
 	return 0
 }
 
-// share is what the generator has to do with an SLO's violations.
-func (s SLO) share() string {
-	return fmt.Sprintf("%s %s has %d violations as measured, %d without the generator's share, %d allowed",
-		s.Metric, s.Expression, s.measured(), *s.Cleared, *s.Allowed)
+// generatorShare states how many of an SLO's violations may be the generator's.
+func (s SLO) generatorShare() string {
+	return fmt.Sprintf("%s %s has %d violations as measured, %d without the generator's own delay, %d allowed",
+		s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)
 }
 
-// generatorCPU: the busiest worker's share of the CPUs it may use, with the
-// time in which it was ready to run but others had them: a worker that shares
-// its CPUs is starved long before its own use of them shows it. A mean over
-// workers would hide one that is starved. What that did to the latencies is
-// counted elsewhere: it makes no run INVALID by itself.
+// generatorCPU: the busiest worker's use of the CPUs available to it, including its
+// time in the run queue: a worker that shares its CPUs is starved long before its own
+// usage shows it. A mean over workers would hide one that is starved. The effect on
+// latencies is counted by generator-lag, so that this rule alone makes no run INVALID.
 func generatorCPU(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.GeneratorCPU, Unit: "share",
 		Outcome: Pass,
-		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and let nothing else run on them.", percent(spec.RecommendedCPU)),
+		Advice:  fmt.Sprintf("Add workers or CPUs until every worker needs at most %s of its CPUs, and run nothing else on them.", percent(spec.RecommendedCPU)),
 	}
-	worst, source, missing := busiest(e)
+	worst, source, missing := busiestWorker(e)
 	switch {
 	case missing != "":
-		r.Detail = missing + " did not report the CPU it used"
+		r.Detail = missing + " did not report its CPU time"
 		r.Limitation = r.Detail
 	case worst == nil:
 		r.Detail = "the plan has no worker"
 	default:
 		r.Observed = worst
-		r.Detail = fmt.Sprintf("%s needed %s of its CPUs, the wait for them included", source, percent(*worst))
+		r.Detail = fmt.Sprintf("%s needed %s of its CPUs, including time in the run queue", source, percent(*worst))
 		if *worst > *r.Limit {
 			r.Limitation = fmt.Sprintf("%s; at most %s is recommended", r.Detail, percent(spec.RecommendedCPU))
 		}
@@ -185,14 +183,14 @@ func generatorCPU(e *evidence) Rule {
 	return r
 }
 
-// busiest is the largest CPU share of a worker over the judged windows; or the
-// name of a worker that reported none.
-func busiest(e *evidence) (worst *float64, source, missing string) {
+// busiestWorker is the worker with the largest CPU share over the judged windows; or
+// else the name of a worker that reported none.
+func busiestWorker(e *evidence) (worst *float64, source, missing string) {
 	for _, w := range e.workers() {
 		used, cpus, n, found := 0.0, 0.0, 0, false
 		for _, span := range e.spans {
 			v, ok := e.Timeline.SumOf(w, metric.WorkerCPU, nil, span)
-			waited, _ := e.Timeline.SumOf(w, metric.WorkerRunQueue, nil, span) // not every kernel tells
+			waited, _ := e.Timeline.SumOf(w, metric.WorkerRunQueue, nil, span) // not every kernel reports it
 			used, found = used+v+waited, found || ok
 			values, has := e.Timeline.Gauge(metric.WorkerCPUs, nil, w, span)
 			for i := range values {

@@ -15,7 +15,7 @@ import (
 // minWindow is the shortest hold of a certificate, in seconds.
 const minWindow = int64(spec.CertificateHold / time.Second)
 
-// complete: the judged windows were run to their end.
+// complete: the judged windows ran to their end.
 func complete(e *evidence) Rule {
 	ran := e.Facts.Ended.Sub(e.Facts.T0)
 	judged := time.Duration(0)
@@ -25,7 +25,7 @@ func complete(e *evidence) Rule {
 	r := Rule{
 		Observed: pointer(judged.Seconds()), Limit: pointer(float64(e.seconds)), Unit: "s",
 		Outcome: Pass,
-		Detail:  "the judged windows were run to their end",
+		Detail:  "the judged windows ran to their end",
 		Advice:  "Let the run reach the end of its hold window.",
 	}
 	why := e.Facts.Stopped
@@ -34,7 +34,7 @@ func complete(e *evidence) Rule {
 	}
 	if e.aborted != nil {
 		r.Detail = "the run was " + e.abortText()
-		r.Advice = "See to why the system fails under this load, then run it again."
+		r.Advice = "Find out why the system fails under this load, then run again."
 		r.Limitation = r.Detail
 		return r
 	}
@@ -54,37 +54,37 @@ func complete(e *evidence) Rule {
 		}
 	}
 	if r.Outcome == Invalid {
-		r.Advice = "Run it again and let it reach the end of its hold window."
+		r.Advice = "Run again, to the end of the hold window."
 		if why != "" {
 			r.Detail += ": " + why
-			r.Advice = "See to what stopped it, then run it again."
+			r.Advice = "Remove what stopped it, then run again."
 		}
 	}
 	return r
 }
 
-// openLoop: every slot of the schedule came up, and its latency counts from
-// the schedule, which shows in one lag observation a slot.
+// openLoop: every slot of the schedule occurred, and latencies count from the
+// schedule, for which there is one lag observation per slot.
 func openLoop(e *evidence) Rule {
 	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
 	if e.aborted != nil {
-		planned = e.scheduled.n // of a window that was cut short only the latency can be looked at
+		planned = e.scheduled.n // in a truncated window only the lag observations can be checked
 	}
 	r := Rule{
-		Observed: number64(e.scheduled.pointer()), Limit: pointer(float64(planned)), Unit: "slots",
-		Outcome: holds(e.scheduled.found && e.scheduled.n == planned && lags == planned),
-		Advice:  "Run it again with a worker that follows the plan's schedule; if it recurs, the generator is at fault.",
+		Observed: toFloat(e.scheduled.pointer()), Limit: pointer(float64(planned)), Unit: "slots",
+		Outcome: passOrInvalid(e.scheduled.found && e.scheduled.n == planned && lags == planned),
+		Advice:  "Run again with a worker that follows the plan's schedule; if it recurs, the generator is at fault.",
 	}
 	if !e.scheduled.found {
 		r.Detail = "no worker reported its schedule"
 		return r
 	}
-	r.Detail = fmt.Sprintf("%d of %d planned slots came up, %d with their lag measured", e.scheduled.n, planned, lags)
+	r.Detail = fmt.Sprintf("%d of %d planned arrivals occurred, %d with a measured lag", e.scheduled.n, planned, lags)
 	return r
 }
 
-// windowLength: a certificate holds its target for 600 s; what is shorter is a
-// smoke. Time at a lower rate says nothing of the target.
+// windowLength: a certificate holds its target for 600 s; a shorter run is a smoke.
+// Time at a lower rate does not count.
 func windowLength(e *evidence) Rule {
 	held := int64(e.plan.AtTarget() / time.Second)
 	r := Rule{
@@ -94,14 +94,14 @@ func windowLength(e *evidence) Rule {
 		Advice:  fmt.Sprintf("Hold the target for at least %d s to issue a certificate.", minWindow),
 	}
 	if held != e.plannedSeconds() {
-		r.Detail += fmt.Sprintf(", %d s of them at the target", held)
+		r.Detail += fmt.Sprintf(", %d s of it at the target rate", held)
 	}
 	switch {
 	case held >= minWindow:
 	case e.Plan.Scope == spec.ScopeSmoke:
 		r.Limit = nil
-		r.Limitation = fmt.Sprintf("smoke scope: %s, a certificate takes %d s", r.Detail, minWindow)
-		r.Detail += ", as a smoke: too short to certify"
+		r.Limitation = fmt.Sprintf("smoke scope: %s, a certificate needs %d s", r.Detail, minWindow)
+		r.Detail += ": a smoke, too short to certify"
 	default:
 		r.Outcome = Invalid
 		r.Detail += ", too short for a certificate"
@@ -109,7 +109,7 @@ func windowLength(e *evidence) Rule {
 	return r
 }
 
-// warmUp: what comes before the first judged window is excluded, and shown.
+// warmUp: the time before the first judged window is excluded, and shown.
 func warmUp(e *evidence) Rule {
 	first := time.Duration(math.MaxInt64)
 	for _, w := range e.plan.Judged {
@@ -131,24 +131,24 @@ func warmUp(e *evidence) Rule {
 		return r
 	}
 	r.Observed = pointer(first.Seconds())
-	r.Detail = fmt.Sprintf("the first %s s are excluded, %s s of them warm-up", number(first.Seconds()), number(warm.Seconds()))
+	r.Detail = fmt.Sprintf("the first %s s are excluded, including %s s of warm-up", number(first.Seconds()), number(warm.Seconds()))
 	if first < warm {
 		r.Outcome = Invalid
 		r.Detail = fmt.Sprintf("the judged window starts at %s s, within the warm-up of %s s", number(first.Seconds()), number(warm.Seconds()))
 	}
 	if first == 0 {
-		r.Limitation = "no warm-up: the judged window holds the cold start"
+		r.Limitation = "no warm-up: the judged window includes the cold start"
 	}
 	return r
 }
 
-// accounted: every scheduled transaction ended in exactly one way, second by
-// second over the whole run, and the SLOs of the transaction count them all.
+// accounted: every scheduled transaction has exactly one outcome, in each second of
+// the whole run, and the SLOs of the transaction count all of them.
 func accounted(e *evidence) Rule {
 	r := Rule{
 		Limit: pointer(0.0), Unit: "transactions",
 		Outcome: Invalid,
-		Advice:  "Run it again; if it recurs, the generator loses or repeats transactions and must be mended.",
+		Advice:  "Run again; if it recurs, the generator loses or repeats transactions: report it as a bug.",
 	}
 	scheduled := e.Timeline.BySecond(metric.TransactionsScheduled, nil)
 	ended := e.Timeline.BySecond(metric.Transactions, nil)
@@ -173,7 +173,7 @@ func accounted(e *evidence) Rule {
 	default:
 		off, r.Detail = uncounted(e)
 	}
-	r.Observed, r.Outcome = &off, holds(off == 0)
+	r.Observed, r.Outcome = &off, passOrInvalid(off == 0)
 	if off == 0 {
 		r.Detail = fmt.Sprintf("each of %s scheduled transactions has one outcome", number(total))
 	}
@@ -186,9 +186,9 @@ func allSeconds(maps1, maps2 map[int64]float64) []int64 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// uncounted compares the samples of the transaction's latency with the
-// schedule: one that failed or was dropped and has no sample would not count
-// as a violation.
+// uncounted compares the number of samples of the transaction's latency with the
+// schedule: a failed or dropped transaction without a sample would not count as a
+// violation.
 func uncounted(e *evidence) (off float64, detail string) {
 	if n := int64(e.distribution(metric.TransactionDuration, nil).all.Count()); n != e.scheduled.n {
 		return math.Abs(float64(n - e.scheduled.n)),

@@ -12,23 +12,23 @@ import (
 	"assay/harness/spec"
 )
 
-// frames: what the workers sent is what the record holds.
+// frames: the record holds everything that the workers sent.
 func frames(e *evidence) Rule {
 	expected, received, problems := checkStreams(e)
 	r := Rule{
-		Observed: pointer(float64(received)), Limit: number64(expected), Unit: "frames",
-		Outcome: holds(len(problems) == 0),
+		Observed: pointer(float64(received)), Limit: toFloat(expected), Unit: "frames",
+		Outcome: passOrInvalid(len(problems) == 0),
 		Detail:  fmt.Sprintf("all %d frames of %d workers were received and their totals agree", received, len(e.plan.Workers)),
-		Advice:  "Look into the workers' logs for what ended or cut them off, then run it again.",
+		Advice:  "Check the workers' logs for why they ended or lost their connection, then run again.",
 	}
 	if len(problems) > 0 {
-		r.Detail = some(problems, 3)
+		r.Detail = joinFirst(problems, 3)
 	}
 	return r
 }
 
-// checkStreams goes through the streams of the plan's workers. expected is nil
-// where a worker did not say how many frames it sent.
+// checkStreams compares the streams of the plan's workers with their totals. expected
+// is nil where a worker did not report how many frames it sent.
 func checkStreams(e *evidence) (expected *int64, received int64, problems []string) {
 	planned := map[string]bool{}
 	sum, known := int64(0), true
@@ -45,15 +45,15 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 		if why := killed[w]; why != "" {
 			problems = append(problems, fmt.Sprintf("%s was killed (%s)", w, why))
 		}
-		sent, said := total(s, metric.WorkerFrames, "")
+		sent, reported := total(s, metric.WorkerFrames, "")
 		sum += int64(sent)
-		known = known && said
+		known = known && reported
 		switch {
 		case !found:
 			problems = append(problems, w+" sent nothing")
 		case !s.Closed:
 			problems = append(problems, w+" did not close its stream")
-		case !said:
+		case !reported:
 			problems = append(problems, w+" closed without its totals")
 		case s.Missing > 0:
 			problems = append(problems, fmt.Sprintf("%d frames of %s are missing", s.Missing, w))
@@ -78,8 +78,8 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 	return expected, received, problems
 }
 
-// nonFinite are counters that the verdict reads and that are no finite number:
-// no comparison with them means anything.
+// nonFinite reports counters whose sum is NaN or infinite, with which no comparison is
+// valid.
 func (e *evidence) nonFinite() (problems []string) {
 	var names []string
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.From(metric.SourceWorker) }) {
@@ -93,31 +93,31 @@ func (e *evidence) nonFinite() (problems []string) {
 	}
 	for _, name := range names {
 		if v, _ := e.Timeline.Sum(name, nil, record.All); math.IsNaN(v) || math.IsInf(v, 0) {
-			problems = append(problems, name+" is no finite number")
+			problems = append(problems, name+" is not a finite number")
 		}
 	}
 	return problems
 }
 
-// checkTotals compares a closing frame's totals, one for each metric, with
-// what the timeline holds of it over the whole run.
+// checkTotals compares the totals of a closing frame, one for each metric, with the
+// samples in the timeline.
 func checkTotals(e *evidence, s record.Source) (problems []string) {
 	for _, p := range s.Totals {
 		if p.Series.Name != metric.WorkerSamples {
 			continue
 		}
 		name := p.Series.Label("metric")
-		if held := held(e, s.Name, name); held != p.Value {
-			problems = append(problems, fmt.Sprintf("%s sent %s samples of %s, the record holds %s", s.Name, number(p.Value), name, number(held)))
+		if recorded := recordedSamples(e, s.Name, name); recorded != p.Value {
+			problems = append(problems, fmt.Sprintf("%s sent %s samples of %s, the record holds %s", s.Name, number(p.Value), name, number(recorded)))
 		}
 	}
 	return problems
 }
 
-// held counts the samples of a metric that came from one source: observations
-// of a histogram; else the sum of a counter that counts samples (transactions,
-// NAME.total); else that of the rate NAME, by its NAME.total.
-func held(e *evidence, source, name string) float64 {
+// recordedSamples counts the samples of a metric from one source: the observations of
+// a histogram; else the sum of a counter of samples; else, for a rate NAME, the sum of
+// NAME.total.
+func recordedSamples(e *evidence, source, name string) float64 {
 	if n := e.Timeline.CountOf(source, name); n > 0 {
 		return float64(n)
 	}
@@ -137,9 +137,9 @@ func total(s record.Source, name, metricName string) (float64, bool) {
 	return 0, false
 }
 
-// samplesDue is how many samples of the database there should be: Performance
-// Insights says that it has one a second.
-func (e *evidence) samplesDue() float64 {
+// expectedSamples is the number of samples of the database that there should be. A
+// collector with a rate of its own reports it: Performance Insights has one per second.
+func (e *evidence) expectedSamples() float64 {
 	rate := float64(metric.DefaultSampleRate)
 	for _, span := range e.spans {
 		values, ok := e.Timeline.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
@@ -152,40 +152,39 @@ func (e *evidence) samplesDue() float64 {
 	return rate * float64(e.seconds)
 }
 
-// collector: enough samples of the database to say where time went. A
-// collector that falls behind does not spoil the verdict on the SLOs; it is a
-// limitation.
+// collector: there are enough samples of the database to show where time went. A
+// collector that falls behind is a limitation and does not affect the verdict on SLOs.
 func collector(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.CollectorShare, Unit: "share",
 		Outcome: Pass,
-		Advice:  "Name the database in ASSAY_DB, with a user who may read performance_schema.",
+		Advice:  "Set ASSAY_DB to the database, with a user who may read performance_schema.",
 	}
 	samples := e.tally(metric.DBSample, nil)
 	switch {
 	case e.Plan.Database == "":
 		r.Detail = "the run had no database to sample"
-		r.Limitation = "no database was named: there are no waits, and the bottleneck stays undetermined"
+		r.Limitation = "no database was given: there are no waits, and the bottleneck is undetermined"
 		return r
 	case !samples.found || e.seconds == 0:
 		r.Detail = "no sample of the database was taken" + e.collectorReason(metric.SourceDatabase)
-		r.Limitation = r.Detail + ": the bottleneck stays undetermined"
+		r.Limitation = r.Detail + ": the bottleneck is undetermined"
 		return r
 	}
-	share := float64(samples.n) / e.samplesDue()
+	share := float64(samples.n) / e.expectedSamples()
 	gap := e.longestGap()
 	r.Observed = &share
-	r.Detail = fmt.Sprintf("%s of the database's samples were taken, with no gap over %s", percent(share), gap)
+	r.Detail = fmt.Sprintf("%s of the database samples were taken, with no gap over %s", percent(share), gap)
 	if share < *e.limits.CollectorShare || gap > *e.limits.CollectorGap {
-		r.Advice = "Give the collector's connection and host room, and look for what held up the database."
-		r.Limitation = fmt.Sprintf("waits are incomplete: %s of the samples, a gap of %s", percent(share), gap)
+		r.Advice = "Check the load on the collector's host, and what delayed the database's answers."
+		r.Limitation = fmt.Sprintf("waits are incomplete: %s of the samples, longest gap %s", percent(share), gap)
 	}
 	return r
 }
 
-// longestGap is the longest time without a sample of the database: as the
-// sampler measured it, or as whole seconds without one show it where the
-// sampler was not there to measure.
+// longestGap is the longest time without a sample of the database: the longest
+// interval that the sampler measured, or, where it was not running, the longest
+// sequence of seconds without a sample.
 func (e *evidence) longestGap() time.Duration {
 	longest := 0.0
 	if ms, ok := e.distribution(metric.DBSampleInterval, nil).all.Max(); ok {
@@ -203,7 +202,7 @@ func (e *evidence) longestGap() time.Duration {
 	return time.Duration(math.Round(longest)) * time.Millisecond
 }
 
-// collectorReason is what the run recorded about a collector that is not well.
+// collectorReason is the recorded reason why a collector is not ok, in parentheses.
 func (e *evidence) collectorReason(source string) string {
 	for _, c := range e.Facts.Collectors {
 		if c.Source == source && c.Reason != "" {
@@ -213,15 +212,15 @@ func (e *evidence) collectorReason(source string) string {
 	return ""
 }
 
-// data: no SLO without data, and no scenario that sends nothing. Neither must
-// pass, nor fail, unless the system's failure is certain without it.
+// data: every SLO has data, and the scenario sends something. A run without must
+// neither pass nor fail, unless the system's failure is certain all the same.
 func data(e *evidence) Rule {
 	if !e.sentAnything() && !e.failed() {
 		return Rule{
 			Observed: pointer(0.0), Unit: "requests",
 			Outcome: Invalid,
-			Detail:  "the scenario sent nothing: it made no request, and no statement through k6/x/sql",
-			Advice:  "Send the system under test something in the scenario's default function.",
+			Detail:  "the scenario sent nothing: no request, and no statement through k6/x/sql",
+			Advice:  "Send a request to the system under test in the scenario's default function.",
 		}
 	}
 	var without []string
@@ -240,34 +239,34 @@ func data(e *evidence) Rule {
 	}
 	r := Rule{
 		Observed: pointer(float64(len(without))), Limit: pointer(0.0), Unit: "SLOs",
-		Outcome: holds(len(without) == 0 || downgraded),
+		Outcome: passOrInvalid(len(without) == 0 || downgraded),
 		Detail:  fmt.Sprintf("each of %d SLOs has data", len(e.slos)),
-		Advice:  "Check the metric's name and labels against what the scenario sends, or take the SLO out.",
+		Advice:  "Check the metric's name and labels against what the scenario sends, or remove the SLO.",
 	}
 	if len(without) > 0 {
-		r.Detail = "no data for " + some(without, 3)
+		r.Detail = "no data for " + joinFirst(without, 3)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, d := range gauges {
-		if source := d.Sources[0]; !told[source] {
-			told[source] = true
+		if source := d.Sources[0]; !reported[source] {
+			reported[source] = true
 			r.Detail += e.collectorReason(source)
 			r.Advice = d.Advice
 		}
 	}
 	if ledger && e.Facts.Ledger.State != record.StateOK {
 		r.Detail += "; the ledger was not read back: " + cmp.Or(e.Facts.Ledger.Reason, "no reason given")
-		r.Advice = "Make it possible to read the persisted transactions back (--db, and the profile's query), then run it again."
+		r.Advice = "Make the persisted transactions readable (--db, and the profile's query), then run again."
 	} else if ledger {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}
 	if downgraded {
-		why := "the system left too many transactions undone"
+		why := "too many transactions were not completed"
 		if e.aborted != nil {
 			why = "the run was aborted"
 		}
 		r.Detail += "; " + why
-		r.Advice = "See to why the system fails, then run it again."
+		r.Advice = "Find out why the system fails, then run again."
 		r.Limitation = r.Detail
 	}
 	return r

@@ -9,15 +9,15 @@ import (
 	"assay/harness/spec"
 )
 
-// samples: each condition that the inferred test decides has enough effective
-// samples to pass, and each that is counted may have enough violations; with fewer
-// the run cannot tell.
+// samples: each inferred condition has enough effective samples to pass, and each
+// counted condition allows enough violations to be decided; otherwise the run is
+// INCONCLUSIVE.
 func samples(e *evidence) Rule {
 	r := Rule{
 		Limit: pointer(1.0), Unit: "share of the samples needed",
 		Outcome: Pass,
-		Detail:  "no SLO is decided by a number of samples",
-		Advice:  "Hold longer, at a higher rate, or ask for a lower percentile.",
+		Detail:  "no SLO depends on the number of samples",
+		Advice:  "Hold longer, use a higher rate, or set the SLO on a lower percentile.",
 	}
 	var scarce []string
 	for _, s := range e.slos {
@@ -27,7 +27,7 @@ func samples(e *evidence) Rule {
 		share, text := s.enough()
 		if r.Observed == nil || share < *r.Observed {
 			r.Observed = &share
-			r.Detail = fmt.Sprintf("%s has the fewest: %s", s.name(), text)
+			r.Detail = fmt.Sprintf("fewest samples: %s has %s", s.name(), text)
 		}
 		if s.Outcome == Inconclusive && share < 1 {
 			scarce = append(scarce, s.name()+" has "+text)
@@ -35,7 +35,7 @@ func samples(e *evidence) Rule {
 	}
 	if len(scarce) > 0 {
 		r.Outcome = Inconclusive
-		r.Detail = some(scarce, 3)
+		r.Detail = joinFirst(scarce, 3)
 	}
 	return r
 }
@@ -49,29 +49,28 @@ func (s SLO) enough() (share float64, text string) {
 		return *s.Effective / *s.Needed, s.effective()
 	}
 	return float64(*s.Allowed) / stats.LeastAllowed,
-		fmt.Sprintf("%d samples, of which %d may violate it; a count takes %d", *s.Samples, *s.Allowed, stats.LeastAllowed)
+		fmt.Sprintf("%d samples, of which %d may violate it; a decision needs at least %d", *s.Samples, *s.Allowed, stats.LeastAllowed)
 }
 
 // effective is "412 effective samples of the 920 needed (6000 samples, design
 // effect 14.6)".
 func (s SLO) effective() string {
 	if s.DesignEffect == nil {
-		return fmt.Sprintf("%d samples in too few seconds to tell how many of them count; %.0f effective ones are needed", *s.Samples, *s.Needed)
+		return fmt.Sprintf("%d samples in too few seconds to estimate their design effect; %.0f effective samples are needed", *s.Samples, *s.Needed)
 	}
 	return fmt.Sprintf("%.0f effective samples of the %.0f needed (%d samples, design effect %s)",
 		*s.Effective, *s.Needed, *s.Samples, number(*s.DesignEffect))
 }
 
-// perClass: an SLO on the requests of several endpoints holds for each of them
-// by itself. One over its share that does not fail, as it is too rare to tell or
-// too close, is a limitation by its name; and where there were too many names to
-// keep apart, that is one too.
+// perClass: an SLO on the requests of several endpoints holds for each of them. An
+// endpoint over its limit that is not significantly so is a limitation by its name. So
+// are SLOs for which there were too many endpoints to be recorded separately.
 func perClass(e *evidence) Rule {
 	r := Rule{
 		Observed: pointer(0.0), Limit: pointer(0.0), Unit: "endpoints",
 		Outcome: Pass,
-		Detail:  "no SLO takes several endpoints together",
-		Advice:  "See to the endpoint that breaks the SLO, or give it an SLO of its own.",
+		Detail:  "no SLO covers several endpoints",
+		Advice:  "Fix the endpoint that breaks the SLO, or give it an SLO of its own.",
 	}
 	var broken, over []string
 	for _, c := range e.classes {
@@ -84,27 +83,28 @@ func perClass(e *evidence) Rule {
 		}
 	}
 	if len(e.classes) > 0 {
-		r.Detail = fmt.Sprintf("%d conditions on single endpoints are not broken", len(e.classes))
+		r.Detail = fmt.Sprintf("none of %d conditions on single endpoints is broken", len(e.classes))
 	}
 	if len(over) > 0 {
-		r.Limitation = "over its share by itself, though not surely: " + some(over, 3)
+		r.Limitation = "over the limit for a single endpoint, but not significantly: " + joinFirst(over, 3)
 	}
 	if pooled := e.pooledOnly(); len(pooled) > 0 {
-		text := fmt.Sprintf("more endpoints than the %d that are kept apart: %s judged over all of them together only", metric.MaxSeries, some(pooled, 3))
+		text := fmt.Sprintf("more than %d endpoints: judged only over all of them together: %s", metric.MaxSeries, joinFirst(pooled, 3))
 		if r.Limitation != "" {
 			text = r.Limitation + "; " + text
 		}
 		r.Limitation = text
-		r.Advice = "Give requests that differ by an identity one name (the tag name, or http.url)."
+		r.Advice = "Give requests whose URLs differ only by an id the same name (the tag name, or http.url)."
 	}
 	if len(broken) > 0 {
 		*r.Observed, r.Outcome, r.Limitation = float64(len(broken)), Fail, ""
-		r.Detail = "broken for the endpoint by itself: " + some(broken, 3)
+		r.Detail = "broken for a single endpoint: " + joinFirst(broken, 3)
 	}
 	return r
 }
 
-// pooledOnly are the SLOs that take endpoints together whose names were too many.
+// pooledOnly are the SLOs on several endpoints of a run with more endpoint names than
+// are recorded separately.
 func (e *evidence) pooledOnly() (all []string) {
 	overflowed := slices.ContainsFunc(e.Timeline.Series(metric.RequestDuration), func(s metric.Series) bool {
 		return s.Label(metric.OverflowLabel) != ""

@@ -2,16 +2,15 @@ package verdict
 
 import "fmt"
 
-// The rules of this file never make a run INVALID: they say what a reader of
-// the claim must know.
+// The rules of this file never make a run INVALID: they state limitations.
 
-// coLocation: what shares the generator's host competes with it.
+// coLocation: processes on the generator's host compete with it.
 func coLocation(e *evidence) Rule {
 	shared := e.Environment.CoLocation
 	r := Rule{
 		Observed: pointer(float64(len(shared))), Unit: "neighbours",
 		Outcome: Pass,
-		Detail:  "no neighbour of the generator on its host is known",
+		Detail:  "neither service nor database is known to share the generator's host",
 		Advice:  "Run the generator on a host of its own.",
 	}
 	if len(shared) > 0 {
@@ -22,9 +21,9 @@ func coLocation(e *evidence) Rule {
 }
 
 // neighbours is "generator, service and database".
-func neighbours(shared []string) string { return list(append([]string{"generator"}, shared...)) }
+func neighbours(shared []string) string { return joinAnd(append([]string{"generator"}, shared...)) }
 
-// tool: a binary built from known sources can be built again.
+// tool: a binary built from known sources can be rebuilt.
 func tool(e *evidence) Rule {
 	t := e.Plan.Tool
 	r := Rule{
@@ -39,13 +38,13 @@ func tool(e *evidence) Rule {
 	return r
 }
 
-// attempts: one PASS of many tries says less than one of one.
+// attempts: one PASS in many attempts means less than one in the first.
 func attempts(e *evidence) Rule {
 	r := Rule{
 		Unit:    "runs",
 		Outcome: Pass,
 		Detail:  "the number of attempts is not known",
-		Advice:  "State all attempts beside this one.",
+		Advice:  "Report all attempts together with this one.",
 	}
 	if n := e.Facts.Attempts; n > 0 {
 		r.Observed = pointer(float64(n))

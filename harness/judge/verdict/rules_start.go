@@ -10,30 +10,30 @@ import (
 	"assay/harness/observe/record"
 )
 
-// seeded: every worker drew arrivals and data from the plan's seed, so that the
-// run can be made again.
+// seeded: every worker drew arrivals and data from the plan's seed, so that the run
+// can be repeated.
 func seeded(e *evidence) Rule {
 	seed := strconv.FormatUint(e.plan.Seed, 10)
 	r := Rule{
 		Outcome: Pass,
 		Detail:  fmt.Sprintf("arrivals and data of all %d workers are drawn from the recorded seed %s", len(e.plan.Workers), seed),
-		Advice:  "Run it again with workers of the same program, and look into their logs.",
+		Advice:  "Run again with workers of the same version, and check their logs.",
 	}
 	var other []string
 	for _, w := range e.workers() {
-		said := "none"
+		reported := "none"
 		for _, p := range e.streams[w].Totals {
 			if p.Series.Name == metric.WorkerSeed {
-				said = p.Series.Label("seed")
+				reported = p.Series.Label("seed")
 			}
 		}
-		if said != seed {
-			other = append(other, fmt.Sprintf("%s reports seed %s", w, said))
+		if reported != seed {
+			other = append(other, fmt.Sprintf("%s reports seed %s", w, reported))
 		}
 	}
 	if len(other) > 0 || len(e.plan.Workers) == 0 {
 		r.Outcome = Invalid
-		r.Detail = fmt.Sprintf("the plan's seed is %s: %s", seed, strings.TrimSpace(some(other, 3)))
+		r.Detail = fmt.Sprintf("the plan's seed is %s: %s", seed, strings.TrimSpace(joinFirst(other, 3)))
 	}
 	return r
 }
@@ -42,31 +42,31 @@ func seeded(e *evidence) Rule {
 // section 1).
 const maxSkew = 1000
 
-// startSkew: the workers started together. What counts is how late each took
-// its first slot: when that was due is the schedule's matter.
+// startSkew: the workers started together. It compares by how much each was late for
+// its first slot, as their schedules do not start with the same slot.
 func startSkew(e *evidence) Rule {
 	r := Rule{
 		Limit: pointer(float64(maxSkew)), Unit: "ms",
 		Outcome: Invalid,
-		Advice:  "Start fewer workers on a host, or give the hosts room and synchronised clocks.",
+		Advice:  "Start fewer workers per host, on hosts with spare CPUs and synchronised clocks.",
 	}
 	first, last, missing := math.Inf(1), math.Inf(-1), ""
 	for _, w := range e.workers() {
-		late, said := total(e.streams[w], metric.WorkerStartDelay, "")
-		if said {
+		late, reported := total(e.streams[w], metric.WorkerStartDelay, "")
+		if reported {
 			first, last = min(first, late), max(last, late)
 		} else if n, _ := e.Timeline.SumOf(w, metric.TransactionsScheduled, nil, record.All); n > 0 || len(e.plan.Workers) == 1 {
-			missing = w // one that has no slot of a small schedule has no first
+			missing = w // a worker without any slot, in a small schedule, has no first one
 		}
 	}
 	switch {
 	case missing != "":
 		r.Detail = missing + " did not report its first arrival"
 	case first > last:
-		r.Detail = "no worker took a slot"
+		r.Detail = "no worker started a transaction"
 	default:
-		r.Observed, r.Outcome = pointer(last-first), holds(last-first <= maxSkew)
-		r.Detail = fmt.Sprintf("the workers' first arrivals were at most %s ms apart, beside their schedules", number(last-first))
+		r.Observed, r.Outcome = pointer(last-first), passOrInvalid(last-first <= maxSkew)
+		r.Detail = fmt.Sprintf("the workers' first arrivals were at most %s ms apart, relative to their schedules", number(last-first))
 	}
 	return r
 }

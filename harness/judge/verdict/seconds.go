@@ -9,7 +9,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// counts is a counter by judged second.
+// counts is the value of a counter in each judged second.
 func (e *evidence) counts(name string, selector []metric.Label) (all []float64) {
 	for _, span := range e.spans {
 		all = append(all, e.Timeline.Counts(name, selector, span)...)
@@ -17,8 +17,8 @@ func (e *evidence) counts(name string, selector []metric.Label) (all []float64) 
 	return all
 }
 
-// bySecond puts violations beside the samples that hold them; the window of each
-// second is its stratum.
+// bySecond combines samples and violations of each judged second; the stratum is the
+// second's window.
 func (e *evidence) bySecond(samples, violations []float64) []stats.Batch {
 	all := make([]stats.Batch, len(samples))
 	for i := range all {
@@ -27,7 +27,7 @@ func (e *evidence) bySecond(samples, violations []float64) []stats.Batch {
 	return all
 }
 
-// perWindow are the seconds of each window, in order.
+// perWindow splits the judged seconds by window.
 func perWindow(seconds []stats.Batch) (each [][]stats.Batch) {
 	for i, b := range seconds {
 		if i == 0 || b.Stratum != seconds[i-1].Stratum {
@@ -38,29 +38,29 @@ func perWindow(seconds []stats.Batch) (each [][]stats.Batch) {
 	return each
 }
 
-// distribution is a histogram over the judged windows. What it was second by
-// second is read again where it is asked for, which takes less memory; what was
-// counted so is kept.
+// distribution is a histogram over the judged windows. The histograms of single
+// seconds are not kept, to save memory, but read again where needed; counts made from
+// them are kept.
 type distribution struct {
 	evidence *evidence
 	name     string
 	selector []metric.Label
 	all      *metric.Hist
-	counted  map[float64]exceeding // by limit
+	counted  map[float64]exceedances // by limit
 }
 
-// exceeding counts by second what is at or over a limit: what is certain, and what
-// is possible within the histogram's resolution.
-type exceeding struct{ least, most []stats.Batch }
+// exceedances counts the samples of each second that are at or over a limit: for
+// certain, and possibly, within the histogram's resolution.
+type exceedances struct{ certain, possible []stats.Batch }
 
-// distribution reads a histogram over the judged windows. It is kept, because
-// several SLOs and rules read the same.
+// distribution reads a histogram over the judged windows. It is kept for the other
+// SLOs and rules that use it.
 func (e *evidence) distribution(name string, selector []metric.Label) *distribution {
 	key := metric.Series{Name: name, Labels: selector}.Key()
 	if d, ok := e.distributions[key]; ok {
 		return d
 	}
-	d := &distribution{evidence: e, name: name, selector: selector, all: &metric.Hist{}, counted: map[float64]exceeding{}}
+	d := &distribution{evidence: e, name: name, selector: selector, all: &metric.Hist{}, counted: map[float64]exceedances{}}
 	for _, span := range e.spans {
 		e.Timeline.MergeHist(d.all, name, selector, span)
 	}
@@ -68,7 +68,7 @@ func (e *evidence) distribution(name string, selector []metric.Label) *distribut
 	return d
 }
 
-// each visits the histogram of each judged second, which is valid until the next.
+// each visits the histogram of each judged second. h is valid during the visit only.
 func (d *distribution) each(visit func(second int, h *metric.Hist)) {
 	h, i := &metric.Hist{}, 0
 	for _, span := range d.evidence.spans {
@@ -81,19 +81,19 @@ func (d *distribution) each(visit func(second int, h *metric.Hist)) {
 	}
 }
 
-// count counts by second what is at or over each of these limits, in one pass.
+// count counts the samples of each second at or over each limit, in one pass.
 func (d *distribution) count(limits ...float64) {
 	limits = slices.DeleteFunc(limits, func(limit float64) bool { _, ok := d.counted[limit]; return ok })
 	if len(limits) == 0 {
 		return
 	}
-	made := make([]exceeding, len(limits))
+	made := make([]exceedances, len(limits))
 	d.each(func(i int, h *metric.Hist) {
 		n, window := float64(h.Count()), d.evidence.windows[i]
 		for j, limit := range limits {
 			lo, hi := h.AtLeast(limit)
-			made[j].least = append(made[j].least, stats.Batch{N: n, K: float64(lo), Stratum: window})
-			made[j].most = append(made[j].most, stats.Batch{N: n, K: float64(hi), Stratum: window})
+			made[j].certain = append(made[j].certain, stats.Batch{N: n, K: float64(lo), Stratum: window})
+			made[j].possible = append(made[j].possible, stats.Batch{N: n, K: float64(hi), Stratum: window})
 		}
 	})
 	for j, limit := range limits {
@@ -101,47 +101,47 @@ func (d *distribution) count(limits ...float64) {
 	}
 }
 
-// largestLimit is the value that about so many of the largest samples reach, at
-// most half of them.
-func (d *distribution) largestLimit(largest float64) (limit float64, ok bool) {
+// thresholdOfLargest is the value that about this many of the largest samples reach,
+// at most half of all.
+func (d *distribution) thresholdOfLargest(largest float64) (limit float64, ok bool) {
 	n := float64(d.all.Count())
 	return d.all.Quantile(1 - min(largest, n/2)/n)
 }
 
-// above counts by second the largest samples of the series: about as many as
-// named, at most half of them.
-func (d *distribution) above(largest float64) []stats.Batch {
-	limit, ok := d.largestLimit(largest)
+// countLargest counts the largest samples of the series in each second: about as many
+// as given, at most half of all.
+func (d *distribution) countLargest(largest float64) []stats.Batch {
+	limit, ok := d.thresholdOfLargest(largest)
 	if !ok {
 		return nil
 	}
-	if _, known := d.counted[limit]; !known { // others will be asked for
+	if _, known := d.counted[limit]; !known { // the other usual limits will be needed too
 		limits := []float64{limit}
 		for _, l := range []float64{stats.Reference, 0.5, 0.1, 0.05, 0.01, 0.001} {
 			if l < 1 {
 				l *= float64(d.all.Count())
 			}
-			if other, ok := d.largestLimit(l); ok && !slices.Contains(limits, other) {
+			if other, ok := d.thresholdOfLargest(l); ok && !slices.Contains(limits, other) {
 				limits = append(limits, other)
 			}
 		}
 		d.count(limits...)
 	}
-	// What is in the limit's own bucket counts, or a coarse bucket would leave
-	// nothing; but where that is everything, what is above it does.
-	if at := d.counted[limit].most; stats.Sum(at).K < float64(d.all.Count()) {
+	// Samples in the limit's own bucket count, or a coarse bucket would leave none. If
+	// that includes all samples, only those above the bucket count.
+	if at := d.counted[limit].possible; stats.Sum(at).K < float64(d.all.Count()) {
 		return at
 	}
 	limit = math.Nextafter(limit, math.Inf(1))
 	d.count(limit)
-	return d.counted[limit].most
+	return d.counted[limit].possible
 }
 
-// interval bounds the p-quantile of the source by order statistics of the
-// effective samples.
+// interval is the confidence interval of the p-quantile, by order statistics of the
+// effective samples. A side is nil where the samples do not bound it.
 func (d *distribution) interval(p float64) (lower, upper *float64) {
 	n := float64(d.all.Count())
-	deff := stats.Test{Q: 1 - p, Alpha: stats.Alpha}.Infer(d.above(n*(1-p)), d.above).DesignEffect
+	deff := stats.Test{Q: 1 - p, Alpha: stats.Alpha}.Infer(d.countLargest(n*(1-p)), d.countLargest).DesignEffect
 	low, high, hasLow, hasHigh := stats.Ranks(n/deff, p)
 	if v, ok := d.all.Quantile(low); ok && hasLow {
 		lower = &v

@@ -11,7 +11,7 @@ import (
 // (RULEBOOK section 2c, throughput).
 const minThroughput = 0.99
 
-// Throughput is the SLO that every profile has without naming it.
+// Throughput is an implicit SLO of every profile.
 const (
 	ThroughputMetric     = "throughput"
 	ThroughputExpression = "completed/scheduled>=0.99"
@@ -41,29 +41,29 @@ func judgeSLOs(e *evidence) []SLO {
 	return append(all, throughput)
 }
 
-// sentAnything tells whether any transaction sent anything to the system. A script that
-// throws before its first request shows nothing of it, whatever it sent before
-// the judged windows. What a system that never
-// answers was sent is known only when its transactions are given up, which may
-// be after the window; what setup() sent has no scenario.
+// sentAnything reports whether any transaction sent anything to the system in the
+// judged windows or later: a script that throws before its first request shows nothing
+// of the system. Data sent to a system that never answers are reported only when the
+// transactions time out, which may be after the window. Data sent by setup() have no
+// scenario and do not count.
 func (e *evidence) sentAnything() bool {
 	for _, s := range e.Timeline.Series(metric.DataSent) {
 		if scenario := s.Label("scenario"); scenario != "" {
-			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.fromJudged()); n > 0 {
+			if n, _ := e.Timeline.Sum(metric.DataSent, label("scenario", scenario), e.sinceFirstWindow()); n > 0 {
 				return true
 			}
 		}
 	}
-	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.fromJudged()); n > 0 {
+	if n, _ := e.Timeline.Sum(metric.WorkerSQLSent, nil, e.sinceFirstWindow()); n > 0 {
 		return true
 	}
 	return e.tally(metric.RequestFailed+metric.RateTotal, nil).n > 0
 }
 
-// downgradeWithoutData makes SLOs without data undecided where the system left so many
-// transactions undone that its failure is certain: that the later steps of a
-// transaction have no sample, or a ledger no entry, is then a part of the
-// failure, and must not hide it behind INVALID.
+// downgradeWithoutData makes SLOs without data undecided, for a system that certainly
+// failed because it left too many transactions uncompleted. That later steps of a
+// transaction have no sample, or the ledger no entry, is then part of that failure,
+// which INVALID would hide.
 func downgradeWithoutData(slos []SLO) {
 	for i := range slos {
 		if slos[i].Outcome == Invalid {
@@ -76,9 +76,9 @@ func newSLO(s spec.SLO, unit string) SLO {
 	return SLO{Metric: s.MetricText(), Expression: s.Expression, Unit: unit, Limit: s.Bound, Basis: spec.Counted, Outcome: Invalid}
 }
 
-// byCount decides a condition of the run itself, which is not a sample of
-// anything: it needs the most violations possible for PASS and the least for FAIL.
-func byCount(lo, hi, allowed int64) Outcome {
+// decideByCount decides a condition on this run alone: PASS needs the most possible
+// violations within the limit, FAIL the certain ones over it.
+func decideByCount(lo, hi, allowed int64) Outcome {
 	switch {
 	case hi <= allowed:
 		return Pass
@@ -89,8 +89,8 @@ func byCount(lo, hi, allowed int64) Outcome {
 	}
 }
 
-// failed tells whether the system failed an SLO, which is decided without the
-// generator's share. An abort is not: it was decided as the run went.
+// failed reports whether the system failed an SLO. These are decided without the
+// generator's share; an abort is decided during the run, with it, and does not count.
 func (e *evidence) failed() bool {
 	slos := e.slos
 	if e.aborted != nil && len(slos) > 0 {
@@ -99,7 +99,7 @@ func (e *evidence) failed() bool {
 	return anySLO(slos, Fail) || slices.ContainsFunc(e.classes, func(c class) bool { return c.outcome == Fail })
 }
 
-// passes tells whether every SLO holds.
+// passes reports whether every SLO holds.
 func (e *evidence) passes() bool {
 	return !anySLO(e.slos, Inconclusive) && !anySLO(e.slos, Invalid) && !e.failed()
 }
@@ -108,8 +108,8 @@ func anySLO(slos []SLO, o Outcome) bool {
 	return slices.ContainsFunc(slos, func(s SLO) bool { return s.Outcome == o })
 }
 
-func when(holds bool) Outcome {
-	if holds {
+func passOrFail(ok bool) Outcome {
+	if ok {
 		return Pass
 	}
 	return Fail

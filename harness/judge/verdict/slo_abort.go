@@ -8,8 +8,8 @@ import (
 	"assay/harness/spec"
 )
 
-// judgeAbort is the condition that stopped the run: by its profile, a system
-// under which it holds does not sustain the load.
+// judgeAbort reports the abort condition that stopped the run as a failed SLO: by its
+// profile, a system under which it holds does not sustain the load.
 func judgeAbort(e *evidence) SLO {
 	a := e.aborted
 	out := SLO{Metric: a.Metric, Expression: "abort: " + a.Expression, Unit: "share", Limit: a.Share, Basis: spec.Counted, Outcome: Fail}
@@ -20,8 +20,8 @@ func judgeAbort(e *evidence) SLO {
 	return out
 }
 
-// markTruncated leaves undecided what a truncated window cannot show: that an SLO
-// holds, or that it has no data.
+// markTruncated makes PASS and INVALID undecided: a truncated window cannot show that
+// an SLO holds, or that it would have no data.
 func markTruncated(slos []SLO) []SLO {
 	for i := range slos {
 		if slos[i].Outcome == Pass || slos[i].Outcome == Invalid {
@@ -31,12 +31,12 @@ func markTruncated(slos []SLO) []SLO {
 	return slos
 }
 
-// abortText tells when and why the run was aborted.
+// abortText says when and why the run was aborted.
 func (e *evidence) abortText() string {
 	a := e.aborted
 	when := fmt.Sprintf("%d s after its start, before its judged windows", a.To-e.Facts.T0.Unix())
 	if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
 		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())
 	}
-	return fmt.Sprintf("aborted %s to spare the target: %s %s", when, a.Metric, a.Expression)
+	return fmt.Sprintf("aborted %s to protect the target: %s %s", when, a.Metric, a.Expression)
 }

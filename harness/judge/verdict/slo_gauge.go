@@ -10,13 +10,13 @@ import (
 	"assay/harness/spec"
 )
 
-// judgeGauge decides by the readings of a gauge, one a second of the judged
-// windows, of several series the largest: the lag of readers, the depth of a queue.
-// They are counted in this run and nothing is inferred from them. A level that
-// takes ten seconds to change leaves of 600 readings some 30 that are independent
-// (RULEBOOK 2a: a batch of 30 s holds twelve correlation times of 2.5 s at most).
-// A second without a reading of every series may have broken the bound, so that a
-// gap never passes. Each window holds by itself (RULEBOOK 2b).
+// judgeGauge decides an SLO on a gauge, such as replica lag or queue depth, by one
+// reading for each judged second: the largest over all series. The readings are always
+// counted, never inferred: of a level that takes ten seconds to change, 600 readings
+// have only some 30 independent ones (RULEBOOK 2a: a batch of 30 s holds twelve
+// correlation times of 2.5 s at most). A second without a reading of every series may
+// have broken the bound, so that a gap never passes. Each window must hold by itself
+// (RULEBOOK 2b).
 func judgeGauge(e *evidence, s spec.SLO) SLO {
 	d := s.Descriptor()
 	out := newSLO(s, unitOf(e, s))
@@ -24,30 +24,30 @@ func judgeGauge(e *evidence, s spec.SLO) SLO {
 	if len(r.values) == 0 {
 		return out
 	}
-	least, most := r.violations(s)
-	out.count(least, most)
-	n, lo, hi := int64(len(most)), int64(stats.Sum(least).K), int64(stats.Sum(most).K)
-	allowed := mayViolate(s, n)
+	certain, possible := r.violations(s)
+	out.count(certain, possible)
+	n, lo, hi := int64(len(possible)), int64(stats.Sum(certain).K), int64(stats.Sum(possible).K)
+	allowed := allowedViolations(s, n)
 	out.Allowed = &allowed
 	out.Observed = quantileOf(r.values, s)
-	out.Outcome = byCount(lo, hi, allowed)
-	if each := perWindow(most); len(each) > 1 && out.Outcome != Fail {
-		out.judgeWindows(s, perWindow(least), each)
+	out.Outcome = decideByCount(lo, hi, allowed)
+	if each := perWindow(possible); len(each) > 1 && out.Outcome != Fail {
+		out.judgeWindows(s, perWindow(certain), each)
 	}
 	return out
 }
 
-// judgeWindows fails an SLO on a gauge that one window breaks by itself, and leaves
-// one undecided of which a window may hold more violations than it allows.
-func (out *SLO) judgeWindows(s spec.SLO, least, most [][]stats.Batch) {
-	for i := range most {
-		total, possible := stats.Sum(least[i]), stats.Sum(most[i])
-		n := int64(total.N)
+// judgeWindows fails an SLO on a gauge where one window breaks it by itself, and leaves
+// it undecided where one may have more violations than it allows.
+func (out *SLO) judgeWindows(s spec.SLO, certain, possible [][]stats.Batch) {
+	for i := range possible {
+		least, most := stats.Sum(certain[i]), stats.Sum(possible[i])
+		n := int64(least.N)
 		switch {
-		case stats.Count(allowedShare(s), n, int64(total.K)) == stats.Broken:
+		case stats.Count(allowedShare(s), n, int64(least.K)) == stats.Broken:
 			out.Outcome, out.FailedWindow, out.CloseWindow = Fail, pointer(i+1), nil
 			return
-		case out.CloseWindow == nil && int64(possible.K) > mayViolate(s, n):
+		case out.CloseWindow == nil && int64(most.K) > allowedViolations(s, n):
 			out.Outcome, out.CloseWindow = Inconclusive, pointer(i+1)
 		}
 	}
@@ -55,35 +55,34 @@ func (out *SLO) judgeWindows(s spec.SLO, least, most [][]stats.Batch) {
 
 // readings are the readings of a gauge in the judged windows.
 type readings struct {
-	values  []float64 // of the seconds that have any, in order
+	values  []float64 // of the seconds that have one, in order
 	seconds []reading // every judged second
 }
 
-// reading is the largest of one second.
+// reading is the largest value over all series in one second.
 type reading struct {
-	value  float64
-	seen   bool // at least one series was read
-	whole  bool // every series was
-	window int
+	value    float64
+	seen     bool // at least one series was read
+	complete bool // every series was read
+	window   int
 }
 
-// violations counts the seconds that violate the SLO for certain, and the seconds
-// that may.
-func (r readings) violations(s spec.SLO) (least, most []stats.Batch) {
-	for _, one := range r.seconds {
-		sure, possible := stats.Batch{N: 1, Stratum: one.window}, stats.Batch{N: 1, Stratum: one.window}
+// violations counts the seconds that violate the SLO for certain, and those that may.
+func (r readings) violations(s spec.SLO) (certain, possible []stats.Batch) {
+	for _, x := range r.seconds {
+		lo, hi := stats.Batch{N: 1, Stratum: x.window}, stats.Batch{N: 1, Stratum: x.window}
 		switch {
-		case one.seen && s.Violates(one.value): // whatever the series that were not read did
-			sure.K, possible.K = 1, 1
-		case !one.whole:
-			possible.K = 1
+		case x.seen && s.Violates(x.value): // whatever the values of the missing series
+			lo.K, hi.K = 1, 1
+		case !x.complete:
+			hi.K = 1
 		}
-		least, most = append(least, sure), append(most, possible)
+		certain, possible = append(certain, lo), append(possible, hi)
 	}
-	return least, most
+	return certain, possible
 }
 
-// readings reads a gauge from the source that the catalogue names. One that has a
+// readings reads a gauge from the source that the catalogue names. A gauge with a
 // label for readers has a series for each of the run's replicas.
 func (e *evidence) readings(d metric.Descriptor) (r readings) {
 	expected := 1
@@ -93,22 +92,22 @@ func (e *evidence) readings(d metric.Descriptor) (r readings) {
 	for window, span := range e.spans {
 		largest, series := e.largest(d, span)
 		for i, v := range largest {
-			one := reading{value: v, seen: series[i] > 0, whole: series[i] >= expected, window: window}
-			if one.seen {
+			x := reading{value: v, seen: series[i] > 0, complete: series[i] >= expected, window: window}
+			if x.seen {
 				r.values = append(r.values, v)
 			}
-			r.seconds = append(r.seconds, one)
+			r.seconds = append(r.seconds, x)
 		}
 	}
 	return r
 }
 
-// largest is the largest reading of each second of a span, and of how many series.
-// What is no number, or less than 0, is no reading.
+// largest is the largest reading of each second of a span, and the number of series
+// that were read. NaN, infinite and negative values are not readings.
 func (e *evidence) largest(d metric.Descriptor, span record.Span) (largest []float64, series []int) {
 	seconds := max(0, span.Seconds())
 	largest, series = make([]float64, seconds), make([]int, seconds)
-	read := map[string]bool{} // what another source sends may have the same labels
+	read := map[string]bool{} // another source may send series with the same labels
 	for _, s := range e.Timeline.Series(d.Name) {
 		var selector []metric.Label
 		for _, key := range d.Labels {

@@ -5,8 +5,8 @@ import (
 	"assay/harness/spec"
 )
 
-// judgeLedgerSLO decides by the ledger of the whole run: an acknowledged
-// transaction must be kept whenever it was made.
+// judgeLedgerSLO decides by the ledger of the whole run: a transaction acknowledged
+// outside the judged windows must be persisted too.
 func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
 	if s.Metric == spec.PersistLagMetric {
 		return judgePersistLag(e, s)
@@ -14,7 +14,7 @@ func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "count")
 	l := e.Ledger
 	if l == nil || l.Acknowledged == 0 {
-		return out // a script that acknowledges nothing has shown nothing
+		return out // a script that acknowledges nothing shows nothing
 	}
 	count, samples := l.Missing, l.Acknowledged
 	if s.Count == "duplicated" {
@@ -26,8 +26,7 @@ func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
 	return out
 }
 
-// judgePersistLag counts a missing transaction as a violation, as a failed one
-// is of a latency SLO: its lag has no end.
+// judgePersistLag counts a missing transaction as a violation: its lag is infinite.
 func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
 	if e.Ledger == nil {
@@ -50,17 +49,17 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 			broken++
 		}
 	}
-	allowed := mayViolate(s, n)
+	allowed := allowedViolations(s, n)
 	out.Samples, out.Violations, out.Allowed = &n, &broken, &allowed
 	out.Outcome = ledgerOutcome(e, broken <= allowed)
 	return out
 }
 
-// ledgerOutcome keeps a ledger that was only half gathered from showing that
-// all is well; what it shows missing is missing still.
+// ledgerOutcome makes an incomplete ledger INVALID rather than PASS; transactions that
+// it shows as missing still FAIL.
 func ledgerOutcome(e *evidence, holds bool) Outcome {
 	if holds && e.Facts.Ledger.State == record.StateFailed {
 		return Invalid
 	}
-	return when(holds)
+	return passOrFail(holds)
 }

@@ -15,16 +15,16 @@ func judgeLatency(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, unitOf(e, s))
 	d := e.distribution(s.Metric, s.Selector)
 	out.Observed = observed(d.all, s)
-	v := e.violationsOf(s, d)
-	if stats.Sum(v.most).N == 0 {
+	v := e.latencyViolations(s, d)
+	if stats.Sum(v.possible).N == 0 {
 		return out
 	}
-	out.count(v.least, v.most)
+	out.count(v.certain, v.possible)
 	if s.Aggregate != spec.Percentile {
 		e.judgeMax(&out, v)
 		return out
 	}
-	e.decide(&out, e.ask(allowedShare(s), s), v)
+	e.decide(&out, e.criterionFor(allowedShare(s), s), v)
 	if out.Observed != nil {
 		out.Lower, out.Upper = d.interval(s.Quantile)
 	}
@@ -33,22 +33,22 @@ func judgeLatency(e *evidence, s spec.SLO) SLO {
 
 // judgeMax decides a condition that no sample may violate.
 func (e *evidence) judgeMax(out *SLO, v violations) {
-	possible, cleared := int64(stats.Sum(v.most).K), int64(stats.Sum(v.cleared).K)
+	possible, cleared := int64(stats.Sum(v.possible).K), int64(stats.Sum(v.cleared).K)
 	out.Allowed, out.Cleared, out.Basis = pointer(int64(0)), &cleared, spec.Counted
-	out.Outcome = byCount(int64(stats.Sum(e.undisturbed(v.cleared)).K), possible, 0)
-	out.Hidden = out.Outcome == Inconclusive && stats.Sum(v.least).K > float64(cleared)
+	out.Outcome = decideByCount(int64(stats.Sum(e.withoutDisplaced(v.cleared)).K), possible, 0)
+	out.HiddenByGenerator = out.Outcome == Inconclusive && stats.Sum(v.certain).K > float64(cleared)
 }
 
 // judgeRate decides a share of samples.
 func judgeRate(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "share")
-	v := e.ratesOf(s)
-	total := stats.Sum(v.least)
+	v := e.rateViolations(s)
+	total := stats.Sum(v.certain)
 	if total.N == 0 {
 		return out
 	}
-	out.count(v.least, v.most)
-	e.decide(&out, e.ask(allowedShare(s), s), v)
+	out.count(v.certain, v.possible)
+	e.decide(&out, e.criterionFor(allowedShare(s), s), v)
 	share := total.K / total.N
 	out.Observed = &share
 	if deff := out.DesignEffect; deff != nil {
@@ -65,11 +65,11 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 	return out
 }
 
-// judgeThroughput decides the implicit SLO: a system that answers the arrivals
-// it took in time but leaves others does not sustain the rate. The schedule
-// holds an exact number of arrivals, so that its chance does not decide: with
-// less than the share completed, in all windows or in one, the rate was not
-// sustained. That it would be again is another matter, and asked as of any share.
+// judgeThroughput decides the implicit SLO: a system that answers some arrivals in time
+// and leaves others does not sustain the rate. As the schedule holds an exact number of
+// arrivals, they are not a sample: with less than the share completed, in all windows
+// or in one, the rate was not sustained. Whether another run would sustain it is
+// inferred as for any share.
 func judgeThroughput(e *evidence) SLO {
 	out := SLO{Metric: ThroughputMetric, Expression: ThroughputExpression, Unit: "share", Limit: minThroughput, Basis: spec.Counted, Outcome: Invalid}
 	completed := e.ended[metric.Completed]
@@ -78,20 +78,20 @@ func judgeThroughput(e *evidence) SLO {
 		return out
 	}
 	scheduled := e.counts(metric.TransactionsScheduled, nil)
-	undone, own := e.notCompletedBy(), e.counts(metric.GeneratorUndone, nil)
+	uncompleted, own := e.notCompletedBySecond(), e.counts(metric.GeneratorUndone, nil)
 	if !e.has(metric.GeneratorUndone, nil) {
 		own = e.counts(metric.GeneratorDropped, nil)
 	}
-	cleared := make([]float64, len(undone))
-	for i := range undone {
-		cleared[i] = max(0, undone[i]-own[i])
+	cleared := make([]float64, len(uncompleted))
+	for i := range uncompleted {
+		cleared[i] = max(0, uncompleted[i]-own[i])
 	}
-	measured := e.bySecond(scheduled, undone)
+	measured := e.bySecond(scheduled, uncompleted)
 	out.count(measured, measured)
-	q := e.ask(1-minThroughput, spec.SLO{})
-	q.exact = true
-	e.decide(&out, q, violations{
-		least: measured, most: measured, cleared: e.bySecond(scheduled, cleared),
+	c := e.criterionFor(1-minThroughput, spec.SLO{})
+	c.exact = true
+	e.decide(&out, c, violations{
+		certain: measured, possible: measured, cleared: e.bySecond(scheduled, cleared),
 		series: e.distribution(metric.TransactionDuration, nil),
 	})
 	if _, lower, upper, ok := stats.Ratio(measured); ok {
@@ -101,9 +101,9 @@ func judgeThroughput(e *evidence) SLO {
 }
 
 // count states how many samples violate: exactly, or within bounds.
-func (out *SLO) count(least, most []stats.Batch) {
-	lo, hi := int64(stats.Sum(least).K), int64(stats.Sum(most).K)
-	out.Samples = pointer(int64(stats.Sum(most).N))
+func (out *SLO) count(certain, possible []stats.Batch) {
+	lo, hi := int64(stats.Sum(certain).K), int64(stats.Sum(possible).K)
+	out.Samples = pointer(int64(stats.Sum(possible).N))
 	if lo == hi {
 		out.Violations = &lo
 	} else {
@@ -111,8 +111,8 @@ func (out *SLO) count(least, most []stats.Batch) {
 	}
 }
 
-// unitOf is the unit of the metric's samples; a script's own trend may have
-// none, and what the catalogue has without one is counted.
+// unitOf is the unit of the metric's samples: "count" for metrics of the catalogue
+// without one, "ms" for a script's own trend without data.
 func unitOf(e *evidence, s spec.SLO) string {
 	if d := s.Descriptor(); d.Name != "" {
 		return cmp.Or(d.Unit, "count")
@@ -139,7 +139,7 @@ func observed(h *metric.Hist, s spec.SLO) *float64 {
 func allowedShare(s spec.SLO) float64 {
 	switch {
 	case s.Aggregate == spec.Percentile:
-		return left(s)
+		return tailShare(s)
 	case s.Aggregate == spec.Max:
 		return 0
 	case s.AtLeast():
@@ -148,14 +148,14 @@ func allowedShare(s spec.SLO) float64 {
 	return s.Bound
 }
 
-// mayViolate is how many of n samples may violate a percentile or a maximum.
-func mayViolate(s spec.SLO, n int64) int64 {
+// allowedViolations is how many of n samples may violate a percentile or a maximum.
+func allowedViolations(s spec.SLO, n int64) int64 {
 	return stats.Allowed(allowedShare(s), n)
 }
 
-// left is the share of samples that p(P) lets violate, 1 - P/100, in billionths
-// like stats.Allowed, but never 0.
-func left(s spec.SLO) float64 {
+// tailShare is the share of samples that may violate p(P), 1 - P/100, rounded to
+// billionths like stats.Allowed, but never to 0.
+func tailShare(s spec.SLO) float64 {
 	const unit = 1_000_000_000
 	if q := (unit - math.Round(s.Quantile*unit)) / unit; q > 0 {
 		return q

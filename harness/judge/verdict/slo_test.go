@@ -30,11 +30,11 @@ func TestAllowance(t *testing.T) {
 		{80, 5, 1},
 		{99.9, 9_000_000_000_000_000, 9_000_000_000_000},
 	} {
-		if got := mayViolate(synthetic.Percentile("m", tt.p, 1), tt.n); got != tt.want {
+		if got := allowedViolations(synthetic.Percentile("m", tt.p, 1), tt.n); got != tt.want {
 			t.Errorf("p(%g) of %d samples allows %d violations, want %d", tt.p, tt.n, got, tt.want)
 		}
 	}
-	if got := mayViolate(spec.SLO{Aggregate: spec.Max}, 1000); got != 0 {
+	if got := allowedViolations(spec.SLO{Aggregate: spec.Max}, 1000); got != 0 {
 		t.Errorf("a maximum allows %d violations", got)
 	}
 }

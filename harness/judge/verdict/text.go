@@ -7,16 +7,16 @@ import (
 	"assay/harness/quantity"
 )
 
-// some joins the first texts and counts the rest.
-func some(texts []string, most int) string {
-	if len(texts) <= most {
+// joinFirst joins the first n texts and counts the rest.
+func joinFirst(texts []string, n int) string {
+	if len(texts) <= n {
 		return strings.Join(texts, "; ")
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:most], "; "), len(texts)-most)
+	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:n], "; "), len(texts)-n)
 }
 
-// list is "a, b and c".
-func list(all []string) string {
+// joinAnd is "a, b and c".
+func joinAnd(all []string) string {
 	if len(all) == 1 {
 		return all[0]
 	}
@@ -34,8 +34,8 @@ func number(v float64) string { return quantity.Value(v, "") }
 
 func percent(share float64) string { return quantity.Format(share, "share") }
 
-// number64 is an integer as the number of a rule.
-func number64(n *int64) *float64 {
+// toFloat is nil for nil.
+func toFloat(n *int64) *float64 {
 	if n == nil {
 		return nil
 	}

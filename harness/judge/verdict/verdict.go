@@ -7,68 +7,71 @@ import (
 	"assay/harness/spec"
 )
 
-// Verdict is what a record says. A nil pointer is "no data", which is never 0.
+// Verdict is the result of judging a record. A nil pointer is "no data", which is
+// never 0.
 type Verdict struct {
 	Outcome     Outcome
-	Claim       string // one sentence: what was shown, or why nothing was
+	Claim       string // one sentence: what the run showed, or why it showed nothing
 	SLOs        []SLO  // in the profile's order, then the implicit ones
 	Rules       []Rule // in the order of the table
 	Rate        Rate
 	Window      Window
-	Judged      []record.Span // the seconds that were judged: the hold windows, cut where the run was aborted
+	Judged      []record.Span // the judged seconds: the hold windows, truncated where the run was aborted
 	Outcomes    Outcomes
 	Latency     []Latency // the transaction first, then endpoints by name
 	Generator   Generator
-	Ledger      *Ledger // nil: nothing was compared
+	Ledger      *Ledger // nil: not compared
 	Limitations []string
 }
 
-// SLO is one condition on the system under test and how it came out.
+// SLO is one condition on the system under test and its result.
 type SLO struct {
 	Metric     string // with its selector, as thresholds.json writes it
 	Expression string
 	Unit       string // of Observed and Limit: "ms", "share" or "count"
 	Limit      float64
-	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %: the counts decide, not this
+	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %; the outcome rests on the counts
 	Lower      *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
 	Upper      *float64
-	Asked      spec.Basis // what a PASS was asked to rest on, where that is earned
-	Basis      spec.Basis // what the outcome rests on: this run alone, or the test at 95 % confidence
-	Samples    *int64
-	Violations *int64 // exact; nil where only the interval below is known
-	AtLeast    *int64 // violations that are certain, where no exact counter exists
-	AtMost     *int64 // violations that are possible
-	Allowed    *int64 // most violations with which these samples keep the bound
-	// Cleared is how many violate it for certain even without what the generator
-	// itself added; nil: of a condition that no samples decide.
+	// PlannedBasis is the basis required for a PASS. Basis is that of the outcome: this
+	// run alone, or the test at 95 % confidence.
+	PlannedBasis spec.Basis
+	Basis        spec.Basis
+	Samples      *int64
+	Violations   *int64 // exact; nil where only AtLeast and AtMost are known
+	AtLeast      *int64 // certain violations, where there is no exact counter
+	AtMost       *int64 // possible violations
+	Allowed      *int64 // most violations with which these samples keep the bound
+	// Cleared is the number of certain violations without the time that the generator
+	// itself added; nil for conditions that are not decided by samples.
 	Cleared *int64
 
 	// Of conditions that the inferred test may decide; nil for the others.
-	DesignEffect *float64 // nil too where the seconds are too few to tell it: none counts then
-	Effective    *float64 // samples that count: Samples / DesignEffect
-	Needed       *float64 // least of them for PASS
-	Correlation  *float64 // s, for which neighbouring samples resemble each other
+	DesignEffect *float64 // nil also where there are too few seconds to estimate it; Effective is 0 then
+	Effective    *float64 // effective samples: Samples / DesignEffect
+	Needed       *float64 // effective samples needed for PASS
+	Correlation  *float64 // s, correlation time of neighbouring samples
 	LongEnough   bool     // the window is long enough, given Correlation, for 95 % confidence
 
-	// FailedWindow is the judged window, from 1, that breaks the condition by
-	// itself where all together do not; nil: none does, or all do.
+	// FailedWindow is the judged window, from 1, that breaks the condition by itself;
+	// nil if none does, or if all windows together break it.
 	FailedWindow *int
-	// CloseWindow is one that holds more violations than it allows, and does not
-	// surely break the condition; nil: none.
+	// CloseWindow is the first judged window, from 1, with more violations than it
+	// allows but not enough to break the condition; nil if there is none.
 	CloseWindow *int
-	// Hidden tells that the outcome would be another without the generator's share,
-	// which leaves open what the system did.
-	Hidden bool
+	// HiddenByGenerator: the outcome depends on the time that the generator itself
+	// added, so that it is not known what the system did.
+	HiddenByGenerator bool
 
 	Outcome Outcome
 }
 
-// Rate is what was asked and what was done in the judged windows.
+// Rate is the planned and the achieved rate in the judged windows.
 type Rate struct {
 	Unit      string   // "tps" or "rps"
-	Target    float64  // the highest judged rate of the plan, a second
-	Lowest    float64  // the lowest; the same where the plan holds one rate
-	Achieved  *float64 // completed a second
+	Target    float64  // highest judged rate of the plan, per second
+	Lowest    float64  // lowest judged rate of the plan; equal to Target where the plan holds one rate
+	Achieved  *float64 // completed transactions per second
 	Scheduled *int64
 	Completed *int64
 	Dropped   *int64
@@ -94,29 +97,28 @@ type Latency struct {
 	Max, Mean    *float64
 }
 
-// Percentiles of a distribution; nil is "no data", or no bound.
+// Percentiles of a distribution. nil is "no data", or for an interval "not bounded".
 type Percentiles struct{ P50, P90, P95, P99, P999 *float64 }
 
-// TransactionName is the name of the transaction's latency; endpoints come
-// after it.
+// TransactionName is the name of the transaction's latency.
 const TransactionName = "transaction"
 
-// Generator tells whether the load was made as planned.
+// Generator is the state of the load generator in the judged windows.
 type Generator struct {
 	Workers        int
 	CPUShare       *float64 // of the busiest worker [0,1]
 	WakeupLagP99Ms *float64
-	FramesExpected *int64 // nil: a worker did not say
+	FramesExpected *int64 // nil: not reported by every worker
 	FramesReceived int64
 }
 
-// Ledger is acknowledged against persisted.
+// Ledger compares acknowledged with persisted transactions.
 type Ledger struct {
 	Acknowledged, Persisted, Missing, Duplicated, Unacknowledged int64
 	PersistLagP99Ms, PersistLagMaxMs                             *float64
 }
 
-// Judge reads the verdict off a record.
+// Judge computes the verdict on a record.
 func Judge(r record.Run) Verdict {
 	e := gather(r)
 	e.slos = judgeSLOs(e)

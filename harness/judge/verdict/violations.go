@@ -12,89 +12,89 @@ import (
 	"assay/harness/spec"
 )
 
-// violations are the samples that break a condition, by judged second.
+// violations counts the samples that violate a condition in each judged second.
 type violations struct {
-	// As measured: what is certain and what is possible. They are the same where
-	// workers counted exactly.
-	least, most []stats.Batch
-	// cleared are the violations that are certain even without what the generator
-	// itself added (RULEBOOK section 1a).
+	// As measured: for certain, and possibly. The two are the same where the workers
+	// counted exactly.
+	certain, possible []stats.Batch
+	// cleared are the certain violations without the time that the generator itself
+	// added (RULEBOOK section 1a).
 	cleared []stats.Batch
-	// series is the latency whose largest values tell how alike neighbouring
-	// samples are.
+	// series is the latency from whose largest values the correlation of neighbouring
+	// samples is estimated.
 	series *distribution
 }
 
-// mostCleared are the violations that are possible without what the generator itself
-// added.
-func (v violations) mostCleared() []stats.Batch {
-	all := slices.Clone(v.most)
+// possibleCleared are the possible violations without the time that the generator
+// itself added.
+func (v violations) possibleCleared() []stats.Batch {
+	all := slices.Clone(v.possible)
 	for i := range all {
-		all[i].K = max(0, all[i].K-max(0, v.least[i].K-v.cleared[i].K))
+		all[i].K = max(0, all[i].K-max(0, v.certain[i].K-v.cleared[i].K))
 	}
 	return all
 }
 
-// violationsOf counts the samples that violate an SLO on latency, and bounds them:
-// by the workers' exact counters, or where those do not cover the metric
-// (thresholds other than the run's, foreign senders) by the histogram's buckets.
-func (e *evidence) violationsOf(s spec.SLO, d *distribution) violations {
+// latencyViolations counts the samples that violate an SLO on latency by the workers'
+// exact counters. Where these do not cover the metric (thresholds other than the run's,
+// foreign senders) it bounds them by the histogram's buckets.
+func (e *evidence) latencyViolations(s spec.SLO, d *distribution) violations {
 	v := violations{series: d}
-	if exact := e.exactly(s, metric.Violations); stats.Sum(exact).N > 0 && stats.Sum(exact).N >= float64(d.all.Count()) {
-		v.least, v.most = exact, exact
-		v.cleared = e.exactlyCleared(s, exact)
+	if exact := e.exactCounts(s, metric.Violations); stats.Sum(exact).N > 0 && stats.Sum(exact).N >= float64(d.all.Count()) {
+		v.certain, v.possible = exact, exact
+		v.cleared = e.exactCleared(s, exact)
 	} else {
-		v.least, v.most = e.bounded(s, d)
+		v.certain, v.possible = e.boundedViolations(s, d)
 	}
 	if v.cleared == nil {
-		v.cleared = e.clearedAtLeast(s, d)
+		v.cleared = e.certainlyCleared(s, d)
 	}
-	v.most = e.addOpenRequests(s, v.most)
+	v.possible = e.addOpenRequests(s, v.possible)
 	return v
 }
 
-// exactly reads by second an exact count that the workers kept for this SLO.
-func (e *evidence) exactly(s spec.SLO, name string) []stats.Batch {
+// exactCounts are exact counts of the workers for this SLO, by second.
+func (e *evidence) exactCounts(s spec.SLO, name string) []stats.Batch {
 	selector := label("slo", s.ID())
 	return e.bySecond(e.counts(metric.Judged, selector), e.counts(name, selector))
 }
 
-// exactlyCleared reads the exact violations that workers also counted as cleared; nil
-// where there are violations and no worker counted cleared ones, as in old records.
-func (e *evidence) exactlyCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
+// exactCleared are the exact counts of cleared violations; nil where there are
+// violations and no worker counted cleared ones, as in old records.
+func (e *evidence) exactCleared(s spec.SLO, exact []stats.Batch) []stats.Batch {
 	if stats.Sum(exact).K > 0 && !e.has(metric.ViolationsCleared, label("slo", s.ID())) {
 		return nil
 	}
-	return e.exactly(s, metric.ViolationsCleared)
+	return e.exactCounts(s, metric.ViolationsCleared)
 }
 
-// addOpenRequests adds the requests that were still open when the run ended, which may
-// count for the SLO, with the time that they had taken.
-func (e *evidence) addOpenRequests(s spec.SLO, most []stats.Batch) []stats.Batch {
+// addOpenRequests adds, as possible violations, the requests that were still open when
+// the run ended, by the time that they had taken until then.
+func (e *evidence) addOpenRequests(s spec.SLO, possible []stats.Batch) []stats.Batch {
 	failures := s.Metric == metric.RequestFailed
 	if !strings.HasPrefix(s.Metric, "http_req_") || failures && !s.Violates(1) || !e.has(metric.OpenRequests, nil) {
-		return most
+		return possible
 	}
-	most = slices.Clone(most)
+	possible = slices.Clone(possible)
 	e.distribution(metric.OpenRequests, nil).each(func(i int, h *metric.Hist) {
 		open := h.Count()
 		if !failures {
-			_, open = h.AtLeast(leastViolating(s))
+			_, open = h.AtLeast(minViolating(s))
 		}
-		most[i].N += float64(open)
-		most[i].K += float64(open)
+		possible[i].N += float64(open)
+		possible[i].K += float64(open)
 	})
-	return most
+	return possible
 }
 
-// has tells whether the record has a series of a name.
+// has reports whether the record has a matching series.
 func (e *evidence) has(name string, selector []metric.Label) bool {
 	return slices.ContainsFunc(e.Timeline.Series(name), func(s metric.Series) bool { return s.Matches(selector) })
 }
 
-// bounded bounds the violations as measured by the histogram.
-func (e *evidence) bounded(s spec.SLO, d *distribution) (least, most []stats.Batch) {
-	bound := leastViolating(s)
+// boundedViolations bounds the violations as measured by the histogram's buckets.
+func (e *evidence) boundedViolations(s spec.SLO, d *distribution) (certain, possible []stats.Batch) {
+	bound := minViolating(s)
 	bad, exact := e.violatingOutcomes(s)
 	d.each(func(i int, h *metric.Hist) {
 		lo, hi := h.AtLeast(bound)
@@ -106,30 +106,29 @@ func (e *evidence) bounded(s spec.SLO, d *distribution) (least, most []stats.Bat
 		if exact {
 			low = min(n, max(low, bad[i]))
 		}
-		// Some of the bad ones may be slow as well, and are counted already.
+		// Some of the failed ones may be slow as well, and are already counted.
 		high = min(n, max(low, high+bad[i]))
-		least = append(least, stats.Batch{N: n, K: low, Stratum: window})
-		most = append(most, stats.Batch{N: n, K: high, Stratum: window})
+		certain = append(certain, stats.Batch{N: n, K: low, Stratum: window})
+		possible = append(possible, stats.Batch{N: n, K: high, Stratum: window})
 	})
-	return least, most
+	return certain, possible
 }
 
-// leastViolating is the least value that violates an upper bound.
-func leastViolating(s spec.SLO) float64 {
+// minViolating is the smallest value that violates an upper bound.
+func minViolating(s spec.SLO) float64 {
 	if s.Operator == "<=" {
 		return math.Nextafter(s.Bound, math.Inf(1))
 	}
 	return s.Bound
 }
 
-// clearedAtLeast bounds from below, by the histogram, the violations without the
-// generator's share: a sample violates if it is over the bound by more than the
-// generator can have added to it. That is all time for which it stood still from
-// the second of the sample until the slowest of that second had ended; and for
-// transactions their late start, see overDespiteDelay. What failed counts where the
-// generator did not stand still at all.
-func (e *evidence) clearedAtLeast(s spec.SLO, d *distribution) (least []stats.Batch) {
-	bound := leastViolating(s)
+// certainlyCleared is a lower bound, by the histogram, of the violations without the
+// generator's share: the samples that exceed the bound by more than the generator can
+// have added. That is all its stall time from the second of the sample until the
+// slowest sample of that second ended, and for transactions their late start too, see
+// minOverBound. Failures count only where the generator did not stall.
+func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stats.Batch) {
+	bound := minViolating(s)
 	bad, exact := e.violatingOutcomes(s)
 	stalls := e.Timeline.BySecond(metric.GeneratorStall, nil)
 	lag := &metric.Hist{}
@@ -143,35 +142,35 @@ func (e *evidence) clearedAtLeast(s spec.SLO, d *distribution) (least []stats.Ba
 		second, n := first[i], float64(h.Count())
 		added := 0.0
 		slowest, _ := h.Max()
-		for t := int64(0); t <= int64(math.Ceil(min(slowest, float64(e.reach()))/1000))+1; t++ {
+		for t := int64(0); t <= int64(math.Ceil(min(slowest, float64(e.maxTransactionMs()))/1000))+1; t++ {
 			added += stalls[second+t]
 		}
-		stood := added > 0
-		late := lag // of a request: nothing
+		stalled := added > 0
+		late := lag // stays empty for requests
 		if late.Reset(); s.Metric == metric.TransactionDuration {
 			e.Timeline.MergeHist(late, metric.GeneratorLag, nil, record.Span{From: second, To: second + 1})
 		}
-		k := overDespiteDelay(h, late, bound+added)
-		if exact && !stood {
+		k := minOverBound(h, late, bound+added)
+		if exact && !stalled {
 			k = max(k, bad[i]-e.lost(second))
 		}
-		least = append(least, stats.Batch{N: n, K: min(n, max(0, k)), Stratum: e.windows[i]})
+		certain = append(certain, stats.Batch{N: n, K: min(n, max(0, k)), Stratum: e.windows[i]})
 	})
-	return least
+	return certain
 }
 
-// overDespiteDelay is how many samples are, for certain, at or over a bound even without a
-// delay of which only the distribution is known. For any x at least as many are as
-// reach bound + x, less those that were delayed by more than x (Frechet's
-// inequality); the best of some x counts.
-func overDespiteDelay(h, delay *metric.Hist, bound float64) (k float64) {
+// minOverBound is the certain number of samples at or over a bound after subtracting a
+// delay of which only the distribution is known. For any x it is at least the number
+// of samples at or over bound + x, less the number delayed by more than x (Fréchet's
+// inequality); the result is the largest over several x.
+func minOverBound(h, delay *metric.Hist, bound float64) (k float64) {
 	at := func(x, delayed float64) {
 		lo, _ := h.AtLeast(bound + x)
-		least := float64(lo)
+		certain := float64(lo)
 		if highest, ok := h.Max(); ok && highest >= bound+x {
-			least = max(least, 1) // the maximum is exact
+			certain = max(certain, 1) // the maximum is exact
 		}
-		k = max(k, least-delayed)
+		k = max(k, certain-delayed)
 	}
 	longest, _ := delay.Max()
 	at(longest, 0)
@@ -190,18 +189,16 @@ func (e *evidence) lost(second int64) float64 {
 	return n
 }
 
-// reach is, in ms, how long after its second a transaction may go on, as far as
-// anything is asked of it.
-func (e *evidence) reach() int64 { return int64((e.plan.Timeout + time.Second) / time.Millisecond) }
+// maxTransactionMs is how long a transaction can matter after the start of its second.
+func (e *evidence) maxTransactionMs() int64 { return int64((e.plan.Timeout + time.Second) / time.Millisecond) }
 
-// violatingOutcomes counts by second the samples that violate whatever they took:
-// transactions that did not complete, and requests that failed. It is not exact,
-// and then too high, where the selector is by a label that the outcome does not
-// have.
+// violatingOutcomes counts in each second the samples that violate whatever their
+// latency: uncompleted transactions and failed requests. It is too high, and not exact,
+// where the selector has a label that the outcome does not have.
 func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	switch {
 	case s.Metric == metric.TransactionDuration:
-		return e.notCompletedBy(), true
+		return e.notCompletedBySecond(), true
 	case strings.HasPrefix(s.Metric, "http_req_"):
 		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {
 			return e.counts(metric.RequestFailed+metric.RateOccurred, s.Selector), true
@@ -211,48 +208,48 @@ func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	return make([]float64, len(e.windows)), true
 }
 
-// ratesOf counts the samples that violate an SLO on a rate. Rates have exact
-// counters always: those of the SLO, or the two of the metric itself.
-func (e *evidence) ratesOf(s spec.SLO) violations {
-	v := violations{series: e.latencyOf(s)}
-	exact := e.exactly(s, metric.Violations)
+// rateViolations counts the samples that violate an SLO on a rate. Rates always have
+// exact counters: those of the SLO, or the two of the metric itself.
+func (e *evidence) rateViolations(s spec.SLO) violations {
+	v := violations{series: e.latencySeries(s)}
+	exact := e.exactCounts(s, metric.Violations)
 	totals := e.counts(s.Metric+metric.RateTotal, s.Selector)
 	if n := stats.Sum(exact).N; n > 0 && n >= sum(totals) {
-		v.least, v.cleared = exact, e.exactlyCleared(s, exact)
+		v.certain, v.cleared = exact, e.exactCleared(s, exact)
 	} else {
-		v.least = e.bySecond(totals, e.counts(s.Metric+metric.RateOccurred, s.Selector))
+		v.certain = e.bySecond(totals, e.counts(s.Metric+metric.RateOccurred, s.Selector))
 		if s.AtLeast() {
-			for i := range v.least {
-				v.least[i].K = v.least[i].N - v.least[i].K
+			for i := range v.certain {
+				v.certain[i].K = v.certain[i].N - v.certain[i].K
 			}
 		}
 	}
 	if v.cleared == nil {
-		v.cleared = e.withoutUnanswered(s, v.least)
+		v.cleared = e.withoutUnanswered(s, v.certain)
 	}
-	v.most = e.addOpenRequests(s, v.least)
+	v.possible = e.addOpenRequests(s, v.certain)
 	return v
 }
 
-// withoutUnanswered leaves out failed requests without an answer where the
-// generator stood still: they may be its own.
+// withoutUnanswered omits failed requests without an answer in seconds in which the
+// generator stalled: the generator may be the cause.
 func (e *evidence) withoutUnanswered(s spec.SLO, counted []stats.Batch) []stats.Batch {
 	if s.Metric != metric.RequestFailed {
 		return counted
 	}
 	cleared := slices.Clone(counted)
 	unanswered := e.counts(metric.Requests, append(label("status", "0"), s.Selector...))
-	for i, stood := range e.counts(metric.GeneratorStall, nil) {
-		if stood > 0 {
+	for i, stalled := range e.counts(metric.GeneratorStall, nil) {
+		if stalled > 0 {
 			cleared[i].K = max(0, cleared[i].K-unanswered[i])
 		}
 	}
 	return cleared
 }
 
-// latencyOf is the series whose resemblance of neighbours a rate with few
-// violations takes: that of its requests, else the transaction's.
-func (e *evidence) latencyOf(s spec.SLO) *distribution {
+// latencySeries is the latency whose correlation is used for a rate with few
+// violations: that of its requests, else that of the transaction.
+func (e *evidence) latencySeries(s spec.SLO) *distribution {
 	if s.Metric == metric.RequestFailed {
 		if d := e.distribution(metric.RequestDuration, s.Selector); d.all.Count() > 0 {
 			return d
