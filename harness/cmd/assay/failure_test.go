@@ -45,7 +45,7 @@ func TestTellEndsSomewhere(t *testing.T) {
 	var got strings.Builder
 	printError(&got, all)
 	lines := strings.Split(strings.TrimSpace(got.String()), "\n")
-	if len(lines) != 2*maxErrors+1 || lines[len(lines)-1] != fmt.Sprintf("assay: there are %d more errors", maxTold+1) {
+	if len(lines) != 2*maxErrors+1 || lines[len(lines)-1] != fmt.Sprintf("assay: there are %d more errors", maxErrors+1) {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
