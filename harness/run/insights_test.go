@@ -113,7 +113,7 @@ func TestPerformanceInsightsThatFail(t *testing.T) {
 	o.Insights = insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
-	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck stays undetermined"
+	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck is undetermined"
 	if v.Outcome != verdict.Pass || !slices.Contains(v.Limitations, limitation) {
 		t.Errorf("%s, %q", v.Claim, v.Limitations)
 		tellRules(t, v)

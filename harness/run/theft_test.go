@@ -87,7 +87,7 @@ func TestAQuotaAgreesWithTheHeartbeat(t *testing.T) {
 		t.Errorf("the worker was stopped for %.2f s, its heartbeat for %.2f s", throttled, stalled)
 	}
 	for _, rule := range verdict.Judge(r).Rules {
-		if rule.ID == "machine" && !strings.Contains(rule.Limitation, "a CPU quota stopped the generator for ") {
+		if rule.ID == "machine" && !strings.Contains(rule.Limitation, "a CPU quota throttled the generator for ") {
 			t.Errorf("limitation %q of: %s", rule.Limitation, rule.Detail)
 		}
 	}

@@ -32,7 +32,7 @@ func (a *analysis) changeWithin(rows [][]float64) string {
 		}
 		logs = append(logs, math.Log(row[transactionTime]/row[scheduled]))
 	}
-	found, ok := stats.ChangeOf(logs, leastSide)
+	found, ok := stats.FindChangePoint(logs, leastSide)
 	if !ok || found.T < leastT {
 		return ""
 	}

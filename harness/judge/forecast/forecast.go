@@ -11,25 +11,25 @@ import (
 	"assay/harness/spec"
 )
 
-// Past is the statistics of one SLO in earlier runs of a profile, as medians.
+// Past is statistics of one SLO in earlier runs of a profile, as medians.
 type Past struct {
 	Runs         int
-	PerArrival   float64 // samples for each scheduled transaction
+	PerArrival   float64 // samples per scheduled transaction
 	DesignEffect float64 // samples that count as one; 0: not known
 	Needed       float64 // effective samples; 0: not known
 	Correlation  float64 // s; 0: not known
 }
 
-// Forecast says whether a plan can decide one SLO.
+// Forecast is whether a plan can decide one SLO.
 type Forecast struct {
 	SLO        string // metric and expression
 	Basis      spec.Basis
 	Decides    bool
-	Samples    float64 // that the longest hold of the plan will have
-	Expected   float64 // of them that count, by Past: all of a counted SLO
+	Samples    float64 // in the longest hold of the plan
+	Expected   float64 // effective samples, given Past; all Samples of a counted SLO
 	Needed     float64
 	LongEnough bool          // given Past, the hold is long enough for 95 % confidence
-	Hold       time.Duration // that would do, in whole minutes; 0: the plan's does
+	Hold       time.Duration // that would be long enough, in whole minutes; 0: the plan's is
 	Past       Past
 }
 
@@ -59,21 +59,21 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 		}
 		f.Samples = arrivals * perArrival
 		f.Expected, f.Needed = f.Samples, stats.LeastAllowed/q
-		counts := 1.0 // samples for each that counts
+		deff := 1.0 // samples for each effective one
 		if f.Basis == spec.Inferred {
-			counts, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
+			deff, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
 			if f.Past.Needed > 0 {
 				f.Needed = f.Past.Needed
 			}
 			f.LongEnough = hold >= stats.LeastSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
 			if !f.LongEnough { // it will be counted
-				counts, f.Needed = 1, stats.LeastAllowed/q
+				deff, f.Needed = 1, stats.LeastAllowed/q
 			}
-			f.Expected = f.Samples / counts
+			f.Expected = f.Samples / deff
 		}
 		f.Decides = f.Expected >= f.Needed
 		if !f.Decides && arrivals > 0 {
-			seconds := f.Needed * counts / (perArrival * arrivals / hold)
+			seconds := f.Needed * deff / (perArrival * arrivals / hold)
 			f.Hold = time.Duration(math.Ceil(seconds/60)) * time.Minute
 		}
 		all = append(all, f)
@@ -84,7 +84,7 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 // Name is an SLO as certificates name it.
 func Name(s spec.SLO) string { return s.MetricText() + " " + s.Expression }
 
-// share is the share of samples that may violate an SLO; 0: no share decides it.
+// share is the share of samples that may violate an SLO; 0: it is not decided by one.
 func share(s spec.SLO) float64 {
 	switch {
 	case s.Aggregate == spec.Percentile:
@@ -97,7 +97,7 @@ func share(s spec.SLO) float64 {
 	return 0
 }
 
-// String compares the samples that are expected with those that are needed.
+// String compares the expected with the needed samples.
 func (f Forecast) String() string {
 	if f.Basis == spec.Counted {
 		return fmt.Sprintf("counted in this run: %.0f samples, %.0f needed", f.Samples, f.Needed)
@@ -105,16 +105,16 @@ func (f Forecast) String() string {
 	if !f.LongEnough {
 		why := fmt.Sprintf("windows under %d s", stats.LeastSeconds)
 		if f.Past.Correlation > 0 {
-			why = "neighbouring seconds resembled each other for " + quantity.Format(f.Past.Correlation, "s")
+			why = "correlation time " + quantity.Format(f.Past.Correlation, "s")
 		}
 		return fmt.Sprintf("counted in this run, as the hold is too short for 95 %% confidence (%s): %.0f samples, %.0f needed", why, f.Samples, f.Needed)
 	}
 	text := fmt.Sprintf("at 95 %% confidence: %.0f effective samples needed, %.0f samples planned", f.Needed, f.Samples)
 	switch {
 	case f.Past.Runs == 0:
-		text += "; the run will show how many of them count"
+		text += "; the run will show how many of them are effective"
 	default:
-		text += fmt.Sprintf(", of which by %s about %.0f count", runs(f.Past.Runs), f.Expected)
+		text += fmt.Sprintf(", of which about %.0f effective, judging by %s", f.Expected, runs(f.Past.Runs))
 	}
 	return text
 }

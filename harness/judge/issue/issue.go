@@ -18,36 +18,35 @@ import (
 const (
 	CertificateFile = "certificate.json"
 	BundleFile      = "certificate.sigstore.json"
-	// RejudgedDir holds the certificate by other thresholds, and these.
+	// RejudgedDir holds a certificate by other thresholds, and these thresholds.
 	RejudgedDir    = "rejudged"
 	ThresholdsFile = "thresholds.json"
 )
 
 // Issue is a certificate that is ready to be written.
 type Issue struct {
-	Certificate certificate.Certificate // Signed says whether it is
-	Data        []byte                  // certificate.json
-	bundle      []byte                  // nil: not signed
+	Certificate certificate.Certificate
+	Data        []byte // certificate.json
+	bundle      []byte // nil: not signed
 	dir         string
 }
 
-// New prepares the files, and writes nothing. Without a key the certificate is signed
-// if the folder has a signature of exactly this one; a signature of another is an
-// error.
+// New prepares the files and writes nothing. Without a key, an existing signature of
+// exactly this certificate is kept; a signature of another certificate is an error.
 func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issue, error) {
 	path := filepath.Join(dir, BundleFile)
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Issue{}, fmt.Errorf("read signature: %w", err)
 	}
-	of, unreadable := signature.Open(before)
+	old, unreadable := signature.Open(before)
 	signed := err == nil
 	switch c.Signed = key != nil || signed; {
 	case key != nil:
 		id := key.Public().ID()
 		c.Issuer = &id
 	case signed:
-		c.Issuer = &of.KeyID
+		c.Issuer = &old.KeyID
 	}
 	data, err := certificate.Marshal(c)
 	if err != nil {
@@ -57,16 +56,16 @@ func New(dir string, c certificate.Certificate, key *signature.PrivateKey) (Issu
 	if !c.Signed {
 		return i, nil
 	}
-	if signed && unreadable == nil && covers(of, c, data) && (key == nil || of.Verify(key.Public()) == nil) {
-		i.bundle = before // signing again would give other bytes
+	if signed && unreadable == nil && covers(old, c, data) && (key == nil || old.Verify(key.Public()) == nil) {
+		i.bundle = before // signing again would change the bytes
 		return i, nil
 	}
-	if signed && unreadable == nil && of.Statement.ManifestSHA256 != c.Evidence.ManifestSHA256 {
-		return Issue{}, hint.With(fmt.Errorf("%s is the signature of other evidence: the record is not the one that was signed", path),
+	if signed && unreadable == nil && old.Statement.ManifestSHA256 != c.Evidence.ManifestSHA256 {
+		return Issue{}, hint.With(fmt.Errorf("%s signs other evidence: the record is not the one that was signed", path),
 			"restore the run folder as it was signed; to sign it as it is now, remove "+path+" first")
 	}
 	if key == nil {
-		return Issue{}, hint.With(fmt.Errorf("%s is the signature of another certificate than this record gives now, and there is no key to sign this one", path),
+		return Issue{}, hint.With(fmt.Errorf("%s signs a different certificate, and there is no key to sign the new one", path),
 			"set ASSAY_SIGNING_KEY to sign it again, or remove "+path+" for an unsigned one")
 	}
 	i.bundle, err = signature.Sign(*key, data, c.Evidence.ManifestSHA256)
@@ -77,10 +76,10 @@ func covers(b signature.Bundle, c certificate.Certificate, data []byte) bool {
 	return b.Statement.ManifestSHA256 == c.Evidence.ManifestSHA256 && bytes.Equal(b.Statement.Predicate, signature.Predicate(data))
 }
 
-// Path is that of certificate.json.
+// Path is the path of certificate.json.
 func (i Issue) Path() string { return filepath.Join(i.dir, CertificateFile) }
 
-// BundlePath is that of the signature; "" for none.
+// BundlePath is the path of the signature; "" for an unsigned certificate.
 func (i Issue) BundlePath() string {
 	if i.bundle == nil {
 		return ""
@@ -88,8 +87,8 @@ func (i Issue) BundlePath() string {
 	return filepath.Join(i.dir, BundleFile)
 }
 
-// Write writes each file atomically, the certificate first: without its signature it
-// says that it is signed, which verify refuses.
+// Write writes each file atomically, the certificate first: if writing the signature
+// then fails, verify refuses the certificate because it states that it is signed.
 func (i Issue) Write() error {
 	if err := record.WriteFile(i.Path(), i.Data); err != nil || i.bundle == nil {
 		return err

@@ -101,7 +101,7 @@ func TestAnotherCertificate(t *testing.T) {
 		}
 		c, b := read(t, dir, CertificateFile), read(t, dir, BundleFile)
 		_, err := New(dir, judged("b"), nil)
-		if err == nil || !strings.Contains(err.Error(), "the signature of another certificate") || !strings.Contains(hint.Of(err), "ASSAY_SIGNING_KEY") {
+		if err == nil || !strings.Contains(err.Error(), "signs a different certificate") || !strings.Contains(hint.Of(err), "ASSAY_SIGNING_KEY") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !bytes.Equal(read(t, dir, CertificateFile), c) || !bytes.Equal(read(t, dir, BundleFile), b) {
@@ -125,7 +125,7 @@ func TestOtherEvidenceIsNotSignedAgain(t *testing.T) {
 	before := read(t, dir, BundleFile)
 	c.Evidence.ManifestSHA256 = strings.Repeat("cd", 32)
 	for _, k := range []*signature.PrivateKey{key, nil, newKey(t, signature.ECDSAP256)} {
-		if _, err := New(dir, c, k); err == nil || !strings.Contains(err.Error(), "signature of other evidence") {
+		if _, err := New(dir, c, k); err == nil || !strings.Contains(err.Error(), "signs other evidence") {
 			t.Errorf("%v", err)
 		}
 	}

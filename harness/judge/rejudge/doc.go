@@ -1,6 +1,6 @@
 // Package rejudge opens a record to be judged by other thresholds than those of its
-// run: with their SLOs and limits of validity rules, and the run's load, scenario,
-// time-out and ledger.
+// run: SLOs and limits of validity rules come from the thresholds; load, scenario,
+// timeout and ledger remain those of the run.
 //
-// Input: a sealed run folder and a thresholds file. Output: a record as any other.
+// Input: a sealed run folder and a thresholds file. Output: a record.
 package rejudge

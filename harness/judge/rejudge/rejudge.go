@@ -11,8 +11,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Open reads a sealed run folder, to be judged by the profile of the same name in the
-// file.
+// Open reads a sealed run folder, to be judged by the profile of the same name in
+// thresholds.
 func Open(dir string, thresholds spec.File) (record.Run, error) {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -22,33 +22,33 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	as, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
+	rejudged, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
 	if recount {
-		if as.Timeline, err = uncounted(dir); err != nil {
+		if rejudged.Timeline, err = timelineWithoutDisplaced(dir); err != nil {
 			return record.Run{}, err
 		}
 	}
-	return as, nil
+	return rejudged, nil
 }
 
 // Apply replaces the SLOs and rules of a record by those of a profile. recount: the
 // workers counted late slots against another limit than that of these SLOs, so that
-// their counter must not be in the timeline, and the histogram of all lags is used.
-func Apply(r record.Run, p spec.Profile, file record.Digest) (as record.Run, recount bool) {
-	as = r
-	as.Rejudged = &file
-	as.Plan.Profile.SLOs, as.Plan.Profile.Rules = p.SLOs, p.Rules
-	as.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
+// their counter must be removed from the timeline; the histogram of lags is then used.
+func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Run, recount bool) {
+	rejudged = r
+	rejudged.Rejudged = &file
+	rejudged.Plan.Profile.SLOs, rejudged.Plan.Profile.Rules = p.SLOs, p.Rules
+	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
 	kept := "the load, the scenario and the timeout"
 	if !maps.Equal(p.Gauges, r.Plan.Profile.Gauges) {
 		kept = "the load, the scenario, the timeout and the gauges"
 	}
-	as.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s are the run's", file.Path, kept))
-	return as, as.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
+	rejudged.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s are the run's", file.Path, kept))
+	return rejudged, rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 }
 
-// uncounted is the timeline without the workers' counter of late slots.
-func uncounted(dir string) (*record.Timeline, error) {
+// timelineWithoutDisplaced is the timeline without the workers' counter of late slots.
+func timelineWithoutDisplaced(dir string) (*record.Timeline, error) {
 	t := record.NewTimeline()
 	err := record.EachFrame(dir, func(f metric.Frame) error {
 		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced })

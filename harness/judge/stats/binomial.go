@@ -3,17 +3,17 @@ package stats
 import "gonum.org/v1/gonum/mathext"
 
 // Alpha is the level at which one side of the binomial test decides (RULEBOOK
-// section 2). With a design effect from the same data the error is larger: Confidence
-// is the result of the calibration.
+// section 2). As the design effect comes from the same data, the error is larger than
+// that: see Confidence.
 const Alpha = 0.01
 
-// AtMost is the probability of k violations or fewer among n independent
-// samples each of which violates with probability q:
+// AtMost is the probability of at most k violations among n independent samples, each
+// of which violates with probability q:
 //
 //	P(X <= k) = I_(1-q)(n - k, k + 1)
 //
 // with I the regularized incomplete beta function (Abramowitz and Stegun
-// 26.5.24). n and k need not be whole: effective samples are not.
+// 26.5.24). n and k need not be integers, as effective samples are not.
 func AtMost(n, k, q float64) float64 {
 	switch {
 	case k >= n:
@@ -24,7 +24,7 @@ func AtMost(n, k, q float64) float64 {
 	return mathext.RegIncBeta(n-k, k+1, 1-q)
 }
 
-// AtLeast is the probability of k violations or more, I_q(k, n - k + 1).
+// AtLeast is the probability of at least k violations, I_q(k, n - k + 1).
 func AtLeast(n, k, q float64) float64 {
 	switch {
 	case k <= 0:

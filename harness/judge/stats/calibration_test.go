@@ -81,7 +81,7 @@ type tally struct {
 func (t *tally) judge(s *series, limit int, test Test) {
 	violations := s.violations(limit)
 	total := Sum(violations)
-	i := test.Infer(violations, s.above)
+	i := test.Infer(violations, s.countLargest)
 	if i.LongEnough {
 		t.longEnough++
 	}

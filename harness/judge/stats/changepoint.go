@@ -2,26 +2,25 @@ package stats
 
 import "math"
 
-// Change is where the mean of a series changes most.
-type Change struct {
-	At int // index of the first value after it
+// ChangePoint is where the mean of a series changes most.
+type ChangePoint struct {
+	At int // index of the first value after the change
 	// T is the difference of the two means in units of its standard error. As the
-	// place is chosen for the largest T, up to 4 is chance: see the test.
+	// place is chosen for the largest T, values up to 4 are chance: see the test.
 	T float64
 }
 
-// ChangeOf finds the change; not ok where a side would have fewer than least values.
+// FindChangePoint is not ok where a side would have fewer than least values.
 //
 // With S(k) the sum of the first k of n values less their mean, the change is
 // where S(k)^2 / (k (n - k)) is largest: there the squared deviations from two means
-// are smallest (CUSUM; Page 1955). The standard error is that of two
-// means of k' and (n - k)' values with the deviations' scatter, where n' =
-// n (1 - r) / (1 + r) allows for the correlation r of neighbours (Santer et al. 2000),
-// as in TrendOf.
-func ChangeOf(values []float64, least int) (c Change, ok bool) {
+// are smallest (CUSUM; Page 1955). The standard error is that of the difference of two
+// means of k' and (n - k)' values, where n' = n (1 - r) / (1 + r) allows for the lag-1
+// autocorrelation r of the deviations (Santer et al. 2000), as in TrendOf.
+func FindChangePoint(values []float64, least int) (c ChangePoint, ok bool) {
 	n := len(values)
 	if least < 2 || n < 2*least {
-		return Change{}, false
+		return ChangePoint{}, false
 	}
 	mean, sum, largest := 0.0, 0.0, -1.0
 	for _, v := range values {

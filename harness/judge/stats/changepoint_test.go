@@ -22,7 +22,7 @@ func TestChangeOfAStep(t *testing.T) {
 				values[i]++
 			}
 		}
-		c, ok := ChangeOf(values, 5)
+		c, ok := FindChangePoint(values, 5)
 		if !ok || c.T < 4 || c.At != step {
 			rt.Errorf("a step of ten deviations at %d of %d is found at %d, T %g", step, n, c.At, c.T)
 		}
@@ -44,7 +44,7 @@ func TestChangeOfOneLevel(t *testing.T) {
 					values[i] += correlation * values[i-1]
 				}
 			}
-			if c, _ := ChangeOf(values, 5); c.T >= 4 {
+			if c, _ := FindChangePoint(values, 5); c.T >= 4 {
 				found++
 			}
 		}
@@ -57,10 +57,10 @@ func TestChangeOfOneLevel(t *testing.T) {
 }
 
 func TestChangeOfTooFew(t *testing.T) {
-	if _, ok := ChangeOf(make([]float64, 9), 5); ok {
+	if _, ok := FindChangePoint(make([]float64, 9), 5); ok {
 		t.Error("nine values have a change with five on each side")
 	}
-	if c, ok := ChangeOf(make([]float64, 20), 5); !ok || c.T != 0 {
+	if c, ok := FindChangePoint(make([]float64, 20), 5); !ok || c.T != 0 {
 		t.Errorf("nothing changes in a constant: %+v, %v", c, ok)
 	}
 }

@@ -1,24 +1,23 @@
 package stats
 
-// lagsPerCorrelation is the number of correlation times of lags that are added up;
-// further lags are noise: Sokal's window of five times 2 tau.
-const lagsPerCorrelation = 10
+// sokalWindow is the number of correlation times over which autocorrelations are
+// summed, as larger lags only add noise: Sokal's window of five times 2 tau.
+const sokalWindow = 10
 
-// Correlation is the integrated correlation time, in seconds, of counting K
-// among the N samples of each second,
+// Correlation is the integrated autocorrelation time, in seconds, of the share K/N of
+// each second,
 //
 //	tau = 1/2 + sum_(j=1..M) r_j
 //
-// with r_j the autocorrelation at a lag of j seconds of the residuals K_i - v_w
-// N_i within their window w, and M the least lag that is ten times the sum so far
+// with r_j the autocorrelation at a lag of j seconds of the residuals K_i - v_w N_i
+// within their window w, and M the smallest lag that is ten times the sum so far
 // (Sokal, Monte Carlo Methods in Statistical Mechanics, 1989, section 3; the
 // usual 2 tau is Geyer's and Goodman and Weare's). It is 1/2 for independent
 // seconds, and near the time constant of a first-order autoregression where that
 // is long. Lags up to half of the longest window are used, so that a slow series in a
 // short window is underestimated: see BatchFactor.
 //
-// Without variance it is 1/2: such a series shows no correlation. Without seconds it
-// is 0.
+// It is 1/2 without variance, and 0 without seconds.
 func Correlation(seconds []Second) float64 {
 	if len(seconds) == 0 {
 		return 0
@@ -48,7 +47,7 @@ func Correlation(seconds []Second) float64 {
 			}
 		}
 		tau += products / squares
-		if float64(lag) >= lagsPerCorrelation*tau {
+		if float64(lag) >= sokalWindow*tau {
 			break
 		}
 	}

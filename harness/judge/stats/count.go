@@ -2,17 +2,17 @@ package stats
 
 import "math/bits"
 
-// LeastAllowed is the least number of allowed violations with which a counted
-// condition is decided (RULEBOOK section 2a): with fewer, one more or less is chance.
+// LeastAllowed is the smallest number of allowed violations with which a counted
+// condition can hold (RULEBOOK section 2a): with fewer, the result would be chance.
 const LeastAllowed = 5
 
 // Allowed is the largest number of violations of n samples within a share of q,
 //
 //	A = floor(q n)
 //
-// with q in billionths: 1 - 0.9 in floating point would allow 9 of 100. For
-// p(P), q = 1 - P/100, it is exact: the sample of rank ceil(n P/100) keeps the
-// bound if no more than A exceed it.
+// with q rounded to billionths: 1 - 0.9 in floating point would allow 9 of 100. For
+// p(P), q = 1 - P/100, it is exact: the sample of rank ceil(n P/100) keeps the bound if
+// at most A samples exceed it.
 func Allowed(q float64, n int64) int64 {
 	const unit = 1_000_000_000
 	if n <= 0 || q <= 0 {
@@ -26,17 +26,16 @@ func Allowed(q float64, n int64) int64 {
 	return int64(allowed)
 }
 
-// Count decides on k violations of n samples of this run, and says nothing about
-// another (RULEBOOK section 2a). With A = Allowed(q, n):
+// Count decides on k violations of n samples, for this run only (RULEBOOK section 2a).
+// With A = Allowed(q, n):
 //
-//	Holds    where k <= A/2 and A >= LeastAllowed
-//	Broken   where k >= 2 max(A, LeastAllowed), or where more than a third may
-//	         violate and at most half of the n - A others do not
+//	Holds      k <= A/2 and A >= LeastAllowed
+//	Broken     k >= 2 max(A, LeastAllowed); or, where A > n/3, at most half of n - A
+//	           samples do not violate
+//	Undecided  otherwise: close to the limit, or too few samples
 //
-// otherwise Undecided: close to the limit, or too few samples. It is Broken too where
-// all of n samples violate and that is chance with a probability of at most Alpha,
-// q^n <= Alpha. A bound of 0 needs no statistic: one violation breaks it. Without
-// samples it is Undecided.
+// It is Broken too where all n samples violate and q^n, the probability of that, is at
+// most Alpha. For q = 0 one violation is Broken. Without samples it is Undecided.
 func Count(q float64, n, k int64) Outcome {
 	allowed := Allowed(q, n)
 	switch {
@@ -51,7 +50,7 @@ func Count(q float64, n, k int64) Outcome {
 	case k >= 2*max(allowed, LeastAllowed):
 		return Broken
 	case 3*allowed > n && n-allowed >= LeastAllowed && n-k <= (n-allowed)/2:
-		return Broken // twice A is close to n, or over it
+		return Broken // 2 A is close to n, or over it
 	case allowed >= LeastAllowed && k <= allowed/2:
 		return Holds
 	}

@@ -1,10 +1,10 @@
-// Package stats is the statistics of a verdict: what the samples of a run show
-// (Count), and what autocorrelated samples say about the system beyond the run
+// Package stats is the statistics of a verdict: what the samples show about this run
+// (Count), and what autocorrelated samples show about the system beyond the run
 // (Test.Infer).
 //
-// Input: counts by whole second or by batch, a batch being consecutive seconds of the
-// judged windows. Output: outcomes, design effects, correlation times, intervals,
-// trends. Everything is pure, and states its formula, its source, and its result
-// without data. RULEBOOK section 2 is the specification; Confidence, LeastFactor,
-// FewFactor and BatchFactor come from the calibration tests (docs/calibration.md).
+// Input: counts by second or by batch, a batch being consecutive seconds of the judged
+// windows. Output: outcomes, design effects, correlation times, intervals, trends. All
+// functions are pure, and document their formula, its source, and their result without
+// data. RULEBOOK section 2 is the specification; Confidence, LeastFactor, FewFactor and
+// BatchFactor come from the calibration tests (docs/calibration.md).
 package stats

@@ -10,12 +10,12 @@ import (
 // section 2).
 const Batches = 20
 
-// Batch is one group of seconds: the number of samples, and of those that are counted
-// (violations, failures, values over a threshold). Windows at different rates are
-// strata: they differ by design, not by chance.
+// Batch is a group of consecutive seconds. Windows at different rates are strata: they
+// differ by design, not by chance.
 type Batch struct {
-	N, K    float64
-	Stratum int // window of the batch
+	N       float64 // samples
+	K       float64 // samples that are counted: violations, failures, values over a threshold
+	Stratum int     // window of the batch
 }
 
 // Sum adds batches up.
@@ -27,8 +27,8 @@ func Sum(all []Batch) (total Batch) {
 	return total
 }
 
-// Effect is the design effect of counting K in autocorrelated samples: the ratio of
-// the variance of the share K/N over batches to that of independent samples,
+// DesignEffect is the ratio of the variance of the share K/N over batches to that of
+// independent samples,
 //
 //	deff = max(1, m s2 / (v (1 - v))) StudentFactor(b)
 //
@@ -42,14 +42,14 @@ func Sum(all []Batch) (total Batch) {
 // squared ratio of Student's quantiles, at Alpha, of b - 1 and Batches - 1 degrees of
 // freedom.
 //
-// It is false where v is 0 or 1, which makes the formula 0/0, or no stratum has
-// two batches with samples.
-func Effect(all []Batch) (deff float64, ok bool) {
+// It is false where v is 0 or 1, as the formula is 0/0, or where no stratum has two
+// batches with samples.
+func DesignEffect(all []Batch) (deff float64, ok bool) {
 	deff, degrees, ok := ratioEffect(all)
 	return max(1, deff) * StudentFactor(degrees+1), ok
 }
 
-// ratioEffect is m s2 / (v (1 - v)), and its degrees of freedom.
+// ratioEffect is m s2 / (v (1 - v)) of DesignEffect, and its degrees of freedom.
 func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	total, strata := Sum(all), map[int]*Batch{}
 	b := 0
@@ -81,8 +81,9 @@ func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	return m * s2 / (v * (1 - v)), degrees, true
 }
 
-// StudentFactor is the factor of a design effect from b batches, and the least design
-// effect: 1 from Batches on, more for fewer, and +Inf for fewer than two.
+// StudentFactor is the factor of a design effect from b batches, which is also the
+// smallest design effect: 1 for at least Batches, more for fewer, +Inf for fewer than
+// two.
 func StudentFactor(b int) float64 {
 	switch {
 	case b >= Batches:
@@ -99,5 +100,4 @@ func student(p, degrees float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(p)
 }
 
-// finite turns 0/0 into "not ok".
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

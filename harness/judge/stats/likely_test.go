@@ -55,7 +55,7 @@ func TestLikelyBrokenCalibration(t *testing.T) {
 				x := simulate(s, l.rate, l.seconds, limits, rand.New(rand.NewPCG(uint64(run), uint64(l.rate*l.seconds))))
 				for i, q := range shares {
 					test, violations := Test{Q: q, Alpha: Alpha}, x.violations(i)
-					total, inferred := Sum(violations), test.Infer(violations, x.above)
+					total, inferred := Sum(violations), test.Infer(violations, x.countLargest)
 					if Count(q, int64(total.N), int64(total.K)) == Undecided && inferred.Outcome != Broken &&
 						int64(total.K) > Allowed(q, int64(total.N)) && test.LikelyBroken(total, inferred) {
 						lock.Lock()

@@ -44,7 +44,7 @@ func grown(x *series, hold float64) (at []*series) {
 func decide(at []*series, limit int, q float64) Outcome {
 	for j, x := range at {
 		test := Test{Q: q, Alpha: Looks(len(at)).Alpha(j + 1)}
-		if i := test.Infer(x.violations(limit), x.above); i.Outcome != Undecided {
+		if i := test.Infer(x.violations(limit), x.countLargest); i.Outcome != Undecided {
 			return i.Outcome
 		}
 	}

@@ -80,7 +80,7 @@ func checkPower(t *testing.T, name string, l load, q, bursts float64, either, in
 // them.
 func jitterOf(x *series, limit int) []Second {
 	over := x.violations(limit)
-	all := slices.Clone(x.above(Sum(over).K + Reference))
+	all := slices.Clone(x.countLargest(Sum(over).K + Reference))
 	for i := range all {
 		all[i].K = max(0, all[i].K-over[i].K)
 	}

@@ -1,10 +1,10 @@
 package stats
 
-// Second is one whole second of a judged window. The seconds of a window follow each
-// other in time and have its Stratum; a second without samples has N = 0.
+// Second is one second of a judged window. The seconds of a window are in order of time
+// and have its Stratum; a second without samples has N = 0.
 type Second = Batch
 
-// windows are the seconds of each window, in their order.
+// windows splits the seconds by window.
 func windows(seconds []Second) (each [][]Second) {
 	from := 0
 	for i := range seconds {
@@ -19,8 +19,8 @@ func windows(seconds []Second) (each [][]Second) {
 // leastBatch is the shortest batch in seconds.
 const leastBatch = 2
 
-// batches adds seconds up to about b batches of nearly equal length, each within one
-// window. A window has at least two if it is long enough: one has no variance.
+// batches groups seconds into about b batches of nearly equal length, each within one
+// window. A window has at least two if it is long enough, as one has no variance.
 func batches(seconds []Second, b int) (all []Batch) {
 	for _, w := range windows(seconds) {
 		share := (b*len(w) + len(seconds)/2) / len(seconds)

@@ -88,7 +88,7 @@ func (s *series) violations(limit int) []Second {
 }
 
 // above counts about that many of the largest samples by second.
-func (s *series) above(largest float64) []Second {
+func (s *series) countLargest(largest float64) []Second {
 	if all, ok := s.known[largest]; ok {
 		return all
 	}

@@ -43,7 +43,7 @@ func TestSmallestSamplesWithoutViolations(t *testing.T) {
 	}
 }
 
-func TestEffect(t *testing.T) {
+func TestDesignEffect(t *testing.T) {
 	alike := func(ks ...float64) (all []Batch) {
 		for _, k := range ks {
 			all = append(all, Batch{N: 100, K: k})
@@ -54,7 +54,7 @@ func TestEffect(t *testing.T) {
 	for i := range twenty {
 		twenty[i] = float64(5 + i%2*10) // 5 and 15 of 100: v 0.1, s2 0.0025 20/19
 	}
-	deff, ok := Effect(alike(twenty...))
+	deff, ok := DesignEffect(alike(twenty...))
 	if want := 100 * 0.0025 * 20 / 19 / 0.09; !ok || !near(deff, want, 1e-12) {
 		t.Errorf("design effect %g, want %g", deff, want)
 	}
@@ -62,7 +62,7 @@ func TestEffect(t *testing.T) {
 		"none": nil, "one batch": alike(5), "no violation": alike(0, 0), "nothing else": alike(100, 100),
 		"samples in one": {{N: 10, K: 1}, {}}, "one of each window": {{N: 10, K: 1}, {N: 10, K: 5, Stratum: 1}},
 	} {
-		if _, ok := Effect(all); ok {
+		if _, ok := DesignEffect(all); ok {
 			t.Errorf("%s: there is a design effect", name)
 		}
 	}
@@ -71,13 +71,13 @@ func TestEffect(t *testing.T) {
 	for i := range 20 {
 		windows = append(windows, Batch{N: 1000, K: float64(10 + i/10*400 + i%2), Stratum: i / 10})
 	}
-	if deff, _ := Effect(windows); deff > 1.1 {
+	if deff, _ := DesignEffect(windows); deff > 1.1 {
 		t.Errorf("two windows that differ have a design effect of %g", deff)
 	}
 	for i := range windows {
 		windows[i].Stratum = 0
 	}
-	if deff, _ := Effect(windows); deff < 100 {
+	if deff, _ := DesignEffect(windows); deff < 100 {
 		t.Errorf("one window that jumps has a design effect of %g", deff)
 	}
 	if StudentFactor(20) != 1 || StudentFactor(40) != 1 || !(StudentFactor(10) > 1.2) || !(StudentFactor(3) > StudentFactor(5)) || !math.IsInf(StudentFactor(1), 1) {
@@ -101,7 +101,7 @@ func TestEffectOfClusters(t *testing.T) {
 					}
 				}
 			}
-			deff, _ := Effect(all)
+			deff, _ := DesignEffect(all)
 			mean += deff / rounds
 		}
 		// The largest of 1 and an estimate lies above 1 on average.
@@ -113,18 +113,18 @@ func TestEffectOfClusters(t *testing.T) {
 
 func TestShareIsClopperPearson(t *testing.T) {
 	for _, n := range []float64{10, 459, 6000} {
-		lower, upper := Share(n, 0)
+		lower, upper := ShareInterval(n, 0)
 		if want := 1 - math.Pow(Alpha, 1/n); lower != 0 || !near(upper, want, 1e-9) {
 			t.Errorf("0 of %g: up to %g, want %g", n, upper, want)
 		}
-		lower, upper = Share(n, n)
+		lower, upper = ShareInterval(n, n)
 		if want := math.Pow(Alpha, 1/n); upper != 1 || !near(lower, want, 1e-9) {
 			t.Errorf("all of %g: from %g, want %g", n, lower, want)
 		}
 	}
 	// By Beta quantiles, as the interval is usually written.
 	for _, tt := range [][2]float64{{100, 10}, {562, 30}} {
-		lower, upper := Share(tt[0], tt[1])
+		lower, upper := ShareInterval(tt[0], tt[1])
 		low := distuv.Beta{Alpha: tt[1], Beta: tt[0] - tt[1] + 1}.Quantile(Alpha)
 		high := distuv.Beta{Alpha: tt[1] + 1, Beta: tt[0] - tt[1]}.Quantile(1 - Alpha)
 		if !near(lower, low, 1e-6) || !near(upper, high, 1e-6) {
@@ -137,7 +137,7 @@ func TestShareIsClopperPearson(t *testing.T) {
 func TestRanksCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, p, rounds = 2000, 0.95, 2000
-	lower, upper, hasLower, hasUpper := Ranks(n, p)
+	lower, upper, hasLower, hasUpper := QuantileRanks(n, p)
 	if !hasLower || !hasUpper || lower >= p || upper <= p {
 		t.Fatalf("ranks %g to %g", lower, upper)
 	}
@@ -161,10 +161,10 @@ func TestRanksCover(t *testing.T) {
 			t.Errorf("the %s side misses the quantile in %g of the rounds, want %g", side, share, Alpha)
 		}
 	}
-	if _, _, _, has := Ranks(458, 0.99); has {
+	if _, _, _, has := QuantileRanks(458, 0.99); has {
 		t.Error("458 samples bound a p99 from above at 1 %")
 	}
-	if _, _, _, has := Ranks(460, 0.99); !has {
+	if _, _, _, has := QuantileRanks(460, 0.99); !has {
 		t.Error("460 samples do not bound a p99 from above at 1 %")
 	}
 }
@@ -174,12 +174,12 @@ func TestRatio(t *testing.T) {
 	for i := range full {
 		full[i] = Batch{N: 50, K: 50}
 	}
-	share, lower, upper, ok := Ratio(full)
+	share, lower, upper, ok := RatioInterval(full)
 	if !ok || share != 1 || lower != 1 || upper != 1 {
 		t.Errorf("all completed: %g (%g to %g)", share, lower, upper)
 	}
 	full[3].K = 40
-	share, lower, upper, _ = Ratio(full)
+	share, lower, upper, _ = RatioInterval(full)
 	// One batch 0.2 below: s = 0.2 / sqrt(20), t(0.99, 19) = 2.539.
 	half := 2.539483 * 0.2 / math.Sqrt(20) / math.Sqrt(20)
 	if !near(share, 0.99, 1e-12) || !near(upper-share, half, 1e-5) || !near(share-lower, half, 1e-5) {
@@ -190,10 +190,10 @@ func TestRatio(t *testing.T) {
 	for range 4 {
 		uneven = append(uneven, Batch{N: 10_000, K: 9_000})
 	}
-	if share, lower, upper, _ := Ratio(uneven); !near(share, 36_800.0/40_800, 1e-12) || lower > share || upper < share {
+	if share, lower, upper, _ := RatioInterval(uneven); !near(share, 36_800.0/40_800, 1e-12) || lower > share || upper < share {
 		t.Errorf("uneven batches: %g (%g to %g)", share, lower, upper)
 	}
-	if _, _, _, ok := Ratio(full[:1]); ok {
+	if _, _, _, ok := RatioInterval(full[:1]); ok {
 		t.Error("one batch has an interval")
 	}
 }

@@ -6,38 +6,37 @@ import "math"
 // steady).
 const trendLevel = 0.99
 
-// Trend is the change of a series from the begin of its first batch to the end of its
-// last, by least squares, with its 99 % interval.
+// Trend is the change of a series over its whole length, with its 99 % interval.
 type Trend struct{ Change, Lower, Upper float64 }
 
-// TrendOf fits a line to equally spaced values. Neighbouring batches are correlated;
-// with r the lag-1 autocorrelation of the residuals (taken as 0
-// where negative) n values count as
+// TrendOf fits a line to equally spaced values by least squares. As neighbouring values
+// are correlated, with r the lag-1 autocorrelation of the residuals (0 where negative),
+// n values count as
 //
 //	n_e = n (1 - r) / (1 + r)
 //
 // in the standard error and the degrees of freedom of the slope (Santer et al.,
-// J. Geophys. Res. 105, 2000, eq. 6). It is false for fewer than 5 values, or
-// where so few count that no interval is left.
+// J. Geophys. Res. 105, 2000, eq. 6). It is false for fewer than 5 values, or where
+// too few count for an interval.
 func TrendOf(values []float64) (Trend, bool) {
 	n := float64(len(values))
 	if n < 5 {
 		return Trend{}, false
 	}
 	mean, _ := moments(values)
-	middle, sxx, sxy := (n-1)/2, 0.0, 0.0
+	center, sxx, sxy := (n-1)/2, 0.0, 0.0
 	for i, v := range values {
-		x := float64(i) - middle
+		x := float64(i) - center
 		sxx += x * x
 		sxy += x * (v - mean)
 	}
 	slope := sxy / sxx
-	sse, lagged, before := 0.0, 0.0, 0.0
+	sse, lagged, previous := 0.0, 0.0, 0.0
 	for i, v := range values {
-		rest := v - mean - slope*(float64(i)-middle)
-		sse += rest * rest
-		lagged += rest * before
-		before = rest
+		residual := v - mean - slope*(float64(i)-center)
+		sse += residual * residual
+		lagged += residual * previous
+		previous = residual
 	}
 	effective := n
 	if r := lagged / sse; sse > 0 && r > 0 {
@@ -50,10 +49,10 @@ func TrendOf(values []float64) (Trend, bool) {
 	return Trend{Change: slope * n, Lower: (slope - half) * n, Upper: (slope + half) * n}, finite(half)
 }
 
-// ShiftOf is the difference of the means of the last third of a series and its
-// first, with its 99 % interval (Welch 1947, with Satterthwaite's degrees of
-// freedom). It detects a step or a bend, which increases the residuals of a line so
-// much that TrendOf does not. It is false for fewer than 9 values.
+// ShiftOf is the difference between the means of the last and the first third of a
+// series, with its 99 % interval (Welch 1947, with Satterthwaite's degrees of freedom).
+// It detects a step or a bend, for which the residuals of TrendOf's line are too large.
+// It is false for fewer than 9 values.
 func ShiftOf(values []float64) (Trend, bool) {
 	third := len(values) / 3
 	if third < 3 {

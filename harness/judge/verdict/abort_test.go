@@ -58,7 +58,7 @@ func retotal(c *synthetic.Case, closing metric.Frame) (frames uint64) {
 		case metric.WorkerFrames:
 			closing.Points[i].Value = float64(frames)
 		case metric.WorkerSamples:
-			closing.Points[i].Value = held(e, closing.Source, p.Series.Label("metric"))
+			closing.Points[i].Value = recordedSamples(e, closing.Source, p.Series.Label("metric"))
 		}
 	}
 	return frames
@@ -75,7 +75,7 @@ func TestAborted(t *testing.T) {
 	}{
 		"in the window": {
 			26, func(*synthetic.Case) {}, Fail,
-			"did not sustain 20 transactions a second for 30 s: aborted after 10 of the 30 judged seconds to protect the target: gateway_errors rate>0.5 for 5s",
+			"did not sustain 20 transactions per second for 30 s: aborted after 10 of the 30 judged seconds to protect the target: gateway_errors rate>0.5 for 5s",
 		},
 		"before it": {
 			14, func(*synthetic.Case) {}, Fail,

@@ -23,7 +23,7 @@ func TestDisplacedLoad(t *testing.T) {
 		}
 	}
 	burst := func(n int64) bool { return n > before+200 && n <= before+240 }
-	few := func(n int64) bool { return held(n) && n%20 == 0 }
+	few := func(n int64) bool { return recordedSamples(n) && n%20 == 0 }
 	most := spec.SLO{Metric: metric.TransactionDuration, Expression: "max<1000", Aggregate: spec.Max, Operator: "<", Bound: 1000}
 	for name, tt := range map[string]struct {
 		slo       spec.SLO
@@ -44,7 +44,7 @@ func TestDisplacedLoad(t *testing.T) {
 			return 60, metric.Completed
 		}, late(burst), Fail},
 		"all failed, beside a few in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 250), func(n int64) (float64, string) {
-			if held(n) {
+			if recordedSamples(n) {
 				return 60, metric.Failed
 			}
 			return 60, metric.Completed

@@ -226,7 +226,7 @@ func TestSums(t *testing.T) {
 		if v.Outcome != worst {
 			rt.Errorf("%v, but its worst part is %v", v.Outcome, worst)
 		}
-		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions a second for 30 s within all %d SLOs, in this run (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
+		if (v.Outcome == Pass) != (v.Claim == fmt.Sprintf("synthetic sustained 20 transactions per second for 30 s within all %d SLOs, in this run (smoke scope; generator, service and database on one host).", len(v.SLOs))) {
 			rt.Errorf("%v claims: %s", v.Outcome, v.Claim)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // cpuLoss is the share of CPU time that a host lost to its hypervisor, or a process to
 // its CPU quota.
 type cpuLoss struct {
-	owner string // as text
+	owner string   // as text
 	share *float64 // nil: not known
 }
 

@@ -51,7 +51,7 @@ func stopped(c *synthetic.Case, source, process string, seconds float64) {
 }
 
 func TestMachine(t *testing.T) {
-	const unknown = "no CPU quota is known of the generator, the service and the database"
+	const unknown = "no CPU quota is known for the generator, the service and the database"
 	none := math.NaN()
 	for name, tt := range map[string]struct {
 		change     func(c *synthetic.Case)
@@ -59,11 +59,11 @@ func TestMachine(t *testing.T) {
 		detail     string
 		limitation string
 	}{
-		"no data": {func(*synthetic.Case) {}, none, "stolen CPU time was not measured; " + unknown, ""},
+		"no data": {func(*synthetic.Case) {}, none, "steal time was not measured; " + unknown, ""},
 		"nothing taken": {func(c *synthetic.Case) {
 			host(c, 0)
 			stopped(c, "host", "database", 0)
-		}, 0, "the hypervisor took 0 % of this host's CPU time; a CPU quota stopped the database for 0 % of the time; no CPU quota is known of the generator and the service", ""},
+		}, 0, "the hypervisor took 0 % of this host's CPU time; a CPU quota throttled the database for 0 % of the time; no CPU quota is known for the generator and the service", ""},
 		"within the limit": {func(c *synthetic.Case) { host(c, 0.039) }, 0.0195, "the hypervisor took 1.95 % of this host's CPU time; " + unknown, ""},
 		"stolen": {
 			func(c *synthetic.Case) { host(c, 0.188) }, 0.094, "the hypervisor took 9.4 % of this host's CPU time; " + unknown,
@@ -74,8 +74,8 @@ func TestMachine(t *testing.T) {
 				host(c, 0.188)
 				stopped(c, "host", "database", 0.031)
 				stopped(c, "host", "service", 0.01)
-			}, 0.094, "the hypervisor took 9.4 % of this host's CPU time; a CPU quota stopped the service for 1 % and the database for 3.1 % of the time; no CPU quota is known of the generator",
-			"the hypervisor took 9.4 % of this host's CPU time, and a CPU quota stopped the database for 3.1 % of the time; latencies include both",
+			}, 0.094, "the hypervisor took 9.4 % of this host's CPU time; a CPU quota throttled the service for 1 % and the database for 3.1 % of the time; no CPU quota is known for the generator",
+			"the hypervisor took 9.4 % of this host's CPU time, and a CPU quota throttled the database for 3.1 % of the time; latencies include both",
 		},
 		"all of it": {
 			func(c *synthetic.Case) {
@@ -84,13 +84,13 @@ func TestMachine(t *testing.T) {
 				stopped(c, "host", "service", 0.5)
 				stopped(c, "worker/1", "worker/1", 0.1)
 				stopped(c, "worker/0", "worker/0", 0.05)
-			}, 0.5, "the hypervisor took 5 % of this host's CPU time; a CPU quota stopped the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time",
-			"the hypervisor took 5 % of this host's CPU time, and a CPU quota stopped the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time; latencies include all of it",
+			}, 0.5, "the hypervisor took 5 % of this host's CPU time; a CPU quota throttled the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time",
+			"the hypervisor took 5 % of this host's CPU time, and a CPU quota throttled the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time; latencies include all of it",
 		},
 		"pressure": {func(c *synthetic.Case) {
 			each(c, "host", metric.CounterPoint(metric.NewSeries(metric.HostPressure, "s", "resource", "cpu", "kind", "some"), 0.12),
 				metric.CounterPoint(metric.NewSeries(metric.HostPressure, "s", "resource", "io", "kind", "some"), 0.9))
-		}, none, "stolen CPU time was not measured; " + unknown + "; some task waited for a CPU for 12 % of the time", ""},
+		}, none, "steal time was not measured; " + unknown + "; some task waited for a CPU for 12 % of the time", ""},
 		// Workers that the collector sees are on its host: that is counted once,
 		// and told as the collector saw it.
 		"workers on this host": {func(c *synthetic.Case) {
@@ -120,10 +120,10 @@ func TestMachine(t *testing.T) {
 		// One reading for what the quota held back over many seconds.
 		"a late reading": {
 			func(c *synthetic.Case) { stopped(c, "host", "database", 5) }, 1,
-			"stolen CPU time was not measured; a CPU quota stopped the database for 100 % of the time; no CPU quota is known of the generator and the service",
-			"a CPU quota stopped the database for 100 % of the time; latencies include it",
+			"steal time was not measured; a CPU quota throttled the database for 100 % of the time; no CPU quota is known for the generator and the service",
+			"a CPU quota throttled the database for 100 % of the time; latencies include it",
 		},
-		"no number": {func(c *synthetic.Case) { host(c, math.NaN()) }, none, "stolen CPU time was not measured; " + unknown, ""},
+		"no number": {func(c *synthetic.Case) { host(c, math.NaN()) }, none, "steal time was not measured; " + unknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := healthy()
@@ -175,7 +175,7 @@ func TestMachineOverSeveralWindows(t *testing.T) {
 	}
 	v := Judge(c.Record())
 	r := ruleOf(t, v, "machine")
-	if want := "a CPU quota stopped the service for 10 % of the time; latencies include it"; r.Limitation != want || math.Abs(*r.Observed-0.1) > 1e-9 {
+	if want := "a CPU quota throttled the service for 10 % of the time; latencies include it"; r.Limitation != want || math.Abs(*r.Observed-0.1) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 	if !strings.HasPrefix(r.Detail, "the hypervisor took 0 % of this host's CPU time; ") {
@@ -189,7 +189,7 @@ func TestMachineLoosened(t *testing.T) {
 	host(c, 0.188)
 	c.Run.Plan.Profile.Rules.Machine = pointer(0.1)
 	v := Judge(c.Record())
-	if r := ruleOf(t, v, "machine"); r.Limitation != "" || !slices.Contains(v.Limitations, "the profile lets rule machine go to 10 %, instead of 2 %") {
+	if r := ruleOf(t, v, "machine"); r.Limitation != "" || !slices.Contains(v.Limitations, "the profile relaxes rule machine to 10 % (default: 2 %)") {
 		t.Errorf("%+v; %q", r, v.Limitations)
 	}
 }
@@ -203,17 +203,17 @@ func TestGeneratorCPU(t *testing.T) {
 		"well": {func(*synthetic.Case) {}, ""},
 		"one busy worker": {func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerCPU, times(4))
-		}, "worker/1 needed 90 % of its CPUs, the wait for them included; at most 50 % is recommended"},
+		}, "worker/1 needed 90 % of its CPUs, including time in the run queue; at most 50 % is recommended"},
 		"one starved worker": {func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerRunQueue, times(7))
-		}, "worker/1 needed 90 % of its CPUs, the wait for them included; at most 50 % is recommended"},
+		}, "worker/1 needed 90 % of its CPUs, including time in the run queue; at most 50 % is recommended"},
 		"not measured": {func(c *synthetic.Case) {
 			for i, f := range c.Frames {
 				if f.Source == "worker/0" {
 					c.Frames[i].Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.WorkerCPU })
 				}
 			}
-		}, "worker/0 did not report the CPU it used"},
+		}, "worker/0 did not report its CPU time"},
 		"as the profile allows": {func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.WorkerCPU, times(4))
 			c.Run.Plan.Profile.Rules.GeneratorCPU = pointer(0.95)

@@ -17,7 +17,7 @@ func samples(e *evidence) Rule {
 		Limit: pointer(1.0), Unit: "share of the samples needed",
 		Outcome: Pass,
 		Detail:  "no SLO depends on the number of samples",
-		Advice:  "Hold longer, use a higher rate, or set the SLO on a lower percentile.",
+		Advice:  "Hold longer, raise the rate, or use a lower percentile.",
 	}
 	var scarce []string
 	for _, s := range e.slos {

@@ -67,17 +67,17 @@ func TestBrokenRules(t *testing.T) {
 		"never started": {"complete", func(c *synthetic.Case) { c.Run.Facts.T0 = time.Time{} }, "the load never started"},
 		"slots missing": {"open-loop", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.TransactionsScheduled, times(0.5))
-		}, "450 of 600 planned slots came up, 600 with their lag measured"},
+		}, "450 of 600 planned arrivals occurred, 600 with a measured lag"},
 		"lag not measured": {"open-loop", func(c *synthetic.Case) {
 			for i, f := range c.Frames {
 				if f.Source == "worker/0" && holdSecond(f) {
 					c.Frames[i].Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorLag })
 				}
 			}
-		}, "600 of 600 planned slots came up, 590 with their lag measured"},
+		}, "600 of 600 planned arrivals occurred, 590 with a measured lag"},
 		"clock set": {"clock", func(c *synthetic.Case) {
 			c.Run.Facts.ClockStepMs = pointer(-2000.0)
-		}, "the generator's clock was set by 2000 ms during the run, which persist_lag compares with the database's"},
+		}, "the generator's wall clock was stepped by 2000 ms during the run, which persist_lag compares with the database's"},
 		"short certificate": {"window", func(c *synthetic.Case) { c.Run.Plan.Scope = "certificate" }, "30 s judged, too short for a certificate"},
 		"window in the warm-up": {"warm-up", func(c *synthetic.Case) {
 			c.Run.Plan.Load.Judged = []plan.Window{{Start: time.Second, End: 31 * time.Second}}
@@ -122,7 +122,7 @@ func TestBrokenRules(t *testing.T) {
 		}, "worker/0 was killed (signal: killed)"},
 		"a counter without end": {"frames", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.Violations, times(math.NaN()))
-		}, "slo_violations is no finite number"},
+		}, "slo_violations is not a finite number"},
 		"unknown worker": {"frames", func(c *synthetic.Case) {
 			c.Frames = append(c.Frames, metric.Frame{Source: "worker/2", Sequence: 1})
 		}, "worker/2 is not in the plan"},
@@ -156,7 +156,7 @@ func TestBrokenRules(t *testing.T) {
 			if r.Outcome != Invalid || v.Outcome != Invalid || r.Detail != tt.detail {
 				t.Errorf("%v; %s is %v: %s", v.Outcome, tt.rule, r.Outcome, r.Detail)
 			}
-			if !strings.HasPrefix(v.Claim, "synthetic may not be judged: ") {
+			if !strings.HasPrefix(v.Claim, "synthetic cannot be judged: ") {
 				t.Errorf("claim: %s", v.Claim)
 			}
 		})
@@ -196,7 +196,7 @@ func TestWhatTheRulesAllow(t *testing.T) {
 			p := synthetic.Profile()
 			p.Load.Warmup, p.Load.Baseline.For, p.Load.Ramp = 0, 0, 0
 			*c = *synthetic.New(p, 1, synthetic.Healthy)
-		}, "no warm-up: the judged window holds the cold start"},
+		}, "no warm-up: the judged window includes the cold start"},
 		"long enough": {"window", func(c *synthetic.Case) {
 			p := synthetic.Profile()
 			p.Load.Hold = 600 * time.Second
@@ -206,10 +206,10 @@ func TestWhatTheRulesAllow(t *testing.T) {
 		"collector fails": {"collector", func(c *synthetic.Case) {
 			drop(c, func(f metric.Frame) bool { return f.Source == "database" })
 			c.Run.Facts.Collectors[0] = record.Collect{Source: "database", State: "failed", Reason: "access denied"}
-		}, "no sample of the database was taken (access denied): the bottleneck stays undetermined"},
+		}, "no sample of the database was taken (access denied): the bottleneck is undetermined"},
 		"collector stops": {"collector", func(c *synthetic.Case) {
 			drop(c, func(f metric.Frame) bool { return f.Source == "database" && f.Second >= synthetic.T0.Unix()+43 })
-		}, "waits are incomplete: 90 % of the samples, a gap of 3s"},
+		}, "waits are incomplete: 90 % of the samples, longest gap 3s"},
 		"collector stalls": {"collector", func(c *synthetic.Case) {
 			for _, f := range c.Frames {
 				for _, p := range f.Points {
@@ -218,7 +218,7 @@ func TestWhatTheRulesAllow(t *testing.T) {
 					}
 				}
 			}
-		}, "waits are incomplete: 100 % of the samples, a gap of 2.001s"},
+		}, "waits are incomplete: 100 % of the samples, longest gap 2.001s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := healthy()

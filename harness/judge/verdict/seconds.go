@@ -142,7 +142,7 @@ func (d *distribution) countLargest(largest float64) []stats.Batch {
 func (d *distribution) interval(p float64) (lower, upper *float64) {
 	n := float64(d.all.Count())
 	deff := stats.Test{Q: 1 - p, Alpha: stats.Alpha}.Infer(d.countLargest(n*(1-p)), d.countLargest).DesignEffect
-	low, high, hasLow, hasHigh := stats.Ranks(n/deff, p)
+	low, high, hasLow, hasHigh := stats.QuantileRanks(n/deff, p)
 	if v, ok := d.all.Quantile(low); ok && hasLow {
 		lower = &v
 	}

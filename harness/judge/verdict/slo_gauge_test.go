@@ -140,7 +140,7 @@ func TestSamplesOnceASecond(t *testing.T) {
 		t.Errorf("a whole record: %s", r.Limitation)
 	}
 	from := synthetic.T0.Unix() + 20
-	if r := once(func(s int64) bool { return s >= from && s < from+3 }); r.Limitation != "waits are incomplete: 90 % of the samples, a gap of 3s" {
+	if r := once(func(s int64) bool { return s >= from && s < from+3 }); r.Limitation != "waits are incomplete: 90 % of the samples, longest gap 3s" {
 		t.Errorf("three seconds lost: %q", r.Limitation)
 	}
 }

@@ -52,7 +52,7 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 	share := total.K / total.N
 	out.Observed = &share
 	if deff := out.DesignEffect; deff != nil {
-		if lower, upper := stats.Share(total.N / *deff, total.K / *deff); lower <= share && share <= upper {
+		if lower, upper := stats.ShareInterval(total.N / *deff, total.K / *deff); lower <= share && share <= upper {
 			out.Lower, out.Upper = &lower, &upper
 		}
 	}
@@ -94,7 +94,7 @@ func judgeThroughput(e *evidence) SLO {
 		certain: measured, possible: measured, cleared: e.bySecond(scheduled, cleared),
 		series: e.distribution(metric.TransactionDuration, nil),
 	})
-	if _, lower, upper, ok := stats.Ratio(measured); ok {
+	if _, lower, upper, ok := stats.RatioInterval(measured); ok {
 		out.Lower, out.Upper = pointer(max(0, 1-upper)), pointer(min(1, 1-lower))
 	}
 	return out

@@ -86,11 +86,11 @@ func TestSteady(t *testing.T) {
 	}{
 		"still":               {longHold(moving(0)), Pass, "latency drifted by at most +"},
 		"a little slower":     {longHold(moving(0.08)), Pass, "latency may have drifted by +"},
-		"a step":              {below(170, longHold(step)), Invalid, "as much again would break transaction_duration p(95)<170"},
-		"a late rise":         {below(170, longHold(rise)), Invalid, "as much again would break transaction_duration p(95)<170"},
-		"slower":              {below(170, longHold(moving(0.5))), Invalid, "as much again would break transaction_duration p(95)<170"},
+		"a step":              {below(170, longHold(step)), Invalid, "the same drift again would break transaction_duration p(95)<170"},
+		"a late rise":         {below(170, longHold(rise)), Invalid, "the same drift again would break transaction_duration p(95)<170"},
+		"slower":              {below(170, longHold(moving(0.5))), Invalid, "the same drift again would break transaction_duration p(95)<170"},
 		"slower, with room":   {below(500, longHold(moving(0.5))), Pass, "latency drifted by +"},
-		"slower, to timeouts": {timedOut(longHold(moving(0.5))), Invalid, "as much again would break transaction_duration p(99)<200, the time-out"},
+		"slower, to timeouts": {timedOut(longHold(moving(0.5))), Invalid, "the same drift again would break transaction_duration p(99)<200, the timeout"},
 		"slower, with steal":  {withGrowingSteal(below(170, longHold(moving(0.5)))), Pass, "towards whose end others took more of a host's CPU time"},
 		"faster":              {below(170, longHold(moving(-0.5))), Pass, "latency drifted by -"},
 		"slower, but short":   {synthetic.New(synthetic.Profile(), 1, moving(0.8)), Pass, "windows under 40 s are too short"},
@@ -128,7 +128,7 @@ func TestSteadyOfEachWindow(t *testing.T) {
 		detail string
 	}{
 		"still":        {func(float64) float64 { return 60 }, Pass, "latency drifted by +"},
-		"near a bound": {func(x float64) float64 { return 250 + 150*x }, Invalid, "as much again would break transaction_duration p(95)<500"},
+		"near a bound": {func(x float64) float64 { return 250 + 150*x }, Invalid, "the same drift again would break transaction_duration p(95)<500"},
 		"a backlog":    {func(x float64) float64 { return 60 + 6000*x }, Fail, "completions fell behind the schedule"},
 	} {
 		p := synthetic.Profile()
@@ -190,9 +190,9 @@ func TestSeededAndStart(t *testing.T) {
 			p.Series = metric.NewSeries(metric.WorkerSeed, "", "seed", "2")
 		}), "the plan's seed is 1: worker/1 reports seed 2"},
 		"no seed":        {"seeded", change(metric.WorkerSeed, forget), "the plan's seed is 1: worker/1 reports seed none"},
-		"a late worker":  {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1200.1 }), "the workers' first arrivals were at most 1200 ms apart, beside their schedules"},
+		"a late worker":  {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1200.1 }), "the workers' first arrivals were at most 1200 ms apart, relative to their schedules"},
 		"no first slot":  {"start-skew", change(metric.WorkerStartDelay, forget), "worker/1 did not report its first arrival"},
-		"too late a bit": {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1000.2 }), "the workers' first arrivals were at most 1000 ms apart, beside their schedules"},
+		"too late a bit": {"start-skew", change(metric.WorkerStartDelay, func(p *metric.Point) { p.Value = 1000.2 }), "the workers' first arrivals were at most 1000 ms apart, relative to their schedules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := healthy()
@@ -209,11 +209,11 @@ func TestSamples(t *testing.T) {
 	c := healthy()
 	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.TransactionDuration, 99.9, 1000))
 	v := Judge(c.Record())
-	const has = "transaction_duration p(99.9)<1000 has 600 samples, of which 0 may violate it; a count takes 5"
+	const has = "transaction_duration p(99.9)<1000 has 600 samples, of which 0 may violate it; a decision needs at least 5"
 	if r := ruleOf(t, v, "samples"); v.Outcome != Inconclusive || r.Outcome != Inconclusive || r.Detail != has {
 		t.Errorf("%v; %v: %s", v.Outcome, r.Outcome, r.Detail)
 	}
-	if !strings.Contains(v.Claim, "cannot tell whether synthetic sustains 20 transactions a second for 30 s: "+has) {
+	if !strings.Contains(v.Claim, "does not show whether synthetic sustains 20 transactions per second for 30 s: "+has) {
 		t.Errorf("claim: %s", v.Claim)
 	}
 	// A condition that surely fails needs no more samples.
@@ -245,10 +245,10 @@ func TestPerClass(t *testing.T) {
 		want            Outcome
 		detail, limits  string
 	}{
-		"both hold":                  {40, 0, Pass, "3 conditions on single endpoints are not broken", ""},
-		"hidden":                     {20, 5, Fail, "broken for the endpoint by itself: http_req_duration{name:rare} p(95)<500", ""},
-		"too rare to say":            {1, 0, Pass, "3 conditions on single endpoints are not broken", ""},
-		"over its share, not surely": {15, 1, Pass, "3 conditions on single endpoints are not broken", "over its share by itself, though not surely: http_req_duration{name:rare} p(95)<500"},
+		"both hold":                  {40, 0, Pass, "none of 3 conditions on single endpoints is broken", ""},
+		"hidden":                     {20, 5, Fail, "broken for a single endpoint: http_req_duration{name:rare} p(95)<500", ""},
+		"too rare to say":            {1, 0, Pass, "none of 3 conditions on single endpoints is broken", ""},
+		"over its share, not surely": {15, 1, Pass, "none of 3 conditions on single endpoints is broken", "over the limit for a single endpoint, but not significantly: http_req_duration{name:rare} p(95)<500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)

@@ -40,7 +40,7 @@ func TestHealthySystemPasses(t *testing.T) {
 	if v.Outcome != Pass {
 		t.Fatalf("%v: %s", v.Outcome, v.Claim)
 	}
-	const claim = "synthetic sustained 20 transactions a second for 30 s within all 8 SLOs, in this run " +
+	const claim = "synthetic sustained 20 transactions per second for 30 s within all 8 SLOs, in this run " +
 		"(smoke scope; generator, service and database on one host)."
 	if v.Claim != claim {
 		t.Errorf("claim: %s", v.Claim)
@@ -106,15 +106,15 @@ func TestLimitations(t *testing.T) {
 	c.Run.Facts.Limitations = []string{"as the run saw it"}
 	v := Judge(c.Record())
 	want := []string{
-		"smoke scope: 30 s judged, a certificate takes 600 s",
-		"windows under 40 s are too short to tell a drift of latency",
-		"no database was named: there are no waits, and the bottleneck stays undetermined",
+		"smoke scope: 30 s judged, a certificate needs 600 s",
+		"windows under 40 s are too short to detect a latency drift",
+		"no database was given: there are no waits, and the bottleneck is undetermined",
 		"the binary was built from changed or unknown sources",
 		"the command line set hold to 30s",
 		"the command line set rate to 20",
 		"service was not observed (no metrics endpoint)",
 		"durability when a process or host is killed was not tested",
-		"a smoke describes this run only: another may differ",
+		"a smoke describes this run only: another run may differ",
 		"as the run saw it",
 	}
 	if diff := cmp.Diff(want, v.Limitations); v.Outcome != Pass || diff != "" {
@@ -137,10 +137,10 @@ func TestClaimOfEachOutcome(t *testing.T) {
 	undecided := healthy()
 	undecided.Run.Plan.Profile.SLOs = append(undecided.Run.Plan.Profile.SLOs, synthetic.Percentile("http_req_duration", 50, 70))
 	for want, c := range map[string]*synthetic.Case{
-		"synthetic did not sustain 20 transactions a second for 30 s: http_req_duration{name:pay} missed p(95)<250, " +
-			"348 ms observed, 228 of 600 violate it, 30 may; 1 more SLO is broken": failing,
-		"synthetic may not be judged: the run ended after 10 of the 30 judged seconds: interrupted": interrupted,
-		"This run cannot tell whether synthetic sustains 20 transactions a second for 30 s: " +
+		"synthetic did not sustain 20 transactions per second for 30 s: http_req_duration{name:pay} missed p(95)<250, " +
+			"348 ms observed, 228 of 600 violate it, 30 allowed; 1 more SLO is broken": failing,
+		"synthetic cannot be judged: the run ended after 10 of the 30 judged seconds: interrupted": interrupted,
+		"This run does not show whether synthetic sustains 20 transactions per second for 30 s: " +
 			"http_req_duration p(50)<70 has between 300 and 306 violations of 600 samples, 300 allowed: too close to the limit to call": undecided,
 	} {
 		if got := Judge(c.Record()).Claim; got != want+where {

@@ -190,7 +190,9 @@ func (e *evidence) lost(second int64) float64 {
 }
 
 // maxTransactionMs is how long a transaction can matter after the start of its second.
-func (e *evidence) maxTransactionMs() int64 { return int64((e.plan.Timeout + time.Second) / time.Millisecond) }
+func (e *evidence) maxTransactionMs() int64 {
+	return int64((e.plan.Timeout + time.Second) / time.Millisecond)
+}
 
 // violatingOutcomes counts in each second the samples that violate whatever their
 // latency: uncompleted transactions and failed requests. It is too high, and not exact,

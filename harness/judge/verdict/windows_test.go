@@ -56,7 +56,7 @@ func TestWindowsByThemselves(t *testing.T) {
 		}
 	}
 	v := Judge(synthetic.New(stages(quiet, spike), 1, synthetic.Healthy).Record())
-	if !strings.Contains(v.Claim, "sustained 20 to 100 transactions a second for 230 s in 2 windows") {
+	if !strings.Contains(v.Claim, "sustained 20 to 100 transactions per second for 230 s in 2 windows") {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
 	}
 }
@@ -69,7 +69,7 @@ func TestACertificateHoldsItsTarget(t *testing.T) {
 	}}
 	c := synthetic.New(p, 1, synthetic.Healthy)
 	c.Run.Plan.Scope = "certificate"
-	if r := ruleOf(t, Judge(c.Record()), "window"); r.Outcome != Invalid || r.Detail != "600 s judged, 30 s of them at the target, too short for a certificate" {
+	if r := ruleOf(t, Judge(c.Record()), "window"); r.Outcome != Invalid || r.Detail != "600 s judged, 30 s of it at the target rate, too short for a certificate" {
 		t.Errorf("%v: %s", r.Outcome, r.Detail)
 	}
 }
@@ -81,7 +81,7 @@ func TestLoosenedRules(t *testing.T) {
 	all := 1.0
 	c.Run.Plan.Profile.Rules.GeneratorCPU = &all
 	v := Judge(c.Record())
-	if want := "the profile lets rule generator-cpu go to 100 %, instead of 80 %"; v.Outcome != Pass || !slices.Contains(v.Limitations, want) {
+	if want := "the profile relaxes rule generator-cpu to 100 % (default: 80 %)"; v.Outcome != Pass || !slices.Contains(v.Limitations, want) {
 		t.Errorf("%v; %q", v.Outcome, v.Limitations)
 	}
 }

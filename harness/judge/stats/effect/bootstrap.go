@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// bootstrapMedian is the interval of a median from its bootstrap distribution:
-// that of the median of n draws with replacement from the n values. The
-// distribution is computed in full (Efron, Bootstrap methods, Annals of
-// Statistics 7, 1979, section 3), as with an infinite number of resamples.
+// bootstrapMedian is the interval of a median by its bootstrap distribution: that of
+// the median of n draws with replacement from the n values. The distribution is
+// computed exactly (Efron, Bootstrap methods, Annals of Statistics 7, 1979, section 3),
+// as with an infinite number of resamples.
 //
 // The plain percentile interval is too narrow for few values. This one is the
 // expanded percentile interval (Hesterberg, What teachers should know about the
@@ -20,9 +20,8 @@ import (
 //
 //	a = Phi(-sqrt(n/(n-1)) t(n-1; 1-Alpha/2))
 //
-// of the bootstrap distribution each, instead of Alpha/2. Its ends are the
-// outermost medians that a tail does not exclude. There are at least 2 values,
-// and they are sorted.
+// of the bootstrap distribution each, instead of Alpha/2. Its ends are the outermost
+// medians that are not in a tail. The values must be sorted, and at least 2.
 func bootstrapMedian(sorted []float64) (lower, upper float64) {
 	tail := expandedTail(len(sorted))
 	mass := medians(sorted)
@@ -33,7 +32,7 @@ func bootstrapMedian(sorted []float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// tails are the results of expandedTail: every metric of a comparison needs the same.
+// tails caches expandedTail, which is the same for every metric of a comparison.
 var tails sync.Map
 
 // expandedTail is a of bootstrapMedian for n values.
@@ -51,7 +50,7 @@ func expandedTail(values int) float64 {
 // weighted is a value and its probability.
 type weighted struct{ value, p float64 }
 
-// quantileAt is the first place with at least this cumulative probability.
+// quantileAt is the first index with at least this cumulative probability.
 func quantileAt(mass []weighted, tail float64) int {
 	sum := 0.0
 	for i, m := range mass {
@@ -62,8 +61,7 @@ func quantileAt(mass []weighted, tail float64) int {
 	return len(mass) - 1
 }
 
-// medians is the distribution of the median of n draws from n sorted values:
-// the middle draw, or the mean of the two middle ones.
+// medians is the distribution of the median of n draws from n sorted values.
 func medians(sorted []float64) []weighted {
 	n := len(sorted)
 	if n%2 == 1 {
@@ -73,9 +71,9 @@ func medians(sorted []float64) []weighted {
 		}
 		return all
 	}
-	// The draws m and m+1 of 2m in order are the values i < j where exactly m
-	// draws are up to i, one of them i itself, and the others from j on, one of
-	// them j itself. With g(x) = (x/n)^m:
+	// The m-th and (m+1)-th smallest of 2m draws are the values i < j if exactly m draws
+	// are at most i, at least one of them i itself, and the other m are at least j, at
+	// least one of them j itself. With g(x) = (x/n)^m this has the probability
 	//
 	//	C(2m, m) (g(i) - g(i-1)) (g(n-j+1) - g(n-j)),   i, j from 1
 	m := n / 2
@@ -98,18 +96,17 @@ func medians(sorted []float64) []weighted {
 	return all
 }
 
-// orderIs is the probability that the k-th smallest of n draws from n values is
-// the one at place i, from 0: P(at least k draws are up to it) less the same of
-// the place before it.
+// orderIs is the probability that the k-th smallest of n draws from n values is the one
+// with index i: P(at least k draws have an index <= i) less the same for i - 1.
 func orderIs(n, k, i int) float64 {
-	upTo := func(places int) float64 {
-		if places == n {
+	within := func(first int) float64 { // P(at least k draws are among the first values)
+		if first == n {
 			return 1
 		}
-		return 1 - distuv.Binomial{N: float64(n), P: float64(places) / float64(n)}.CDF(float64(k-1))
+		return 1 - distuv.Binomial{N: float64(n), P: float64(first) / float64(n)}.CDF(float64(k-1))
 	}
 	if i == 0 {
-		return upTo(1)
+		return within(1)
 	}
-	return upTo(i+1) - upTo(i)
+	return within(i+1) - within(i)
 }

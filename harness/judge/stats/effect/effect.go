@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Confidence is that of every interval, and Alpha the largest share of comparisons of
-// equal systems in which a metric is Changed.
+// Confidence is that of every interval. Alpha is the largest share of comparisons of
+// equal systems in which any metric is Changed.
 const (
 	Confidence = 0.95
 	Alpha      = 1 - Confidence
@@ -15,21 +15,21 @@ const (
 // Effect is B relative to A. Exchanging A and B inverts it.
 type Effect struct {
 	Ratio float64
-	// Interval of Ratio, and the two-sided P of "B is as A"; nil where there
+	// Interval of Ratio, and the two-sided p-value of "no difference"; nil where there
 	// are too few runs for an interval of that confidence.
 	Interval *Interval
 	P        *float64 // (0,1]
 }
 
-// Interval contains its ends.
+// Interval is closed.
 type Interval struct{ Lower, Upper float64 }
 
-// Pair is one metric of two runs of one pair.
+// Pair is one metric in the two runs of a pair.
 type Pair struct{ A, B float64 }
 
 // Paired is the effect over pairs: exp(median of ln(B/A)), its bootstrap
-// interval, and Wilcoxon's signed-rank test of the logarithms. It is false
-// where there is no pair, or a value without a ratio: 0, negative, or not finite.
+// interval, and Wilcoxon's signed-rank test of the logarithms. It is false where there
+// is no pair, or where a value is 0, negative or not finite.
 func Paired(pairs []Pair) (Effect, bool) {
 	logs := make([]float64, 0, len(pairs))
 	for _, p := range pairs {
@@ -53,9 +53,9 @@ func Paired(pairs []Pair) (Effect, bool) {
 	return e, true
 }
 
-// Unpaired is the effect between two groups of runs: exp(the Hodges-Lehmann
-// shift of the logarithms), which is the median of all differences of a B to an
-// A; its interval, and the Mann-Whitney test. It is false as Paired is.
+// Unpaired is the effect between two groups of runs: exp(the Hodges-Lehmann shift of
+// the logarithms), the median of the differences of every B to every A; its interval,
+// and the Mann-Whitney test. It is false in the same cases as Paired.
 func Unpaired(a, b []float64) (Effect, bool) {
 	logA, okA := logsOf(a)
 	logB, okB := logsOf(b)
@@ -91,7 +91,7 @@ func logsOf(values []float64) ([]float64, bool) {
 
 func hasLog(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// median of sorted values; there is at least one.
+// median of sorted values, at least one.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2

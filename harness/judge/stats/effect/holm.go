@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Holm adjusts the p-values of several metrics, so that at Alpha the probability that
-// any hypothesis is rejected wrongly is at most Alpha, however they depend on each
-// other (Holm, A simple sequentially rejective multiple test procedure,
+// Holm adjusts the p-values of several metrics, so that at level Alpha the probability
+// of any false rejection is at most Alpha, however the metrics depend on each other
+// (Holm, A simple sequentially rejective multiple test procedure,
 // Scandinavian Journal of Statistics 6, 1979). In ascending order
 //
 //	p'(i) = max over j <= i of min(1, (k - j + 1) p(j)),   k values
 //
-// A nil was not tested: it remains nil and does not count.
+// nil is "not tested": it remains nil and does not count.
 func Holm(ps []*float64) []*float64 {
 	var order []int
 	for i, p := range ps {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// doubledRanks ranks values from 1 and doubles the ranks, so that equal values,
-// which share the mean of their ranks, have whole ones too.
+// doubledRanks are twice the ranks of the values, from 1, so that the mean ranks of
+// equal values are integers too.
 func doubledRanks(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {
@@ -28,8 +28,8 @@ func doubledRanks(values []float64) []int {
 	return ranks
 }
 
-// twoSided is the p-value of an observed sum whose distribution is p: twice the
-// smaller tail, the observed sum in both.
+// twoSided is the p-value of an observed sum whose distribution is p: twice the smaller
+// tail, both tails including the observed sum.
 func twoSided(p []float64, observed int) float64 {
 	below, above := 0.0, 0.0
 	for sum, v := range p {

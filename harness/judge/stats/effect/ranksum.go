@@ -8,20 +8,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostExact is the largest number of runs whose rank sums are enumerated. The normal
-// approximation for more is conservative: small p are larger.
+// mostExact is the largest number of runs for which the distribution of rank sums is
+// computed exactly. The normal approximation for more is conservative: it overestimates
+// small p-values.
 const mostExact = 60
 
 // rankSum is the two-sided p-value of the Mann-Whitney test (Wilcoxon's rank
 // sum) that b is distributed as a (Mann and Whitney, Annals of Mathematical
-// Statistics 18, 1947). R is the sum of the ranks of b among all N = n + m
-// values; under the hypothesis every choice of m of the ranks is as likely:
+// Statistics 18, 1947). R is the sum of the ranks of b among all N = n + m values;
+// under the hypothesis every choice of m ranks is equally likely:
 //
-//	P(R = r) = the choices whose sum is r / C(N, m)
+//	P(R = r) = (number of choices with sum r) / C(N, m)
 //
-// which is exact, with ties too. Above mostExact runs R is normal, with mean
-// m (N + 1) / 2 and variance n m / 12 (N + 1 - sum(t^3 - t) / (N (N - 1))) for
-// ties of t values each, and half a rank is taken off as continuity correction.
+// which is exact, with ties too. Above mostExact runs R is taken as normal, with mean
+// m (N + 1) / 2 and variance n m / 12 (N + 1 - sum(t^3 - t) / (N (N - 1))) for ties of
+// t values each, and a continuity correction of half a rank.
 func rankSum(a, b []float64) float64 {
 	ranks := doubledRanks(append(slices.Clone(a), b...))
 	observed := 0
@@ -43,7 +44,7 @@ func rankSum(a, b []float64) float64 {
 	deviation := math.Sqrt(n * m / 12 * (total + 1 - tied/(total*(total-1))))
 	off := math.Max(0, math.Abs(float64(observed)/2-m*(total+1)/2)-0.5)
 	if off == 0 {
-		return 1 // all values may be equal, without a deviation
+		return 1 // the deviation may be 0, if all values are equal
 	}
 	return 2 * distuv.UnitNormal.CDF(-off/deviation)
 }
@@ -54,14 +55,14 @@ func chosen(ranks []int, k int) []float64 {
 	for _, rank := range ranks {
 		all += rank
 	}
-	// ways[c][s]: how many choices of c ranks have the sum s. Below 2^60 or so
-	// in all: a float64 holds that to 16 digits.
+	// ways[c][s]: number of choices of c ranks with the sum s. All together are below
+	// 2^60 or so, for which a float64 has 16 digits.
 	ways := make([][]float64, k+1)
 	for c := range ways {
 		ways[c] = make([]float64, all+1)
 	}
 	ways[0][0] = 1
-	// lowest and highest sum of c of the ranks so far: no other has a way.
+	// Lowest and highest sum of c of the ranks so far.
 	low, high := make([]int, k+1), make([]int, k+1)
 	for i, rank := range ranks {
 		for c := min(k, i+1); c > 0; c-- {
@@ -86,16 +87,15 @@ func chosen(ranks []int, k int) []float64 {
 	return ways[k]
 }
 
-// shiftCut is how many of the sorted differences between n and m values lie
-// outside the interval of the shift on each side (Moses; Hollander and Wolfe,
-// Nonparametric Statistical Methods, section 4.3), as the test does not reject it: the
-// largest c with
+// shiftCut is how many of the sorted differences between n and m values are outside the
+// interval of the shift on each side, by inverting the test (Moses; Hollander and
+// Wolfe, Nonparametric Statistical Methods, section 4.3). It is c - 1 for the largest c
+// with
 //
 //	P(U <= c - 1) <= Alpha/2,   U = R - m (m + 1) / 2
 //
-// without ties, with which the interval is wider than necessary. It is false
-// where not even the interval from the smallest to the largest has that
-// confidence.
+// without ties; with ties the interval is wider than necessary. It is false where even
+// the interval from the smallest to the largest difference has less confidence.
 func shiftCut(n, m int) (int, bool) {
 	c := 0
 	if n+m <= mostExact {
@@ -111,14 +111,14 @@ func shiftCut(n, m int) (int, bool) {
 	return c - 1, c > 0
 }
 
-// sizes are the distributions of withoutTies, by the sizes of both groups: they depend on
-// nothing else, and every metric of a comparison needs the same.
-var sizes sync.Map
+// distributions caches withoutTies by the sizes of both groups, which are the same for
+// every metric of a comparison.
+var distributions sync.Map
 
 // withoutTies is the distribution of the sum of m of the ranks from 1 to n + m.
 func withoutTies(n, m int) []float64 {
 	key := [2]int{n, m}
-	if known, ok := sizes.Load(key); ok {
+	if known, ok := distributions.Load(key); ok {
 		return known.([]float64)
 	}
 	ranks := make([]int, n+m)
@@ -126,13 +126,13 @@ func withoutTies(n, m int) []float64 {
 		ranks[i] = i + 1
 	}
 	p := chosen(ranks, m)
-	sizes.Store(key, p)
+	distributions.Store(key, p)
 	return p
 }
 
-// LeastRuns is the least size of each of two equal groups of runs for a change, where
-// so many metrics are tested without pairs: all of B above all of A give p =
-// 2/C(2n, n).
+// LeastRuns is the smallest size n of each of two equal groups of unpaired runs with
+// which a change can be found among this many metrics: all of B above all of A give
+// p = 2/C(2n, n), which Holm multiplies by the number of metrics.
 func LeastRuns(metrics int) int {
 	n := 1
 	for choices := 2.0; 2/choices*float64(max(metrics, 1)) > Alpha; n++ {

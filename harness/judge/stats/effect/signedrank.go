@@ -2,15 +2,14 @@ package effect
 
 import "math"
 
-// signedRank is the two-sided p-value of Wilcoxon's signed-rank test that
-// differences lie around 0 (Wilcoxon, Individual comparisons by ranking
-// methods, Biometrics 1, 1945). W is the sum of the ranks of |d| over the
-// differences above 0; under the hypothesis each sign is a fair coin, so
+// signedRank is the two-sided p-value of Wilcoxon's signed-rank test that differences
+// are symmetric around 0 (Wilcoxon, Individual comparisons by ranking methods,
+// Biometrics 1, 1945). W is the sum of the ranks of |d| over the differences above 0;
+// under the hypothesis both signs are equally likely, so
 //
-//	P(W = w) = 2^-n times the subsets of ranks whose sum is w
+//	P(W = w) = 2^-n (number of subsets of ranks with sum w)
 //
-// which is exact for any n, and with ties too, since it takes the ranks as they
-// are. Zeros have no direction and are left out, as by Wilcoxon.
+// which is exact for any n, and with ties too. Zeros are omitted, as by Wilcoxon.
 func signedRank(differences []float64) float64 {
 	var sizes []float64
 	var above []bool
@@ -34,10 +33,10 @@ func signedRank(differences []float64) float64 {
 	return twoSided(p, w)
 }
 
-// LeastPairs is the least number of pairs for a change where so many metrics are
-// tested. All n pairs on one side, the clearest result, give p = 2/2^n, which Holm
-// multiplies by the number of metrics: 6 pairs for one metric, and one more each time
-// the metrics double.
+// LeastPairs is the smallest number n of pairs with which a change can be found among
+// this many metrics. All pairs on one side, the clearest result, give p = 2/2^n, which
+// Holm multiplies by the number of metrics: 6 pairs for one metric, and one more each
+// time the number of metrics doubles.
 func LeastPairs(metrics int) int {
 	n := 1
 	for p := 1.0; p*float64(max(metrics, 1)) > Alpha; p /= 2 {

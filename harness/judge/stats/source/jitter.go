@@ -15,9 +15,9 @@ const (
 )
 
 // Jitter is a healthy system on such a machine. Its own slow transactions, a tenth of
-// the share q that may violate the bound, take 100 ms and more: at any time, or only
-// within a share of the bursts, the largest. All others take a few milliseconds and
-// the jitter. Bounds are for shares up to a tenth of q.
+// the share q that may violate the bound, take at least 100 ms. They occur at any time
+// (bursts = 0), or only within the given share of the bursts, the largest ones. All
+// others take a few milliseconds plus the jitter. Limit is for shares up to q/10.
 func Jitter(q, bursts float64) Source {
 	own := q / 10
 	name := "tail at any time"

@@ -17,8 +17,8 @@ func MM1(rho float64) Source {
 }
 
 // lindley runs a queue with one server: the wait follows W' = max(0, W + S - A).
-// Service has a mean of 1 and is scaled to the utilisation. It begins idle, a
-// thousand arrivals before the first that is visited.
+// Service has a mean of 1 and is scaled to the utilisation. The first 5,000 arrivals,
+// from an idle start, are not visited.
 func lindley(rho float64, service func(*rand.Rand) float64) func(*rand.Rand, float64, float64, func(at, latency float64)) {
 	return func(rng *rand.Rand, rate, seconds float64, visit func(at, latency float64)) {
 		const lead = 5000
@@ -42,16 +42,16 @@ func general(name string, rho float64, service func(*rand.Rand) float64, tail, r
 	const h, points = 0.05, 24_000
 	var waits []float64 // probability of each point
 	total := func(x float64) float64 {
-		sum, passed := 0.0, 0.0
+		sum, cumulative := 0.0, 0.0
 		for i, p := range waits {
 			w := float64(i) * h
 			if w >= x {
 				break
 			}
 			sum += p * tail(x-w)
-			passed += p
+			cumulative += p
 		}
-		return sum + 1 - passed
+		return sum + 1 - cumulative
 	}
 	known := map[float64]float64{}
 	return Source{

@@ -9,15 +9,15 @@ import (
 // Source is a simulated system whose distribution of latency is known.
 type Source struct {
 	Name string
-	// Limit is the latency that a share v of all transactions reaches, at the
-	// rate: the bound of a condition with that many violations.
+	// Limit is the latency that a share v of all transactions reaches or exceeds: the
+	// bound of a condition with that share of violations.
 	Limit func(v, rate float64) float64
-	// Run simulates the seconds and visits each transaction: when it was due,
-	// and how long it took.
+	// Run simulates the load and visits each transaction: when it was due, and how
+	// long it took. at is in seconds, latency in the unit of Limit.
 	Run func(rng *rand.Rand, rate, seconds float64, visit func(at, latency float64))
 }
 
-// where is the point at which a decreasing tail equals v.
+// where is the x at which a decreasing tail(x) equals v.
 func where(tail func(x float64) float64, v float64) float64 {
 	high := 1.0
 	for tail(high) > v {
@@ -41,8 +41,8 @@ func arrivals(rng *rand.Rand, rate, seconds float64, visit func(at float64)) {
 	}
 }
 
-// OnOff takes slower times as long while it is on, for an exponential time whose mean
-// is a share of the period.
+// OnOff is exponential latency that is slower times as long while it is on. It is on
+// for exponential times, on average for a share of the period.
 func OnOff(name string, period, share, slower float64) Source {
 	return Source{
 		Name: name,
@@ -108,9 +108,9 @@ func Modulated(correlation, sigma float64) Source {
 	}
 }
 
-// Stalling stalls once a period, for 6 % of it: transactions that are due meanwhile
-// wait for the end. All others take a hundredth of that. With a bound for v those due
-// in the first share v of the period violate it.
+// Stalling stalls once per period, for 6 % of it. Transactions that are due during a
+// stall wait for its end; all others take up to a hundredth of the stall. Those due in
+// the first share v of the period violate Limit(v).
 func Stalling(period float64) Source {
 	stall := 0.06 * period
 	return Source{
