@@ -13,7 +13,7 @@ import (
 // What displaced load may have broken says nothing of the system; what is broken
 // beside a few displaced slots does.
 func TestDisplacedLoad(t *testing.T) {
-	held := func(n int64) bool { return n > before }
+	inHold := func(n int64) bool { return n > before }
 	late := func(is func(n int64) bool) synthetic.Generator {
 		return func(n int64) (float64, float64) {
 			if is(n) {
@@ -23,7 +23,7 @@ func TestDisplacedLoad(t *testing.T) {
 		}
 	}
 	burst := func(n int64) bool { return n > before+200 && n <= before+240 }
-	few := func(n int64) bool { return recordedSamples(n) && n%20 == 0 }
+	few := func(n int64) bool { return inHold(n) && n%20 == 0 }
 	most := spec.SLO{Metric: metric.TransactionDuration, Expression: "max<1000", Aggregate: spec.Max, Operator: "<", Bound: 1000}
 	for name, tt := range map[string]struct {
 		slo       spec.SLO
@@ -44,7 +44,7 @@ func TestDisplacedLoad(t *testing.T) {
 			return 60, metric.Completed
 		}, late(burst), Fail},
 		"all failed, beside a few in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 250), func(n int64) (float64, string) {
-			if recordedSamples(n) {
+			if inHold(n) {
 				return 60, metric.Failed
 			}
 			return 60, metric.Completed
