@@ -1,16 +1,16 @@
 package audit
 
-// Advice is the next step for who holds a certificate that is broken in these
-// checks, of which there is at least one.
+// Advice is the next step for the holder of a certificate with these failed checks, at
+// least one.
 func Advice(broken []string) string {
 	switch only := broken[0]; {
 	case len(broken) > 1:
 	case only == Signature:
-		return "name the issuer's own public key with --key; if it is, do not rely on the certificate"
+		return "check that --key is the issuer's public key; if it is, do not rely on the certificate"
 	case only == Expiry, only == Database, only == Fingerprint:
-		return "certify again: what was certified is no longer what is there"
+		return "certify again: the certificate has expired, or is for another environment"
 	case only == Verdict:
-		return "verify with the version of assay that judged it, or judge the run again with this one"
+		return "verify with the version of assay that judged it, or judge the run again with this version"
 	}
-	return "do not rely on it: ask the issuer for the run folder as it was sealed"
+	return "do not rely on it; ask the issuer for the original run folder"
 }

@@ -19,11 +19,11 @@ type Options struct {
 	Key      *signature.PublicKey // the issuer's; nil: not given
 	Now      time.Time
 	Tool     record.Tool      // this program
-	Database *record.Database // as it is now; nil: not given
+	Database *record.Database // in its current state; nil: not given
 }
 
-// Verify audits a run folder, or its certificate. An error means that nothing could be
-// read; what is wrong with a certificate is in the report.
+// Verify audits a run folder or a certificate. An error means that nothing could be
+// read; failed checks are in the report.
 func Verify(path string, o Options) (Report, error) {
 	f, err := find(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func Verify(path string, o Options) (Report, error) {
 	}
 	c := f.stated
 	r := Report{Certificate: f.path, Run: c.Run, Profile: c.Profile, Verdict: c.Verdict, Claim: c.Claim, Broken: []string{}}
-	if f.legible {
+	if f.decoded {
 		r.Expires = &c.Expires
 	}
 	checkSchema(&r, f)
@@ -52,8 +52,8 @@ func checkSchema(r *Report, f files) {
 		r.add(Schema, Failed, "%s is missing", f.path)
 	case err != nil:
 		r.add(Schema, Failed, "%v", err)
-	case !f.legible:
-		r.add(Schema, Failed, "a number in it is out of range")
+	case !f.decoded:
+		r.add(Schema, Failed, "a number is out of range")
 	default:
 		r.add(Schema, OK, "%s", certificate.SchemaName)
 	}
@@ -62,17 +62,17 @@ func checkSchema(r *Report, f files) {
 func checkSignature(r *Report, f files, key *signature.PublicKey) {
 	switch {
 	case f.unsigned && f.stated.Signed:
-		r.add(Signature, Failed, "the certificate says that it is signed, but there is no %s", issue.BundleFile)
+		r.add(Signature, Failed, "the certificate states that it is signed, but there is no %s", issue.BundleFile)
 	case f.unsigned && key != nil:
 		r.add(Signature, Failed, "the certificate is not signed")
 	case f.unsigned:
 		r.add(Signature, NotChecked, "the certificate is not signed")
-	case f.broken != nil:
-		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.broken)
-	case f.legible && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
-		r.add(Signature, Failed, "the certificate names another issuer than the key that %s names", issue.BundleFile)
+	case f.bundleErr != nil:
+		r.add(Signature, Failed, "%s: %v", issue.BundleFile, f.bundleErr)
+	case f.decoded && (f.stated.Issuer == nil || *f.stated.Issuer != f.bundle.KeyID):
+		r.add(Signature, Failed, "the certificate's issuer is not the key in %s", issue.BundleFile)
 	case key == nil:
-		r.add(Signature, NotChecked, "name the issuer's public key with --key: a key that comes with a certificate proves nothing")
+		r.add(Signature, NotChecked, "pass the issuer's public key with --key: a key that comes with a certificate proves nothing")
 	default:
 		if err := f.bundle.Verify(*key); err != nil {
 			r.add(Signature, Failed, "%v", err)
@@ -89,7 +89,7 @@ func checkPredicate(r *Report, f files) {
 	case !bytes.Equal(f.bundle.Statement.Predicate, signature.Predicate(f.data)):
 		r.add(Predicate, Failed, "%s is not what was signed", issue.CertificateFile)
 	default:
-		r.add(Predicate, OK, "%s is what the statement holds", issue.CertificateFile)
+		r.add(Predicate, OK, "%s is what was signed", issue.CertificateFile)
 	}
 }
 
@@ -98,7 +98,7 @@ func checkPredicate(r *Report, f files) {
 func checkEvidence(r *Report, f files) {
 	manifest, differences, err := record.Differences(f.run)
 	if errors.Is(err, record.ErrNoRun) {
-		r.add(Evidence, Failed, "there is no evidence in %s: put the certificate back into its run folder", f.run)
+		r.add(Evidence, Failed, "no evidence in %s: put the certificate back into its run folder", f.run)
 		r.add(Subject, NotChecked, "there is no evidence")
 		return
 	}
@@ -112,12 +112,12 @@ func checkEvidence(r *Report, f files) {
 	var m record.Manifest
 	known := json.Unmarshal(manifest, &m) == nil
 	switch {
-	case !known || !f.legible:
+	case !known || !f.decoded:
 		r.add(RunCheck, NotChecked, "the certificate or the manifest cannot be read")
 	case m.Run == f.stated.Run:
 		r.add(RunCheck, OK, "%s", m.Run)
 	default:
-		r.add(RunCheck, Failed, "the certificate is of the run %.100q, the evidence of the run %.100q", f.stated.Run, m.Run)
+		r.add(RunCheck, Failed, "the certificate is for run %.100q, the evidence is of run %.100q", f.stated.Run, m.Run)
 	}
 	for _, d := range differences {
 		r.add(Evidence, Failed, "%s %s", d.Path, d.How)
@@ -134,10 +134,10 @@ func checkSubject(r *Report, f files, manifest []byte) {
 	switch {
 	case f.bundle != nil && f.bundle.Statement.ManifestSHA256 != digest:
 		r.add(Subject, Failed, "%s is not the one that was signed", signature.SubjectName)
-	case !f.legible && f.bundle == nil:
+	case !f.decoded && f.bundle == nil:
 		r.add(Subject, NotChecked, "the certificate cannot be read")
-	case f.legible && f.stated.Evidence.ManifestSHA256 != digest:
-		r.add(Subject, Failed, "%s is not the one that the certificate was issued on", signature.SubjectName)
+	case f.decoded && f.stated.Evidence.ManifestSHA256 != digest:
+		r.add(Subject, Failed, "%s is not the one that the certificate was issued for", signature.SubjectName)
 	default:
 		r.add(Subject, OK, "%s has the SHA-256 %s", signature.SubjectName, digest)
 	}
@@ -145,17 +145,17 @@ func checkSubject(r *Report, f files, manifest []byte) {
 
 func checkExpiry(r *Report, f files, now time.Time) {
 	switch at := f.stated.Expires; {
-	case !f.legible:
+	case !f.decoded:
 		r.add(Expiry, NotChecked, "the certificate cannot be read")
 	case !now.Before(at):
-		r.add(Expiry, Failed, "it expired on %s", at.Format(time.RFC3339))
+		r.add(Expiry, Failed, "expired on %s", at.Format(time.RFC3339))
 	default:
 		r.add(Expiry, OK, "until %s", at.Format(time.RFC3339))
 	}
 }
 
 func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
-	if !opened || !f.legible {
+	if !opened || !f.decoded {
 		r.add(Fingerprint, NotChecked, "the evidence or the certificate cannot be read")
 		return
 	}
@@ -170,15 +170,15 @@ func checkFingerprint(r *Report, f files, run record.Run, opened bool) {
 	}
 }
 
-// checkDatabase compares the database with that of the run.
+// checkDatabase compares the current database with that of the run.
 func checkDatabase(r *Report, f files, now *record.Database) {
 	switch was := f.stated.Environment.Database; {
-	case !f.legible:
+	case !f.decoded:
 		r.add(Database, NotChecked, "the certificate cannot be read")
 	case was == nil:
 		r.add(Database, NotChecked, "the run had no database")
 	case now == nil:
-		r.add(Database, NotChecked, "not compared with the database as it is now: name it with --db")
+		r.add(Database, NotChecked, "the current database was not given: name it with --db")
 	default:
 		changes := certificate.DatabaseChanges(*was, *now)
 		for _, change := range changes {

@@ -114,7 +114,7 @@ func TestAuthentic(t *testing.T) {
 			if !r.Authentic || len(r.Broken) > 0 {
 				t.Errorf("%s: %+v", path, r)
 			}
-			if word, _ := r.Standing(); word != "AUTHENTIC" {
+			if word, _ := r.Summary(); word != "AUTHENTIC" {
 				t.Errorf("it is %s", word)
 			}
 			for _, name := range []string{Schema, Signature, Predicate, Subject, RunCheck, Evidence, Verdict, Expiry, Fingerprint} {
@@ -159,7 +159,7 @@ func TestUnsigned(t *testing.T) {
 		{plain, &key, "BROKEN", []string{Signature}},
 	} {
 		r := verify(t, c.dir, options(c.key))
-		if word, _ := r.Standing(); word != c.word || r.Authentic || !slices.Equal(r.Broken, c.broken) {
+		if word, _ := r.Summary(); word != c.word || r.Authentic || !slices.Equal(r.Broken, c.broken) {
 			t.Errorf("%s with key %v: %s, %+v", c.dir, c.key, word, r)
 		}
 	}
@@ -473,7 +473,7 @@ func TestAnotherIssuer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{options(&other), options(nil)} {
-		if r := verify(t, dir, o); !slices.Equal(r.Broken, []string{Signature}) || !strings.Contains(detail(r, Signature), "names another issuer") {
+		if r := verify(t, dir, o); !slices.Equal(r.Broken, []string{Signature}) || !strings.Contains(detail(r, Signature), "the certificate's issuer is not the key") {
 			t.Errorf("broken: %v; %s", r.Broken, detail(r, Signature))
 		}
 	}

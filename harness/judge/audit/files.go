@@ -16,23 +16,24 @@ import (
 
 // ErrNoCertificate: there is nothing to verify at a path.
 var ErrNoCertificate = hint.With(errors.New("there is no certificate"),
-	"name a run folder, or the certificate.json in one, like: assay verify runs/latest")
+	"give a run folder or its certificate.json, for example: assay verify runs/latest")
 
 // files are the files of an audit, none of which is trusted yet.
 type files struct {
-	dir      string // of the certificate
-	path     string // of certificate.json
-	data     []byte // nil: missing
-	stated   certificate.Certificate
-	legible  bool // stated could be decoded
-	run      string
-	bundle   *signature.Bundle
-	unsigned bool  // there is no bundle
-	broken   error // why the bundle cannot be read
+	dir       string // of the certificate
+	path      string // of certificate.json
+	data      []byte // nil: missing
+	stated    certificate.Certificate
+	decoded   bool // stated could be decoded
+	run       string
+	bundle    *signature.Bundle
+	unsigned  bool  // there is no bundle
+	bundleErr error // why the bundle cannot be read
 }
 
-// find takes a run folder, its certificate.json, or its signature. The evidence is in
-// the certificate's folder, or one folder up for a re-judged certificate.
+// find reads the files of a run folder, given the folder, its certificate.json or its
+// signature. The evidence is in the certificate's folder, or for a re-judged
+// certificate in the parent folder.
 func find(path string) (files, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,10 +49,10 @@ func find(path string) (files, error) {
 			f.path = filepath.Join(f.dir, issue.CertificateFile)
 		}
 	}
-	if f.data, err = optional(f.path); err != nil {
+	if f.data, err = readOptional(f.path); err != nil {
 		return files{}, err
 	}
-	bundle, err := optional(filepath.Join(f.dir, issue.BundleFile))
+	bundle, err := readOptional(filepath.Join(f.dir, issue.BundleFile))
 	if err != nil {
 		return files{}, err
 	}
@@ -60,11 +61,11 @@ func find(path string) (files, error) {
 	}
 	if f.unsigned = bundle == nil; !f.unsigned {
 		b, err := signature.Open(bundle)
-		if f.broken = err; err == nil {
+		if f.bundleErr = err; err == nil {
 			f.bundle = &b
 		}
 	}
-	f.legible = f.data != nil && json.Unmarshal(f.data, &f.stated) == nil
+	f.decoded = f.data != nil && json.Unmarshal(f.data, &f.stated) == nil
 	f.run = f.dir
 	if f.stated.Rejudged != nil {
 		f.run = filepath.Join(f.dir, "..")
@@ -72,8 +73,8 @@ func find(path string) (files, error) {
 	return f, nil
 }
 
-// optional is a file's content, nil where there is none.
-func optional(path string) ([]byte, error) {
+// readOptional is a file's content; nil if it does not exist.
+func readOptional(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -88,5 +89,5 @@ func optional(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verify certificate: %w", err)
 	}
-	return append([]byte{}, data...), nil // not nil where it is empty
+	return append([]byte{}, data...), nil // not nil for an empty file
 }

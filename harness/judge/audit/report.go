@@ -36,7 +36,7 @@ const (
 	Database    = "database"
 )
 
-// Check is one check. It may fail several times, once for each file.
+// Check is the result of one check. A check of files may fail once for each.
 type Check struct {
 	Name   string `json:"check"`
 	State  State  `json:"state"`
@@ -48,10 +48,10 @@ type Report struct {
 	Certificate string     `json:"certificate"` // path
 	Run         string     `json:"run"`
 	Profile     string     `json:"profile"`
-	Verdict     string     `json:"verdict"` // as the certificate states it
+	Verdict     string     `json:"verdict"` // as stated in the certificate
 	Claim       string     `json:"claim"`
 	Authentic   bool       `json:"authentic"` // signed with the given key, and no check has failed
-	Broken      []string   `json:"broken"`    // checks that failed
+	Broken      []string   `json:"broken"`    // names of failed checks
 	Expires     *time.Time `json:"expires"`
 	Checks      []Check    `json:"checks"`
 }
@@ -74,7 +74,7 @@ func (r *Report) add(name string, state State, format string, args ...any) {
 	}
 }
 
-// state is the state of a check: failed where it has failed once.
+// state is the state of a check: failed if it failed at least once.
 func (r *Report) state(name string) State {
 	found := NotChecked
 	for _, c := range r.Checks {
@@ -87,7 +87,7 @@ func (r *Report) state(name string) State {
 	return found
 }
 
-// ExitCode is 2 where a check failed, otherwise the verdict's.
+// ExitCode is 2 if a check failed, otherwise that of the verdict.
 func (r *Report) ExitCode() int {
 	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
 	if len(r.Broken) > 0 || !known {
@@ -96,29 +96,30 @@ func (r *Report) ExitCode() int {
 	return code
 }
 
-// Standing is the result in a word and in a sentence.
-func (r *Report) Standing() (word, sentence string) {
+// Summary is the result in a word and in a sentence.
+func (r *Report) Summary() (word, sentence string) {
 	switch {
 	case len(r.Broken) > 0:
 		return "BROKEN", "do not rely on it: " + strings.Join(r.Broken, ", ") + " failed"
 	case r.Authentic:
-		return "AUTHENTIC", "the key's owner issued it, and nothing has changed since"
+		return "AUTHENTIC", "issued by the key's owner, and unchanged since"
 	case r.state(Signature) == NotChecked && r.state(Predicate) == OK:
-		return "UNVERIFIED", "it agrees with its evidence and has a signature that was not checked: name the issuer's public key with --key"
+		return "UNVERIFIED", "it agrees with its evidence, but its signature was not checked: pass the issuer's public key with --key"
 	default:
-		return "UNSIGNED", "it agrees with its evidence; nothing shows who issued it"
+		return "UNSIGNED", "it agrees with its evidence; its issuer is unknown"
 	}
 }
 
-// Page is the report for people. All that it names may be forged.
+// Page is the report for people. Unless authentic, any text from the certificate may be
+// forged.
 func (r *Report) Page() page.Page {
 	checks := page.Table{Columns: append(page.Words("", ""), page.Column{Kind: page.Prose})}
 	for _, c := range r.Checks {
 		checks.Rows = append(checks.Rows, page.Cells(string(c.State), c.Name, c.Detail))
 	}
-	word, sentence := r.Standing()
+	word, sentence := r.Summary()
 	p := page.Page{Blocks: []page.Block{
-		page.Code{r.Certificate}, // in one piece, to be copied
+		page.Code{r.Certificate}, // not wrapped, for copying
 		checks, page.Paragraph{Text: fmt.Sprintf("%s: %s.", word, sentence)},
 	}}
 	if len(r.Broken) == 0 {

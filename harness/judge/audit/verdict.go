@@ -18,16 +18,16 @@ import (
 	"assay/harness/spec"
 )
 
-// checkVerdict makes the certificate from the evidence again: it must be the same,
-// byte for byte.
+// checkVerdict recomputes the certificate from the evidence: it must be the same, byte
+// for byte.
 func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened bool) {
 	if r.state(Evidence) != OK {
 		r.add(Verdict, NotChecked, "the evidence is missing or has changed")
 		return run, false
 	}
-	run, opened = open(r, f)
-	if !opened || !f.legible {
-		r.add(Verdict, NotChecked, "there is nothing to recompute it from")
+	run, opened = openRun(r, f)
+	if !opened || !f.decoded {
+		r.add(Verdict, NotChecked, "the evidence or the certificate cannot be read")
 		return run, opened
 	}
 	again := certificate.Of(run)
@@ -41,14 +41,14 @@ func checkVerdict(r *Report, f files, tool record.Tool) (run record.Run, opened 
 	default:
 		why := ""
 		if made := run.Plan.Tool; made.Revision == "" || made.Revision != tool.Revision || made.Dirty || tool.Dirty {
-			why = "; the run was made by " + build(made) + ", this is " + build(tool) + ": verify with the one that judged it"
+			why = "; the run was made by " + buildText(made) + ", this is " + buildText(tool) + ": verify with the version that judged it"
 		}
-		r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s%s", again.Verdict, difference(f.data, data), why)
+		r.add(Verdict, Failed, "recomputed from the evidence it is %s, and differs in %s%s", again.Verdict, differingFields(f.data, data), why)
 	}
 	return run, opened
 }
 
-func build(t record.Tool) string {
+func buildText(t record.Tool) string {
 	text := "tool revision " + t.Revision
 	if t.Revision == "" {
 		text = "a tool of unknown revision"
@@ -59,9 +59,9 @@ func build(t record.Tool) string {
 	return text
 }
 
-// open reads the record as it was judged: for a re-judged certificate by the
-// thresholds in its folder.
-func open(r *Report, f files) (record.Run, bool) {
+// openRun opens the record as it was judged: a re-judged one with the thresholds in
+// its folder.
+func openRun(r *Report, f files) (record.Run, bool) {
 	of := f.stated.Rejudged
 	if of == nil {
 		run, err := record.Open(f.run)
@@ -76,7 +76,7 @@ func open(r *Report, f files) (record.Run, bool) {
 		return record.Run{}, false
 	}
 	if sum := sha256.Sum256(data); of.Thresholds.SHA256 != "sha256:"+hex.EncodeToString(sum[:]) {
-		r.add(Thresholds, Failed, "the certificate was judged by another %s", issue.ThresholdsFile)
+		r.add(Thresholds, Failed, "the certificate was judged by a different %s", issue.ThresholdsFile)
 		return record.Run{}, false
 	}
 	file, err := spec.Decode(of.Thresholds.Path, data)
@@ -93,8 +93,8 @@ func open(r *Report, f files) (record.Run, bool) {
 	return run, true
 }
 
-// difference names the fields in which two certificates differ.
-func difference(a, b []byte) string {
+// differingFields names the fields in which two certificates differ.
+func differingFields(a, b []byte) string {
 	var of [2]map[string]json.RawMessage
 	for i, data := range [][]byte{a, b} {
 		if json.Unmarshal(data, &of[i]) != nil {

@@ -13,22 +13,22 @@ import (
 // Row is one row of a table.
 type Row struct {
 	Label string // first cells, with their bars: they name the row
-	Cells string // the others; shares are percentages with one decimal
-	Runs  int    // simulated: the first of those behind the table's row
-	Of    int    // number behind the table's row
+	Cells string // the other cells; shares are percentages with one decimal
+	Runs  int    // simulated runs: the first of those behind the table's row
+	Of    int    // all runs behind the table's row
 }
 
 // Mode is what to do with the tables.
 type Mode int
 
 const (
-	Sample Mode = iota // of the runs: compare shares with the tables by probability
+	Sample Mode = iota // the first runs: their shares must be plausible given the tables
 	Whole              // all runs: the tables must be the same
 	Update             // all runs: write the tables
 )
 
-// Compare compares rows by name of their table with the page, in which each table
-// stands between "<!-- name -->" and "<!-- /name -->", or writes them.
+// Compare compares rows, by the name of their table, with the page, in which each table
+// is between "<!-- name -->" and "<!-- /name -->"; or it writes them there.
 func Compare(t *testing.T, page string, mode Mode, tables map[string][]Row) {
 	t.Helper()
 	data, err := os.ReadFile(page)
@@ -41,11 +41,11 @@ func Compare(t *testing.T, page string, mode Mode, tables map[string][]Row) {
 		head, rest, found := strings.Cut(want, begin)
 		table, tail, ended := strings.Cut(rest, end)
 		if !found || !ended {
-			t.Fatalf("%s has no place for %s", page, name)
+			t.Fatalf("%s has no markers for table %s", page, name)
 		}
 		if mode == Sample {
 			for _, problem := range unlikely(table, rows) {
-				t.Errorf("%s: %s; if the change is meant, make calibrate CALIBRATEFLAGS=-update writes the table", name, problem)
+				t.Errorf("%s: %s; if the change is intended, make calibrate CALIBRATEFLAGS=-update writes the table", name, problem)
 			}
 			continue
 		}
@@ -63,19 +63,19 @@ func Compare(t *testing.T, page string, mode Mode, tables map[string][]Row) {
 			t.Fatal(err)
 		}
 	case want != string(data):
-		t.Errorf("%s differs from the simulation: make calibrate CALIBRATEFLAGS=-update writes it", page)
+		t.Errorf("%s differs from the simulation; make calibrate CALIBRATEFLAGS=-update writes it", page)
 	}
 }
 
-// level is the probability below which a number of runs is not chance. The tables have
-// some thousand shares.
+// level is the probability below which a number of runs is not taken as chance. The
+// tables have some thousand shares.
 const level = 1e-6
 
-// share is a number in a row that counts runs.
+// share is a share of runs, in percent, in a row.
 var share = regexp.MustCompile(`\d+\.\d\b`)
 
-// unlikely are the shares that a sample of the runs behind a table's rows does not
-// have by chance: each by itself, and all of a column together.
+// unlikely reports shares that are not plausible for a sample of the runs behind the
+// table: single shares, and the sum of each column.
 func unlikely(table string, rows []Row) (problems []string) {
 	var columns []sample
 	for _, r := range rows {
@@ -87,7 +87,7 @@ func unlikely(table string, rows []Row) (problems []string) {
 		written, _, _ = strings.Cut(written, "\n")
 		made, all := share.FindAllString(r.Cells, -1), share.FindAllString(written, -1)
 		if len(made) != len(all) {
-			problems = append(problems, fmt.Sprintf("%s %d shares, the table has %d", r.Label, len(made), len(all)))
+			problems = append(problems, fmt.Sprintf("%s has %d shares, in the table %d", r.Label, len(made), len(all)))
 			continue
 		}
 		for len(columns) < len(all) {
@@ -118,14 +118,14 @@ func count(percent string, runs int) int {
 	return int(math.Round(p / 100 * float64(runs)))
 }
 
-// sample is a number of runs, and the probability of each such number.
+// sample is a number of runs, and the probability of each possible number.
 type sample struct {
 	count  int
 	chance []float64
 }
 
-// draw is k of n runs that were drawn without replacement from a population of size
-// all, of which marked are such runs: the hypergeometric distribution,
+// draw is a sample of k marked runs among n that were drawn without replacement from a
+// population of size all with marked marked runs: the hypergeometric distribution,
 //
 //	P(k) = C(marked, k) C(all - marked, n - k) / C(all, n)
 func draw(k, n, marked, all int) sample {
@@ -143,7 +143,7 @@ func draw(k, n, marked, all int) sample {
 	return s
 }
 
-// plus is both samples together.
+// plus is the sum of two independent samples.
 func (s sample) plus(o sample) sample {
 	sum := sample{count: s.count + o.count, chance: make([]float64, len(s.chance)+len(o.chance)-1)}
 	for i, p := range s.chance {
@@ -161,7 +161,7 @@ func (s sample) mean() (mean float64) {
 	return mean
 }
 
-// unlikely: so few, or so many, are not chance.
+// unlikely reports whether the probability of so few, or of so many, is below level.
 func (s sample) unlikely() bool {
 	below, above := 0.0, 0.0
 	for i, p := range s.chance {

@@ -6,8 +6,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Cases are the runs that golden files are made of, by the verdict that each
-// comes to and why: "pass", "fail", "lost" (an acknowledged write), "invalid".
+// Cases are the runs of golden files by their verdict: "pass", "fail", "lost" (an
+// acknowledged write was lost), "invalid".
 func Cases() map[string]record.Run {
 	slow := func(n int64) (float64, string) {
 		switch ms, _ := Healthy(n); {

@@ -1,4 +1,4 @@
-// Package synthetic makes records of runs that never took place, for the tests
-// of this wing: frames as the workers and the collector would send them, of a
-// system whose every latency and outcome the test has chosen.
+// Package synthetic makes records of simulated runs for the tests of judge: frames as
+// workers and collector would send them, for a system whose latencies and outcomes are
+// chosen by the test.
 package synthetic

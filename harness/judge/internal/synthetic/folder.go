@@ -8,7 +8,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Seal writes the run into a folder, as a run does that took place.
+// Seal writes the run into a folder, like a real run.
 func (c *Case) Seal(dir string) error {
 	w, err := record.Create(dir, c.Run.Plan)
 	if err != nil {

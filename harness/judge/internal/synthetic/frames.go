@@ -41,11 +41,11 @@ type sum struct {
 	judged   []judged // by SLO of the profile
 }
 
-// label is a series by its name and its labels, keys and values in turn: looking one up
-// is cheap, unlike Series.Key.
+// label is the name of a series and its labels, keys and values alternating. It is a
+// cheaper map key than Series.Key.
 type label struct{ name, labels string }
 
-// judged is how many samples an SLO has, and how many of them violate it.
+// judged counts the samples of an SLO and its violations.
 type judged struct{ samples, violations, cleared float64 }
 
 func newSum() *sum {
@@ -89,7 +89,7 @@ func (s *sum) points() (all []metric.Point) {
 	return all
 }
 
-// slos counts what the SLOs have judged.
+// slos adds the counters of each SLO.
 func (s *sum) slos(p spec.Profile) {
 	for i, j := range s.judged {
 		if j.samples == 0 {
@@ -104,8 +104,8 @@ func (s *sum) slos(p spec.Profile) {
 	}
 }
 
-// workerFrames are those of one worker, which takes every transaction whose
-// number modulo the workers is its own, and its closing frame.
+// workerFrames are the frames of one worker, with its closing frame. Worker i of w has
+// the transactions n with n mod w = i.
 func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, generator Generator) (all []metric.Frame) {
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
@@ -115,8 +115,8 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
-				lag, stood := generator(n)
-				s.transaction(p, pl, latency, outcome, lag, stood)
+				lag, stalled := generator(n)
+				s.transaction(p, pl, latency, outcome, lag, stalled)
 			}
 		}
 		s.slos(p)
@@ -145,32 +145,32 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 	return append(all, metric.Frame{Source: source, Sequence: uint64(len(all) + 1), Second: end, Closing: true, Points: closing})
 }
 
-// transaction is one slot with one request, unless it was dropped. What the
-// generator adds to it, by starting it late and by standing still while it is
-// open, counts as measured and not as cleared.
-func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stood float64) {
+// transaction adds one slot with one request, unless it was dropped. The time that the
+// generator adds, by a late start (lag) and by stalls while it is open, counts as
+// measured and not as cleared.
+func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stalled float64) {
 	s.count(1, metric.TransactionsScheduled)
 	s.count(1, metric.Transactions, "outcome", outcome)
 	measured := latency
-	if outcome != metric.Dropped { // which has the time-out for its latency
-		measured += lag + stood
+	if outcome != metric.Dropped { // whose latency is the timeout
+		measured += lag + stalled
 	}
 	s.observe(measured, metric.TransactionDuration)
 	s.observe(lag, metric.GeneratorLag)
 	if time.Duration(lag*float64(time.Millisecond)) > pl.DisplacedAfter {
 		s.count(1, metric.GeneratorDisplaced)
 	}
-	if stood > 0 {
-		s.count(stood, metric.GeneratorStall)
+	if stalled > 0 {
+		s.count(stalled, metric.GeneratorStall)
 	}
 	failed, status := 0.0, "200"
 	if outcome != metric.Completed {
 		failed, status = 1, "500"
 	}
 	if outcome != metric.Dropped {
-		s.observe(latency+stood, requests, "name", "pay", "status", status)
+		s.observe(latency+stalled, requests, "name", "pay", "status", status)
 		s.count(1, metric.EndedRequests)
-		s.count(latency+stood, metric.EndedRequestTime)
+		s.count(latency+stalled, metric.EndedRequestTime)
 		s.count(1, failures+metric.RateTotal, "name", "pay")
 		s.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
@@ -180,7 +180,7 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 		case metric.TransactionDuration:
 			taken, broken, cleared = true, broken || failed == 1, cleared || failed == 1
 		case requests:
-			broken, cleared = slo.Violates(latency+stood) || failed == 1, cleared || failed == 1
+			broken, cleared = slo.Violates(latency+stalled) || failed == 1, cleared || failed == 1
 		case failures:
 			broken, cleared = slo.Violates(failed), slo.Violates(failed)
 		}
@@ -197,8 +197,8 @@ func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome
 	}
 }
 
-// databaseFrames sample a database in which commits wait: 0.2 sessions a
-// sample at the baseline, 0.5 in the hold.
+// databaseFrames sample a database with sessions that wait for commits: 0.2 per sample
+// in the baseline, 0.5 in the hold.
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 	for second := range arrivals(pl) {
 		s := newSum()

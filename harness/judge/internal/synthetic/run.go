@@ -15,8 +15,7 @@ import (
 // T0 is when every synthetic load starts.
 var T0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// Case is a synthetic run before it is folded into a record; a test changes
-// what it is about.
+// Case is a synthetic run that a test may change before it is made into a record.
 type Case struct {
 	Run    record.Run
 	Frames []metric.Frame
@@ -25,12 +24,12 @@ type Case struct {
 // System answers transaction n of the run: how it ends and after how long.
 type System func(n int64) (latencyMs float64, outcome string)
 
-// Generator is what the generator itself adds to transaction n, in ms: by how much
-// it starts it late, and for how long it stands still while it is open.
-type Generator func(n int64) (lagMs, stoodMs float64)
+// Generator is the time that the generator itself adds to transaction n: its late start,
+// and its stalls while the transaction is open.
+type Generator func(n int64) (lagMs, stalledMs float64)
 
-// Punctual is a generator on a machine of its own.
-func Punctual(int64) (lagMs, stoodMs float64) { return 0, 0 }
+// Punctual is a generator that adds nothing.
+func Punctual(int64) (lagMs, stalledMs float64) { return 0, 0 }
 
 // Healthy answers 98 of 100 transactions within 120 ms, the others at 300 ms.
 func Healthy(n int64) (latencyMs float64, outcome string) {
@@ -40,7 +39,7 @@ func Healthy(n int64) (latencyMs float64, outcome string) {
 	return 20 + float64(n*37%100), metric.Completed
 }
 
-// Profile is a payment of 20 transactions a second with every kind of SLO.
+// Profile has 20 transactions per second and every kind of SLO.
 func Profile() spec.Profile {
 	name := []metric.Label{{Key: "name", Value: "pay"}}
 	return spec.Profile{
@@ -71,12 +70,12 @@ func Percentile(name string, p, bound float64, selector ...metric.Label) spec.SL
 	}
 }
 
-// New makes the run of a profile on a number of workers against a system.
+// New simulates a run of a profile on a number of workers against a system.
 func New(p spec.Profile, workers int, system System) *Case {
 	return NewWith(p, workers, system, Punctual)
 }
 
-// NewWith makes it with a generator that is not punctual.
+// NewWith is New with a generator.
 func NewWith(p spec.Profile, workers int, system System, generator Generator) *Case {
 	load, err := plan.New(p, workers, 1)
 	if err != nil {
@@ -115,7 +114,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 	return c
 }
 
-// Record folds the frames into the run, in the order in which they stand.
+// Record adds the frames to the run, in their order.
 func (c *Case) Record() record.Run {
 	r := c.Run
 	r.Timeline = record.NewTimeline()
