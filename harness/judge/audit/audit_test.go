@@ -104,7 +104,7 @@ func detail(r Report, name string) string {
 	return strings.Join(all, "\n")
 }
 
-// A certificate as it was issued is authentic, named by its folder or by either file.
+// An unchanged certificate is authentic, given its folder or either file.
 func TestAuthentic(t *testing.T) {
 	for _, kind := range signature.Kinds {
 		key := newKey(t, kind)
@@ -129,7 +129,7 @@ func TestAuthentic(t *testing.T) {
 	}
 }
 
-func TestExitCodeIsTheVerdicts(t *testing.T) {
+func TestExitCode(t *testing.T) {
 	for want, r := range map[int]Report{
 		0: {Verdict: "PASS"}, 1: {Verdict: "FAIL"}, 3: {Verdict: "INVALID"}, 4: {Verdict: "INCONCLUSIVE"},
 		2: {Verdict: "PASS", Broken: []string{Expiry}},
@@ -143,8 +143,7 @@ func TestExitCodeIsTheVerdicts(t *testing.T) {
 	}
 }
 
-// An unsigned certificate is not authentic, and a key that is given must have signed
-// it.
+// An unsigned certificate is not authentic; with a key it fails.
 func TestUnsigned(t *testing.T) {
 	key := newKey(t, signature.Ed25519)
 	signed, plain := certify(t, "signed", &key), certify(t, "plain", nil)
@@ -232,7 +231,7 @@ func TestOneFlippedByte(t *testing.T) {
 	}
 }
 
-// Files that are missing or were added are each named.
+// Missing and added files are each named.
 func TestMissingAndAdded(t *testing.T) {
 	dir := certify(t, "a", nil)
 	evidence := filepath.Join(dir, record.EvidenceDir)
@@ -258,7 +257,7 @@ func TestMissingAndAdded(t *testing.T) {
 	if err := os.RemoveAll(evidence); err != nil {
 		t.Fatal(err)
 	}
-	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "there is no evidence") {
+	if r := verify(t, dir, options(nil)); !slices.Equal(r.Broken, []string{Evidence}) || !strings.Contains(detail(r, Evidence), "no evidence in") {
 		t.Errorf("no evidence: %+v", r)
 	}
 }
@@ -333,7 +332,7 @@ func TestFalseVerdict(t *testing.T) {
 	if !slices.Equal(got.Broken, []string{Verdict}) || !strings.HasSuffix(detail(got, Verdict), "differs in claim") {
 		t.Errorf("%+v", got)
 	}
-	// Another tool may give another verdict: the failure says so.
+	// Another version of the tool may give another verdict, as the failure explains.
 	o := options(&key)
 	o.Tool.Revision = "later"
 	got = verify(t, dir, o)
@@ -392,7 +391,7 @@ func TestRejudged(t *testing.T) {
 	}
 }
 
-// The database as it is now is compared by version and settings.
+// The current database is compared by version and settings.
 func TestDatabaseChanged(t *testing.T) {
 	dir := certify(t, "a", nil)
 	o := options(nil)

@@ -55,7 +55,7 @@ func read(t *testing.T, dir, name string) []byte {
 	return data
 }
 
-// Without a key a certificate is not signed and says so.
+// Without a key a certificate is not signed, and states that.
 func TestUnsigned(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, judged("a"), nil)
@@ -64,8 +64,8 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// Judged again with or without the key, a signed certificate keeps its bytes, and its
-// signature too, although ECDSA signatures differ each time.
+// Judging again, with or without the key, changes neither a signed certificate nor its
+// signature, although ECDSA signatures differ each time.
 func TestJudgedAgain(t *testing.T) {
 	for _, kind := range signature.Kinds {
 		dir, key := t.TempDir(), newKey(t, kind)

@@ -63,7 +63,7 @@ func judge(t *testing.T, dir string, slos ...spec.SLO) (record.Run, verdict.Verd
 	return r, verdict.Judge(r)
 }
 
-// The SLOs and rules are the file's, all else is the run's, and a limitation says so.
+// SLOs and rules come from the file, the rest from the run, which is a limitation.
 func TestOnlyThresholdsAreReplaced(t *testing.T) {
 	dir := sealed(t)
 	was, err := record.Open(dir)
@@ -86,8 +86,8 @@ func TestOnlyThresholdsAreReplaced(t *testing.T) {
 	}
 }
 
-// Violations of a bound without a counter are counted by the histogram, and decided
-// where that is enough.
+// Violations of a bound without a counter are counted by the histogram, which decides
+// where its bounds are narrow enough.
 func TestBoundsWithoutACounter(t *testing.T) {
 	dir := sealed(t)
 	for bound, want := range map[float64]verdict.Outcome{50: verdict.Fail, 90: verdict.Fail} {
@@ -115,8 +115,8 @@ func TestLatenessIsMeasuredAgainstTheNewBound(t *testing.T) {
 	}
 }
 
-// By its own thresholds a run has the same verdict.
-func TestItsOwnThresholds(t *testing.T) {
+// With its own thresholds a run has the same verdict.
+func TestSameThresholds(t *testing.T) {
 	dir := sealed(t)
 	was, err := record.Open(dir)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestTighteningNeverHelps(t *testing.T) {
 	})
 }
 
-func TestAProfileThatIsNotThere(t *testing.T) {
+func TestMissingProfile(t *testing.T) {
 	dir := sealed(t)
 	f := spec.File{Path: "other.json", Profiles: map[string]spec.Profile{"payment": {Name: "payment"}}}
 	_, err := rejudge.Open(dir, f)
@@ -156,7 +156,7 @@ func TestAProfileThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A gauge is what the run read, whatever metric the other file names for it.
+// A gauge has the run's readings, whatever metric the other file names for it.
 func TestGaugesAreTheRuns(t *testing.T) {
 	was := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
 	was.Plan.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}

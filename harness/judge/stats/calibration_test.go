@@ -28,7 +28,7 @@ type load struct {
 
 func (l load) String() string { return fmt.Sprintf("%g/s, %g s", l.rate, l.seconds) }
 
-// row is a row of docs/calibration.md; cells begin with a blank.
+// row is a row of docs/calibration.md; cells begin with a space.
 func (l load) row(label, cells string) calibration.Row {
 	return calibration.Row{Label: label, Cells: cells, Runs: l.runs, Of: l.of}
 }
@@ -45,7 +45,7 @@ func (l load) sized() load {
 	return l.sample(50)
 }
 
-// sample takes one of so many runs, unless -calibrate is set.
+// sample is one of the given number of runs, unless -calibrate is set.
 func (l load) sample(of int) load {
 	if !*whole && !*update {
 		l.runs = (l.runs + of - 1) / of
@@ -118,7 +118,7 @@ func newRow(parts []float64) row {
 	return r
 }
 
-// calibrate makes all runs, each from a seed of its own.
+// calibrate simulates all runs, each with its own seed.
 func calibrate(s source.Source, l load, parts []float64) row {
 	var limits []float64
 	for _, q := range shares {
@@ -146,7 +146,7 @@ func calibrate(s source.Source, l load, parts []float64) row {
 	return total
 }
 
-// each does all runs on all processors.
+// each simulates the runs in parallel.
 func each(runs int, do func(run int)) {
 	workers := runtime.GOMAXPROCS(0)
 	var wait sync.WaitGroup
@@ -160,8 +160,8 @@ func each(runs int, do func(run int)) {
 	wait.Wait()
 }
 
-// most is the largest share of runs with a false result of a system at its limit: 5 %
-// of all; in a sample of the runs, four deviations more.
+// most is the largest accepted share of false results for a system at its limit: 5 % of
+// all runs; four standard deviations more for a sample of them.
 func (l load) most() float64 {
 	if *whole || *update {
 		return 1 - Confidence
@@ -171,8 +171,8 @@ func (l load) most() float64 {
 
 func (l load) percent(n int) string { return fmt.Sprintf("%.1f", 100*float64(n)/float64(l.runs)) }
 
-// TestCalibration simulates systems whose percentile is exactly at its limit, and
-// checks results at 95 % confidence against them.
+// TestCalibration simulates systems whose percentile is exactly at its limit, and checks
+// how many results at 95 % confidence are false.
 func TestCalibration(t *testing.T) {
 	var inferredRows, countedRows []calibration.Row
 	for _, s := range stationary() {
@@ -207,7 +207,7 @@ func TestCalibration(t *testing.T) {
 // calibrationTable is docs/calibration.md, written with -update.
 const calibrationTable = "../../../docs/calibration.md"
 
-// compare compares tables with the page, or writes them there.
+// compare compares tables with docs/calibration.md, or writes them there.
 func compare(t *testing.T, tables map[string][]calibration.Row) {
 	t.Helper()
 	mode := calibration.Sample

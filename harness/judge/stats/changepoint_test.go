@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A step is found where it is, at any mean and scatter.
-func TestChangeOfAStep(t *testing.T) {
+// A step is found at its place, for any mean and deviation.
+func TestChangePointOfStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(12, 120).Draw(rt, "n")
 		step := rapid.IntRange(5, n-5).Draw(rt, "step")
@@ -29,9 +29,9 @@ func TestChangeOfAStep(t *testing.T) {
 	})
 }
 
-// A series of one mean seldom shows two, with correlated neighbours too (with a
-// correlation of 0.8 in 8 % of series of 60 values: a slow drift looks like a step).
-func TestChangeOfOneLevel(t *testing.T) {
+// A series with a constant mean seldom has a change point, even if neighbours are
+// correlated (at 0.8 in 8 % of series of 60 values: a slow drift looks like a step).
+func TestChangePointOfConstantMean(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
 		random := rand.New(rand.NewPCG(2, 3))
 		found := 0
@@ -56,7 +56,7 @@ func TestChangeOfOneLevel(t *testing.T) {
 	}
 }
 
-func TestChangeOfTooFew(t *testing.T) {
+func TestChangePointOfTooFew(t *testing.T) {
 	if _, ok := FindChangePoint(make([]float64, 9), 5); ok {
 		t.Error("nine values have a change with five on each side")
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// autoregressive are seconds of n samples whose share moves around 0.2 with a
-// time constant in seconds; 0 makes them independent.
+// autoregressive are seconds of n samples whose share varies around 0.2 with a time
+// constant in seconds; 0 makes them independent.
 func autoregressive(rng *rand.Rand, length int, n, constant float64) []Second {
 	memory := 0.0
 	if constant > 0 {
@@ -21,8 +21,8 @@ func autoregressive(rng *rand.Rand, length int, n, constant float64) []Second {
 	return all
 }
 
-// The time constant is found where the series is long; independent seconds have
-// one half.
+// The correlation time of a long series is near its time constant; that of independent
+// seconds is 1/2.
 func TestCorrelationOfAutoregressions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	for _, constant := range []float64{0, 2, 10, 30} {
@@ -37,8 +37,8 @@ func TestCorrelationOfAutoregressions(t *testing.T) {
 	}
 }
 
-// Windows at different means are no correlation, and the last second of a window is
-// not correlated with the first of the next.
+// Different means of windows are not correlation, and the last second of a window is not
+// correlated with the first of the next.
 func TestCorrelationIsWithinWindows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 11))
 	seconds := autoregressive(rng, 1200, 100, 0)
@@ -57,7 +57,7 @@ func TestCorrelationIsWithinWindows(t *testing.T) {
 	}
 }
 
-func TestCorrelationOfNothing(t *testing.T) {
+func TestCorrelationWithoutData(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seconds []Second
 		want    float64

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spread is seconds of n samples, of which a share violates, independently, in windows
-// of these lengths.
+// spread is seconds of n samples, a share of which violates independently, in windows of
+// the given lengths.
 func spread(rng *rand.Rand, n int, share float64, lengths ...int) (all []Second) {
 	for w, length := range lengths {
 		for range length {
@@ -25,7 +25,7 @@ func spread(rng *rand.Rand, n int, share float64, lengths ...int) (all []Second)
 	return all
 }
 
-// alikeAbove is a latency series whose largest values are in any second.
+// alikeAbove is a latency series whose largest values are evenly spread.
 func alikeAbove(seconds []Second) func(float64) []Second {
 	return func(largest float64) []Second {
 		rng, all := rand.New(rand.NewPCG(1, uint64(largest))), make([]Second, len(seconds))
@@ -118,15 +118,15 @@ func TestInferFew(t *testing.T) {
 	if got := test.Infer(none, nil); got.Outcome != Undecided || got.LongEnough {
 		t.Errorf("no series: %+v", got)
 	}
-	// An error every other hundredth transaction is among fewer samples.
+	// The same violations among fewer samples have a smaller design effect.
 	errors := spread(rand.New(rand.NewPCG(4, 2)), 1, 0, 600)
 	if got := test.Infer(errors, bursts); got.DesignEffect > 10 {
 		t.Errorf("a hundredth of the samples of two bursts of a hundred: %+v", got)
 	}
 }
 
-// Holds is below the limit, Broken above it; neither is the result of a run that is
-// not long enough, and a stricter level decides less.
+// Holds is below the limit and Broken above it; a run that is not long enough has
+// neither, and a stricter level decides less.
 func TestInferIsSound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))

@@ -10,8 +10,8 @@ import (
 	"assay/harness/judge/internal/calibration"
 )
 
-// A run too short to infer anything shows a share well over the limit, of samples that
-// are not too correlated; never one at the limit or below.
+// A run that is too short for inference detects a share well over the limit, of samples
+// that are not too correlated; never a share at the limit or below.
 func TestLikelyBroken(t *testing.T) {
 	p95 := Test{Q: 0.05, Alpha: Alpha}
 	for _, c := range []struct {
@@ -39,8 +39,8 @@ func TestLikelyBroken(t *testing.T) {
 	}
 }
 
-// TestLikelyBrokenCalibration simulates systems that are exactly at their limit, and
-// counts the runs that FAIL by LikelyBroken only: falsely.
+// TestLikelyBrokenCalibration simulates systems exactly at their limit, and counts the
+// runs that FAIL, falsely, only by LikelyBroken.
 func TestLikelyBrokenCalibration(t *testing.T) {
 	var rows []calibration.Row
 	for _, s := range stationary() {

@@ -29,10 +29,10 @@ func TestLooksSpendAlpha(t *testing.T) {
 	}
 }
 
-// Ten minutes, and up to three times ten more.
+// Ten minutes, and up to thirty more.
 var longLoads = []load{{100, 600, 400, 400}, {1000, 600, 100, 100}}
 
-// grown are a run's seconds at each look.
+// grown are the seconds of a run at each look.
 func grown(x *series, hold float64) (at []*series) {
 	for j := 1; j <= MaxLooks; j++ {
 		at = append(at, x.until(j*int(hold)))
@@ -40,7 +40,7 @@ func grown(x *series, hold float64) (at []*series) {
 	return at
 }
 
-// decide judges a run as it grows.
+// decide judges a run at each look.
 func decide(at []*series, limit int, q float64) Outcome {
 	for j, x := range at {
 		test := Test{Q: q, Alpha: Looks(len(at)).Alpha(j + 1)}

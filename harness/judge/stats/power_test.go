@@ -13,9 +13,8 @@ import (
 	"assay/harness/judge/stats/source"
 )
 
-// TestPower simulates healthy systems on a machine whose micro-jitter comes in
-// bursts: their smoke must PASS on either basis, and their certificate at 95 %
-// confidence.
+// TestPower simulates healthy systems on a machine whose jitter comes in bursts: a smoke
+// must PASS on either basis, and a certificate at 95 % confidence.
 func TestPower(t *testing.T) {
 	var rows []calibration.Row
 	for _, bursts := range []float64{0, 1, 0.2} {
@@ -76,8 +75,8 @@ func checkPower(t *testing.T, name string, l load, q, bursts float64, either, in
 	}
 }
 
-// jitterOf counts by second the largest samples under a limit, about Reference of
-// them.
+// jitterOf counts in each second the largest samples under a limit, about Reference in
+// all.
 func jitterOf(x *series, limit int) []Second {
 	over := x.violations(limit)
 	all := slices.Clone(x.countLargest(Sum(over).K + Reference))

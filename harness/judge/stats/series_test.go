@@ -7,8 +7,8 @@ import (
 	"assay/harness/judge/stats/source"
 )
 
-// series is a simulated run like a record: by second the number of transactions, the
-// number over each limit, and a histogram.
+// series is a simulated run: for each second the number of transactions, the number over
+// each limit, and a histogram.
 type series struct {
 	n       []float64
 	reached [][]float64 // by limit, then second
@@ -78,7 +78,7 @@ func (s *series) until(length int) *series {
 	return out
 }
 
-// violations are the counts of one limit by second.
+// violations are the samples over one limit in each second.
 func (s *series) violations(limit int) []Second {
 	all := make([]Second, len(s.n))
 	for i, n := range s.n {
@@ -87,7 +87,7 @@ func (s *series) violations(limit int) []Second {
 	return all
 }
 
-// above counts about that many of the largest samples by second.
+// countLargest counts about this many of the largest samples, by second.
 func (s *series) countLargest(largest float64) []Second {
 	if all, ok := s.known[largest]; ok {
 		return all

@@ -11,7 +11,7 @@ import (
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*max(1, math.Abs(b)) }
 
-// The incomplete beta function against the sum of the binomial's terms.
+// The incomplete beta function agrees with the sum of binomial probabilities.
 func TestTailsAreSumsOfTheBinomial(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 500).Draw(rt, "n")
@@ -66,7 +66,7 @@ func TestDesignEffect(t *testing.T) {
 			t.Errorf("%s: there is a design effect", name)
 		}
 	}
-	// Windows at different levels are no autocorrelation.
+	// Windows at different levels are not autocorrelation.
 	var windows []Batch
 	for i := range 20 {
 		windows = append(windows, Batch{N: 1000, K: float64(10 + i/10*400 + i%2), Stratum: i / 10})
@@ -85,8 +85,8 @@ func TestDesignEffect(t *testing.T) {
 	}
 }
 
-// Independent samples have an effect near 1, samples in clusters of m one near m.
-func TestEffectOfClusters(t *testing.T) {
+// Independent samples have a design effect near 1, samples in clusters of m near m.
+func TestDesignEffectOfClusters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cluster := range []int{1, 4, 25} {
 		mean := 0.0
@@ -104,14 +104,14 @@ func TestEffectOfClusters(t *testing.T) {
 			deff, _ := DesignEffect(all)
 			mean += deff / rounds
 		}
-		// The largest of 1 and an estimate lies above 1 on average.
+		// The maximum of 1 and an estimate is above 1 on average.
 		if low, high := 0.85*float64(cluster), 1.25*float64(cluster); mean < low || mean > high {
 			t.Errorf("clusters of %d have a mean effect of %g", cluster, mean)
 		}
 	}
 }
 
-func TestShareIsClopperPearson(t *testing.T) {
+func TestShareIntervalIsClopperPearson(t *testing.T) {
 	for _, n := range []float64{10, 459, 6000} {
 		lower, upper := ShareInterval(n, 0)
 		if want := 1 - math.Pow(Alpha, 1/n); lower != 0 || !near(upper, want, 1e-9) {
@@ -122,7 +122,7 @@ func TestShareIsClopperPearson(t *testing.T) {
 			t.Errorf("all of %g: from %g, want %g", n, lower, want)
 		}
 	}
-	// By Beta quantiles, as the interval is usually written.
+	// By beta quantiles, the usual form of the interval.
 	for _, tt := range [][2]float64{{100, 10}, {562, 30}} {
 		lower, upper := ShareInterval(tt[0], tt[1])
 		low := distuv.Beta{Alpha: tt[1], Beta: tt[0] - tt[1] + 1}.Quantile(Alpha)
@@ -134,7 +134,7 @@ func TestShareIsClopperPearson(t *testing.T) {
 }
 
 // The interval of a quantile contains it as often as stated, for independent samples.
-func TestRanksCover(t *testing.T) {
+func TestQuantileRanksCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, p, rounds = 2000, 0.95, 2000
 	lower, upper, hasLower, hasUpper := QuantileRanks(n, p)
@@ -169,7 +169,7 @@ func TestRanksCover(t *testing.T) {
 	}
 }
 
-func TestRatio(t *testing.T) {
+func TestRatioInterval(t *testing.T) {
 	full := make([]Batch, 20)
 	for i := range full {
 		full[i] = Batch{N: 50, K: 50}
@@ -185,7 +185,7 @@ func TestRatio(t *testing.T) {
 	if !near(share, 0.99, 1e-12) || !near(upper-share, half, 1e-5) || !near(share-lower, half, 1e-5) {
 		t.Errorf("%g (%g to %g), want +-%g", share, lower, upper, half)
 	}
-	// Many seconds of a little load do not outweigh a few of much.
+	// Many seconds with little load do not outweigh a few with much.
 	uneven := append(make([]Batch, 0, 20), full[4:]...)
 	for range 4 {
 		uneven = append(uneven, Batch{N: 10_000, K: 9_000})
@@ -219,8 +219,7 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// A trend is found where there is one, and in noise in one of a hundred series; with
-// correlated neighbours too.
+// The interval contains the trend in 99 % of series, even if neighbours are correlated.
 func TestTrendCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, tt := range []struct{ memory, most float64 }{{0, 0.02}, {0.3, 0.04}, {0.6, 0.06}} {

@@ -10,7 +10,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// aborted is a run that its profile's condition stopped at that second: nothing
+// aborted is a run that was stopped by its abort condition at the given second: nothing
 // was scheduled after it, and the last five seconds failed.
 func aborted(c *synthetic.Case, second int64) {
 	from, to := synthetic.T0.Unix()+second-5, synthetic.T0.Unix()+second
@@ -31,7 +31,7 @@ func aborted(c *synthetic.Case, second int64) {
 	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to, Occurred: 45, Total: 50}
 }
 
-// An abort after the judged windows takes nothing back of what they show.
+// An abort after the judged windows does not change the verdict.
 func TestAbortedAfterTheWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
 	end := synthetic.T0.Unix() + int64(c.Run.Plan.Load.Duration()/time.Second)
@@ -43,7 +43,7 @@ func TestAbortedAfterTheWindows(t *testing.T) {
 	}
 }
 
-// retotal writes a closing frame anew from the frames that are left, and counts them.
+// retotal makes the totals of a closing frame agree with the remaining frames.
 func retotal(c *synthetic.Case, closing metric.Frame) (frames uint64) {
 	t := record.NewTimeline()
 	for _, f := range c.Frames {
@@ -64,8 +64,8 @@ func retotal(c *synthetic.Case, closing metric.Frame) (frames uint64) {
 	return frames
 }
 
-// An abort is the system's FAIL, whatever the window that it cut short shows;
-// unless the generator was at fault.
+// An abort is FAIL, whatever the truncated window shows, unless the generator was at
+// fault.
 func TestAborted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		second int64

@@ -28,7 +28,7 @@ type load struct{ rate, seconds float64 }
 
 var steadyLoads = []load{{50, 60}, {100, 60}, {1000, 60}, {100, 600}}
 
-// Shapes of latency over a window that the rule steady must see.
+// Shapes of latency over a window that the rule steady must detect.
 var drifts = []source.Source{
 	source.Drifting("slower by 30 %, steadily", func(x float64) float64 { return 1 + 0.3*x }),
 	source.Drifting("slower by half, steadily", func(x float64) float64 { return 1 + 0.5*x }),
@@ -36,7 +36,7 @@ var drifts = []source.Source{
 	source.Drifting("slower and slower from the middle on, to twice", func(x float64) float64 { return 1 + max(0, 2*x-1) }),
 }
 
-// drifted is in how many runs of a source the rule steady sees a drift.
+// drifted counts the runs of a source in which the rule steady detects a drift.
 func drifted(s source.Source, l load, runs int) (n int) {
 	workers, lock := runtime.GOMAXPROCS(0), sync.Mutex{}
 	var wait sync.WaitGroup
@@ -55,7 +55,7 @@ func drifted(s source.Source, l load, runs int) (n int) {
 	return n
 }
 
-// driftsIn makes one run and looks at it as the rule does.
+// driftsIn simulates one run and applies the rule's test.
 func driftsIn(s source.Source, l load, seed uint64) bool {
 	hists := make([]metric.Hist, len(batches(record.Span{From: 0, To: int64(l.seconds)})))
 	per := l.seconds / float64(len(hists))
@@ -76,7 +76,7 @@ func driftsIn(s source.Source, l load, seed uint64) bool {
 const calibrationTable = "../../../docs/calibration.md"
 
 // TestSteadyCalibration simulates systems that drift, which the rule steady must
-// see, and some that do not.
+// detect, and some that do not.
 func TestSteadyCalibration(t *testing.T) {
 	const allRuns = 300
 	runs, all := 20, *whole || *update
@@ -98,7 +98,7 @@ func TestSteadyCalibration(t *testing.T) {
 		chance = 4 * math.Sqrt((1-stats.Confidence)*stats.Confidence/float64(runs))
 	}
 	for i, s := range drifts {
-		// A drift of 30 % takes more than a short run at a low rate.
+		// Detecting a drift of 30 % needs more than a short run at a low rate.
 		for j, caught := range row(s) {
 			if (i > 0 || j > 1) && caught < 0.9-chance {
 				t.Errorf("%s, load %d: the rule steady catches %g of the runs", s.Name, j, caught)

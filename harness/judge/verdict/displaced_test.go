@@ -10,8 +10,8 @@ import (
 	"assay/harness/spec"
 )
 
-// What displaced load may have broken says nothing of the system; what is broken
-// beside a few displaced slots does.
+// Violations that displaced load may have caused do not FAIL the system; others do,
+// even if a few slots were displaced in the same seconds.
 func TestDisplacedLoad(t *testing.T) {
 	inHold := func(n int64) bool { return n > before }
 	late := func(is func(n int64) bool) synthetic.Generator {
@@ -24,32 +24,32 @@ func TestDisplacedLoad(t *testing.T) {
 	}
 	burst := func(n int64) bool { return n > before+200 && n <= before+240 }
 	few := func(n int64) bool { return inHold(n) && n%20 == 0 }
-	most := spec.SLO{Metric: metric.TransactionDuration, Expression: "max<1000", Aggregate: spec.Max, Operator: "<", Bound: 1000}
+	maximum := spec.SLO{Metric: metric.TransactionDuration, Expression: "max<1000", Aggregate: spec.Max, Operator: "<", Bound: 1000}
 	for name, tt := range map[string]struct {
 		slo       spec.SLO
 		system    synthetic.System
 		generator synthetic.Generator
 		want      Outcome
 	}{
-		"a maximum, in the burst": {most, func(n int64) (float64, string) {
+		"a maximum, in the burst": {maximum, func(n int64) (float64, string) {
 			if burst(n) {
 				return 1100, metric.Completed
 			}
 			return 60, metric.Completed
 		}, late(burst), Invalid},
-		"a maximum, elsewhere": {most, func(n int64) (float64, string) {
+		"a maximum, elsewhere": {maximum, func(n int64) (float64, string) {
 			if n == before+500 {
 				return 1100, metric.Completed
 			}
 			return 60, metric.Completed
 		}, late(burst), Fail},
-		"all failed, beside a few in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 250), func(n int64) (float64, string) {
+		"all failed, a few displaced in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 250), func(n int64) (float64, string) {
 			if inHold(n) {
 				return 60, metric.Failed
 			}
 			return 60, metric.Completed
 		}, late(few), Fail},
-		"healthy, beside a few in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 600), func(int64) (float64, string) {
+		"healthy, a few displaced in every second": {synthetic.Percentile(metric.TransactionDuration, 95, 600), func(int64) (float64, string) {
 			return 60, metric.Completed
 		}, late(few), Invalid},
 	} {
@@ -65,8 +65,8 @@ func TestDisplacedLoad(t *testing.T) {
 	}
 }
 
-// Requests that were open when the run ended count against a PASS with the time
-// that they had taken, under any threshold, and are not the generator's.
+// Requests that were still open when the run ended count as possible violations, by the
+// time that they had taken, with any thresholds.
 func TestOpenRequestsCount(t *testing.T) {
 	for name, tt := range map[string]struct {
 		taken float64 // ms
@@ -92,8 +92,8 @@ func TestOpenRequestsCount(t *testing.T) {
 	}
 }
 
-// A record of workers that did not tell what is cleared is judged by its
-// histograms: what fails without a generator's stall fails.
+// A record of workers that did not count cleared violations is judged by its
+// histograms: without a generator stall, failures are the system's.
 func TestWithoutClearedCounts(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return 400, metric.Completed })
 	for i, f := range c.Frames {
@@ -104,8 +104,8 @@ func TestWithoutClearedCounts(t *testing.T) {
 	}
 }
 
-// Transactions that were not completed by the generator's own doing do not fail the
-// throughput; others do.
+// Transactions that the generator itself did not complete do not fail the throughput;
+// others do.
 func TestThroughputWithoutTheGenerator(t *testing.T) {
 	for own, want := range map[float64]Outcome{1: Inconclusive, 0: Fail} {
 		c := synthetic.New(synthetic.Profile(), 1, func(n int64) (float64, string) {

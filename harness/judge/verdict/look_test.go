@@ -10,8 +10,8 @@ import (
 	"assay/harness/spec"
 )
 
-// looking is a hold of so many looks of ten minutes, judged at one of them, of a
-// system of which a share of transactions is slow.
+// looking is a hold with a number of looks, one every ten minutes, judged at one of
+// them, of a system with a share of slow transactions.
 func looking(looks, at int, share float64) *synthetic.Case {
 	p := synthetic.Profile()
 	p.Load.Hold, p.Load.HoldMax = 600*time.Second, time.Duration(looks)*600*time.Second
@@ -29,8 +29,8 @@ func looking(looks, at int, share float64) *synthetic.Case {
 	return c
 }
 
-// A look that decides ends the hold; one that does not lets it go on. What is judged
-// is up to that look, at the level that it may spend.
+// A look that decides ends the hold, otherwise it continues. The samples up to the look
+// are judged, at the level of that look.
 func TestLooks(t *testing.T) {
 	if names := Undecided(looking(3, 1, 0.02).Record()); len(names) != 0 {
 		t.Errorf("far from the limit: %q", names)

@@ -16,15 +16,15 @@ import (
 // noisy, or worse. The records are synthetic; harness/run shows a few of the cells
 // end to end.
 
-// behaviour is a system and what is asked of it.
+// behaviour is a system and its SLOs.
 type behaviour struct {
 	load   spec.Load
 	slo    spec.SLO
 	system func(rng *rand.Rand, due []time.Duration) synthetic.System
 }
 
-// surroundings are what the host adds: to the generator, and by competing for the same
-// CPUs to the system, in ms.
+// surroundings are the delays, in ms, that the host adds to the generator and, by
+// competition for the same CPUs, to the system.
 type surroundings struct {
 	generator func(rng *rand.Rand, due []time.Duration) synthetic.Generator
 	slower    func(rng *rand.Rand) float64
@@ -37,7 +37,7 @@ func phases(rate float64, hold time.Duration) spec.Load {
 	}
 }
 
-// slowShare answers at once but for a share that takes 400 ms longer.
+// slowShare answers at once, except for a share that takes 400 ms longer.
 func slowShare(share func(at time.Duration) float64) func(*rand.Rand, []time.Duration) synthetic.System {
 	return func(rng *rand.Rand, due []time.Duration) synthetic.System {
 		return func(n int64) (float64, string) {
@@ -92,7 +92,7 @@ var machines = map[string]surroundings{
 		},
 		func(*rand.Rand) float64 { return 0 },
 	},
-	// Bursts of 30 ms in 100 delay whoever wants a CPU meanwhile; the heartbeat
+	// Bursts of 30 ms in 100 ms delay everything that needs a CPU; the heartbeat
 	// notices a few of them.
 	"30 % of each CPU taken in bursts": {
 		func(rng *rand.Rand, _ []time.Duration) synthetic.Generator {
@@ -113,8 +113,8 @@ var machines = map[string]surroundings{
 			return 0
 		},
 	},
-	// SIGSTOP for 5 s within the last judged window: what falls due starts at its
-	// end, what is open waits for it.
+	// SIGSTOP for 5 s within the last judged window: transactions that are due during
+	// it start at its end, and open ones wait for it.
 	"generator stopped for 5 s": {
 		func(rng *rand.Rand, due []time.Duration) synthetic.Generator {
 			end := due[len(due)-1] - 15*time.Second
@@ -138,8 +138,7 @@ var machines = map[string]surroundings{
 	},
 }
 
-// dueTimes are the instants of all slots, spread evenly over their seconds as the
-// synthetic workers take them.
+// dueTimes are the scheduled times of all slots, spread evenly over their seconds.
 func dueTimes(pl plan.Plan) (due []time.Duration) {
 	for _, s := range pl.Stages {
 		for i := range s.Arrivals {
@@ -167,8 +166,8 @@ func cell(t *testing.T, b behaviour, m surroundings, seed uint64) Verdict {
 	}, generator).Record())
 }
 
-// Ordinary machines decide: what is healthy passes there, what is broken fails;
-// and nowhere does what is broken pass.
+// On ordinary machines healthy systems pass and broken ones fail; a broken system
+// passes nowhere.
 func TestMatrix(t *testing.T) {
 	runs := 8
 	if *whole || *update {

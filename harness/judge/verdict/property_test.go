@@ -35,8 +35,7 @@ func anySystem(rt *rapid.T) synthetic.System {
 	return func(n int64) (float64, string) { return latencies[n], outcomes[n] }
 }
 
-// anyCase draws a system and, now and then, something that makes its run
-// INVALID.
+// anyCase draws a system and sometimes a flaw that makes its run INVALID.
 func anyCase(rt *rapid.T) *synthetic.Case {
 	p := synthetic.Profile()
 	c := synthetic.New(p, rapid.IntRange(1, 3).Draw(rt, "workers"), anySystem(rt))
@@ -131,9 +130,9 @@ func TestTighteningNeverTurnsFailIntoPass(t *testing.T) {
 	})
 }
 
-// Nor does asking more of a run in any other way: a lower bound of a rate or a
-// maximum, a higher percentile, a further SLO.
-func TestAskingMoreNeverTurnsFailIntoPass(t *testing.T) {
+// Nor do other stricter SLOs: a lower bound of a rate or a maximum, a higher percentile,
+// a further SLO.
+func TestStricterNeverTurnsFailIntoPass(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := anyCase(rt).Record()
 		before := Judge(r)
@@ -163,8 +162,8 @@ func TestAskingMoreNeverTurnsFailIntoPass(t *testing.T) {
 	})
 }
 
-// The interval that stands in for a counter holds what the counter would say.
-func TestIntervalsHoldTheCount(t *testing.T) {
+// The interval that replaces a missing counter contains the exact count.
+func TestIntervalsContainTheCount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		bound := rapid.Float64Range(1, 400).Draw(rt, "bound")
 		p := synthetic.Profile()
@@ -210,8 +209,8 @@ func TestSums(t *testing.T) {
 				rt.Errorf("%s: %d violations of %d", s.Expression, *s.Violations, *s.Samples)
 			}
 			if s.Metric == metric.TransactionDuration && s.Outcome == Pass && s.Expression != "max<2000" {
-				// What passes by count must show no percentile over the bound,
-				// but for the histogram's resolution.
+				// An SLO that passes must have an observed percentile within the
+				// bound, up to the histogram's resolution.
 				if *s.Observed > s.Limit*1.003 {
 					rt.Errorf("%s passes with %g observed", s.Expression, *s.Observed)
 				}
@@ -232,8 +231,8 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// What the generator adds, however much, never turns FAIL into PASS nor PASS into
-// FAIL: a late start, or a stall while a transaction is open.
+// The generator's own delay (late starts, stalls while a transaction is open), however
+// long, never turns FAIL into PASS nor PASS into FAIL.
 func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		system := anySystem(rt)
@@ -247,7 +246,7 @@ func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 				lags[i] = rng.Float64() * most
 			}
 		}
-		generator := func(n int64) (lag, stood float64) {
+		generator := func(n int64) (lag, stalled float64) {
 			if stall {
 				return 0, lags[n]
 			}
@@ -264,7 +263,7 @@ func TestGeneratorLagNeverTurnsTheVerdict(t *testing.T) {
 				rt.Fatalf("%s: %v turned to %v", s.name(), was, s.Outcome)
 			}
 		}
-		// By the histograms alone, as other thresholds are judged, likewise.
+		// The same by the histograms alone, as for thresholds other than the run's.
 		r := synthetic.NewWith(p, 1, system, generator).Record()
 		for i := range r.Plan.Profile.SLOs {
 			if s := &r.Plan.Profile.SLOs[i]; s.Aggregate == spec.Percentile {

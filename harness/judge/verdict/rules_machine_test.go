@@ -13,9 +13,8 @@ import (
 	"assay/harness/spec"
 )
 
-// each adds points to every second of the judged windows and five before them:
-// to the frames of a worker, whose stream has its totals, or in frames of their
-// own.
+// each adds points to every second of the judged windows and of the five seconds before
+// them: to the frames of a worker, or in new frames of another source.
 func each(c *synthetic.Case, source string, points ...metric.Point) {
 	for _, w := range c.Run.Plan.Load.Judged {
 		for at := w.Start - 5*time.Second; at < w.End; at += time.Second {
@@ -91,8 +90,8 @@ func TestMachine(t *testing.T) {
 			each(c, "host", metric.CounterPoint(metric.NewSeries(metric.HostPressure, "s", "resource", "cpu", "kind", "some"), 0.12),
 				metric.CounterPoint(metric.NewSeries(metric.HostPressure, "s", "resource", "io", "kind", "some"), 0.9))
 		}, none, "steal time was not measured; " + unknown + "; some task waited for a CPU for 12 % of the time", ""},
-		// Workers that the collector sees are on its host: that is counted once,
-		// and told as the collector saw it.
+		// Workers that the collector sees are on its host, which is counted once, with
+		// the collector's figures.
 		"workers on this host": {func(c *synthetic.Case) {
 			host(c, 0.05)
 			for i := range 2 {
@@ -117,7 +116,7 @@ func TestMachine(t *testing.T) {
 				}
 			}
 		}, 0.01, "the hypervisor took 1 % of this host's CPU time; " + unknown, ""},
-		// One reading for what the quota held back over many seconds.
+		// One reading for throttling over many seconds.
 		"a late reading": {
 			func(c *synthetic.Case) { stopped(c, "host", "database", 5) }, 1,
 			"steal time was not measured; a CPU quota throttled the database for 100 % of the time; no CPU quota is known for the generator and the service",
@@ -146,7 +145,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// Shares are of all judged windows together, and of nothing between them.
+// Shares are over all judged windows together, without the time between them.
 func TestMachineOverSeveralWindows(t *testing.T) {
 	p := synthetic.Profile()
 	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
@@ -183,7 +182,7 @@ func TestMachineOverSeveralWindows(t *testing.T) {
 	}
 }
 
-// The profile may allow more, which is said.
+// The profile may relax the limit, which is then a limitation.
 func TestMachineLoosened(t *testing.T) {
 	c := healthy()
 	host(c, 0.188)
@@ -194,7 +193,7 @@ func TestMachineLoosened(t *testing.T) {
 	}
 }
 
-// A worker short of CPU is told of, whatever it was short by, and decides nothing.
+// A worker that is short of CPU is a limitation, however short, and decides nothing.
 func TestGeneratorCPU(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change     func(c *synthetic.Case)

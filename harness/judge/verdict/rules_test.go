@@ -44,7 +44,7 @@ func times(k float64) func(float64) float64 { return func(v float64) float64 { r
 
 func plus(k float64) func(float64) float64 { return func(v float64) float64 { return v + k } }
 
-// displace makes the generator start so many slots late in a second of the run.
+// displace makes the generator start a number of slots late in a second of the run.
 func displace(c *synthetic.Case, second int64, slots float64) {
 	for i, f := range c.Frames {
 		if f.Source == "worker/0" && !f.Closing && f.Second == synthetic.T0.Unix()+second {

@@ -10,8 +10,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Where no request may fail, one that failed only because the generator stood still
-// fails no endpoint.
+// Where no request may fail, a request that failed only because of a generator stall
+// does not fail its endpoint.
 func TestEndpointWithoutOwnFailures(t *testing.T) {
 	c := healthy()
 	c.Run.Plan.Profile.SLOs = []spec.SLO{{Metric: metric.RequestFailed, Expression: "rate<=0", Aggregate: spec.Rate, Operator: "<="}}
@@ -37,7 +37,7 @@ func TestEndpointWithoutOwnFailures(t *testing.T) {
 	}
 }
 
-// An endpoint of which every request violates is broken, however short the windows.
+// An endpoint whose every request violates the SLO is broken, however short the windows.
 func TestEndpointOfShortWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
 	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.RequestDuration, 90, 500)}

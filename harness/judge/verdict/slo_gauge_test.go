@@ -15,9 +15,8 @@ import (
 	"assay/harness/spec"
 )
 
-// lagging is a run of 30 judged seconds, from second 16 on, whose readers are
-// behind by what lag says, in ms, of a reader and a judged second; below 0 it was
-// not read.
+// lagging is a run of 30 judged seconds, from second 16 on, with the lag in ms of each
+// reader in each judged second; a negative lag is "not read".
 func lagging(readers []string, lag func(reader string, second int) float64, expressions ...spec.SLO) *synthetic.Case {
 	p := synthetic.Profile()
 	p.SLOs = append(p.SLOs, expressions...)
@@ -100,7 +99,7 @@ func TestLagWithoutData(t *testing.T) {
 	if v.Outcome != Invalid || r.Detail != "no data for replica_lag max< (access denied)" || !strings.Contains(r.Advice, "--db-reader") {
 		t.Errorf("%v; %s; %s", v.Outcome, r.Detail, r.Advice)
 	}
-	// One reader of two that was never read is no less a gap.
+	// One reader of two that was never read is a gap too.
 	half := func(reader string, _ int) float64 {
 		if reader == "a" {
 			return 10
@@ -112,9 +111,9 @@ func TestLagWithoutData(t *testing.T) {
 	}
 }
 
-// A source of one sample a second, such as Performance Insights, is complete with
-// one sample a second.
-func TestSamplesOnceASecond(t *testing.T) {
+// A source with one sample per second, such as Performance Insights, is complete with
+// that.
+func TestSamplesOncePerSecond(t *testing.T) {
 	once := func(lost func(second int64) bool) Rule {
 		c := healthy()
 		for i, f := range c.Frames {
@@ -145,7 +144,7 @@ func TestSamplesOnceASecond(t *testing.T) {
 	}
 }
 
-// queueless is queued without the queue, which alone differs from run to run.
+// queueless is the part of queued that does not depend on the depth.
 var queueless = sync.OnceValue(func() *synthetic.Case {
 	p := synthetic.Profile()
 	p.Load = spec.Load{Unit: "tps", Stages: []spec.Stage{
@@ -155,8 +154,8 @@ var queueless = sync.OnceValue(func() *synthetic.Case {
 	return synthetic.New(p, 1, synthetic.Healthy)
 })
 
-// queued is a run of two judged windows, of 100 s and of 20 s, in which the queue
-// is as deep as depth says, by judged second; below 0 it was not read.
+// queued is a run of two judged windows, of 100 s and of 20 s, with the depth of the
+// queue in each judged second; a negative depth is "not read".
 func queued(depth func(second int) float64, expressions ...spec.SLO) *synthetic.Case {
 	made := queueless()
 	c := &synthetic.Case{Run: made.Run, Frames: slices.Clone(made.Frames)}
@@ -231,7 +230,7 @@ func deref32(n *int) int {
 	return *n
 }
 
-// What nobody read, or somebody else sent, is no data.
+// A gauge that was not read, or was sent by another source, has no data.
 func TestQueueDepthWithoutData(t *testing.T) {
 	c := queued(func(int) float64 { return -1 }, depthMax(500))
 	c.Run.Facts.Collectors = append(c.Run.Facts.Collectors, record.Collect{Source: metric.SourceGauges, State: "failed", Reason: "no metric jobs"})
@@ -247,8 +246,8 @@ func TestQueueDepthWithoutData(t *testing.T) {
 	}
 }
 
-// A bound that is tighter, of the value or of the percentile, never turns FAIL into
-// PASS; and less that was read never does, nor makes a PASS of anything else.
+// A tighter bound or a higher percentile never turns FAIL into PASS; and fewer readings
+// never turn anything into PASS.
 func TestGaugeProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		level := rapid.SampledFrom([]float64{5, 50, 400}).Draw(rt, "level")

@@ -39,8 +39,8 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// violate makes a system that breaks 250 ms, or fails, in k transactions spread
-// over the hold; the 150 before it are the phases that lead there.
+// violate is a system in which k transactions, spread over the hold, take more than
+// 250 ms or fail; the transactions before the hold do not.
 func violate(k int64, latency float64, outcome string) synthetic.System {
 	const before, held = 110, 600
 	return func(n int64) (float64, string) {
@@ -51,10 +51,10 @@ func violate(k int64, latency float64, outcome string) synthetic.System {
 	}
 }
 
-// A system that leaves most transactions undone fails; that its ledger is empty
-// and a later step of the transaction has no sample is a part of that. One that
-// completes them must have data for each SLO.
-func TestAFailureIsNotHiddenByWhatItLeavesWithoutData(t *testing.T) {
+// A system that leaves most transactions uncompleted fails, although its ledger is empty
+// and later steps of the transaction have no samples. One that completes them must have
+// data for each SLO.
+func TestFailureIsNotHiddenByMissingData(t *testing.T) {
 	for name, tt := range map[string]struct {
 		system synthetic.System
 		want   Outcome
@@ -84,8 +84,8 @@ func TestAFailureIsNotHiddenByWhatItLeavesWithoutData(t *testing.T) {
 	}
 }
 
-// A script that throws before its first request says nothing of the system.
-func TestAScriptThatSendsNothingIsInvalid(t *testing.T) {
+// A script that throws before its first request shows nothing about the system.
+func TestScriptThatSendsNothingIsInvalid(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return 5, metric.Dropped })
 	for i := range c.Frames {
 		for j, p := range c.Frames[i].Points {
@@ -104,9 +104,8 @@ func TestAScriptThatSendsNothingIsInvalid(t *testing.T) {
 	}
 }
 
-// Of 600 samples 30 may violate p(95): up to half as many pass by the count, from
-// twice as many on it is broken, and in between the inferred test decides what it
-// can.
+// Of 600 samples 30 may violate p(95): at most half as many PASS by count, at least
+// twice as many FAIL, and in between the inferred test decides.
 func TestTheCountDecides(t *testing.T) {
 	const latency, requests = "transaction_duration:p(95)<250", "http_req_duration{name:pay}:p(95)<250"
 	for _, tt := range []struct {
@@ -149,8 +148,8 @@ func TestTheCountDecides(t *testing.T) {
 	}
 }
 
-// Thresholds other than the run's have no counter: the histogram decides what
-// it can.
+// Thresholds other than the run's have no counter: the histogram decides where its
+// bounds are narrow enough.
 func TestIntervalsDecideWhereNoCounterExists(t *testing.T) {
 	judge := func(system synthetic.System, slos ...spec.SLO) Verdict {
 		r := synthetic.New(synthetic.Profile(), 2, system).Record()

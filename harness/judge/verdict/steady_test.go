@@ -22,20 +22,19 @@ func longHold(system synthetic.System) *synthetic.Case {
 	return synthetic.New(p, 1, system)
 }
 
-// below leaves the case one SLO, a p95.
+// below replaces the SLOs of the case by one p95.
 func below(ms float64, c *synthetic.Case) *synthetic.Case {
 	c.Run.Plan.Profile.SLOs = []spec.SLO{synthetic.Percentile(metric.TransactionDuration, 95, ms)}
 	return c
 }
 
-// timedOut leaves the case no SLO but its time-out, of 200 ms.
+// timedOut removes the SLOs of the case and sets a timeout of 200 ms.
 func timedOut(c *synthetic.Case) *synthetic.Case {
 	c.Run.Plan.Profile.SLOs, c.Run.Plan.Load.Timeout = nil, 200*time.Millisecond
 	return c
 }
 
-// withGrowingSteal has the hypervisor take a fifth of the CPU time from the middle of the
-// hold on, and nothing before.
+// withGrowingSteal adds a steal time of 20 % from the middle of the hold on.
 func withGrowingSteal(c *synthetic.Case) *synthetic.Case {
 	for _, w := range c.Run.Plan.Load.Judged {
 		for at := w.Start; at < w.End; at += time.Second {
@@ -49,7 +48,7 @@ func withGrowingSteal(c *synthetic.Case) *synthetic.Case {
 	return c
 }
 
-// moving is a latency around 60 ms that changes by the share over the hold.
+// moving is a latency around 60 ms that changes by a share over the hold.
 func moving(change float64) synthetic.System {
 	rng := rand.New(rand.NewPCG(7, 8))
 	noise := make([]float64, before+inHold+200)
@@ -63,8 +62,8 @@ func moving(change float64) synthetic.System {
 }
 
 func TestSteady(t *testing.T) {
-	// Each transaction waits for all that the system has left undone: it does
-	// 19 of 20 a second.
+	// The system completes 19 of 20 transactions per second, and each waits for the
+	// backlog.
 	behind := func(n int64) (float64, string) {
 		return 50 + max(0, float64(n-before))*50*0.05, metric.Completed
 	}
@@ -120,7 +119,7 @@ func TestSteady(t *testing.T) {
 	})
 }
 
-// A growth with room in one window hides nothing of the next.
+// A harmless growth in one window does not hide a harmful one in the next.
 func TestSteadyOfEachWindow(t *testing.T) {
 	for name, tt := range map[string]struct {
 		second func(x float64) float64 // latency in the second window, of its time
@@ -154,8 +153,8 @@ func TestSteadyOfEachWindow(t *testing.T) {
 	}
 }
 
-// What was open at each second's end, counted one by one, is what the
-// histograms tell of it.
+// The open transactions at the end of each second, as estimated from the histograms,
+// agree with their exact number.
 func TestOpenTransactions(t *testing.T) {
 	const latency = 1750.0
 	c := synthetic.New(synthetic.Profile(), 1, func(int64) (float64, string) { return latency, metric.Completed })
@@ -216,7 +215,7 @@ func TestSamples(t *testing.T) {
 	if !strings.Contains(v.Claim, "does not show whether synthetic sustains 20 transactions per second for 30 s: "+has) {
 		t.Errorf("claim: %s", v.Claim)
 	}
-	// A condition that surely fails needs no more samples.
+	// A condition that certainly fails needs no more samples.
 	c.Run.Plan.Profile.SLOs[len(c.Run.Plan.Profile.SLOs)-1] = synthetic.Percentile(metric.TransactionDuration, 99.9, 30)
 	v = Judge(c.Record())
 	if r := ruleOf(t, v, "samples"); v.Outcome != Fail || r.Outcome != Pass {
@@ -224,7 +223,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// addEndpoint gives every frame of the workers requests of another endpoint.
+// addEndpoint adds requests of another endpoint to every frame of the workers.
 func addEndpoint(c *synthetic.Case, name string, perSecond, slow int) {
 	for i, f := range c.Frames {
 		if f.Closing || !metric.IsWorker(f.Source) {
@@ -273,7 +272,7 @@ func TestPerClass(t *testing.T) {
 	}
 }
 
-// recount makes the closing frames agree with what was added.
+// recount makes the closing frames agree with the added points.
 func recount(c *synthetic.Case) []metric.Frame {
 	for i, f := range c.Frames {
 		if f.Closing && metric.IsWorker(f.Source) {

@@ -63,7 +63,7 @@ func TestHealthySystemPasses(t *testing.T) {
 	}
 }
 
-// What is not there is nil or INVALID, and nothing panics on it.
+// Missing data are nil or INVALID, and nothing panics.
 func TestEmptyRecordIsInvalid(t *testing.T) {
 	for name, r := range map[string]record.Run{
 		"nothing":   {},

@@ -11,8 +11,8 @@ import (
 	"assay/harness/spec"
 )
 
-// A quiet stretch must not hide the window that mattered, in latency or in
-// throughput; and of many short windows each can still fail.
+// A quiet window must not hide a broken one, in latency or in throughput; and each of
+// many short windows can still fail.
 func TestWindowsByThemselves(t *testing.T) {
 	stages := func(all ...spec.Stage) spec.Profile {
 		p := synthetic.Profile()
@@ -74,7 +74,7 @@ func TestACertificateHoldsItsTarget(t *testing.T) {
 	}
 }
 
-// What the profile lets pass beyond the rulebook is said.
+// Rules that the profile relaxes are limitations.
 func TestLoosenedRules(t *testing.T) {
 	c := healthy()
 	edit(c, "worker/1", metric.WorkerCPU, times(4))
@@ -86,8 +86,7 @@ func TestLoosenedRules(t *testing.T) {
 	}
 }
 
-// A percentile that allows next to nothing is not decided by a few hundred
-// samples, however many nines it has.
+// A percentile with many nines is not decided by a few hundred samples.
 func TestManyNines(t *testing.T) {
 	c := healthy()
 	c.Run.Plan.Profile.SLOs = []spec.SLO{{

@@ -38,7 +38,7 @@ func TestUnlikely(t *testing.T) {
 		"not all, where all are":         {"99 | 0.0, 5.0 | 95.0 |", "99 | 0.0, 5.0 | 100.0 |", []string{"0.5 | 50/s | share 3", "share 3 of all rows"}},
 		"far more than in the table":     {"99 | 0.0, 5.0 | 100.0 |", "99 | 0.0, 50.0 | 100.0 |", []string{"bursty | 50/s | share 2"}},
 		"more in each row, all together": {"99 | 0.0, 35.0 | 100.0 |", "99 | 0.0, 35.0 | 100.0 |", []string{"share 2 of all rows"}},
-		"another number of shares":       {"99 | 0.0 | 100.0 |", "99 | 0.0, 5.0 | 100.0 |", []string{"2 shares, the table has 3"}},
+		"another number of shares":       {"99 | 0.0 | 100.0 |", "99 | 0.0, 5.0 | 100.0 |", []string{"2 shares, in the table 3"}},
 	} {
 		got := unlikely(written, []Row{
 			{"| M/M/1, rho 0.5 | 50/s |", " " + c.first, 20, 1000}, {"| bursty | 50/s |", " " + c.second, 20, 1000},

@@ -16,7 +16,7 @@ func someRuns(t *rapid.T, name string, least, most int) []float64 {
 	), least, most).Draw(t, name)
 }
 
-// measure is both ways to compare, of which Paired takes as many of b as of a.
+// measure are the paired and the unpaired effect; Paired uses as many of b as of a.
 var measure = map[string]func(a, b []float64) (Effect, bool){
 	"paired": func(a, b []float64) (Effect, bool) {
 		n := min(len(a), len(b))
@@ -61,7 +61,7 @@ func same(t *rapid.T, what string, got, want Effect, invert bool) {
 	}
 }
 
-func TestTheSameIsNeverChanged(t *testing.T) {
+func TestEqualIsNeverChanged(t *testing.T) {
 	check(t, func(t *rapid.T, measure func(a, b []float64) (Effect, bool)) {
 		a := someRuns(t, "a", 1, 20)
 		e, ok := measure(a, a)
@@ -92,7 +92,7 @@ func TestSwapInverts(t *testing.T) {
 func TestUnitDoesNotMatter(t *testing.T) {
 	check(t, func(t *rapid.T, measure func(a, b []float64) (Effect, bool)) {
 		a, b := someRuns(t, "a", 1, 20), someRuns(t, "b", 1, 20)
-		// A power of two, which leaves ties what they are.
+		// A power of two preserves ties.
 		scale := math.Pow(2, float64(rapid.IntRange(-20, 20).Draw(t, "scale")))
 		scaled := func(values []float64) []float64 {
 			out := make([]float64, len(values))
@@ -103,8 +103,8 @@ func TestUnitDoesNotMatter(t *testing.T) {
 		}
 		want, _ := measure(a, b)
 		got, _ := measure(scaled(a), scaled(b))
-		// Ties of logarithms are broken by the last digit: p and the interval may
-		// move by what one tie is worth; the ratio may not.
+		// Rounding may break ties of logarithms: p and the interval may change by as
+		// much as one tie, but the ratio may not.
 		if math.Abs(got.Ratio-want.Ratio) > 1e-9*want.Ratio {
 			t.Fatalf("ratio %v, want %v", got.Ratio, want.Ratio)
 		}
@@ -129,7 +129,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-func TestTheIntervalHoldsTheRatio(t *testing.T) {
+func TestIntervalContainsRatio(t *testing.T) {
 	check(t, func(t *rapid.T, measure func(a, b []float64) (Effect, bool)) {
 		e, _ := measure(someRuns(t, "a", 1, 20), someRuns(t, "b", 1, 20))
 		if i := e.Interval; i != nil && (i.Lower > e.Ratio || e.Ratio > i.Upper || *e.P <= 0 || *e.P > 1) {

@@ -71,9 +71,9 @@ func TestNormalRankSum(t *testing.T) {
 	near(t, "p of equal values", rankSum(same, same), 1, 0)
 }
 
-// TestShift counts out by hand: of the 50 differences the median is 0.305, and
-// P(U <= 8) = 0.0200 and P(U <= 9) = 0.0276 (all 3003 choices) make the 9th from
-// each end those of the interval.
+// TestShift by hand: the median of the 50 differences is 0.305, and P(U <= 8) = 0.0200
+// and P(U <= 9) = 0.0276 (of all 3003 choices), so that the interval is from the 9th
+// smallest to the 9th largest.
 func TestShift(t *testing.T) {
 	e, ok := Unpaired(exps(early), exps(atTerm))
 	if !ok || e.Interval == nil || e.P == nil {
@@ -146,8 +146,7 @@ func TestTableOfTheDocs(t *testing.T) {
 	}
 }
 
-// TestMedians compares the bootstrap distribution with one that was enumerated:
-// all n^n ways to draw.
+// TestMedians compares the bootstrap distribution with an enumeration of all n^n draws.
 func TestMedians(t *testing.T) {
 	for n := 2; n <= 6; n++ {
 		values := make([]float64, n)

@@ -9,8 +9,8 @@ import (
 
 var whole = flag.Bool("calibrate", false, "make all simulated comparisons")
 
-// trials is how many comparisons each case simulates: fewer than with -calibrate, which
-// allow for chance in each case, and not in all together.
+// trials is the number of comparisons simulated for each case. Without -calibrate there
+// are fewer, so that single cases are allowed a deviation, see chance.
 func trials() int {
 	if *whole {
 		return 1500
@@ -18,8 +18,8 @@ func trials() int {
 	return 600
 }
 
-// chance is by how much the share of one case may be off, in three deviations; with
-// -calibrate it is 0.
+// chance is the accepted deviation of the share of one case: three standard deviations;
+// 0 with -calibrate.
 func chance() float64 {
 	if *whole {
 		return 0
