@@ -361,11 +361,11 @@ func TestRejudged(t *testing.T) {
 	c := certificate.Of(run)
 	c.Rejudged = &certificate.Rejudged{Thresholds: record.Digest{Path: file.Path, SHA256: file.Digest}}
 	to := filepath.Join(dir, issue.RejudgedDir)
-	beside := filepath.Join(to, issue.ThresholdsFile)
+	thresholdsFile := filepath.Join(to, issue.ThresholdsFile)
 	if err := os.Mkdir(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(beside, []byte(thresholds), 0o644); err != nil {
+	if err := os.WriteFile(thresholdsFile, []byte(thresholds), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	write(t, to, c, &key)
@@ -377,13 +377,13 @@ func TestRejudged(t *testing.T) {
 	if r := verify(t, dir, options(&key)); !r.Authentic || r.state(Thresholds) != NotChecked {
 		t.Errorf("the run's own: %+v", r)
 	}
-	if err := os.WriteFile(beside, []byte(strings.Replace(thresholds, "100", "900", 1)), 0o644); err != nil {
+	if err := os.WriteFile(thresholdsFile, []byte(strings.Replace(thresholds, "100", "900", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) {
 		t.Errorf("other thresholds: %+v", r)
 	}
-	if err := os.Remove(beside); err != nil {
+	if err := os.Remove(thresholdsFile); err != nil {
 		t.Fatal(err)
 	}
 	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) {

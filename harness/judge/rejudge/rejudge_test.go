@@ -150,8 +150,8 @@ func TestMissingProfile(t *testing.T) {
 	dir := sealed(t)
 	f := spec.File{Path: "other.json", Profiles: map[string]spec.Profile{"payment": {Name: "payment"}}}
 	_, err := rejudge.Open(dir, f)
-	var told *spec.Error
-	if !errors.As(err, &told) || !strings.Contains(told.Error(), `unknown profile "synthetic"`) || told.Hint() != "profiles: payment" {
+	var hinted *spec.Error
+	if !errors.As(err, &hinted) || !strings.Contains(hinted.Error(), `unknown profile "synthetic"`) || hinted.Hint() != "profiles: payment" {
 		t.Errorf("error %v", err)
 	}
 }

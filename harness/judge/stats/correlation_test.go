@@ -64,7 +64,7 @@ func TestCorrelationWithoutData(t *testing.T) {
 	}{
 		"none":       {nil, 0},
 		"no samples": {make([]Second, 50), 0.5},
-		"all alike":  {[]Second{{N: 5, K: 1}, {N: 5, K: 1}, {N: 5, K: 1}}, 0.5},
+		"constant":   {[]Second{{N: 5, K: 1}, {N: 5, K: 1}, {N: 5, K: 1}}, 0.5},
 		"one":        {[]Second{{N: 5, K: 1}}, 0.5},
 	} {
 		if got := Correlation(tt.seconds); got != tt.want {

@@ -32,7 +32,7 @@ func TestLikelyBroken(t *testing.T) {
 		}
 	}
 	if p95.LikelyBroken(Batch{N: 6000, K: 5000}, Inference{}) {
-		t.Error("nothing is known of how alike samples are, and it is broken")
+		t.Error("the design effect is not known, and it is broken")
 	}
 	if (Test{Q: 0, Alpha: Alpha}).LikelyBroken(Batch{N: 100, K: 50}, Inference{DesignEffect: 1, Effective: 100}) {
 		t.Error("a bound of 0 has no share to test")

@@ -44,7 +44,7 @@ func TestSmallestSamplesWithoutViolations(t *testing.T) {
 }
 
 func TestDesignEffect(t *testing.T) {
-	alike := func(ks ...float64) (all []Batch) {
+	batchesOf := func(ks ...float64) (all []Batch) {
 		for _, k := range ks {
 			all = append(all, Batch{N: 100, K: k})
 		}
@@ -54,12 +54,12 @@ func TestDesignEffect(t *testing.T) {
 	for i := range twenty {
 		twenty[i] = float64(5 + i%2*10) // 5 and 15 of 100: v 0.1, s2 0.0025 20/19
 	}
-	deff, ok := DesignEffect(alike(twenty...))
+	deff, ok := DesignEffect(batchesOf(twenty...))
 	if want := 100 * 0.0025 * 20 / 19 / 0.09; !ok || !near(deff, want, 1e-12) {
 		t.Errorf("design effect %g, want %g", deff, want)
 	}
 	for name, all := range map[string][]Batch{
-		"none": nil, "one batch": alike(5), "no violation": alike(0, 0), "nothing else": alike(100, 100),
+		"none": nil, "one batch": batchesOf(5), "no violation": batchesOf(0, 0), "nothing else": batchesOf(100, 100),
 		"samples in one": {{N: 10, K: 1}, {}}, "one of each window": {{N: 10, K: 1}, {N: 10, K: 5, Stratum: 1}},
 	} {
 		if _, ok := DesignEffect(all); ok {

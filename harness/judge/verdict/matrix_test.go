@@ -130,7 +130,7 @@ var machines = map[string]surroundings{
 		},
 		func(*rand.Rand) float64 { return 0 },
 	},
-	"beside four busy loops": {
+	"next to four busy loops": {
 		func(rng *rand.Rand, _ []time.Duration) synthetic.Generator {
 			return func(int64) (float64, float64) { return rng.ExpFloat64() * 60, rng.ExpFloat64() * 40 }
 		},

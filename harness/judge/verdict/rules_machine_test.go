@@ -138,7 +138,7 @@ func TestMachine(t *testing.T) {
 			if r.Detail != tt.detail || r.Limitation != tt.limitation {
 				t.Errorf("%q\nlimitation %q", r.Detail, r.Limitation)
 			}
-			if told := slices.Contains(v.Limitations, tt.limitation); told != (tt.limitation != "") {
+			if found := slices.Contains(v.Limitations, tt.limitation); found != (tt.limitation != "") {
 				t.Errorf("limitations %q", v.Limitations)
 			}
 		})
@@ -226,7 +226,7 @@ func TestGeneratorCPU(t *testing.T) {
 			if v.Outcome != Pass || r.Outcome != Pass || r.Limitation != tt.limitation || !strings.Contains(r.Advice, "at most 50 %") {
 				t.Errorf("%v; %+v", v.Outcome, r)
 			}
-			if told := slices.Contains(v.Limitations, tt.limitation); told != (tt.limitation != "") {
+			if found := slices.Contains(v.Limitations, tt.limitation); found != (tt.limitation != "") {
 				t.Errorf("limitations %q", v.Limitations)
 			}
 		})

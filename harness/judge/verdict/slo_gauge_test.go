@@ -267,32 +267,32 @@ func TestGaugeProperties(t *testing.T) {
 				slos = append(slos, synthetic.Percentile("queue_depth", p, b))
 			}
 		}
-		asked := func(depth func(int) float64) []SLO {
+		slosOf := func(depth func(int) float64) []SLO {
 			c := queued(depth)
 			c.Run.Plan.Profile.SLOs = slos
 			return Judge(c.Record()).SLOs[:len(slos)]
 		}
-		whole := asked(func(second int) float64 { return depths[second] })
+		complete := slosOf(func(second int) float64 { return depths[second] })
 		looser := func(i, j int) bool { // the jth asks no more than the ith
 			return slos[j].Bound >= slos[i].Bound && (slos[i].Aggregate == spec.Max || slos[j].Aggregate == spec.Percentile && slos[j].Quantile <= slos[i].Quantile)
 		}
-		for i, tight := range whole {
-			for j, loose := range whole {
+		for i, tight := range complete {
+			for j, loose := range complete {
 				if looser(i, j) && tight.Outcome == Pass && loose.Outcome != Pass {
 					rt.Fatalf("%s passes, %s is %v", slos[i].ID(), slos[j].ID(), loose.Outcome)
 				}
 			}
 		}
 		gaps := rapid.SliceOfNDistinct(rapid.IntRange(0, 119), 1, 60, rapid.ID).Draw(rt, "not read")
-		less := asked(func(second int) float64 {
+		incomplete := slosOf(func(second int) float64 {
 			if slices.Contains(gaps, second) {
 				return -1
 			}
 			return depths[second]
 		})
-		for i, s := range less {
-			if s.Outcome == Pass && (whole[i].Outcome != Pass || int64(len(gaps)) > *s.Allowed) || s.Outcome == Fail && whole[i].Outcome != Fail {
-				rt.Fatalf("%s is %v; without %d seconds %v", slos[i].ID(), whole[i].Outcome, len(gaps), s.Outcome)
+		for i, s := range incomplete {
+			if s.Outcome == Pass && (complete[i].Outcome != Pass || int64(len(gaps)) > *s.Allowed) || s.Outcome == Fail && complete[i].Outcome != Fail {
+				rt.Fatalf("%s is %v; without %d seconds %v", slos[i].ID(), complete[i].Outcome, len(gaps), s.Outcome)
 			}
 		}
 	})

@@ -109,7 +109,7 @@ func unlikely(table string, rows []Row) (problems []string) {
 	return problems
 }
 
-// count is the number of runs that a percentage stands for.
+// count is the number of runs for a percentage of them.
 func count(percent string, runs int) int {
 	p, err := strconv.ParseFloat(percent, 64)
 	if err != nil {
