@@ -16,7 +16,7 @@ import (
 
 // ErrNoCertificate: there is nothing to verify at a path.
 var ErrNoCertificate = hint.With(errors.New("there is no certificate"),
-	"give a run folder or its certificate.json, for example: assay verify runs/latest")
+	"name a run folder or its certificate.json, for example: assay verify runs/latest")
 
 // files are the files of an audit, none of which is trusted yet.
 type files struct {
