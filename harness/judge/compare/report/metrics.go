@@ -36,7 +36,7 @@ func P(v *float64) string {
 	if v == nil {
 		return quantity.NoData
 	}
-	return quantity.Beside(*v, effect.Alpha, "")
+	return quantity.Near(*v, effect.Alpha, "")
 }
 
 func ratio(v float64) string { return quantity.Value(v, "ratio") }
