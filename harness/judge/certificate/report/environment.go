@@ -22,7 +22,7 @@ func environment(c certificate.Certificate) page.Block {
 	add("co-located", "%s", strings.Join(e.CoLocation, ", "))
 	add("generator", "%d workers, busiest used %s of its CPUs, wake-up lag p99 %s, %d of %s frames received",
 		g.Workers, quantity.Optional(g.CPUShare, "share"), quantity.Optional(g.WakeupLagP99Ms, "ms"), g.FramesReceived, quantity.Count(g.FramesExpected))
-	add("tool", "assay %s, revision %s, modified %t, %s, k6 %s", e.Tool.Version, e.Tool.Revision, e.Tool.Dirty, e.Tool.Go, e.Tool.K6)
+	add("tool", "assay %s, revision %s, changed %t, %s, k6 %s", e.Tool.Version, e.Tool.Revision, e.Tool.Dirty, e.Tool.Go, e.Tool.K6)
 	add("seed", "%d", e.Seed)
 	add(e.Thresholds.Path, "sha256 %s", e.Thresholds.SHA256)
 	for _, f := range e.Scripts[:min(len(e.Scripts), maxRows)] {
