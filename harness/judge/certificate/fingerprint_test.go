@@ -25,14 +25,14 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("fingerprint %s, want %s", was, want)
 	}
 	for name, change := range map[string]func(e *record.Environment){
-		"flavour":  func(e *record.Environment) { e.Database.Flavour = "mariadb" },
-		"version":  func(e *record.Environment) { e.Database.Version = "8.4.1" },
-		"variable": func(e *record.Environment) { e.Database.Variables["a"] = "0" },
+		"flavour":          func(e *record.Environment) { e.Database.Flavour = "mariadb" },
+		"version":          func(e *record.Environment) { e.Database.Version = "8.4.1" },
+		"variable":         func(e *record.Environment) { e.Database.Variables["a"] = "0" },
 		"variable added":   func(e *record.Environment) { e.Database.Variables["c"] = "0" },
 		"variable removed": func(e *record.Environment) { delete(e.Database.Variables, "b") },
-		"build":    func(e *record.Environment) { e.Service.Builds[0].Labels["version"] = "1.3" },
-		"database": func(e *record.Environment) { e.Database = nil },
-		"service":  func(e *record.Environment) { e.Service = nil },
+		"build":            func(e *record.Environment) { e.Service.Builds[0].Labels["version"] = "1.3" },
+		"database":         func(e *record.Environment) { e.Database = nil },
+		"service":          func(e *record.Environment) { e.Service = nil },
 	} {
 		e := environment()
 		change(&e)

@@ -14,7 +14,7 @@ import (
 
 // property is a property of a run that A and B should have in common.
 type property struct {
-	name string
+	name  string
 	value func(certificate.Certificate) string
 }
 

@@ -55,16 +55,16 @@ func TestDifferentLoads(t *testing.T) {
 
 func TestDifferentSettings(t *testing.T) {
 	for want, change := range map[string]func(*certificate.Certificate){
-		"in all runs: judged seconds: 30 in A, 60 in B":                           func(c *certificate.Certificate) { c.Window.Seconds = 60 },
-		"in all runs: workers: 1 in A, 2 in B":                                    func(c *certificate.Certificate) { c.Generator.Workers = 2 },
-		"in all runs: target: http://127.0.0.1:8080 in A, http://b in B":          func(c *certificate.Certificate) { c.Environment.Target = "http://b" },
-		"in all runs: generator host: synthetic in A, big in B":                   func(c *certificate.Certificate) { c.Environment.Host.Name = "big" },
-		"in all runs: generator CPU: 2 x none in A, 8 x none in B":                func(c *certificate.Certificate) { c.Environment.Host.CPUs = 8 },
+		"in all runs: judged seconds: 30 in A, 60 in B":                          func(c *certificate.Certificate) { c.Window.Seconds = 60 },
+		"in all runs: workers: 1 in A, 2 in B":                                   func(c *certificate.Certificate) { c.Generator.Workers = 2 },
+		"in all runs: target: http://127.0.0.1:8080 in A, http://b in B":         func(c *certificate.Certificate) { c.Environment.Target = "http://b" },
+		"in all runs: generator host: synthetic in A, big in B":                  func(c *certificate.Certificate) { c.Environment.Host.Name = "big" },
+		"in all runs: generator CPU: 2 x none in A, 8 x none in B":               func(c *certificate.Certificate) { c.Environment.Host.CPUs = 8 },
 		"host: service and database in A, nothing else in B":                     func(c *certificate.Certificate) { c.Environment.CoLocation = nil },
 		"thresholds: thresholds.json 111111111111 in A, thresholds.json 99 in B": func(c *certificate.Certificate) { c.Environment.Thresholds.SHA256 = "sha256:99" },
 		"scripts: scenarios/synthetic.js 222222222222 in A,":                     func(c *certificate.Certificate) { c.Environment.Scripts = nil },
 		"assay: v0.0.0 synthetic in A, v0.0.0 synthetic (changed sources) in B":  func(c *certificate.Certificate) { c.Environment.Tool.Dirty = true },
-		"database: mysql 8.4.0 in A, unknown in B":                             func(c *certificate.Certificate) { c.Environment.Database = nil },
+		"database: mysql 8.4.0 in A, unknown in B":                               func(c *certificate.Certificate) { c.Environment.Database = nil },
 		`database sync_binlog: "1" in A, "0" in B`: func(c *certificate.Certificate) {
 			d := *c.Environment.Database
 			d.Variables = map[string]string{"sync_binlog": "0"}

@@ -4,10 +4,10 @@ package page
 type Charts struct {
 	Note     string  `json:"-"`       // shown above the charts
 	NoScript string  `json:"-"`       // shown without JavaScript
-	Step    int64   `json:"step"`    // seconds from one point to the next
+	Step     int64   `json:"step"`    // seconds from one point to the next
 	Seconds  []int64 `json:"seconds"` // start of each step
-	Spans   []Span  `json:"spans"`
-	Charts  []Chart `json:"charts"`
+	Spans    []Span  `json:"spans"`
+	Charts   []Chart `json:"charts"`
 }
 
 // Span is a named part of the time axis, in seconds.

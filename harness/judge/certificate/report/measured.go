@@ -77,7 +77,7 @@ func statements(c certificate.Certificate, limit int) page.Block {
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("statement"), page.Numbers("calls/tx", "share", "ms/call", "rows/call"), []page.Column{{Name: "mostly in", Kind: page.Prose}}),
-		Limit:    limit,
+		Limit:   limit,
 	}
 	for _, s := range c.Statements {
 		mostly := ""

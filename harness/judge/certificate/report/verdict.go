@@ -17,7 +17,7 @@ func sloTable(c certificate.Certificate, limit int) page.Block {
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("SLO"), page.Words("verdict", "basis"), page.Numbers("observed", "interval", "violations/samples")),
-		Limit:    limit,
+		Limit:   limit,
 	}
 	for _, s := range all {
 		row := page.Cells(s.Metric+" "+s.Expression, s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
@@ -133,7 +133,7 @@ func ruleCounts(all, broken, undecided, limited int) string {
 func ruleTable(c certificate.Certificate) page.Block {
 	t := page.Table{
 		Columns: slices.Concat(page.Words("rule", "verdict"), page.Numbers("observed", "limit"), []page.Column{{Name: "detail", Kind: page.Prose}}),
-		Limit:    maxRows,
+		Limit:   maxRows,
 	}
 	for _, r := range c.Rules {
 		limit := quantity.NoData
