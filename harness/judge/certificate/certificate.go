@@ -28,7 +28,7 @@ type Certificate struct {
 	Outcomes    Outcomes           `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
 	Waits       []Wait             `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
 	Split       []Split            `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
-	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // null: no transaction ran
+	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
@@ -36,7 +36,7 @@ type Certificate struct {
 	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate"`
 	Signed      bool               `json:"signed"`
 	Issuer      *string            `json:"issuer"`   // base64 SHA-256 of the signing key's public half (PKIX); null: not signed
-	Rejudged    *Rejudged          `json:"rejudged"` // null: judged by the thresholds of the run
+	Rejudged    *Rejudged          `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
 	Evidence    Evidence           `json:"evidence"`
@@ -84,7 +84,7 @@ type SLO struct {
 	Violations *int64   `json:"violations" jsonschema:"minimum=0"`                    // exact; null: no data, or only violations_at_least and violations_at_most are known
 	AtLeast    *int64   `json:"violations_at_least,omitempty" jsonschema:"minimum=0"` // bounds on violations, where they were not counted exactly
 	AtMost     *int64   `json:"violations_at_most,omitempty" jsonschema:"minimum=0"`
-	Allowed    *int64   `json:"violations_allowed" jsonschema:"minimum=0,optional"` // most violations with which the SLO still holds; null where the count itself decides
+	Allowed    *int64   `json:"violations_allowed" jsonschema:"minimum=0,optional"` // most violations with which the observed value is within the limit; null where the count itself decides
 	Cleared    *int64   `json:"violations_cleared" jsonschema:"minimum=0,optional"` // violations that remain without the delay that the generator added; null where no samples decide
 
 	// These are null for conditions that the inferred test does not decide.
