@@ -201,7 +201,7 @@ func TestUnmeasuredIsUndetermined(t *testing.T) {
 		"a database not sampled":    {system{base: healthy(), hold: grown(wait.Binlog), noise: 0.1, noDatabase: true}, "no sample of the database was taken"},
 		"nowhere":                   {system{base: with(healthy(), map[string]float64{Residual: 1}), hold: grown(Residual), noise: 0.1}, "in no measured component"},
 		"transactions fail":         {system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15}, "which the time of transactions does not explain"},
-		"a pool, no baseline":       {system{base: healthy(), hold: grown(Pool), noise: 0.1, noBaseline: true}, "cannot be told from"},
+		"a pool, no baseline":       {system{base: healthy(), hold: grown(Pool), noise: 0.1, noBaseline: true}, "cannot be distinguished from"},
 		"nothing became worse":      {system{base: grown(wait.Binlog), hold: grown(wait.Binlog), noBaseline: true, noDatabase: true, noService: true}, "reports too little to tell which"},
 	} {
 		b := c.w.diagnosed().Bottleneck

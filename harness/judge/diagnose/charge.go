@@ -143,7 +143,7 @@ func (a *analysis) chargePool(charged parts, hold, base window) {
 
 // poolTooSmall reports whether most of the pool would be in use at the baseline's
 // statement times, or statements did not become much slower. It is also true if the pool's
-// size is unknown, so that a small pool cannot be told from slow statements; poolDoubt
+// size is unknown, so that a small pool cannot be distinguished from slow statements; poolDoubt
 // then says so.
 func (a *analysis) poolTooSmall(hold, base window) bool {
 	now, before := a.statementsTime(hold), a.statementsTime(base)

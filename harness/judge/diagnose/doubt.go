@@ -163,9 +163,9 @@ func (a *analysis) poolDoubt(name string) string {
 	taken, held := a.statementsTime(a.hold), a.heldTime(a.hold)
 	switch {
 	case a.base.parts == nil:
-		return "without a baseline, a small pool cannot be told from slow statements"
+		return "without a baseline, a small pool cannot be distinguished from slow statements"
 	case !a.known[poolMax] && taken >= slowdown*a.statementsTime(a.base):
-		return "the pool's size is not known, and statements became slower: a small pool cannot be told from slow statements"
+		return "the pool's size is not known, and statements became slower: a small pool cannot be distinguished from slow statements"
 	case taken > 0 && held >= minHeldRatio*taken:
 		return fmt.Sprintf("its connections are held for %s per transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
 	}

@@ -43,7 +43,7 @@ func TestCurves(t *testing.T) {
 	if scheduled != 750 || ended != 750 {
 		t.Errorf("%v scheduled, %v ended, want 750", scheduled, ended)
 	}
-	// The hold begins at second 16: 20 a second, half a session in commits.
+	// The hold begins at second 16: 20 per second, half a session in commits.
 	type at struct{ Target, Scheduled, Commits float64 }
 	got := at{*target[20], *begun[20], *waits[1].Values[20]}
 	if diff := cmp.Diff(at{20, 20, 0.5}, got); diff != "" {
