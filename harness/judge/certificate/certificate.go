@@ -28,7 +28,7 @@ type Certificate struct {
 	Outcomes    Outcomes           `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
 	Waits       []Wait             `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
 	Split       []Split            `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
-	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
+	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared

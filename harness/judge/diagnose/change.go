@@ -7,10 +7,11 @@ import (
 	"assay/harness/judge/stats"
 )
 
+// Requirements for reporting a change (ours).
 const (
-	minSide  = 5   // seconds before and after a change
-	minT     = 4   // statistic of a change that is reported (ours)
-	minRatio = 1.5 // of the latencies before and after (ours)
+	minSide  = 5   // seconds before and after it
+	minT     = 4   // its T statistic
+	minRatio = 1.5 // of the higher to the lower mean latency
 )
 
 // changeWithin describes a change of latency within the judged window, and the component

@@ -143,8 +143,8 @@ func (a *analysis) chargePool(charged parts, hold, base window) {
 
 // poolTooSmall reports whether most of the pool would be in use at the baseline's
 // statement times, or statements did not become much slower. It is also true if the pool's
-// size is unknown, so that a small pool cannot be distinguished from slow statements; poolDoubt
-// then says so.
+// size is unknown, so that a small pool cannot be distinguished from slow statements;
+// poolDoubt then says so.
 func (a *analysis) poolTooSmall(hold, base window) bool {
 	now, before := a.statementsTime(hold), a.statementsTime(base)
 	return before == 0 || now < slowdown*before || !a.known[poolMax] || a.poolUse(hold, before) >= fullPoolShare

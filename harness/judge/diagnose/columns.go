@@ -51,7 +51,7 @@ func counts(line *record.Timeline, s metric.Series, span record.Span) []float64 
 var (
 	// Transactions, by the second for which they were scheduled.
 	scheduled       = counter(metric.TransactionsScheduled)
-	transactionTime = histogram(metric.TransactionDuration) // a dropped transaction counts with its timeout
+	transactionTime = histogram(metric.TransactionDuration) // from the scheduled start; a dropped transaction counts with its timeout
 	lagTime         = histogram(metric.GeneratorLag)        // delay by the generator itself
 	queueTime       = histogram(metric.ArrivalQueueing)     // delay because every VU was busy
 	failed          = counter(metric.Transactions, "outcome", metric.Failed)
