@@ -21,7 +21,7 @@ func TestIdentity(t *testing.T) {
 	refused(t, a, both, tolerance, "runs/a/00 is in both A and B")
 }
 
-func TestItself(t *testing.T) {
+func TestSameRuns(t *testing.T) {
 	for _, o := range []Options{tolerance, {Tolerance: 0.03, Unpaired: true}} {
 		a, _ := comparetest.Groups(fifteenPairs, 1)
 		c := compared(t, a, a, o)

@@ -88,7 +88,7 @@ func TestSplitAddsUp(t *testing.T) {
 }
 
 // No component is named if no SLO is broken.
-func TestNothingWrong(t *testing.T) {
+func TestNothingToExplain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy())), func(name string) bool { return name == Generator }) // which has its own rules
 		grown := rapid.SampledFrom(all).Draw(rt, "grown")
@@ -239,7 +239,7 @@ func TestStarvedGenerator(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	w.hold[wait.Engine], w.cpu, w.queue = 800, 1.8, 5
-	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "the generator broke generator-") {
+	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "the generator broke rule generator-") {
 		t.Errorf("%+v", b)
 	}
 }

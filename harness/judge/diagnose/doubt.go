@@ -53,7 +53,7 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 // generatorDoubt: under a load other than planned the system may behave differently.
 func (a *analysis) generatorDoubt(name string) string {
 	if a.symptoms.generator != "" && name != Generator {
-		return "the generator broke " + a.symptoms.generator + ", so the system was not tested under the planned load"
+		return "the generator broke rule " + a.symptoms.generator + ", so the system was not tested under the planned load"
 	}
 	return ""
 }

@@ -89,7 +89,7 @@ func TestDoubts(t *testing.T) {
 			}}, "they are held during other work",
 		},
 		"a generator that broke a rule, and was not late": {
-			system{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke generator-",
+			system{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke rule generator-",
 		},
 		"a baseline that is broken too, and something else that grew": {
 			system{base: with(healthy(), map[string]float64{Downstream: 205}), hold: with(healthy(), map[string]float64{Downstream: 205, wait.Binlog: 190}), noise: 0.2},
