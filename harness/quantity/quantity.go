@@ -17,8 +17,8 @@ func Format(v float64, unit string) string {
 	return Value(v, unit) + suffix(unit)
 }
 
-// Value formats a value without its unit, for a column that has the unit in its header.
-// A share is formatted as a percentage.
+// Value formats a value without its unit, for a column with the unit in its header. A
+// share is formatted as a percentage.
 func Value(v float64, unit string) string {
 	switch unit {
 	case "share":
@@ -37,13 +37,13 @@ func Value(v float64, unit string) string {
 	return text(v, decimals(v))
 }
 
-// short reports whether a value has at most three digits, so that it can be exact.
+// short reports whether a value has at most three digits, and so can be shown exactly.
 func short(v float64) bool {
 	return len(strings.Trim(strings.Replace(Exact(v), ".", "", 1), "-0")) <= 3
 }
 
-// Exact formats a configured or counted value without its unit, with all of its digits
-// up to twelve.
+// Exact formats a configured or counted value without its unit, with up to twelve
+// significant digits.
 func Exact(v float64) string {
 	return text(significant(v, 12), -1)
 }
@@ -56,10 +56,10 @@ func Limit(v float64, unit string) string {
 	return Exact(v) + suffix(unit)
 }
 
-// Beside formats a value that is compared with a limit, with its unit. It adds digits
-// until the text is on the same side of the limit as the value: 249.8 ms is not "250 ms"
-// where the SLO is p(95)<250.
-func Beside(v, limit float64, unit string) string {
+// Near formats a value that is compared with a limit, with its unit. It adds digits until
+// the text is on the same side of the limit as the value: 249.8 ms is not "250 ms" if the
+// SLO is p(95)<250.
+func Near(v, limit float64, unit string) string {
 	shown := Value(v, unit)
 	if unit == "share" {
 		v, limit = 100*v, 100*limit
@@ -100,8 +100,8 @@ func Count(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// Range formats an interval without its unit: "24.6 to 90.3". It is empty where both
-// ends are missing.
+// Range formats an interval without its unit: "24.6 to 90.3". It is empty if both ends
+// are missing.
 func Range(lower, upper *float64, unit string) string {
 	if lower == nil && upper == nil {
 		return ""
@@ -109,7 +109,7 @@ func Range(lower, upper *float64, unit string) string {
 	return OptionalValue(lower, unit) + " to " + OptionalValue(upper, unit)
 }
 
-// suffix is what follows the value of a unit.
+// suffix is the text of a unit after its value.
 func suffix(unit string) string {
 	switch unit {
 	case "", "1", "count", "ratio", "sessions":
@@ -122,10 +122,10 @@ func suffix(unit string) string {
 	return " " + unit
 }
 
-// smallest is the smallest value that is written out.
+// smallest is the smallest magnitude that is written out.
 const smallest = 0.001
 
-// text formats a value with so many decimals; -1: as many as it has.
+// text formats a value with the given number of decimals; -1: as many as it has.
 func text(v float64, decimals int) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -141,8 +141,8 @@ func text(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// decimals is the number of decimals of a measured value: those of three significant
-// digits, below 1 of two, and at most three.
+// decimals is the number of decimals that gives a measured value three significant
+// digits, or two below 1, and at most three decimals.
 func decimals(v float64) int {
 	if math.Abs(v) < 1 {
 		return min(3, max(2, 1-exponent(v, 2)))
@@ -150,7 +150,7 @@ func decimals(v float64) int {
 	return max(0, 2-exponent(v, 3))
 }
 
-// significant rounds a value to so many significant digits.
+// significant rounds a value to the given number of significant digits.
 func significant(v float64, digits int) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	if err != nil {
@@ -159,11 +159,11 @@ func significant(v float64, digits int) float64 {
 	return rounded
 }
 
-// ratioDecimals is the number of decimals of a ratio: three, since 1.004 differs from 1,
-// and fewer from 10 on.
+// ratioDecimals is the number of decimals of a ratio: three, as 1.004 is not 1, and fewer
+// from 10 on.
 func ratioDecimals(v float64) int { return min(3, max(0, 3-exponent(v, 4))) }
 
-// exponent is the decimal exponent of a value rounded to so many significant digits.
+// exponent is the decimal exponent of a value rounded to the given significant digits.
 func exponent(v float64, digits int) int {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -173,8 +173,7 @@ func exponent(v float64, digits int) int {
 	return n
 }
 
-// percent formats a percentage. Only 100, within the precision of floating point, is
-// "100".
+// percent formats a percentage. Only 100, up to rounding errors, is "100".
 func percent(v float64) string {
 	if short(v) && (v == 0 || math.Abs(v) >= smallest) {
 		return Exact(v)

@@ -87,7 +87,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func TestBeside(t *testing.T) {
+func TestNear(t *testing.T) {
 	for _, c := range []struct {
 		v, limit   float64
 		unit, want string
@@ -102,8 +102,8 @@ func TestBeside(t *testing.T) {
 		{0.0100002, 0.02, "share", "1.00 %"},
 		{0.01, 0.02, "share", "1 %"},
 	} {
-		if got := Beside(c.v, c.limit, c.unit); got != c.want {
-			t.Errorf("%v beside %v is %s, want %s", c.v, c.limit, got, c.want)
+		if got := Near(c.v, c.limit, c.unit); got != c.want {
+			t.Errorf("%v near %v is %s, want %s", c.v, c.limit, got, c.want)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Whatever the value, its text is one that people read, and is near it.
+// The text of any value is plain decimal notation, and close to the value.
 func TestAnyNumber(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-2000, 2000), rapid.Float64Range(-1, 1)).Draw(rt, "v")
@@ -137,7 +137,7 @@ func TestAnyNumber(t *testing.T) {
 		}
 		at, err := strconv.ParseFloat(shown, 64)
 		if err != nil {
-			return // no data, or too small to be written
+			return // no data, or too small to be written out
 		}
 		want, off := v, 0.05
 		if unit == "share" {
@@ -156,17 +156,17 @@ func TestAnyNumber(t *testing.T) {
 	})
 }
 
-// Rounding carries no value onto its limit, or over it.
-func TestBesideAnyLimit(t *testing.T) {
+// Rounding never moves a value to its limit or across it.
+func TestNearAnyLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.Float64Range(0.01, 10_000).Draw(rt, "limit")
 		v := limit * (1 + rapid.Float64Range(-0.01, 0.01).Draw(rt, "off"))
-		at, err := strconv.ParseFloat(strings.TrimSuffix(Beside(v, limit, "ms"), " ms"), 64)
+		at, err := strconv.ParseFloat(strings.TrimSuffix(Near(v, limit, "ms"), " ms"), 64)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if math.Abs(v-limit) > 1e-6 && ((at < limit) != (v < limit) || (at > limit) != (v > limit)) {
-			rt.Errorf("%g beside %g is %g", v, limit, at)
+			rt.Errorf("%g near %g is %g", v, limit, at)
 		}
 	})
 }

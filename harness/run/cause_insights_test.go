@@ -68,7 +68,7 @@ func TestCauseFromPerformanceInsights(t *testing.T) {
 	o.Insights = insights
 	r := certify(t, o)
 	f := diagnose.Of(r, verdict.Judge(r))
-	if b := f.Bottleneck; b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.Sure {
+	if b := f.Bottleneck; b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.MinConfidence {
 		t.Errorf("the bottleneck is %+v", b)
 	}
 }

@@ -20,10 +20,10 @@ type Header struct {
 	ID          string
 	Title       string
 	Description string
-	Open        bool // allows other properties than those of the struct
+	Open        bool // allows properties that the struct does not have
 }
 
-// Check compares the schema in a file with the one of a document's struct, or updates
+// Check compares the schema in a file with the schema of a document's struct, or updates
 // the file.
 func Check(t *testing.T, file string, document any, h Header, update bool) {
 	t.Helper()
@@ -45,7 +45,7 @@ func Check(t *testing.T, file string, document any, h Header, update bool) {
 func generate(t *testing.T, of reflect.Type, h Header) []byte {
 	t.Helper()
 	g := &generator{jsonschema.Reflector{
-		DoNotReference: true, ExpandedStruct: true, Anonymous: true, AllowAdditionalProperties: h.Open, Mapper: words,
+		DoNotReference: true, ExpandedStruct: true, Anonymous: true, AllowAdditionalProperties: h.Open, Mapper: textTypes,
 	}}
 	g.readComments(t, of)
 	s := g.reflector.ReflectFromType(of)
@@ -61,8 +61,8 @@ func generate(t *testing.T, of reflect.Type, h Header) []byte {
 	return b.Bytes()
 }
 
-// words maps types that marshal themselves as text.
-func words(t reflect.Type) *jsonschema.Schema {
+// textTypes maps types that marshal themselves as text.
+func textTypes(t reflect.Type) *jsonschema.Schema {
 	if t != reflect.TypeFor[time.Time]() && t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return &jsonschema.Schema{Type: "string"}
 	}
@@ -74,19 +74,19 @@ type generator struct{ reflector jsonschema.Reflector }
 // readComments reads the comments of the packages of a document's types.
 func (g *generator) readComments(t *testing.T, of reflect.Type) {
 	t.Helper()
-	back, err := os.Getwd()
+	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	module, _, _ := strings.Cut(of.PkgPath(), "/")
-	root := back
+	root := wd
 	for ; filepath.Dir(root) != root; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			break
 		}
 	}
 	t.Chdir(root)
-	defer t.Chdir(back)
+	defer t.Chdir(wd)
 	for pkg := range packages(of, map[reflect.Type]bool{}, map[string]bool{}) {
 		if dir, ours := strings.CutPrefix(pkg, module+"/"); ours {
 			if err := g.reflector.AddGoComments(module, dir, jsonschema.WithFullComment()); err != nil {
@@ -117,7 +117,7 @@ func packages(t reflect.Type, seen map[reflect.Type]bool, found map[string]bool)
 	return found
 }
 
-// fields are the fields with a JSON name, those of embedded structs included.
+// fields are the fields with a JSON name, including those of embedded structs.
 func fields(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for _, f := range reflect.VisibleFields(t) {
@@ -177,7 +177,7 @@ func (g *generator) completeStruct(t reflect.Type, s *jsonschema.Schema) {
 				p.Required = append(p.Required, value)
 			case "const":
 				p.Const = json.RawMessage(value)
-			case "minimum": // of what arrays of arrays hold, too
+			case "minimum": // applies to the elements of nested arrays
 				inner := p
 				for inner.Items != nil {
 					inner = inner.Items

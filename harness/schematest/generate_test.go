@@ -12,7 +12,7 @@ type Sample struct {
 	Schema  string         `json:"schema" jsonschema:"enum=assay/sample/v1"`
 	Share   *float64       `json:"share" jsonschema:"minimum=0,maximum=1"` // null: no data
 	Reason  *string        `json:"reason,omitempty" jsonschema:"minLength=1"`
-	Later   int            `json:"later" jsonschema:"optional"` // came with a later version
+	Later   int            `json:"later" jsonschema:"optional"` // added in a later version
 	Final   bool           `json:"final" jsonschema:"const=false"`
 	Pairs   [][2]int       `json:"pairs" jsonschema:"minimum=0"`
 	Values  []*float64     `json:"values" jsonschema:"minItems=1"`
@@ -33,7 +33,7 @@ type kind int
 
 func (kind) MarshalText() ([]byte, error) { return []byte("a"), nil }
 
-const sound = `{"schema": "assay/sample/v1", "share": null, "final": false, "pairs": [[0, 1]], "values": [1.5, null], "by_name": {"all": {"count": 1, "kind": "a"}},
+const valid = `{"schema": "assay/sample/v1", "share": null, "final": false, "pairs": [[0, 1]], "values": [1.5, null], "by_name": {"all": {"count": 1, "kind": "a"}},
 	"waits": null, "started": "2026-11-20T12:00:00Z", "count": 0, "kind": "b"}`
 
 func TestGenerate(t *testing.T) {
@@ -46,28 +46,28 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("a field's comment is %q in\n%s", got, text)
 	}
 	if got := schema.Properties["by_name"].AdditionalProperties; got == nil {
-		t.Error("what a map holds is not described")
+		t.Error("the values of a map are not described")
 	}
-	Validate(t, schema, []byte(sound))
+	Validate(t, schema, []byte(valid))
 	for what, change := range map[string]func(map[string]any){
-		"a field that is missing":        func(m map[string]any) { delete(m, "share") },
+		"a missing field":                func(m map[string]any) { delete(m, "share") },
 		"a field of an embedded struct":  func(m map[string]any) { delete(m, "count") },
 		"an unknown field":               func(m map[string]any) { m["more"] = 1 },
 		"a wrong word":                   func(m map[string]any) { m["kind"] = "c" },
 		"a number out of range":          func(m map[string]any) { m["share"] = 2 },
-		"null for what is not nullable":  func(m map[string]any) { m["pairs"] = nil },
-		"null for what may be left out":  func(m map[string]any) { m["reason"] = nil },
+		"null for a non-nullable field":  func(m map[string]any) { m["pairs"] = nil },
+		"null for an optional field":     func(m map[string]any) { m["reason"] = nil },
 		"another constant":               func(m map[string]any) { m["final"] = true },
 		"a number in an array of arrays": func(m map[string]any) { m["pairs"] = []any{[]any{-1, 0}} },
 		"a pair of three":                func(m map[string]any) { m["pairs"] = []any{[]any{1, 2, 3}} },
 		"an empty array":                 func(m map[string]any) { m["values"] = []any{} },
 		"a map without its key":          func(m map[string]any) { m["by_name"] = map[string]any{} },
 		"a negative unsigned number":     func(m map[string]any) { m["count"] = -1 },
-		"what is no time":                func(m map[string]any) { m["started"] = "noon" },
+		"an invalid time":                func(m map[string]any) { m["started"] = "noon" },
 	} {
-		m, ok := parse(t, []byte(sound)).(map[string]any)
+		m, ok := parse(t, []byte(valid)).(map[string]any)
 		if !ok {
-			t.Fatal("the sample is no object")
+			t.Fatal("the sample is not an object")
 		}
 		change(m)
 		if schema.Validate(m) == nil {

@@ -27,7 +27,7 @@ func Compile(t testing.TB, file string) *jsonschema.Schema {
 	return schema
 }
 
-// Validate holds a document to a schema.
+// Validate fails the test if a document does not conform to a schema.
 func Validate(t testing.TB, schema *jsonschema.Schema, document []byte) {
 	t.Helper()
 	if err := schema.Validate(parse(t, document)); err != nil {

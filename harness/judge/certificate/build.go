@@ -9,8 +9,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Limitation is the verdict of a rule that lets a run be judged and limits
-// what may be claimed.
+// Limitation is the verdict of a rule that holds, but limits what may be claimed.
 const Limitation = "LIMITATION"
 
 // Of judges a record and builds its certificate.
@@ -64,7 +63,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 	return c
 }
 
-// list turns nil into an empty list, since null means "no data".
+// list turns nil into an empty list: null would mean "no data".
 func list[T any](all []T) []T {
 	if all == nil {
 		return []T{}
@@ -77,7 +76,7 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 	for _, s := range slos {
 		all = append(all, SLO{
 			Metric: s.Metric, Expression: s.Expression, Unit: s.Unit, Limit: s.Limit,
-			Observed: roundBeside(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper), Basis: string(s.Basis),
+			Observed: roundNear(s.Observed, s.Limit), Lower: round(s.Lower), Upper: round(s.Upper), Basis: string(s.Basis),
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed, Cleared: s.Cleared,
 			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed), Correlation: round(s.Correlation),
 			FailedWindow: s.FailedWindow, CloseWindow: s.CloseWindow,
@@ -95,7 +94,7 @@ func buildRules(rules []verdict.Rule) []Rule {
 			Verdict: r.Outcome.String(), Detail: r.Detail, Advice: r.Advice,
 		}
 		if c.Limit != nil {
-			c.Observed = roundBeside(r.Observed, *c.Limit)
+			c.Observed = roundNear(r.Observed, *c.Limit)
 		}
 		if r.Outcome == verdict.Pass && r.Limitation != "" {
 			c.Verdict = Limitation

@@ -6,10 +6,10 @@ import (
 	"assay/harness/observe/record"
 )
 
-// SchemaName stands in every certificate.
+// SchemaName is the value of Certificate.Schema.
 const SchemaName = "assay/certificate/v1"
 
-// Validity is how long a certificate may be relied upon (RULEBOOK section 4).
+// Validity is how long a certificate is valid (RULEBOOK section 4).
 const Validity = 90 * 24 * time.Hour
 
 // Certificate is certificate.json. Fields are added, never renamed; null is
@@ -27,16 +27,16 @@ type Certificate struct {
 	Latency     map[string]Latency `json:"latency" jsonschema:"requires=transaction"` // of transactions from their scheduled arrival ("transaction"), and of requests by name
 	Outcomes    Outcomes           `json:"outcomes"`                                  // of the transactions scheduled in the judged windows
 	Waits       []Wait             `json:"waits" jsonschema:"nullable"`               // null: the database was not sampled
-	Split       []Split            `json:"split" jsonschema:"nullable"`               // a transaction's mean time by component; null: no transaction ran
-	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // the component that made the run miss its SLOs; "none" where it missed none, or "undetermined"; null: no transaction ran
-	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database told of none
-	Resources   []Resource         `json:"resources"`                                 // what a transaction cost on average; only what was measured
-	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: nothing was compared
+	Split       []Split            `json:"split" jsonschema:"nullable"`               // mean time per transaction, by component; null: no transaction ran
+	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
+	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
+	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
+	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate"`
 	Signed      bool               `json:"signed"`
-	Issuer      *string            `json:"issuer"`   // base64 SHA-256 of the public key (PKIX) that signed it; null: nobody did
-	Rejudged    *Rejudged          `json:"rejudged"` // by what other thresholds than its own the run was judged; null: by its own
+	Issuer      *string            `json:"issuer"`   // base64 SHA-256 of the signing key's public half (PKIX); null: not signed
+	Rejudged    *Rejudged          `json:"rejudged"` // thresholds that replaced those of the run; null: not re-judged
 	Environment Environment        `json:"environment"`
 	Limitations []string           `json:"limitations" jsonschema:"minLength=1"`
 	Evidence    Evidence           `json:"evidence"`
@@ -45,31 +45,32 @@ type Certificate struct {
 	Expires     time.Time          `json:"expires"`
 }
 
-// Rejudged says by what other thresholds than its own a run was judged.
+// Rejudged names the thresholds that a run was judged by, if not its own.
 type Rejudged struct {
-	Thresholds record.Digest `json:"thresholds"` // its SLOs and rules; the rest is the run's
+	Thresholds record.Digest `json:"thresholds"` // whose SLOs and rules were used; everything else is from the run
 }
 
-// Rate is what was asked and done in the judged windows, a second.
+// Rate is the planned and the achieved load in the judged windows. Rates are per
+// second.
 type Rate struct {
 	Unit      string   `json:"unit" jsonschema:"enum=tps,enum=rps"`
 	Target    float64  `json:"target" jsonschema:"exclusiveMinimum=0"`
-	Lowest    float64  `json:"lowest" jsonschema:"exclusiveMinimum=0"` // judged rate; the target where the plan holds one
+	Lowest    float64  `json:"lowest" jsonschema:"exclusiveMinimum=0"` // lowest judged rate; equal to the target where the plan has one rate
 	Achieved  *float64 `json:"achieved" jsonschema:"minimum=0"`
 	Scheduled *int64   `json:"scheduled" jsonschema:"minimum=0"`
 	Completed *int64   `json:"completed" jsonschema:"minimum=0"`
 	Dropped   *int64   `json:"dropped" jsonschema:"minimum=0"`
 }
 
-// Window is the judged time.
+// Window is the judged part of the run.
 type Window struct {
 	Start   time.Time `json:"start"`
 	End     time.Time `json:"end"`
 	Seconds int64     `json:"seconds" jsonschema:"minimum=0"`
-	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // of hold windows from start to end; seconds adds up theirs
+	Count   int       `json:"count" jsonschema:"minimum=0,optional"` // of judged windows between start and end; seconds is their total
 }
 
-// SLO is one condition and how it came out.
+// SLO is one condition and its result.
 type SLO struct {
 	Metric     string   `json:"metric" jsonschema:"minLength=1"`
 	Expression string   `json:"expression" jsonschema:"minLength=1"`
@@ -78,28 +79,28 @@ type SLO struct {
 	Observed   *float64 `json:"observed"`
 	Lower      *float64 `json:"lower"`
 	Upper      *float64 `json:"upper"`
-	Basis      string   `json:"basis" jsonschema:"enum=counted,enum=inferred"` // what the verdict rests on: counted in this run, or inferred of the system at 95 % confidence
+	Basis      string   `json:"basis" jsonschema:"enum=counted,enum=inferred"` // of the verdict: counted in this run, or inferred at 95 % confidence
 	Samples    *int64   `json:"samples" jsonschema:"minimum=0"`
-	Violations *int64   `json:"violations" jsonschema:"minimum=0"`                    // exact; null where there is no data, or where only violations_at_least and violations_at_most are known
-	AtLeast    *int64   `json:"violations_at_least,omitempty" jsonschema:"minimum=0"` // bounds where violations have no exact count
+	Violations *int64   `json:"violations" jsonschema:"minimum=0"`                    // exact; null: no data, or only violations_at_least and violations_at_most are known
+	AtLeast    *int64   `json:"violations_at_least,omitempty" jsonschema:"minimum=0"` // bounds on violations, where they were not counted exactly
 	AtMost     *int64   `json:"violations_at_most,omitempty" jsonschema:"minimum=0"`
-	Allowed    *int64   `json:"violations_allowed" jsonschema:"minimum=0,optional"` // most violations of these samples that keep the bound; null where the count itself decides
-	Cleared    *int64   `json:"violations_cleared" jsonschema:"minimum=0,optional"` // certain even without what the generator itself added; null where no samples decide
+	Allowed    *int64   `json:"violations_allowed" jsonschema:"minimum=0,optional"` // most violations with which the observed value is within the limit; null where the count itself decides
+	Cleared    *int64   `json:"violations_cleared" jsonschema:"minimum=0,optional"` // violations that remain without the delay that the generator added; null where no samples decide
 
 	// These are null for conditions that the inferred test does not decide.
 
-	DesignEffect *float64 `json:"design_effect" jsonschema:"minimum=1,optional"`            // by how much autocorrelation widens the variance of the violations
+	DesignEffect *float64 `json:"design_effect" jsonschema:"minimum=1,optional"`            // factor by which autocorrelation inflates the variance of the share of violations
 	Effective    *float64 `json:"effective_samples" jsonschema:"minimum=0,optional"`        // samples / design_effect
-	Needed       *float64 `json:"effective_samples_needed" jsonschema:"minimum=0,optional"` // the least with which the test may pass
-	Correlation  *float64 `json:"correlation_seconds" jsonschema:"minimum=0,optional"`      // for how long neighbouring samples resemble each other; null also where that cannot be told
+	Needed       *float64 `json:"effective_samples_needed" jsonschema:"minimum=0,optional"` // least effective samples with which the test can pass
+	Correlation  *float64 `json:"correlation_seconds" jsonschema:"minimum=0,optional"`      // correlation time of the samples; null also where it cannot be estimated
 
-	FailedWindow *int   `json:"failed_window" jsonschema:"minimum=1,optional"` // judged window, from 1, that breaks the condition by itself where all together do not; null: none
-	CloseWindow  *int   `json:"close_window" jsonschema:"minimum=1,optional"`  // judged window, from 1, that holds more violations than it allows without surely failing; null: none
+	FailedWindow *int   `json:"failed_window" jsonschema:"minimum=1,optional"` // judged window, from 1, that breaks the SLO by itself while all windows together do not; null: none
+	CloseWindow  *int   `json:"close_window" jsonschema:"minimum=1,optional"`  // judged window, from 1, with more violations than allowed, but too few to fail; null: none
 	Verdict      string `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
 }
 
-// Rule is one validity rule. Its verdict is PASS, LIMITATION (the claim holds
-// with what limitations say), INVALID, FAIL or INCONCLUSIVE.
+// Rule is one validity rule and its result. LIMITATION: the rule holds, but limits
+// what the certificate claims.
 type Rule struct {
 	ID       string   `json:"id" jsonschema:"minLength=1"`
 	Observed *float64 `json:"observed"`
@@ -117,12 +118,12 @@ type Latency struct {
 	Percentiles
 	Max   *float64    `json:"max"`
 	Mean  *float64    `json:"mean"`
-	Lower Percentiles `json:"lower" jsonschema:"optional"` // of the interval of each percentile; null: the samples do not bound it
-	Upper Percentiles `json:"upper" jsonschema:"optional"` // likewise
+	Lower Percentiles `json:"lower" jsonschema:"optional"` // lower ends of the percentiles' confidence intervals; null: the samples give no bound
+	Upper Percentiles `json:"upper" jsonschema:"optional"` // upper ends, likewise
 }
 
-// Percentiles of a distribution, or one side of their intervals; null is "no
-// data", or a side that the samples do not bound.
+// Percentiles of a distribution, or one end of their confidence intervals; null: no
+// data, or no bound.
 type Percentiles struct {
 	P50  *float64 `json:"p50" jsonschema:"minimum=0"`
 	P90  *float64 `json:"p90" jsonschema:"minimum=0"`
@@ -131,7 +132,7 @@ type Percentiles struct {
 	P999 *float64 `json:"p999" jsonschema:"minimum=0"`
 }
 
-// Outcomes are those of the transactions scheduled in the judged windows.
+// Outcomes counts the transactions scheduled in the judged windows by outcome.
 type Outcomes struct {
 	Completed *int64 `json:"completed" jsonschema:"minimum=0"`
 	Failed    *int64 `json:"failed" jsonschema:"minimum=0"`
@@ -139,7 +140,7 @@ type Outcomes struct {
 	Dropped   *int64 `json:"dropped" jsonschema:"minimum=0"`
 }
 
-// Wait is what sessions of the database were doing.
+// Wait is one activity of the database's sessions: a wait event, or CPU.
 type Wait struct {
 	Event                    string   `json:"event"`
 	Class                    string   `json:"class"`
@@ -148,33 +149,33 @@ type Wait struct {
 	Samples                  int64    `json:"samples" jsonschema:"minimum=0"`
 	MsPerTransaction         *float64 `json:"ms_per_transaction" jsonschema:"minimum=0"`
 	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction" jsonschema:"minimum=0"`
-	Inferred                 bool     `json:"inferred"` // told from the session's state, not from a wait event
+	Inferred                 bool     `json:"inferred"` // from the session's state, not from a wait event
 }
 
-// Split is a component's share in a transaction's mean time.
+// Split is the mean time per transaction in one component.
 type Split struct {
 	Component                string   `json:"component" jsonschema:"minLength=1"`
 	MsPerTransaction         *float64 `json:"ms_per_transaction"`
 	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction"`
-	// Of the difference, a 95 % interval; null: there is no baseline.
+	// 95 % confidence interval of the change since the baseline; null: no baseline.
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// Bottleneck is the component that made the run miss its SLOs; or "none" where
-// it missed none, or "undetermined".
+// Bottleneck is the component that made the run miss its SLOs, "none" where none was
+// missed, or "undetermined".
 type Bottleneck struct {
 	Component  string    `json:"component" jsonschema:"minLength=1"`
-	Class      string    `json:"class"` // of waits; empty: the component is none of the database's
+	Class      string    `json:"class"` // class of waits; empty: not a component of the database
 	Event      string    `json:"event"`
-	Inferred   bool      `json:"inferred"`                                    // told from the session's state, not from a wait event
-	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"` // share of bootstrap resamples of the seconds in which the component comes first; null: nothing had to be explained
-	GrowthMs   *float64  `json:"growth_ms"`                                   // of a transaction's mean time, that are charged to it
+	Inferred   bool      `json:"inferred"`                                    // from the session's state, not from a wait event
+	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"` // share of bootstrap resamples in which the component leads; null: nothing to explain
+	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
-	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // ids of experiments that would confirm it
+	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it
 	Remedy     string    `json:"remedy"`
-	RunnerUp   *RunnerUp `json:"runner_up"` // null: no other grew
+	RunnerUp   *RunnerUp `json:"runner_up"` // null: no other component grew
 }
 
 // RunnerUp is the component that comes second.
@@ -183,7 +184,7 @@ type RunnerUp struct {
 	GrowthMs  *float64 `json:"growth_ms"`
 }
 
-// Statement is one of those that took most of the database's time.
+// Statement is one of the statements that took most of the database's time.
 type Statement struct {
 	Digest                   string   `json:"digest" jsonschema:"minLength=1"`
 	Text                     string   `json:"text"`
@@ -193,12 +194,12 @@ type Statement struct {
 	CallsPerTransaction      *float64 `json:"calls_per_transaction" jsonschema:"minimum=0"`
 	MsPerCall                *float64 `json:"ms_per_call" jsonschema:"minimum=0"`
 	RowsPerCall              *float64 `json:"rows_examined_per_call" jsonschema:"minimum=0"`
-	Class                    string   `json:"class"` // of what it was seen in most; empty: it was not seen
+	Class                    string   `json:"class"` // class of its most sampled wait; empty: not sampled
 	Event                    string   `json:"event"`
-	WaitShare                float64  `json:"wait_share" jsonschema:"minimum=0,maximum=1"` // of its samples
+	WaitShare                float64  `json:"wait_share" jsonschema:"minimum=0,maximum=1"` // share of its samples in that wait
 }
 
-// Resource is what a transaction cost.
+// Resource is the mean use of one resource per transaction.
 type Resource struct {
 	Name                   string   `json:"name" jsonschema:"minLength=1"`
 	Unit                   string   `json:"unit" jsonschema:"enum=1/tx,enum=By/tx,enum=ms/tx"`
@@ -206,7 +207,7 @@ type Resource struct {
 	BaselinePerTransaction *float64 `json:"baseline_per_transaction" jsonschema:"minimum=0"`
 }
 
-// Ledger is acknowledged against persisted, over the whole run.
+// Ledger compares acknowledged with persisted transactions, over the whole run.
 type Ledger struct {
 	Acknowledged   int64      `json:"acknowledged" jsonschema:"minimum=0"`
 	Persisted      int64      `json:"persisted" jsonschema:"minimum=0"`
@@ -222,7 +223,7 @@ type PersistLag struct {
 	Max *float64 `json:"max" jsonschema:"minimum=0"`
 }
 
-// Generator tells whether the load was made as planned.
+// Generator describes how the load was generated.
 type Generator struct {
 	Workers        int      `json:"workers" jsonschema:"minimum=0"`
 	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"` // of the busiest worker
@@ -231,7 +232,7 @@ type Generator struct {
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
 }
 
-// Environment is where and with what the run took place.
+// Environment is the system and the tools of the run.
 type Environment struct {
 	Host       record.Host      `json:"host"`
 	CoLocation []string         `json:"co_location"`
@@ -240,13 +241,12 @@ type Environment struct {
 	Tool       record.Tool      `json:"tool"`
 	Thresholds record.Digest    `json:"thresholds" jsonschema:"optional"`
 	Scripts    []record.Digest  `json:"scripts" jsonschema:"optional"`
-	Seed       uint64           `json:"seed,string" jsonschema:"pattern=^[0-9]+$,optional"` // text: it may be over 2^53
+	Seed       uint64           `json:"seed,string" jsonschema:"pattern=^[0-9]+$,optional"` // a string: it may exceed 2^53
 
-	// SHA-256 of the database's flavour, version and settings and the service's
-	// builds: where it is another today, the certificate has ended. Null: neither
-	// is known.
+	// SHA-256 of the database's flavour, version and settings and of the service's
+	// builds: the certificate no longer holds once it changes. Null: neither is known.
 	Fingerprint *string         `json:"fingerprint" jsonschema:"pattern=^sha256:[0-9a-f]{64}$"`
-	Service     *record.Service `json:"service"` // builds that the service tells of; null: none
+	Service     *record.Service `json:"service"` // builds that the service reports; null: none
 }
 
 // Evidence ties the certificate to the record.

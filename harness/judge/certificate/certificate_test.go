@@ -16,7 +16,7 @@ import (
 	"assay/harness/schematest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func certify(r record.Run) Certificate {
 	return Of(r)
@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", name, diff)
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
 	}
 }
 
@@ -58,13 +58,12 @@ func TestGolden(t *testing.T) {
 func TestSchema(t *testing.T) {
 	schematest.Check(t, schemaFile, Certificate{}, schematest.Header{
 		ID: SchemaName, Title: "Assay certificate", Open: true,
-		Description: `What a load-test run was worth. Fields are added, never renamed; null is "no data", which is never 0.`,
+		Description: `The verdict on a load-test run, with its evidence. Fields are added, never renamed; null is "no data", which is never 0.`,
 	}, *update)
 }
 
-// The schema describes each field that Marshal writes, and refuses a
-// certificate that lacks one of the contract.
-func TestSchemaKnowsEveryField(t *testing.T) {
+// The schema describes each field that Marshal writes, and requires them all.
+func TestSchemaRequiresEveryField(t *testing.T) {
 	schema := schematest.Compile(t, schemaFile)
 	data, err := Marshal(certify(synthetic.Cases()["pass"]))
 	if err != nil {
@@ -90,22 +89,22 @@ func TestSchemaKnowsEveryField(t *testing.T) {
 	}
 }
 
-func TestRoundingKeepsWhatMatters(t *testing.T) {
+func TestRounding(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v, limit := rapid.Float64().Draw(rt, "value"), rapid.Float64().Draw(rt, "limit")
 		if short := digits(v); (short == 0) != (v == 0) || math.Abs(short-v) > math.Abs(v)*1e-5 {
 			rt.Errorf("%g becomes %g", v, short)
 		}
-		short := *roundBeside(&v, limit)
+		short := *roundNear(&v, limit)
 		if (short < limit) != (v < limit) || (short > limit) != (v > limit) {
-			rt.Errorf("%g becomes %g beside %g", v, short, limit)
+			rt.Errorf("%g becomes %g, the limit is %g", v, short, limit)
 		}
 	})
 	v := 0.0100000001
-	if got := *roundBeside(&v, 0.01); got != v {
-		t.Errorf("%v is shown as %v beside 0.01", v, got)
+	if got := *roundNear(&v, 0.01); got != v {
+		t.Errorf("%v is shown as %v, the limit is 0.01", v, got)
 	}
-	if round(nil) != nil || roundBeside(nil, 1) != nil {
+	if round(nil) != nil || roundNear(nil, 1) != nil {
 		t.Error("no data becomes a number")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MarshalDiagnosis writes the fields of a certificate that say where the time went.
+// MarshalDiagnosis writes the diagnosis in a certificate as JSON: where the time went.
 func MarshalDiagnosis(c Certificate) ([]byte, error) {
 	text, err := json.MarshalIndent(struct {
 		Run        string      `json:"run"`

@@ -7,7 +7,7 @@ import (
 	"assay/harness/judge/internal/synthetic"
 )
 
-func TestDiagnosisIsTheCertificates(t *testing.T) {
+func TestMarshalDiagnosis(t *testing.T) {
 	c := certify(synthetic.Cases()["fail"])
 	text, err := MarshalDiagnosis(c)
 	if err != nil {

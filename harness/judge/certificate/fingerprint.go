@@ -12,9 +12,9 @@ import (
 	"assay/harness/observe/record"
 )
 
-// identity is the system for which a certificate holds: where one of these changes,
-// the certificate no longer applies. It leaves out hosts and addresses, which change
-// where the same system is moved, and instruments that a run switches on.
+// identity is the system that a certificate holds for: once any of it changes, the
+// certificate no longer does. It leaves out hosts and addresses, which change when the
+// same system is moved, and the instruments that a run switches on.
 type identity struct {
 	Database *databaseIdentity `json:"database"`
 	Service  *record.Service   `json:"service"`
@@ -26,9 +26,8 @@ type databaseIdentity struct {
 	Variables map[string]string `json:"variables"`
 }
 
-// Fingerprint is "sha256:" and the digest of the environment's identity, as
-// JSON without blanks, its fields in the order above, maps by key; nil where
-// nothing is known.
+// Fingerprint is "sha256:" and the digest of the environment's identity: compact JSON,
+// fields in the order above, maps sorted by key. It is nil where nothing is known.
 func Fingerprint(e record.Environment) *string {
 	i := identity{Service: e.Service}
 	if d := e.Database; d != nil {
@@ -41,18 +40,18 @@ func Fingerprint(e record.Environment) *string {
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(i); err != nil {
-		panic(err) // strings and maps of strings can always be encoded
+		panic(err) // strings and maps of strings always encode
 	}
 	sum := sha256.Sum256(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	return &digest
 }
 
-// DatabaseChanges lists the differences between a database as it was and as it is.
+// DatabaseChanges lists the differences between a database then and now.
 func DatabaseChanges(was, is record.Database) (all []string) {
 	change := func(what, was, is string) {
 		if was != is {
-			all = append(all, fmt.Sprintf("%s was %s, is %s", what, shown(was), shown(is)))
+			all = append(all, fmt.Sprintf("%s was %s, is %s", what, orNotSet(was), orNotSet(is)))
 		}
 	}
 	change("the flavour", was.Flavour, is.Flavour)
@@ -70,7 +69,7 @@ func DatabaseChanges(was, is record.Database) (all []string) {
 	return all
 }
 
-func shown(value string) string {
+func orNotSet(value string) string {
 	if value == "" {
 		return "not set"
 	}

@@ -10,9 +10,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// An SLO on a gauge is a row of the certificate as any other: its readings are its
+// An SLO on a gauge is a row of the certificate like any other: its readings are the
 // samples, counted in this run.
-func TestGaugeIsARow(t *testing.T) {
+func TestGaugeSLO(t *testing.T) {
 	p := synthetic.Profile()
 	p.SLOs = append(p.SLOs, synthetic.Percentile("queue_depth", 90, 500))
 	c := synthetic.New(p, 1, synthetic.Healthy)

@@ -27,8 +27,8 @@ func Marshal(c Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// significant is how many digits measured numbers have: more than any measurement
-// is exact to. Decimal places instead would round a small number to 0.
+// significant is the number of significant digits of measured values: more than any
+// measurement is exact to. Rounding to decimal places would make a small value 0.
 const significant = 6
 
 func digits(v float64) float64 {
@@ -47,10 +47,9 @@ func round(v *float64) *float64 {
 	return &short
 }
 
-// roundBeside rounds a number that is compared with a limit. Where rounding would
-// move it to the limit or across it the number stays as it is: otherwise a reader
-// would see 0.01 violate rate<=0.01.
-func roundBeside(v *float64, limit float64) *float64 {
+// roundNear rounds a value that is compared with a limit, unless rounding would move
+// it to the limit or across it: a reader would see 0.01 violate rate<=0.01.
+func roundNear(v *float64, limit float64) *float64 {
 	if v == nil {
 		return nil
 	}

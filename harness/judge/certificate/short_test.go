@@ -11,9 +11,9 @@ import (
 	"assay/harness/spec"
 )
 
-// However short or many the judged windows are, and whether samples violate or
-// not, there is a certificate, and it holds to the schema.
-func TestAnyWindowsHaveACertificate(t *testing.T) {
+// Every run has a certificate that conforms to the schema, however short or many its
+// judged windows are and whether samples violate SLOs or not.
+func TestShortAndManyWindows(t *testing.T) {
 	schema := schematest.Compile(t, schemaFile)
 	systems := map[string]synthetic.System{
 		"healthy": synthetic.Healthy,

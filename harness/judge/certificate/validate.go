@@ -17,28 +17,28 @@ const schemaFile = "certificate.schema.json"
 // Validate checks a certificate.json against the schema. Its error names the first
 // place that violates the schema.
 func Validate(data []byte) error {
-	schema, err := compiled()
+	schema, err := compiledSchema()
 	if err != nil {
 		return err
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("certificate is not JSON: %w", err)
+		return fmt.Errorf("parse certificate: %w", err)
 	}
-	var wrong *jsonschema.ValidationError
-	if err := schema.Validate(doc); errors.As(err, &wrong) {
-		for len(wrong.Causes) > 0 { // the innermost cause names the place
-			wrong = wrong.Causes[0]
+	var violation *jsonschema.ValidationError
+	if err := schema.Validate(doc); errors.As(err, &violation) {
+		for len(violation.Causes) > 0 { // the innermost cause names the place
+			violation = violation.Causes[0]
 		}
-		return fmt.Errorf("/%s: %s", strings.Join(wrong.InstanceLocation, "/"),
-			wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+		return fmt.Errorf("/%s: %s", strings.Join(violation.InstanceLocation, "/"),
+			violation.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	} else if err != nil {
 		return fmt.Errorf("validate certificate: %w", err)
 	}
 	return nil
 }
 
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+var compiledSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
 	if err != nil {
 		return nil, fmt.Errorf("read certificate schema: %w", err)

@@ -7,7 +7,7 @@ import (
 	"assay/harness/judge/stats/effect"
 )
 
-// SchemaName stands in every comparison that is written as JSON.
+// SchemaName is the value of Comparison.Schema.
 const SchemaName = "assay/compare/v1"
 
 // Run is one run that is compared.
@@ -18,50 +18,50 @@ type Run struct {
 
 // Group is the runs of one side.
 type Group struct {
-	Name    string // of its folder
+	Name    string // its folder
 	Runs    []Run
-	LeftOut []LeftOut // what could not be read as a run
+	LeftOut []LeftOut // folders that could not be read as runs
 }
 
 // LeftOut is a run that is excluded from the comparison.
 type LeftOut struct {
 	Folder string `json:"folder" jsonschema:"minLength=1"`
 	Reason string `json:"reason" jsonschema:"minLength=1"`
-	// judgeable says that the run is left out only because its partner is.
+	// judgeable: the run is valid, and left out only because its partner is.
 	judgeable bool
 }
 
-// Options of a comparison, to be fixed before a result is seen.
+// Options of a comparison, to be fixed before any result is known.
 type Options struct {
-	Tolerance float64  // share above 0, like 0.03
-	Unpaired  bool     // even where runs could be paired
-	Force     bool     // compare runs under different loads too
-	Metrics   []string // groups or names of metrics to decide on; none: all
+	Tolerance float64  // a share above 0, like 0.03
+	Unpaired  bool     // do not pair runs, even if they could be paired
+	Force     bool     // also compare runs under different loads
+	Metrics   []string // groups or names of the metrics to test; none: all
 }
 
 // Comparison is the result. A nil number is "no data".
 type Comparison struct {
 	Schema      string   `json:"schema" jsonschema:"enum=assay/compare/v1"`
-	Profile     string   `json:"profile" jsonschema:"minLength=1"` // the first run's
+	Profile     string   `json:"profile" jsonschema:"minLength=1"` // of the first run
 	A           Side     `json:"a"`
 	B           Side     `json:"b"`
 	Tolerance   float64  `json:"tolerance" jsonschema:"exclusiveMinimum=0"` // a share; ratios from 1/(1+tolerance) to 1+tolerance are no change
 	Confidence  float64  `json:"confidence" jsonschema:"exclusiveMinimum=0,exclusiveMaximum=1"`
 	Pairing     Pairing  `json:"pairing"`
 	Metrics     []Metric `json:"metrics"`
-	Tested      int      `json:"tested" jsonschema:"minimum=0"` // metrics with a ratio, for which p is adjusted
-	Needed      int      `json:"needed" jsonschema:"minimum=1"` // least pairs, or runs of each side, for "changed" with so many metrics
+	Tested      int      `json:"tested" jsonschema:"minimum=0"` // number of metrics with a ratio, for which p is adjusted
+	Needed      int      `json:"needed" jsonschema:"minimum=1"` // least pairs, or runs per side, for "changed" with this many metrics
 	Limitations []string `json:"limitations" jsonschema:"minLength=1"`
 }
 
-// Side is one group as it was compared.
+// Side is one group of the comparison.
 type Side struct {
 	Name    string    `json:"name" jsonschema:"minLength=1"`
 	Runs    []RunFact `json:"runs" jsonschema:"minItems=1"`
 	LeftOut []LeftOut `json:"left_out"`
 }
 
-// RunFact names a run.
+// RunFact identifies a run.
 type RunFact struct {
 	Folder         string    `json:"folder" jsonschema:"minLength=1"`
 	Run            string    `json:"run" jsonschema:"minLength=1"`
@@ -70,19 +70,19 @@ type RunFact struct {
 	ManifestSHA256 string    `json:"manifest_sha256" jsonschema:"pattern=^[0-9a-f]{64}$"`
 }
 
-// Pairing is which run was compared with which.
+// Pairing says which runs were compared with each other.
 type Pairing struct {
 	Paired bool     `json:"paired"`
 	Detail string   `json:"detail" jsonschema:"minLength=1"`
 	Pairs  [][2]int `json:"pairs" jsonschema:"minimum=0"` // indices into a.runs and b.runs; none where not paired
 }
 
-// Refusal is why two groups are not compared.
+// Refusal is the error for two groups that cannot be compared.
 type Refusal struct{ Problem, Remedy string }
 
 func (r *Refusal) Error() string { return r.Problem }
 
-// Hint is what would let them be compared.
+// Hint is the next step.
 func (r *Refusal) Hint() string { return r.Remedy }
 
 // Compare compares B with A.
@@ -95,7 +95,7 @@ func Compare(a, b Group, o Options) (Comparison, error) {
 		return Comparison{}, err
 	}
 	if what := loadDifference(m.a, m.b); what != "" && !o.Force {
-		return Comparison{}, &Refusal{"A and B were asked for different things: " + what, "compare like with like, or add --force"}
+		return Comparison{}, &Refusal{"A and B ran under different loads: " + what, "compare runs with the same profile, unit and target rate, or add --force"}
 	}
 	metrics, err := selected(measure(m), o.Metrics)
 	if err != nil {

@@ -35,14 +35,14 @@ func compared(t *testing.T, a, b Group, o Options) Comparison {
 	return c
 }
 
-var update = flag.Bool("update", false, "write the schema anew")
+var update = flag.Bool("update", false, "update the schema")
 
 const schemaFile = "compare.schema.json"
 
 func TestSchema(t *testing.T) {
 	schematest.Check(t, schemaFile, Comparison{}, schematest.Header{
 		ID: SchemaName, Title: "Assay comparison",
-		Description: `What differs between two runs, or two groups of runs. It is no verdict. Fields are added, never renamed; null is "no data", which is never 0.`,
+		Description: `What differs between two runs, or two groups of runs. It is not a verdict. Fields are added, never renamed; null is "no data", which is never 0.`,
 	}, *update)
 }
 
@@ -82,10 +82,10 @@ func hasNot(t *testing.T, c Comparison, part string) {
 	}
 }
 
-const fifteen = "ABBAABBAABBAABBAABBAABBAABBAAB" // pairs
+const fifteenPairs = "ABBAABBAABBAABBAABBAABBAABBAAB"
 
 func TestSlower(t *testing.T) {
-	a, b := comparetest.Groups(fifteen, 1.25)
+	a, b := comparetest.Groups(fifteenPairs, 1.25)
 	c := compared(t, a, b, tolerance)
 	for _, name := range []string{"transaction p50", "transaction p95", "transaction mean", "pay p99"} {
 		m := row(t, c, name)
@@ -98,7 +98,7 @@ func TestSlower(t *testing.T) {
 			t.Errorf("%s: %s %s", name, m.Decision, m.Direction)
 		}
 	}
-	if m := row(t, c, "error share"); m.Ratio != nil || m.Decision != effect.Undetermined || m.Reason != "it is 0 in every run" {
+	if m := row(t, c, "error share"); m.Ratio != nil || m.Decision != effect.Undetermined || m.Reason != "0 in every run" {
 		t.Errorf("error share: %+v", m)
 	}
 	if len(c.Limitations) != 0 {
@@ -117,7 +117,7 @@ func TestSlower(t *testing.T) {
 }
 
 func TestHigherIsBetterForARate(t *testing.T) {
-	a, b := comparetest.Groups(fifteen, 1)
+	a, b := comparetest.Groups(fifteenPairs, 1)
 	b = edit(b, func(_ int, c *certificate.Certificate) { rate := *c.Rate.Achieved * 1.2; c.Rate.Achieved = &rate })
 	c := compared(t, a, b, tolerance)
 	if m := row(t, c, "achieved rate"); m.Decision != effect.Changed || m.Direction != Better {
@@ -134,16 +134,16 @@ func TestTooFewRuns(t *testing.T) {
 				t.Errorf("%s: %s is %s: %+v", order, m.Name, m.Decision, m)
 			}
 		}
-		has(t, c, "nothing can be decided with so few runs")
+		has(t, c, "too few runs to decide anything")
 	}
-	// Enough for the interval, and too few for the number of metrics.
-	a, b := comparetest.Groups(fifteen[:12], 3)
+	// Enough for an interval, but too few for the number of metrics.
+	a, b := comparetest.Groups(fifteenPairs[:12], 3)
 	c := compared(t, a, b, tolerance)
 	if m := row(t, c, "transaction p95"); m.Decision != effect.Undetermined || m.Lower == nil || !strings.Contains(m.Reason, "not significant") {
 		t.Errorf("%+v", m)
 	}
 	has(t, c, `"changed" takes 10 pairs with 15 metrics tested together`)
-	// That one metric is to decide was said before.
+	// Enough for one metric.
 	c = compared(t, a, b, Options{Tolerance: 0.03, Metrics: []string{"transaction p95"}})
 	if m := row(t, c, "transaction p95"); m.Decision != effect.Changed || len(c.Metrics) != 1 {
 		t.Errorf("%+v", c.Metrics)
@@ -161,8 +161,8 @@ func TestPairing(t *testing.T) {
 		{"ABBA", true, "2 pairs, in"},
 		{"ABAB", true, "2 pairs, in"},
 		{"BAABBA", true, "3 pairs, in"},
-		{"AABB", false, "do not take turns"},
-		{"ABBBAA", false, "do not take turns"},
+		{"AABB", false, "do not alternate"},
+		{"ABBBAA", false, "do not alternate"},
 		{"ABA", false, "2 runs of A and 1 run of B"},
 		{"AABBB", false, "2 runs of A and 3 runs of B"},
 	} {
@@ -171,25 +171,25 @@ func TestPairing(t *testing.T) {
 		if got.Pairing.Paired != c.paired || !strings.Contains(got.Pairing.Detail, c.detail) {
 			t.Errorf("%s: %+v", c.order, got.Pairing)
 		}
-		slices.Reverse(a.Runs) // the order of folders is not that of runs
+		slices.Reverse(a.Runs) // the order of folders need not be that of runs
 		if diff := cmp.Diff(got, compared(t, a, b, tolerance), cmpopts.IgnoreUnexported(Metric{})); diff != "" {
 			t.Errorf("%s: the order of folders matters (-want +got):\n%s", c.order, diff)
 		}
-		asked := tolerance
-		asked.Unpaired = true
-		if got := compared(t, a, b, asked); got.Pairing.Paired {
-			t.Errorf("%s: paired against what was asked", c.order)
+		unpaired := tolerance
+		unpaired.Unpaired = true
+		if got := compared(t, a, b, unpaired); got.Pairing.Paired {
+			t.Errorf("%s: paired in spite of Unpaired", c.order)
 		}
 	}
 	a, b := comparetest.Groups("ABABAB", 1)
-	has(t, compared(t, a, b, tolerance), "every pair was made in the order AB")
+	has(t, compared(t, a, b, tolerance), "every pair ran in the order AB")
 	a, b = comparetest.Groups("ABBAAB", 1)
-	hasNot(t, compared(t, a, b, tolerance), "every pair was made")
+	hasNot(t, compared(t, a, b, tolerance), "every pair ran")
 	a, b = comparetest.Groups("AABB", 1)
-	has(t, compared(t, a, b, tolerance), "without pairs, whatever else changed")
+	has(t, compared(t, a, b, tolerance), "not paired: any other change")
 }
 
-// TestUnpairedDecides: groups without turns are decided upon, too.
+// Groups that are not paired can be decided too.
 func TestUnpairedDecides(t *testing.T) {
 	a, b := comparetest.Groups("AAAAAAAABBBBBBBB", 1.25)
 	if m := row(t, compared(t, a, b, tolerance), "transaction p95"); m.Decision != effect.Changed || m.Direction != Worse {
@@ -197,8 +197,8 @@ func TestUnpairedDecides(t *testing.T) {
 	}
 }
 
-// spoil makes a run INVALID by one rule.
-func spoil(c *certificate.Certificate) {
+// invalidate makes a run INVALID by one rule.
+func invalidate(c *certificate.Certificate) {
 	c.Verdict, c.Rules = "INVALID", slices.Clone(c.Rules)
 	c.Rules[0].Verdict, c.Rules[0].Detail = "INVALID", "a worker was killed"
 }
@@ -208,25 +208,25 @@ func TestInvalidRuns(t *testing.T) {
 	third := b.Runs[1].Folder
 	b = edit(b, func(i int, c *certificate.Certificate) {
 		if i == 1 {
-			spoil(c)
-			c.Verdict = "FAIL" // of a lost write, which outranks INVALID
+			invalidate(c)
+			c.Verdict = "FAIL" // by a lost write, which takes precedence over INVALID
 		}
 	})
 	c := compared(t, a, b, tolerance)
-	// Pairs are made before: the third run's partner must not be paired anew.
+	// Pairs are made first: the partner of an INVALID run must not get another one.
 	if len(c.A.Runs) != 2 || len(c.B.Runs) != 2 || !c.Pairing.Paired || len(c.Pairing.Pairs) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	wantA := []LeftOut{{Folder: a.Runs[1].Folder, Reason: "its partner " + third + " is left out"}}
-	wantB := []LeftOut{{Folder: third, Reason: "INVALID by the rule complete: a worker was killed"}}
+	wantB := []LeftOut{{Folder: third, Reason: "INVALID by rule complete: a worker was killed"}}
 	if diff := cmp.Diff([][]LeftOut{wantA, wantB}, [][]LeftOut{c.A.LeftOut, c.B.LeftOut}, cmpopts.IgnoreUnexported(LeftOut{})); diff != "" {
 		t.Error(diff)
 	}
-	all := edit(a, func(_ int, c *certificate.Certificate) { spoil(c) })
-	refused(t, all, b, tolerance, "no pair of runs can be compared: runs/a/00: INVALID by the rule complete: a worker was killed")
+	all := edit(a, func(_ int, c *certificate.Certificate) { invalidate(c) })
+	refused(t, all, b, tolerance, "no pair of runs can be compared: runs/a/00: INVALID by rule complete: a worker was killed")
 	refused(t, b, all, tolerance, "no pair of runs can be compared: runs/b/02: INVALID")
 	groups := Options{Tolerance: 0.03, Unpaired: true}
-	refused(t, all, b, groups, "A (runs/a) has no run that can be compared: runs/a/00: INVALID by the rule complete: a worker was killed")
+	refused(t, all, b, groups, "A (runs/a) has no run that can be compared: runs/a/00: INVALID by rule complete: a worker was killed")
 	refused(t, b, all, groups, "B (runs/a) has no run that can be compared: runs/a/00: INVALID")
 	unsealed := Group{Name: "runs/c", LeftOut: []LeftOut{{Folder: "runs/c/1", Reason: "not sealed"}}}
 	refused(t, a, unsealed, tolerance, "B (runs/c) has no run that can be compared: runs/c/1: not sealed")
@@ -242,7 +242,7 @@ func refused(t *testing.T, a, b Group, o Options, want string) {
 }
 
 func TestZeroAndMissing(t *testing.T) {
-	a, b := comparetest.Groups(fifteen, 1.25)
+	a, b := comparetest.Groups(fifteenPairs, 1.25)
 	c := compared(t, a, edit(b, func(_ int, c *certificate.Certificate) {
 		completed := *c.Rate.Scheduled * 9 / 10
 		c.Rate.Completed = &completed
@@ -250,12 +250,12 @@ func TestZeroAndMissing(t *testing.T) {
 	if m := row(t, c, "error share"); m.Ratio != nil || m.Decision != effect.Undetermined || *m.A != 0 || *m.B != 0.1 {
 		t.Errorf("0 against 0.1: %+v", m)
 	}
-	if m := row(t, c, "error share"); m.Reason != "it is 0 in 15 runs, and 0 has no ratio" {
+	if m := row(t, c, "error share"); m.Reason != "0 in 15 runs, and 0 has no ratio" {
 		t.Errorf("0 against 0.1: %s", m.Reason)
 	}
-	has(t, c, "error share: 0 in every run of A, and a median of 10 % in B, which no ratio shows")
+	has(t, c, "error share: 0 in every run of A, but a median of 10 % in B, which a ratio cannot show")
 
-	// A pair without data on one side is left out; a side without any has no ratio.
+	// A pair without data on one side is skipped; without any data there is no ratio.
 	c = compared(t, a, edit(b, func(i int, c *certificate.Certificate) {
 		if i == 3 {
 			c.Waits = nil
@@ -268,14 +268,14 @@ func TestZeroAndMissing(t *testing.T) {
 	if m := row(t, c, "persist lag p99"); m.Ratio != nil || m.B != nil || m.A == nil || m.Reason != "no data to compare" {
 		t.Errorf("no ledger: %+v", m)
 	}
-	// A class that samples did not see is 0, which is not "no data".
+	// A class that was never sampled is 0, which is not "no data".
 	c = compared(t, a, edit(b, func(_ int, c *certificate.Certificate) {
 		c.Waits = slices.DeleteFunc(slices.Clone(c.Waits), func(w certificate.Wait) bool { return w.Class == "commit" })
 	}), tolerance)
 	if m := row(t, c, "database commit"); m.Ratio != nil || *m.B != 0 {
-		t.Errorf("a class that is gone: %+v", m)
+		t.Errorf("a class that disappears: %+v", m)
 	}
-	has(t, c, "database commit: 0 in every run of B, and a median of 25.0 ms/tx in A")
+	has(t, c, "database commit: 0 in every run of B, but a median of 25.0 ms/tx in A")
 }
 
 func TestSelected(t *testing.T) {
@@ -295,11 +295,9 @@ func TestSelected(t *testing.T) {
 	refused(t, a, b, Options{Tolerance: 0.03, Metrics: []string{"transaction p42"}}, `no run has a metric or group "transaction p42"`)
 }
 
-// TestNothingChangesByChance: whatever A's own scatter, runs of one system in
-// any order of turns are not called changed more than now and then; here, with
-// scatter that repeats itself, never.
+// Runs of the same system are not found changed, in whatever order they are paired.
 func TestNothingChangesByChance(t *testing.T) {
-	a, b := comparetest.Groups(fifteen, 1)
+	a, b := comparetest.Groups(fifteenPairs, 1)
 	rapid.Check(t, func(rt *rapid.T) {
 		at := rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}).Draw(rt, "order")
 		mixed := Group{Name: b.Name}

@@ -14,20 +14,20 @@ import (
 
 // property is a property of a run that A and B should have in common.
 type property struct {
-	name string
-	of   func(certificate.Certificate) string
+	name  string
+	value func(certificate.Certificate) string
 }
 
-// loads are properties that must be equal: runs under another load have no meaningful
-// ratio.
+// loads are the properties that must be equal: ratios of runs under different loads have
+// no meaning.
 var loads = []property{
 	{"profile", func(c certificate.Certificate) string { return c.Profile }},
 	{"unit", func(c certificate.Certificate) string { return c.Rate.Unit }},
 	{"target rate", func(c certificate.Certificate) string { return strconv.FormatFloat(c.Rate.Target, 'g', -1, 64) }},
 }
 
-// settings are properties whose difference may be the purpose of the comparison or a
-// mistake: the reader is told.
+// settings are the properties whose differences are reported: one may be the purpose of
+// the comparison, or a mistake.
 var settings = []property{
 	{"judged seconds", func(c certificate.Certificate) string { return strconv.FormatInt(c.Window.Seconds, 10) }},
 	{"workers", func(c certificate.Certificate) string { return strconv.Itoa(c.Generator.Workers) }},
@@ -37,7 +37,7 @@ var settings = []property{
 		h := c.Environment.Host
 		return fmt.Sprintf("%d x %s", h.CPUs, h.CPU)
 	}},
-	{"on the generator's host", func(c certificate.Certificate) string {
+	{"on the generator host", func(c certificate.Certificate) string {
 		return cmp.Or(strings.Join(c.Environment.CoLocation, " and "), "nothing else")
 	}},
 	{"scripts", func(c certificate.Certificate) string { return digests(c.Environment.Scripts...) }},
@@ -54,11 +54,11 @@ var settings = []property{
 		if d := c.Environment.Database; d != nil {
 			return d.Flavour + " " + d.Version
 		}
-		return "not known"
+		return "unknown"
 	}},
 }
 
-// loadDifference describes the first difference in load; empty: there is none.
+// loadDifference describes the first difference in load; empty: none.
 func loadDifference(a, b []Run) string {
 	if all := differences(loads, a, b); len(all) > 0 {
 		return all[0]
@@ -66,13 +66,13 @@ func loadDifference(a, b []Run) string {
 	return ""
 }
 
-// settingDifferences lists the settings that differ between A and B, or between the
-// runs of one of them.
+// settingDifferences lists the settings that differ between A and B, or within one of
+// them.
 func settingDifferences(a, b []Run) []string {
 	return append(differences(settings, a, b), differences(variables(append(slices.Clone(a), b...)), a, b)...)
 }
 
-// variables are the database variables that any run recorded.
+// variables are properties for all database variables that any run recorded.
 func variables(all []Run) (properties []property) {
 	names := map[string]bool{}
 	for _, r := range all {
@@ -89,7 +89,7 @@ func variables(all []Run) (properties []property) {
 					return strconv.Quote(v)
 				}
 			}
-			return "not known"
+			return "unknown"
 		}})
 	}
 	return properties
@@ -113,12 +113,12 @@ func differences(properties []property, a, b []Run) (all []string) {
 func values(f property, runs []Run) []string {
 	seen := map[string]bool{}
 	for _, r := range runs {
-		seen[f.of(r.Certificate)] = true
+		seen[f.value(r.Certificate)] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// digests lists files with the start of their digests.
+// digests lists files with the beginnings of their digests.
 func digests(files ...record.Digest) string {
 	var all []string
 	for _, f := range files {
@@ -127,5 +127,5 @@ func digests(files ...record.Digest) string {
 	return strings.Join(all, ", ")
 }
 
-// shorten cuts a digest to as many characters as tell it from others.
+// shorten cuts a digest to as many characters as distinguish it from others.
 func shorten(digest string) string { return digest[:min(len(digest), 12)] }

@@ -3,5 +3,5 @@
 //
 // Input: the certificates of A and of B. Output: a Comparison, the same for the
 // same certificates: the package reads no clock, file, network or random
-// source. It is no verdict: B may be worse than A and hold its SLOs.
+// source. It is not a verdict: B may be worse than A and still meet its SLOs.
 package compare

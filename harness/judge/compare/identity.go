@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// identity is the digest of a run's evidence.
+// identity of a run is the digest of its evidence.
 func identity(r Run) string { return r.Certificate.Evidence.ManifestSHA256 }
 
-// checkIdentity refuses a run that occurs twice. The same runs on both sides are
-// allowed: a comparison of a system with itself.
+// checkIdentity refuses groups in which a run occurs twice. Identical groups are allowed:
+// that compares a system with itself.
 func checkIdentity(a, b Group) error {
 	for _, g := range []Group{a, b} {
 		seen := map[string]string{}
 		for _, r := range g.Runs {
-			if twin, ok := seen[identity(r)]; ok {
-				return &Refusal{fmt.Sprintf("%s and %s are the same run", twin, r.Folder), "remove one of them: each run counts once"}
+			if other, ok := seen[identity(r)]; ok {
+				return &Refusal{fmt.Sprintf("%s and %s are the same run", other, r.Folder), "remove one of them: each run counts once"}
 			}
 			seen[identity(r)] = r.Folder
 		}
@@ -25,7 +25,7 @@ func checkIdentity(a, b Group) error {
 	}
 	for _, r := range b.Runs {
 		if slices.ContainsFunc(a.Runs, func(other Run) bool { return identity(other) == identity(r) }) {
-			return &Refusal{fmt.Sprintf("%s is in A and in B", r.Folder), "give each group its own runs"}
+			return &Refusal{fmt.Sprintf("%s is in both A and B", r.Folder), "remove it from one of them"}
 		}
 	}
 	return nil
@@ -42,7 +42,7 @@ func sameRuns(a, b []Run) bool {
 	return slices.Equal(ids(a), ids(b))
 }
 
-// checkAnyLeft refuses a side without any run that can be compared, and says why.
+// checkAnyLeft refuses a side without any comparable run, and says why.
 func (m matched) checkAnyLeft(a, b Group) error {
 	problem, left := "", slices.Concat(m.leftA, m.leftB)
 	switch {
@@ -57,7 +57,7 @@ func (m matched) checkAnyLeft(a, b Group) error {
 	}
 	for _, l := range left {
 		if !l.judgeable {
-			return &Refusal{problem + ": " + l.Folder + ": " + l.Reason, "make the run again: what may not be judged cannot be compared"}
+			return &Refusal{problem + ": " + l.Folder + ": " + l.Reason, "repeat the run: an INVALID run cannot be compared"}
 		}
 	}
 	return &Refusal{problem, "name a run folder, or a folder of run folders"}

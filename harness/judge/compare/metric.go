@@ -15,18 +15,18 @@ type Metric struct {
 	Name      string          `json:"metric" jsonschema:"minLength=1"`
 	Group     string          `json:"group" jsonschema:"enum=rate,enum=errors,enum=transaction,enum=endpoint,enum=database,enum=resources,enum=generator,enum=ledger"`
 	Unit      string          `json:"unit" jsonschema:"enum=1/s,enum=share,enum=ms,enum=ms/tx,enum=1/tx,enum=By/tx"` // of A, B and the values
-	A         *float64        `json:"a"`                                                                             // median over the runs
+	A         *float64        `json:"a"`                                                                             // median over runs
 	B         *float64        `json:"b"`
-	ValuesA   []*float64      `json:"values_a" jsonschema:"minItems=1"` // of each run, in the order of the side's runs
+	ValuesA   []*float64      `json:"values_a" jsonschema:"minItems=1"` // one per run, in the order of the side's runs
 	ValuesB   []*float64      `json:"values_b" jsonschema:"minItems=1"`
-	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"` // of B to A: exp of the median of ln(B/A) over pairs, or of the Hodges-Lehmann shift of the logarithms
+	Ratio     *float64        `json:"ratio" jsonschema:"exclusiveMinimum=0"` // of B to A: exp of the median of ln(B/A) over pairs, or exp of the Hodges-Lehmann shift of the logarithms
 	Lower     *float64        `json:"lower"`
 	Upper     *float64        `json:"upper"`
-	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sidedRun: Wilcoxon's signed-rank over pairs, or Mann-Whitney
+	P         *float64        `json:"p" jsonschema:"minimum=0,maximum=1"`          // two-sided: Wilcoxon's signed-rank test over pairs, or Mann-Whitney
 	Adjusted  *float64        `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // by Holm, over all metrics tested
 	Decision  effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
-	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // of a change: "better", "worse"; "none" of all else
-	Reason    string          `json:"reason"`                                                  // why it is undetermined; else empty
+	Direction string          `json:"direction" jsonschema:"enum=better,enum=worse,enum=none"` // of a change; "none" of anything else
+	Reason    string          `json:"reason"`                                                  // why the decision is undetermined; otherwise empty
 	better    better
 }
 
@@ -37,15 +37,15 @@ const (
 	NoDirection = "none"
 )
 
-// measure reads the metrics of the matched runs that any run has.
+// measure reads all metrics that any of the matched runs has.
 func measure(m matched) (all []Metric) {
 	for _, s := range sources(append(slices.Clone(m.a), m.b...)) {
 		row := Metric{Name: s.name, Group: s.group, Unit: s.unit, better: s.better}
 		for _, r := range m.a {
-			row.ValuesA = append(row.ValuesA, s.of(r.Certificate))
+			row.ValuesA = append(row.ValuesA, s.read(r.Certificate))
 		}
 		for _, r := range m.b {
-			row.ValuesB = append(row.ValuesB, s.of(r.Certificate))
+			row.ValuesB = append(row.ValuesB, s.read(r.Certificate))
 		}
 		row.A, row.B = median(row.ValuesA), median(row.ValuesB)
 		if row.A != nil || row.B != nil {
@@ -55,7 +55,7 @@ func measure(m matched) (all []Metric) {
 	return all
 }
 
-// selected keeps the metrics that a caller wants decided, by name or group.
+// selected keeps the metrics that the caller chose, by name or group.
 func selected(all []Metric, words []string) ([]Metric, error) {
 	if len(words) == 0 {
 		return all, nil
@@ -64,7 +64,7 @@ func selected(all []Metric, words []string) ([]Metric, error) {
 		if !slices.ContainsFunc(all, func(m Metric) bool { return m.Name == w || m.Group == w }) {
 			return nil, &Refusal{
 				fmt.Sprintf("no run has a metric or group %q", w),
-				"groups are " + strings.Join(Groups, ", ") + "; metrics are named as the table names them",
+				"groups are " + strings.Join(Groups, ", ") + "; metrics have the names of the table",
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func selected(all []Metric, words []string) ([]Metric, error) {
 	}), nil
 }
 
-// decide compares all metrics, and counts those with a ratio, for which p is adjusted.
+// decide compares all metrics, and counts those with a ratio: p is adjusted for them.
 func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested int) {
 	effects, ps, few := make([]effect.Effect, len(all)), make([]*float64, len(all)), make([]string, len(all))
 	for i := range all {
@@ -90,13 +90,13 @@ func decide(all []Metric, paired bool, tolerance float64) (rows []Metric, tested
 	return all, tested
 }
 
-// effect is the effect over the runs with data, and the reason to give where they are
-// too few for an interval. It is false where there is no ratio.
+// effect is the effect over the runs with data, and the reason to give if they are too few
+// for an interval. ok is false if there is no ratio.
 func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 	if zeros := countZeros(m.ValuesA) + countZeros(m.ValuesB); zeros > 0 {
-		m.Reason = fmt.Sprintf("it is 0 in %s, and 0 has no ratio", runs(zeros))
+		m.Reason = fmt.Sprintf("0 in %s, and 0 has no ratio", runs(zeros))
 		if zeros == len(m.ValuesA)+len(m.ValuesB) {
-			m.Reason = "it is 0 in every run"
+			m.Reason = "0 in every run"
 		}
 		return e, few, false
 	}
@@ -107,11 +107,11 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 				pairs = append(pairs, effect.Pair{A: *a, B: *b})
 			}
 		}
-		few = fmt.Sprintf("%s: an interval takes at least %d", count(len(pairs), "pair"), effect.LeastPairs(1))
+		few = fmt.Sprintf("%s: an interval needs at least %d", count(len(pairs), "pair"), effect.LeastPairs(1))
 		e, ok = effect.Paired(pairs)
 	} else {
 		a, b := present(m.ValuesA), present(m.ValuesB)
-		few = fmt.Sprintf("%s of A and %d of B: an interval takes at least %d of each", runs(len(a)), len(b), effect.LeastRuns(1))
+		few = fmt.Sprintf("%s of A and %d of B: an interval needs at least %d of each", runs(len(a)), len(b), effect.LeastRuns(1))
 		e, ok = effect.Unpaired(a, b)
 	}
 	if !ok {
@@ -120,7 +120,7 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 	return e, few, ok
 }
 
-// conclude sets the decision on an effect. A ratio of 0 is "no data".
+// conclude sets the decision and its reason. A ratio of 0 is "no data".
 func (m *Metric) conclude(e effect.Effect, adjusted *float64, few string, tolerance float64, tested int) {
 	m.Decision, m.Direction = effect.Decide(e, adjusted, tolerance), NoDirection
 	if e.Ratio != 0 {
@@ -143,7 +143,7 @@ func (m *Metric) conclude(e effect.Effect, adjusted *float64, few string, tolera
 	case e.Interval.Lower > upper || e.Interval.Upper < lower:
 		m.Reason = fmt.Sprintf("the interval lies outside the tolerance, but the test is not significant once adjusted for %s", count(tested, "metric"))
 	default:
-		m.Reason = "the interval is not on one side of the tolerance"
+		m.Reason = "the interval lies partly inside and partly outside the tolerance"
 	}
 }
 
@@ -175,7 +175,7 @@ func median(values []*float64) *float64 {
 	return digits((all[(n-1)/2] + all[n/2]) / 2)
 }
 
-// digits shortens a number to six significant ones, as certificates do.
+// digits rounds to six significant digits, as certificates do.
 func digits(v float64) *float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil || math.IsInf(short, 0) {

@@ -8,7 +8,7 @@ import (
 	"assay/harness/judge/verdict"
 )
 
-// Groups of metrics, in the order in which they are shown.
+// Groups of metrics, in the order of the table.
 const (
 	Rate        = "rate"
 	Errors      = "errors"
@@ -32,11 +32,11 @@ const (
 	less
 )
 
-// source reads a metric from a certificate: nil is "no data".
+// source is a metric of certificates; a nil value is "no data".
 type source struct {
 	group, name, unit string
 	better            better
-	of                func(certificate.Certificate) *float64
+	read              func(certificate.Certificate) *float64
 }
 
 // sources are the metrics that any run has.
@@ -92,11 +92,11 @@ func names(all []Run, of func(certificate.Certificate) []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// latency is some aggregates of one distribution.
+// latency is a source for each aggregate of one distribution.
 func latency(group, name string, aggregates ...string) (list []source) {
 	for _, aggregate := range aggregates {
 		list = append(list, source{group, name + " " + aggregate, "ms", less, func(c certificate.Certificate) *float64 {
-			l := c.Latency[name] // without data where the run has none
+			l := c.Latency[name] // zero, that is without data, if the run has none
 			return map[string]*float64{"p50": l.P50, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "mean": l.Mean}[aggregate]
 		}})
 	}
@@ -113,8 +113,8 @@ func errorShare(c certificate.Certificate) *float64 {
 	return &share
 }
 
-// waited is a transaction's time in a class of waits, or in all of them. A
-// class that the samples did not see is 0; without samples there is no data.
+// waited is the time per transaction in a class of waits, or in all of them (""). A class
+// that was never sampled is 0; without samples there is no data.
 func waited(c certificate.Certificate, class string) *float64 {
 	if c.Waits == nil {
 		return nil
@@ -132,7 +132,7 @@ func waited(c certificate.Certificate, class string) *float64 {
 	return &total
 }
 
-// cost is the use of one resource by a transaction.
+// cost is the use of a resource per transaction.
 func cost(all []Run, name string) source {
 	of := func(c certificate.Certificate) *certificate.Resource {
 		i := slices.IndexFunc(c.Resources, func(r certificate.Resource) bool { return r.Name == name })
@@ -141,7 +141,7 @@ func cost(all []Run, name string) source {
 		}
 		return &c.Resources[i]
 	}
-	s := source{group: Resources, name: name, better: less, of: func(c certificate.Certificate) *float64 {
+	s := source{group: Resources, name: name, better: less, read: func(c certificate.Certificate) *float64 {
 		if r := of(c); r != nil {
 			return r.PerTransaction
 		}

@@ -9,12 +9,12 @@ import (
 	"assay/harness/judge/verdict"
 )
 
-// matched are the runs that are compared, in pairs or as two groups.
+// matched are the runs to compare, in pairs or as two groups.
 type matched struct {
-	a, b         []Run // in the order of their start; of pairs, run i of each
+	a, b         []Run // in order of start; pair i is a[i], b[i]
 	leftA, leftB []LeftOut
 	pairing      Pairing
-	order        string // pairs in the order of their start, like "AB BA"
+	order        string // of the runs within each pair, like "AB BA"
 }
 
 // sidedRun is a run with its side.
@@ -30,10 +30,9 @@ func (s sidedRun) letter() string {
 	return "A"
 }
 
-// match pairs runs in the order of their start, where A and B take turns: each
-// two that follow each other are one of each, as in ABAB and ABBA. Changes
-// of the machine then affect both. Runs that may not be judged are left
-// out after that, and their partners with them.
+// match pairs runs in order of start if A and B alternate, that is if each two successive
+// runs are one of each, as in ABAB and ABBA: changes of the machine then affect both.
+// INVALID runs are left out afterwards, together with their partners.
 func match(a, b Group, unpaired bool) matched {
 	m := matched{leftA: append([]LeftOut{}, a.LeftOut...), leftB: append([]LeftOut{}, b.LeftOut...)}
 	var all []sidedRun
@@ -44,8 +43,8 @@ func match(a, b Group, unpaired bool) matched {
 		all = append(all, sidedRun{r, true})
 	}
 	slices.SortStableFunc(all, func(x, y sidedRun) int {
-		// A run's name settles what the same second leaves open, and puts a run
-		// that stands on both sides beside itself.
+		// Runs with the same start are ordered by name, which pairs a run that is in
+		// both groups with itself.
 		return cmp.Or(
 			x.Certificate.Window.Start.Compare(y.Certificate.Window.Start),
 			cmp.Compare(x.Certificate.Run, y.Certificate.Run), cmp.Compare(identity(x.Run), identity(y.Run)),
@@ -73,13 +72,13 @@ func match(a, b Group, unpaired bool) matched {
 func whyUnpaired(all []sidedRun, a, b int, unpaired bool) string {
 	switch {
 	case unpaired:
-		return "not paired, as asked"
+		return "not paired, as requested"
 	case a != b:
 		return fmt.Sprintf("not paired: %s of A and %s of B", runs(a), runs(b))
 	}
 	for i := 0; i < len(all); i += 2 {
 		if all[i].ofB == all[i+1].ofB {
-			return "not paired: A and B do not take turns"
+			return "not paired: the runs of A and B do not alternate"
 		}
 	}
 	return ""
@@ -107,7 +106,7 @@ func (m *matched) pair(all []sidedRun) {
 	}
 	m.order = strings.Join(order, " ")
 	m.pairing.Paired = true
-	m.pairing.Detail = fmt.Sprintf("%s, in the order of their start", count(len(order), "pair"))
+	m.pairing.Detail = fmt.Sprintf("%s, in order of start", count(len(order), "pair"))
 }
 
 func (m *matched) include(s sidedRun) {
@@ -127,12 +126,12 @@ func (m *matched) exclude(s sidedRun, reason string, judgeable bool) {
 	}
 }
 
-// Invalid is why a run may not be judged, and so is not compared; empty: it may.
-// A lost write makes a FAIL of it nevertheless, so that the rules decide.
+// Invalid is the reason why a run is not compared: a rule that makes it INVALID; empty:
+// none. The rules decide, not the verdict, since a lost write turns INVALID into FAIL.
 func Invalid(r Run) string {
 	for _, rule := range r.Certificate.Rules {
 		if rule.Verdict == verdict.Invalid.String() {
-			return "INVALID by the rule " + rule.ID + ": " + rule.Detail
+			return "INVALID by rule " + rule.ID + ": " + rule.Detail
 		}
 	}
 	return ""

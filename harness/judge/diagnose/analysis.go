@@ -9,7 +9,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// window is the sums of a window's seconds, and a transaction's time by component.
+// window is the column sums over a window's seconds, and the time per transaction by
+// component.
 type window struct {
 	sum   []float64
 	parts parts
@@ -17,7 +18,7 @@ type window struct {
 
 func (l *layout) window(sum []float64) window { return window{sum, l.split(sum)} }
 
-// mean is a transaction's mean latency in a window, in ms.
+// mean is the mean latency of a transaction in a window, in ms.
 func (w window) mean() float64 { return w.sum[transactionTime] / w.sum[scheduled] }
 
 // perSecond is the mean of a column over the window's seconds.
@@ -27,24 +28,24 @@ func (w window) perSecond(q columnIndex) float64 { return w.sum[q] / w.sum[secon
 type analysis struct {
 	*layout
 	run        record.Run
-	why        reason
-	noBaseline bool // to compare with: there is none, or it breaks the SLOs too
+	symptoms   symptoms
+	noBaseline bool // no baseline to compare with: the plan has none, or it breaks the SLOs too
 	spans      []record.Span
-	hold, base window // base without parts: there is none
-	excessMs   parts
+	hold, base window      // base.parts is nil if there is no baseline
+	excessMs   parts       // time to be explained
 	charged    parts       // excessMs by the component that causes it
-	growths    [][]float64 // by component: Ms - BaselineMs in each resample
-	resampled  [][]float64 // by component: charged in each resample
-	refused    []bool      // in each resample
+	growths    [][]float64 // by component and resample: Ms - BaselineMs
+	resampled  [][]float64 // by component and resample: charged
+	refused    []bool      // by resample: the database refused connections
 	holders    lockHolders
-	change     string // sentence on a change of latency within the judged window; empty: there is none
-	grewMost   string // since a baseline that breaks the SLO too: a component; empty: none by much
+	change     string // sentence on a change of latency within the judged window; empty: no change
+	grewMost   string // component that grew most since a baseline that breaks the SLOs too; empty: none by much
 }
 
-// analyse is nil where no transaction ran in the judged windows.
+// analyse returns nil if no transaction ran in the judged windows.
 func analyse(r record.Run, v verdict.Verdict) *analysis {
-	a := &analysis{layout: layoutOf(tableOf(r)), run: r, why: reasonOf(r, v), spans: v.Judged}
-	if i := a.why.window; i != nil { // the only one that is broken
+	a := &analysis{layout: layoutOf(tableOf(r)), run: r, symptoms: symptomsOf(r, v), spans: v.Judged}
+	if i := a.symptoms.window; i != nil { // diagnose only the window that failed
 		a.spans = a.spans[*i : *i+1]
 	}
 	holdRows, baseRows := a.rows(r.Timeline, a.spans), a.rows(r.Timeline, baseline(r))
@@ -55,7 +56,7 @@ func analyse(r record.Run, v verdict.Verdict) *analysis {
 	if sum := a.sum(baseRows); sum[scheduled] > 0 {
 		a.base = a.window(sum)
 	}
-	a.noBaseline = a.base.parts == nil || a.why.baselineToo
+	a.noBaseline = a.base.parts == nil || a.symptoms.baselineBroken
 	a.holders = lockHoldersOf(r, a.spans, a.layout)
 	a.excessMs = a.excess(a.hold, a.base)
 	a.charged = a.charge(a.excessMs, a.hold, a.base)
@@ -65,8 +66,8 @@ func analyse(r record.Run, v verdict.Verdict) *analysis {
 	return a
 }
 
-// mostGrown is, of a run whose baseline breaks the SLO too, the component that grew
-// most since, where that is a quarter of a transaction's time.
+// mostGrown is the component that grew most since a baseline that breaks the SLOs too,
+// if it grew by at least a quarter of the time per transaction; else empty.
 func (a *analysis) mostGrown() string {
 	if !a.noBaseline || a.base.parts == nil {
 		return ""
@@ -81,9 +82,9 @@ func (a *analysis) mostGrown() string {
 	return a.names[most]
 }
 
-// resample repeats the analysis on resampled seconds: those of the hold with the
-// whole baseline, and the other way round. How far each of the two moves the
-// result is widened for the number of its seconds; that both moves add up is a
+// resample repeats the analysis on resampled seconds: a resampled hold with the original
+// baseline, and the original hold with a resampled baseline. Each deviation from the
+// original result is widened for the number of seconds; adding up the two deviations is a
 // first-order approximation.
 func (a *analysis) resample(holdRows, baseRows [][]float64) {
 	random := rand.New(rand.NewPCG(a.run.Plan.Load.Seed, uint64(len(holdRows))))
@@ -93,20 +94,20 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 	holdWidening, baseWidening := widening(len(holdRows)), widening(len(baseRows))
 	for range resamples {
 		resample(holdRows, sum, random)
-		a.refused = append(a.refused, a.refusing(sum))
+		a.refused = append(a.refused, a.connectionsRefused(sum))
 		g, c := slices.Clone(grown), slices.Clone(a.charged)
-		move := func(hold, base window, wider float64) {
+		addDeviation := func(hold, base window, widening float64) {
 			for i, v := range growth(hold, base) {
-				g[i] += wider * (v - grown[i])
+				g[i] += widening * (v - grown[i])
 			}
 			for i, v := range a.charge(a.excess(hold, base), hold, base) {
-				c[i] += wider * (v - a.charged[i])
+				c[i] += widening * (v - a.charged[i])
 			}
 		}
-		move(a.window(sum), a.base, holdWidening)
+		addDeviation(a.window(sum), a.base, holdWidening)
 		if a.base.parts != nil {
 			resample(baseRows, sum, random)
-			move(a.hold, a.window(sum), baseWidening)
+			addDeviation(a.hold, a.window(sum), baseWidening)
 		}
 		for i := range a.names {
 			a.growths[i], a.resampled[i] = append(a.growths[i], g[i]), append(a.resampled[i], c[i])
@@ -114,7 +115,8 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 	}
 }
 
-// components are the parts of a transaction's time that are not 0 in both windows.
+// components are the parts of the time per transaction that are not 0 in both windows,
+// and the residual.
 func (a *analysis) components() (all []Component) {
 	for i, name := range a.names {
 		c := Component{Name: name, Ms: rounded(a.hold.parts[i])}
@@ -132,7 +134,7 @@ func (a *analysis) components() (all []Component) {
 	return all
 }
 
-// rounded makes 0 of the rounding errors of sums.
+// rounded turns rounding errors of sums into 0.
 func rounded(ms float64) float64 {
 	if math.Abs(ms) < 1e-9 {
 		return 0

@@ -10,19 +10,19 @@ import (
 
 const (
 	resamples = 1000  // 25 of them lie beyond each end of a 95 % interval
-	tail      = 0.025 // share beyond each end
+	tail      = 0.025 // share beyond each end of the interval
 )
 
-// blockOf is the length of the blocks that n seconds are resampled in: the cube
-// root of n, and at least 2.
-func blockOf(n int) int { return max(1, min(n, max(2, int(math.Round(math.Cbrt(float64(n))))))) }
+// blockLength is the length of the blocks in which n seconds are resampled: the cube root
+// of n, and at least 2.
+func blockLength(n int) int { return max(1, min(n, max(2, int(math.Round(math.Cbrt(float64(n))))))) }
 
-// resample draws n = len(rows) seconds in blocks of neighbours (moving-block
-// bootstrap, Künsch 1989): seconds that follow each other are alike.
+// resample adds up len(rows) seconds, drawn in blocks of successive seconds, which are
+// correlated (moving-block bootstrap, Künsch 1989).
 func resample(rows [][]float64, into []float64, random *rand.Rand) {
 	clear(into)
 	n := len(rows)
-	block := blockOf(n)
+	block := blockLength(n)
 	for left := n; left > 0; left -= block {
 		from := random.IntN(n - block + 1)
 		for _, row := range rows[from : from+min(block, left)] {
@@ -33,17 +33,17 @@ func resample(rows [][]float64, into []float64, random *rand.Rand) {
 	}
 }
 
-// widening is the factor by which resamples of n seconds scatter too little:
-// Student's distribution compared with the normal one, for as many batches as
-// there are blocks. One block says nothing about scatter.
+// widening is the factor by which resamples of n seconds vary too little: Student's t
+// distribution compared with the normal distribution, for as many batches as there are
+// blocks. One block says nothing about variation.
 func widening(n int) float64 {
-	if n/blockOf(n) < 2 {
+	if n/blockLength(n) < 2 {
 		return 0
 	}
-	return math.Sqrt(stats.StudentFactor(n / blockOf(n)))
+	return math.Sqrt(stats.StudentFactor(n / blockLength(n)))
 }
 
-// interval is the central 95 % of values, which it sorts.
+// interval is the central 95 % of the values, which it sorts in place.
 func interval(values []float64) (lower, upper float64) {
 	slices.Sort(values)
 	n := len(values)

@@ -7,22 +7,22 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// bottleneck names the component, or says why none is named.
+// bottleneck names the component, or says why it names none.
 func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	switch {
-	case !a.why.any():
-		return &Bottleneck{Component: None, Sentence: a.sentenceOfNone(), Confirm: []string{}}
-	case a.why.time():
-	case len(a.why.failures) > 0 && a.refusing(a.hold.sum):
+	case !a.symptoms.any():
+		return &Bottleneck{Component: None, Sentence: a.noneSentence(), Confirm: []string{}}
+	case a.symptoms.aboutTime():
+	case len(a.symptoms.failures) > 0 && a.connectionsRefused(a.hold.sum):
 		return a.refusedConnections()
 	default:
-		return &Bottleneck{Component: Undetermined, Sentence: a.sentenceOfOtherSLOs(), Confirm: []string{}}
+		return &Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence(), Confirm: []string{}}
 	}
 	order := a.ranking()
 	leader, second := order[0], order[1]
 	b := &Bottleneck{Component: a.names[leader], Confirm: []string{}}
 	if a.charged[leader] <= 0 {
-		b.Component, b.Sentence = Undetermined, a.sentenceWithoutGrowth()
+		b.Component, b.Sentence = Undetermined, a.noGrowthSentence()
 		return b
 	}
 	share, grown := a.confidence(leader), a.charged[leader]
@@ -32,7 +32,7 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	}
 	least, _ := interval(slices.Clone(a.resampled[leader]))
 	if doubt := a.doubt(leader, share, least); doubt != "" {
-		a.describeDoubt(b, doubt, f)
+		a.describeCandidate(b, doubt, f)
 		return b
 	}
 	a.nameEvent(b, f.Waits)
@@ -40,7 +40,7 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 	return b
 }
 
-// ranking is the components by what is charged to them, the largest first.
+// ranking orders the components by the time charged to them, the largest first.
 func (a *analysis) ranking() []int {
 	order := make([]int, len(a.charged))
 	for i := range order {
@@ -65,8 +65,8 @@ func (a *analysis) confidence(leader int) float64 {
 	return float64(n) / resamples
 }
 
-// refusedConnections is the bottleneck of a run that fails because the database
-// is at its limit of connections.
+// refusedConnections is the bottleneck of a run that fails because the database has
+// reached its connection limit.
 func (a *analysis) refusedConnections() *Bottleneck {
 	n := 0
 	for _, refused := range a.refused {
@@ -75,23 +75,25 @@ func (a *analysis) refusedConnections() *Bottleneck {
 		}
 	}
 	share := float64(n) / resamples
-	b := &Bottleneck{Component: Opening, Confidence: &share, Confirm: []string{}}
+	b := &Bottleneck{Component: ConnectionStorm, Confidence: &share, Confirm: []string{}}
 	a.describeRefusals(b)
 	return b
 }
 
-// refusing: connections are refused, at least half as many as transactions fail.
-func (l *layout) refusing(sum []float64) bool {
+// connectionsRefused reports whether the database refused connections, at least half as
+// many as transactions failed.
+func (l *layout) connectionsRefused(sum []float64) bool {
 	return sum[failed] > 0 && sum[refused] > 0 && sum[refused] >= sum[failed]/2
 }
 
-// nameEvent sets the wait that grew most within a component of the database.
+// nameEvent sets the wait that grew most within the component, if the component is part
+// of the database.
 func (a *analysis) nameEvent(b *Bottleneck, waits []Wait) {
-	if !a.isDatabase(a.at[b.Component]) {
+	if !a.isDatabase(a.index[b.Component]) {
 		return
 	}
 	if b.Component == CPU && a.databaseLacksCPU(a.hold, a.base) {
-		b.Class = wait.CPU // sessions that lack CPU show waits of any kind
+		b.Class = wait.CPU // sessions that lack CPU show waits of all kinds
 		return
 	}
 	most := 0.0

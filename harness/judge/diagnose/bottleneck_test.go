@@ -19,12 +19,12 @@ import (
 // healthy is a transaction of 45 ms.
 func healthy() map[string]float64 {
 	return map[string]float64{
-		Generator: 1, Network: 2, Service: 5, Downstream: 20, Pool: 1, Opening: 1,
+		Generator: 1, Network: 2, Service: 5, Downstream: 20, Pool: 1, ConnectionStorm: 1,
 		wait.Commit: 5, wait.Binlog: 5, wait.CPU: 3, wait.RowLock: 1, "metadata lock": 0.5, "latch": 0.5,
 	}
 }
 
-// with is a copy in which some components take so much more.
+// with is a copy in which some components take more.
 func with(parts map[string]float64, more map[string]float64) map[string]float64 {
 	parts = maps.Clone(parts)
 	for name, ms := range more {
@@ -35,7 +35,7 @@ func with(parts map[string]float64, more map[string]float64) map[string]float64 
 
 func TestTheComponentThatGrewIsNamed(t *testing.T) {
 	for _, grown := range []string{
-		Network, Service, Downstream, Pool, Opening, wait.Commit, wait.Binlog, wait.CPU, wait.RowLock, "metadata lock",
+		Network, Service, Downstream, Pool, ConnectionStorm, wait.Commit, wait.Binlog, wait.CPU, wait.RowLock, "metadata lock",
 		"latch", wait.BufferPool, "table lock", "replication", wait.Other,
 	} {
 		w := system{base: healthy(), hold: with(healthy(), map[string]float64{grown: 400, Downstream: 10}), noise: 0.2}
@@ -44,19 +44,19 @@ func TestTheComponentThatGrewIsNamed(t *testing.T) {
 		if slices.Contains(classes(w.hold), grown) {
 			want, class = wait.ComponentOf(grown), grown
 		}
-		if b.Component != want || *b.Confidence < Sure || *b.Growth < 380 || *b.Growth > 420 {
+		if b.Component != want || *b.Confidence < MinConfidence || *b.Growth < 380 || *b.Growth > 420 {
 			t.Errorf("%s grew: %+v", grown, b)
 		}
 		if class != b.Class || class != "" && b.Event != "event of "+class {
 			t.Errorf("%s grew: class %q, event %q", grown, b.Class, b.Event)
 		}
 		if b.RunnerUp == nil {
-			t.Errorf("%s grew: nothing comes second", grown)
+			t.Errorf("%s grew: no runner-up", grown)
 		}
 	}
 }
 
-// The split is where the time went.
+// The split gives each component its time.
 func TestSplitAddsUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := system{base: healthy(), hold: map[string]float64{}, seed: rapid.Uint64().Draw(rt, "seed")}
@@ -87,10 +87,10 @@ func TestSplitAddsUp(t *testing.T) {
 	})
 }
 
-// No component is named where no SLO is broken.
-func TestNothingWrong(t *testing.T) {
+// No component is named if no SLO is broken.
+func TestNothingToExplain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		all := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy())), func(name string) bool { return name == Generator }) // it has rules of its own
+		all := slices.DeleteFunc(slices.Sorted(maps.Keys(healthy())), func(name string) bool { return name == Generator }) // which has its own rules
 		grown := rapid.SampledFrom(all).Draw(rt, "grown")
 		b := system{base: healthy(), hold: with(healthy(), map[string]float64{grown: 50}), noise: 0.2, seed: rapid.Uint64().Draw(rt, "seed")}.diagnosed().Bottleneck
 		if b.Component != None || b.Confidence != nil || b.Class != "" || b.Remedy != "" {
@@ -99,13 +99,13 @@ func TestNothingWrong(t *testing.T) {
 	})
 }
 
-// Of two components that grew alike, and vary, neither is named.
-func TestTwoAlikeAreUndetermined(t *testing.T) {
+// If two components grew by about the same, and vary, neither is named.
+func TestCloseRunnerUpIsUndetermined(t *testing.T) {
 	b := system{
 		base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 200, Downstream: 195}),
 		jitter: map[string]float64{wait.Binlog: 0.8, Downstream: 0.8},
 	}.diagnosed().Bottleneck
-	if b.Component != Undetermined || *b.Confidence >= Sure || b.RunnerUp == nil {
+	if b.Component != Undetermined || *b.Confidence >= MinConfidence || b.RunnerUp == nil {
 		t.Errorf("%+v", b)
 	}
 }
@@ -123,23 +123,23 @@ func TestPoolIsChargedToSlowStatements(t *testing.T) {
 		"slower, but a pool of few": {system{base: healthy(), hold: slow, noise: 0.1, connections: 0.4}, Pool},
 	} {
 		b := c.w.diagnosed().Bottleneck
-		if b.Component != c.want || *b.Confidence < Sure {
+		if b.Component != c.want || *b.Confidence < MinConfidence {
 			t.Errorf("%s: %+v", name, b)
 		}
-		said := strings.Contains(strings.Join(b.Evidence, " "), "waiting for a connection are charged to the statements")
+		said := strings.Contains(strings.Join(b.Evidence, " "), "waiting for a connection is charged to the statements")
 		if said != (c.want != Pool) {
 			t.Errorf("%s: the evidence is %q", name, b.Evidence)
 		}
 	}
 }
 
-// In a database that lacks CPU sessions show waits of all kinds.
+// In a database that lacks CPU, sessions show waits of all kinds.
 func TestDatabaseWithoutCPU(t *testing.T) {
 	grown := with(healthy(), map[string]float64{wait.Binlog: 300, wait.Commit: 100, wait.CPU: 20})
 	for name, c := range map[string]struct {
 		cpu, queue float64
-		samples    float64 // a second
-		slow       float64 // ms that each takes, from the hold on
+		samples    float64 // per second
+		slow       float64 // ms per sample, from the hold on
 		want       string
 	}{
 		"enough":                    {0.5, 0.2, 10, 1, "binlog"},
@@ -200,8 +200,8 @@ func TestUnmeasuredIsUndetermined(t *testing.T) {
 		"a service without metrics": {system{base: healthy(), hold: grown(Service), noise: 0.1, noService: true}, "reports too little to tell which"},
 		"a database not sampled":    {system{base: healthy(), hold: grown(wait.Binlog), noise: 0.1, noDatabase: true}, "no sample of the database was taken"},
 		"nowhere":                   {system{base: with(healthy(), map[string]float64{Residual: 1}), hold: grown(Residual), noise: 0.1}, "in no measured component"},
-		"transactions fail":         {system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15}, "which a transaction's time does not explain"},
-		"a pool, no baseline":       {system{base: healthy(), hold: grown(Pool), noise: 0.1, noBaseline: true}, "look alike"},
+		"transactions fail":         {system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15}, "which the time of transactions does not explain"},
+		"a pool, no baseline":       {system{base: healthy(), hold: grown(Pool), noise: 0.1, noBaseline: true}, "cannot be distinguished from"},
 		"nothing became worse":      {system{base: grown(wait.Binlog), hold: grown(wait.Binlog), noBaseline: true, noDatabase: true, noService: true}, "reports too little to tell which"},
 	} {
 		b := c.w.diagnosed().Bottleneck
@@ -211,41 +211,41 @@ func TestUnmeasuredIsUndetermined(t *testing.T) {
 	}
 }
 
-// Transactions that fail because connections are refused are a connection storm;
+// Transactions that fail because connections are refused indicate a connection storm; the
 // others fail for other reasons.
 func TestRefusedConnections(t *testing.T) {
-	for refused, want := range map[float64]string{3: Opening, 0.1: Undetermined, 0: Undetermined} {
+	for refused, want := range map[float64]string{3: ConnectionStorm, 0.1: Undetermined, 0: Undetermined} {
 		b := system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15, refused: refused}.diagnosed().Bottleneck
-		if b.Component != want || want == Opening && (*b.Confidence < Sure || len(b.Confirm) == 0) {
-			t.Errorf("%g refused a second, 3 failed: %+v", refused, b)
+		if b.Component != want || want == ConnectionStorm && (*b.Confidence < MinConfidence || len(b.Confirm) == 0) {
+			t.Errorf("%g refused per second, 3 failed: %+v", refused, b)
 		}
 	}
 }
 
-// A component that is too slow at the baseline already did not grow.
+// If the baseline breaks the SLO too, the size of a component counts, not its growth.
 func TestBaselineThatBreaksTheSLO(t *testing.T) {
 	slow := with(healthy(), map[string]float64{Downstream: 400})
 	b := system{base: slow, hold: with(slow, map[string]float64{wait.Binlog: 20}), noise: 0.1}.diagnosed().Bottleneck
-	if b.Component != Downstream || !strings.Contains(b.Sentence, "breaks an SLO already") {
+	if b.Component != Downstream || !strings.Contains(b.Sentence, "which already breaks an SLO") {
 		t.Errorf("%+v", b)
 	}
 }
 
-// A generator that broke its rules reads responses late that came in time, and
-// makes queues by its bursts. Where the database lacks CPU too, nothing is named.
+// A generator that broke its rules reads responses late, and its bursts fill queues. If
+// the database lacks CPU too, nothing is named.
 func TestStarvedGenerator(t *testing.T) {
 	w := system{base: healthy(), hold: with(healthy(), map[string]float64{Generator: 100, Network: 100, Pool: 100, wait.Binlog: 120}), noise: 0.1, starvedWorker: true}
 	if b := w.diagnosed().Bottleneck; b.Component != Generator || *b.Growth < 400 {
 		t.Errorf("%+v", b)
 	}
 	w.hold[wait.Engine], w.cpu, w.queue = 800, 1.8, 5
-	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "the generator broke generator-") {
+	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "the generator broke rule generator-") {
 		t.Errorf("%+v", b)
 	}
 }
 
-// A group commit wakes many threads at once: a saturated run queue shows no lack of
-// CPUs where some are idle; where other processes use most of them it does.
+// A group commit wakes many threads at once: a saturated run queue is no lack of CPU if
+// some CPUs are idle, but it is if other processes use most of them.
 func TestBurstsOfCommits(t *testing.T) {
 	for _, c := range []struct {
 		used, idle float64 // of two CPUs
@@ -268,12 +268,12 @@ func TestBurstsOfCommits(t *testing.T) {
 			frames: without(metric.ProcessCPUIdle),
 		}.diagnosed().Bottleneck
 		if b.Component != Undetermined {
-			t.Errorf("%g CPUs used, and who uses the others is not known: %+v", used, b)
+			t.Errorf("%g CPUs used, idle time unknown: %+v", used, b)
 		}
 	}
 }
 
-// Report A: the SELECTs were merely the most frequent statements.
+// As in report A: the SELECT is merely the most frequent statement.
 func TestSelectThatOnlyLooksSlow(t *testing.T) {
 	slow := with(healthy(), map[string]float64{wait.Binlog: 100, Pool: 300})
 	f := system{base: healthy(), hold: slow, noise: 0.1, selects: 0.4}.diagnosed()
@@ -289,7 +289,7 @@ func TestSelectThatOnlyLooksSlow(t *testing.T) {
 
 // Every experiment that would confirm a component exists.
 func TestExperimentsExist(t *testing.T) {
-	for component, known := range about {
+	for component, known := range descriptions {
 		for _, name := range known.Experiments {
 			if _, err := os.Stat("../../../scenarios/experiments/" + name + ".json"); err != nil {
 				t.Errorf("%s: %v", component, err)
@@ -306,7 +306,7 @@ func TestStatementThatScans(t *testing.T) {
 			t.Errorf("%g rows: %+v", rows, f.Bottleneck)
 		}
 	}
-	// One that is nearly as slow at the baseline, which breaks the SLO too.
+	// Nearly as slow at the baseline, which breaks the SLO too.
 	base := with(healthy(), map[string]float64{wait.Engine: 400})
 	f := system{base: base, hold: with(base, map[string]float64{wait.Engine: 500}), noise: 0.1, cpu: 1.9, queue: 5, rows: 50_000}.diagnosed()
 	if !strings.Contains(strings.Join(f.Bottleneck.Evidence, " "), "an index may be missing") || f.Bottleneck.Component != CPU {
@@ -314,11 +314,11 @@ func TestStatementThatScans(t *testing.T) {
 	}
 }
 
-// A change within the judged window is reported, found in latency alone.
+// A change of latency within the judged window is reported, with its component.
 func TestChangeWithinTheWindow(t *testing.T) {
 	says := func(w system) string { return strings.Join(w.diagnosed().Bottleneck.Evidence, " ") }
 	w := system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 150}), late: map[string]float64{"metadata lock": 500}, noise: 0.1}
-	if text := says(w); !strings.Contains(text, "Latency changes 15 s into the judged window, at the same load: from 19") || !strings.Contains(text, " ms of the difference are in metadata lock.") {
+	if text := says(w); !strings.Contains(text, "Latency changes 15 s into the judged window, at the same load: from 19") || !strings.Contains(text, " ms of the difference is in metadata lock.") {
 		t.Error(text)
 	}
 	w = system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1}

@@ -7,19 +7,17 @@ import (
 	"assay/harness/judge/stats"
 )
 
+// Requirements for reporting a change (ours).
 const (
-	// leastSide is the least number of seconds before and after a change.
-	leastSide = 5
-	// leastT is the least T of a change that is reported, and leastRatio the least
-	// ratio of the latencies (ours).
-	leastT     = 4
-	leastRatio = 1.5
+	minSide  = 5   // seconds before and after it
+	minT     = 4   // its T statistic
+	minRatio = 1.5 // of the higher to the lower mean latency
 )
 
-// changeWithin describes a change of latency within a judged window, and which
-// component it was in: found in latency alone, without the waits (WAITS section
-// 6). The load before and after it is the same, so that the load does not explain
-// it. Empty where there is none, or the load is not one rate.
+// changeWithin describes a change of latency within the judged window, and the component
+// that it is in. The change is found in latency alone, without looking at waits (WAITS
+// section 6). The load is the same before and after, and so does not explain it. Empty:
+// no change, several windows, or more than one rate.
 func (a *analysis) changeWithin(rows [][]float64) string {
 	load := a.run.Plan.Load
 	if len(a.spans) != 1 || load.LowestJudged() < load.Target {
@@ -32,13 +30,13 @@ func (a *analysis) changeWithin(rows [][]float64) string {
 		}
 		logs = append(logs, math.Log(row[transactionTime]/row[scheduled]))
 	}
-	found, ok := stats.FindChangePoint(logs, leastSide)
-	if !ok || found.T < leastT {
+	found, ok := stats.FindChangePoint(logs, minSide)
+	if !ok || found.T < minT {
 		return ""
 	}
 	before, after := a.window(a.sum(rows[:found.At])), a.window(a.sum(rows[found.At:]))
 	was, is := before.mean(), after.mean()
-	if math.Max(was/is, is/was) < leastRatio {
+	if math.Max(was/is, is/was) < minRatio {
 		return ""
 	}
 	text := fmt.Sprintf("Latency changes %d s into the judged window, at the same load: from %s to %s.", found.At, ms(was), ms(is))
@@ -48,13 +46,13 @@ func (a *analysis) changeWithin(rows [][]float64) string {
 	}
 	most := -1
 	for i := range a.names {
-		if grown := worse.parts[i] - better.parts[i]; a.names[i] != Queue && (most < 0 || grown > worse.parts[most]-better.parts[most]) {
+		if grown := worse.parts[i] - better.parts[i]; a.names[i] != ArrivalQueue && (most < 0 || grown > worse.parts[most]-better.parts[most]) {
 			most = i
 		}
 	}
 	grown := worse.parts[most] - better.parts[most]
-	if grown < explained*math.Abs(is-was) {
+	if grown < minExplained*math.Abs(is-was) {
 		return text // in no measured component
 	}
-	return text + fmt.Sprintf(" %s of the difference are in %s.", ms(grown), a.names[most])
+	return text + fmt.Sprintf(" %s of the difference is in %s.", ms(grown), a.names[most])
 }

@@ -6,32 +6,32 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// Limits by which time in a queue is charged to another component (ours).
+// Limits for charging time in a queue to another component (ours).
 const (
-	// fullPool is the share of a pool's connections that would be in use at the
-	// baseline's statement times from which on the pool itself is too small.
-	fullPool = 0.7
-	// slowed is the least factor by which statements must have become slower before
-	// the wait for a connection is charged to them.
-	slowed = 2.0
-	// lateShare is the share of what has to be explained that a generator that
-	// broke a rule must itself be late by before the rest is charged to it too.
+	// fullPoolShare: a pool is too small if at least this share of its connections would
+	// be in use at the baseline's statement times.
+	fullPoolShare = 0.7
+	// slowdown: the wait for a connection is charged to statements that take at least this
+	// many times as long as at the baseline.
+	slowdown = 2.0
+	// lateShare: everything is charged to a generator that broke a rule if late starts and
+	// the network are at least this share of the growth.
 	lateShare = 1.0 / 3
 )
 
-// excess is what has to be explained of a transaction's time by component: what
-// it takes more than at the baseline; or, without a baseline to compare with, all
-// of it but the script's own time, which is as it was written.
+// excess is the time per transaction to be explained, by component: the growth since the
+// baseline or, without a baseline to compare with, all of the time except the script's
+// own, which is as intended.
 func (a *analysis) excess(hold, base window) parts {
 	if a.noBaseline {
 		g := slices.Clone(hold.parts)
-		g[a.at[Script]] = 0
+		g[a.index[Script]] = 0
 		return g
 	}
 	return growth(hold, base)
 }
 
-// growth is all of the time where there is no baseline.
+// growth is the time in the hold minus that at the baseline, if there is one.
 func growth(hold, base window) parts {
 	g := slices.Clone(hold.parts)
 	for i, v := range base.parts {
@@ -40,28 +40,28 @@ func growth(hold, base window) parts {
 	return g
 }
 
-// charge moves what has to be explained to the components that cause it: time in
-// a queue belongs to what the queue waits for, where that became slower.
+// charge moves the excess to the components that cause it: time in a queue is charged to
+// what the queue waits for, if that became slower.
 func (a *analysis) charge(excess parts, hold, base window) parts {
 	charged := slices.Clone(excess)
-	late := excess[a.at[Generator]] + excess[a.at[Network]]
-	if a.why.generator != "" && !a.databaseLacksCPU(hold, base) && late >= lateShare*positive(excess) {
-		// A generator that stalls now and then starts late, reads responses late
-		// that came in time, and sends in bursts, which queue at every queue.
+	late := excess[a.index[Generator]] + excess[a.index[Network]]
+	if a.symptoms.generator != "" && !a.databaseLacksCPU(hold, base) && late >= lateShare*positive(excess) {
+		// A generator that stalls starts transactions late, reads responses late, and
+		// sends in bursts, which fill every queue.
 		for at := range charged {
-			charged.move(at, a.at[Generator])
+			charged.move(at, a.index[Generator])
 		}
 		return charged
 	}
-	// Every VU was busy with slow transactions: the other components say why.
-	charged[a.at[Queue]] = 0
+	// Every VU was busy because transactions are slow: other components say why.
+	charged[a.index[ArrivalQueue]] = 0
 	a.chargeCPU(charged, hold, base)
 	a.chargeRowLocks(charged)
 	a.chargePool(charged, hold, base)
 	return charged
 }
 
-// positive is the sum of what grew, in ms.
+// positive is the sum of the positive parts, in ms.
 func positive(p parts) (sum float64) {
 	for _, v := range p {
 		sum += max(0, v)
@@ -69,7 +69,7 @@ func positive(p parts) (sum float64) {
 	return sum
 }
 
-// move charges what one component grew by to another.
+// move charges the growth of one component to another.
 func (p parts) move(from, to int) {
 	if p[from] > 0 && from != to {
 		p[to] += p[from]
@@ -77,35 +77,35 @@ func (p parts) move(from, to int) {
 	}
 }
 
-// databaseParts are the places of the components that statements spend their
-// time in.
+// databaseParts are the indices of the components in which statements spend their time.
 func (l *layout) databaseParts() []int {
-	all := append([]int{l.at[Database], l.at[CPU]}, l.of...)
+	all := append([]int{l.index[Database], l.index[CPU]}, l.componentOf...)
 	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(at int) bool { return at == l.at[Network] || at == l.at[Opening] })
+	return slices.DeleteFunc(slices.Compact(all), func(at int) bool { return at == l.index[Network] || at == l.index[ConnectionStorm] })
 }
 
 func (l *layout) isDatabase(at int) bool { return slices.Contains(l.databaseParts(), at) }
 
-// chargeCPU: in a server that lacks CPU every other wait is a wait for a thread
-// that is ready and does not run; a session that waits for a commit leader without
-// a CPU shows the leader's wait. Likewise of the service.
+// chargeCPU charges the time in the database to CPU if the database lacks CPU: all waits
+// are then waits for threads that are ready but do not run. A session that waits for a
+// commit leader without a CPU, for example, shows a commit wait. Likewise, the network is
+// charged to a service that lacks CPU.
 func (a *analysis) chargeCPU(charged parts, hold, base window) {
 	if a.databaseLacksCPU(hold, base) {
-		for _, at := range append(a.databaseParts(), a.at[Network]) {
-			charged.move(at, a.at[CPU])
+		for _, at := range append(a.databaseParts(), a.index[Network]) {
+			charged.move(at, a.index[CPU])
 		}
 	}
 	if a.lacksCPU(serviceProcess, hold, base) {
-		charged.move(a.at[Network], a.at[Service])
+		charged.move(a.index[Network], a.index[Service])
 	}
 }
 
-// chargeRowLocks: locks are held as long as their holders take. Where most
-// holders are in one component, and that itself grew by at least half as much as
-// the locks, the time in locks is charged to it.
+// chargeRowLocks charges the wait for row locks to the component that most of the lock
+// holders are in, if that component grew by at least half as much: locks are held for as
+// long as their holders take.
 func (a *analysis) chargeRowLocks(charged parts) {
-	lock, known := a.at[rowLock]
+	lock, known := a.index[rowLock]
 	if !known || charged[lock] <= 0 {
 		return
 	}
@@ -119,12 +119,11 @@ func (a *analysis) chargeRowLocks(charged parts) {
 
 var rowLock = wait.ComponentOf(wait.RowLock)
 
-// chargePool: a pool queues because it is small, or because its connections come
-// back late. It is small where at the baseline's statement times most of it would
-// be in use, or where statements did not become much slower; else the queue is
-// charged to what made them slower.
+// chargePool charges the wait for a connection to what made statements slower, unless the
+// pool itself is too small: a pool queues because it is small, or because its connections
+// are returned late.
 func (a *analysis) chargePool(charged parts, hold, base window) {
-	pool := a.at[Pool]
+	pool := a.index[Pool]
 	if charged[pool] <= 0 {
 		return
 	}
@@ -142,24 +141,26 @@ func (a *analysis) chargePool(charged parts, hold, base window) {
 	}
 }
 
-// poolTooSmall is true too where the pool's size is not known, and nothing tells a
-// small one from slow statements; doubtOfPool then says so.
+// poolTooSmall reports whether most of the pool would be in use at the baseline's
+// statement times, or statements did not become much slower. It is also true if the pool's
+// size is unknown, so that a small pool cannot be distinguished from slow statements;
+// poolDoubt then says so.
 func (a *analysis) poolTooSmall(hold, base window) bool {
 	now, before := a.statementsTime(hold), a.statementsTime(base)
-	return before == 0 || now < slowed*before || !a.known[poolMax] || a.poolUse(hold, before) >= fullPool
+	return before == 0 || now < slowdown*before || !a.known[poolMax] || a.poolUse(hold, before) >= fullPoolShare
 }
 
-// poolUse is the share of the pool's connections that would be in use if a
-// transaction's statements took this many ms; 0 where the pool has no limit.
+// poolUse is the share of the pool's connections that would be in use if the statements
+// of a transaction took this many ms; 0 if the pool has no limit.
 func (l *layout) poolUse(w window, ms float64) float64 {
-	connections := w.sum[poolMax] // one value a second
+	connections := w.sum[poolMax] // one value per second
 	if connections == 0 {
 		return 0
 	}
 	return ms / 1000 * w.sum[scheduled] / connections
 }
 
-// statementsTime is the time that a transaction's statements take, in ms.
+// statementsTime is the time that the statements of a transaction take, in ms.
 func (l *layout) statementsTime(w window) float64 {
 	if w.parts == nil {
 		return 0
@@ -170,6 +171,6 @@ func (l *layout) statementsTime(w window) float64 {
 	return l.statementTime(w.sum) / l.ended(w.sum)
 }
 
-// heldTime is how long a transaction holds connections, in ms, by Little's law; 0
-// where that is not known.
+// heldTime is how long a transaction holds connections, in ms, by Little's law; 0 if it is
+// unknown.
 func (l *layout) heldTime(w window) float64 { return w.sum[poolInUse] * 1000 / l.ended(w.sum) }

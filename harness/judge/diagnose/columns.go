@@ -6,18 +6,17 @@ import (
 	"assay/harness/observe/record"
 )
 
-// columnIndex is the place of a column in a row of the table.
+// columnIndex is the index of a column in a row of the table.
 type columnIndex int
 
-// column is what a second of a record has one value of: a series, selected by
-// its labels, and how its points become that value.
+// column is a measurement with one value per second: a series, selected by its labels,
+// and how to read its values.
 type column struct {
 	series metric.Series
-	read   func(*record.Timeline, metric.Series, record.Span) []float64 // nil: derived from others
+	read   func(*record.Timeline, metric.Series, record.Span) []float64 // nil: derived from other columns
 }
 
-// columns are those of every table, by quantity. After them a table has one for each
-// class of waits.
+// columns are the columns of every table. They are followed by one for each wait class.
 var columns []column
 
 func add(c column) columnIndex {
@@ -25,22 +24,22 @@ func add(c column) columnIndex {
 	return columnIndex(len(columns) - 1)
 }
 
-// counter adds up a counter over all sources.
+// counter is the sum of a counter over all sources.
 func counter(name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), counts})
 }
 
-// histogram adds up the values of a histogram over all sources.
+// histogram is the sum of the values in a histogram over all sources.
 func histogram(name string) columnIndex {
 	return add(column{metric.NewSeries(name, ""), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
 		return line.Totals(s.Name, s.Labels, span)
 	}})
 }
 
-// gauge is the last value that one source sent.
+// gauge is the last value that a source sent.
 func gauge(source, name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
-		return carried(line.Gauge(s.Name, s.Labels, source, span))
+		return fillGaps(line.Gauge(s.Name, s.Labels, source, span))
 	}})
 }
 
@@ -50,41 +49,41 @@ func counts(line *record.Timeline, s metric.Series, span record.Span) []float64 
 
 // The columns. Times are in ms, CPU times in s.
 var (
-	// Transactions, by the second they were due.
+	// Transactions, by the second for which they were scheduled.
 	scheduled       = counter(metric.TransactionsScheduled)
-	transactionTime = histogram(metric.TransactionDuration) // from there to their end; a dropped one counts with the time-out
+	transactionTime = histogram(metric.TransactionDuration) // from the scheduled start; a dropped transaction counts with its timeout
 	lagTime         = histogram(metric.GeneratorLag)        // delay by the generator itself
 	queueTime       = histogram(metric.ArrivalQueueing)     // delay because every VU was busy
 	failed          = counter(metric.Transactions, "outcome", metric.Failed)
 	timedOut        = counter(metric.Transactions, "outcome", metric.TimedOut)
 
-	// Iterations and their requests, by the second of the iteration's end. Those
-	// that timed out are not among them.
+	// Iterations and their requests, by the second in which the iteration ended, without
+	// those that timed out.
 	ended         = counter(metric.EndedIterations)
 	iterationTime = counter(metric.EndedIterationTime)
 	blockedTime   = counter(metric.EndedBlockedTime) // waiting for and opening a connection to the service
-	requestTime   = counter(metric.EndedRequestTime) // sent, answered
+	requestTime   = counter(metric.EndedRequestTime) // from sending a request to its response
 	requests      = counter(metric.EndedRequests)
 
 	// The service.
 	serviceTime     = counter(metric.ServiceRequestTime)
 	serviceRequests = counter(metric.ServiceRequests)
-	acquireTime     = counter(metric.ServiceAcquireTime)  // to get a database connection
-	poolTime        = counter(metric.ServicePoolWaitTime) // thereof waiting for one of the pool
-	queryTime       = counter(metric.ServiceQueryTime)    // statements, as the service sees them
+	acquireTime     = counter(metric.ServiceAcquireTime)  // getting a database connection
+	poolTime        = counter(metric.ServicePoolWaitTime) // part of it: waiting for the pool
+	queryTime       = counter(metric.ServiceQueryTime)    // statements, measured by the service
 	queries         = counter(metric.ServiceQueries)
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
 	poolInUse       = gauge(collect.Service, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(collect.Service, metric.ServicePoolMax)
 
 	// The database.
-	statementTime = counter(metric.DBStatementTime) // as the database sees it
-	samples       = counter(metric.DBSample)        // of its sessions
+	statementTime = counter(metric.DBStatementTime) // measured by the database
+	samples       = counter(metric.DBSample)        // samples taken of the sessions
 	sampleTime    = histogram(metric.DBSampleTime)
-	refused       = counter(metric.DBCounter, "name", "Connection_errors_max_connections") // connections beyond its limit
+	refused       = counter(metric.DBCounter, "name", "Connection_errors_max_connections") // connections beyond the limit
 
-	// CPUs of the two processes: time used, CPUs allowed, time in the run queue,
-	// and idle time of the CPUs allowed.
+	// CPU of the two processes: time used, number of CPUs allowed, time in the run queue,
+	// and idle time of the allowed CPUs.
 	serviceCPU    = counter(metric.ServiceCPU)
 	serviceCPUs   = gauge(collect.Service, metric.ServiceCPUs)
 	serviceQueue  = counter(metric.ProcessRunQueue, "process", collect.Service)
@@ -94,9 +93,7 @@ var (
 	databaseQueue = counter(metric.ProcessRunQueue, "process", collect.Database)
 	databaseIdle  = counter(metric.ProcessCPUIdle, "process", collect.Database)
 
-	// 1 in each second in which the service reported, the database was sampled,
-	// and in each second at all.
-	serviceSeen  = add(column{})
-	databaseSeen = add(column{})
-	seconds      = add(column{})
+	serviceSeen  = add(column{}) // 1 if the service reported
+	databaseSeen = add(column{}) // 1 if the database was sampled
+	seconds      = add(column{}) // always 1
 )

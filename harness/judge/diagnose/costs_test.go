@@ -8,9 +8,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Every cost that experiments may name is measured, in the order in which costs are
+// Every cost that an experiment may name is measured, in the order in which costs are
 // shown.
-func TestCostsAreTheNamedOnes(t *testing.T) {
+func TestCostsMatchTheCatalogue(t *testing.T) {
 	var names []string
 	for _, c := range costs {
 		names = append(names, c.name)

@@ -1,25 +1,24 @@
 package diagnose
 
-// Limits by which a process lacks CPU (ours).
+// Limits for deciding that a process lacks CPU (ours).
 const (
-	// queueToUse is the least time that a process's threads wait in the run queue,
-	// to the time that they run, and queueLength the least number of them that wait
-	// for each CPU that it may use, from which on its run queue is saturated. A
-	// machine that is merely busy shows 1, one short of CPU 3 and more (both seen
-	// on two CPUs).
-	queueToUse  = 2.0
-	queueLength = 2.0
-	// usedUp is the share of the CPUs that it may use from which on a process has
-	// none left, if usedUpQueue threads wait for each: usedUpAlone where the run
-	// queue is not known.
-	usedUp      = 0.85
-	usedUpQueue = 0.5
-	usedUpAlone = 0.95
-	// stolenShare is the share of the CPUs that a process may use from which on
-	// others have them while its run queue is saturated. Below that it may lack
-	// CPUs, or wake more threads at once than there are CPUs, as a group commit
-	// does: where CPUs are idle for idleShare of their time they are not lacking.
-	stolenShare = 0.65
+	// A run queue is saturated if the process's threads wait in it at least
+	// saturatedQueueRatio times as long as they run, and at least saturatedQueueLength of
+	// them wait for each CPU that the process may use. Measured on two CPUs, the ratio is
+	// 1 on a busy machine, and 3 or more on one that lacks CPU.
+	saturatedQueueRatio  = 2.0
+	saturatedQueueLength = 2.0
+	// A process has used up its CPUs if it uses at least exhaustedShare of them while
+	// exhaustedQueueLength threads wait for each; or, if the run queue is unknown, at least
+	// exhaustedShareAlone of them.
+	exhaustedShare       = 0.85
+	exhaustedQueueLength = 0.5
+	exhaustedShareAlone  = 0.95
+	// A process whose run queue is saturated lacks CPU because of other processes if they
+	// use at least othersShare of its CPUs. With less, it may lack CPU or wake more threads
+	// at once than there are CPUs, as a group commit does. It does not lack CPU if its CPUs
+	// are idle for at least idleShare of the time.
+	othersShare = 0.65
 	idleShare   = 0.1
 )
 
@@ -31,36 +30,36 @@ var (
 	serviceProcess  = process{serviceCPU, serviceCPUs, serviceQueue, serviceIdle}
 )
 
-// databaseLacksCPU: it uses up its CPUs, or other processes do.
+// databaseLacksCPU reports whether the database or other processes use up its CPUs.
 func (a *analysis) databaseLacksCPU(hold, base window) bool {
 	return a.lacksCPU(databaseProcess, hold, base)
 }
 
-// lacksCPU tells of a process that uses up the CPUs that it may use, or whose
-// threads wait for CPUs that others use; and, where growth is what has to be
-// explained, that wait at least twice as long as at the baseline.
+// lacksCPU reports whether a process uses up the CPUs that it may use, or its threads wait
+// for CPUs that other processes use. If there is a baseline to compare with, threads must
+// also wait at least twice as long as there.
 func (a *analysis) lacksCPU(p process, hold, base window) bool {
-	used, allowed, queued := hold.sum[p.cpu], hold.sum[p.cpus], hold.sum[p.queue] // cpus: one value a second
+	used, allowed, queued := hold.sum[p.cpu], hold.sum[p.cpus], hold.sum[p.queue] // cpus: one value per second
 	if !a.known[p.cpu] || !a.known[p.cpus] || allowed == 0 {
 		return false
 	}
 	if !a.known[p.queue] {
-		return used >= usedUpAlone*allowed
+		return used >= exhaustedShareAlone*allowed
 	}
 	byOthers := a.runQueueSaturated(p, hold) && a.known[p.idle] && !a.hasIdleCPU(p, hold) &&
-		allowed-used-hold.sum[p.idle] >= stolenShare*allowed
-	byItself := used >= usedUp*allowed && queued >= usedUpQueue*allowed
+		allowed-used-hold.sum[p.idle] >= othersShare*allowed
+	byItself := used >= exhaustedShare*allowed && queued >= exhaustedQueueLength*allowed
 	return (byOthers || byItself) && (a.noBaseline || hold.perSecond(p.queue) >= 2*base.perSecond(p.queue))
 }
 
-// runQueueSaturated: the process's threads wait for CPUs much longer than they
-// run on them.
+// runQueueSaturated reports whether the process's threads wait for CPUs much longer than
+// they run.
 func (l *layout) runQueueSaturated(p process, w window) bool {
 	used, allowed, queued := w.sum[p.cpu], w.sum[p.cpus], w.sum[p.queue]
-	return l.known[p.cpu] && l.known[p.cpus] && l.known[p.queue] && queued >= queueToUse*used && queued >= queueLength*allowed
+	return l.known[p.cpu] && l.known[p.cpus] && l.known[p.queue] && queued >= saturatedQueueRatio*used && queued >= saturatedQueueLength*allowed
 }
 
-// hasIdleCPU: the CPUs that the process may use are idle for some of the time.
+// hasIdleCPU reports whether the CPUs that the process may use are idle part of the time.
 func (l *layout) hasIdleCPU(p process, w window) bool {
 	return l.known[p.idle] && w.sum[p.idle] >= idleShare*w.sum[p.cpus]
 }

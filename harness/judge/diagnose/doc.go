@@ -1,5 +1,5 @@
-// Package diagnose says where the time of a run went, and which component's
-// growth made the run miss its SLOs.
+// Package diagnose says where the time of a run went, and which component's growth made
+// the run miss its SLOs.
 //
 // Input: a record.Run and its verdict. Output: Findings, the same for the same
 // record: the package reads no clock, file, network or random source; its
@@ -7,18 +7,18 @@
 //
 // The steps (WAITS section 6):
 //
-//	reason.go      what of the verdict has to be explained
+//	symptoms.go    what is wrong, according to the verdict
 //	columns.go     what each second of the record measured
 //	seconds.go     the seconds of a window, as a table of those columns
-//	split.go       a window's sums -> mean time of a transaction by component
+//	split.go       a window's sums -> mean time per transaction, by component
 //	charge.go      time in queues is charged to what the queue waits for
 //	cpu.go         which processes lack CPU
 //	bootstrap.go   confidence intervals of the growth of each component
-//	bottleneck.go  the component that leads, or "undetermined"
-//	doubt.go       reasons not to name the leader
+//	bottleneck.go  the leading component, or "undetermined"
+//	doubt.go       reasons not to name the leading component
 //	change.go      where latency changed within a judged window
 //	sentence.go    the result as sentences
-//	evidence.go    and the measurements behind it
+//	evidence.go    the measurements behind it
 //
 // statements.go, waits.go and resources.go describe what the database did and
 // what a transaction cost.

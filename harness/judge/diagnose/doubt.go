@@ -8,36 +8,34 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Limits of what is believed (ours).
+// Requirements for naming a component (ours).
 const (
-	// leastSeconds is how many seconds a window must have before a component is named.
-	leastSeconds = 5
-	// covered is the share of a window's seconds that a source must report on.
-	covered = 0.8
-	// explained is the share of the growth of a transaction's time that the
-	// component must account for. In an overload clients and system do not see the
-	// same transactions: one that is still queued has not reached the system.
-	explained = 1.0 / 3
-	// heldLonger is the least ratio of the time that connections are held to the
-	// time that their statements take where they are held during other work.
-	heldLonger = 2.0
-	// slowSample is a time in ms that a sample of the sessions takes where CPU is
-	// short; it takes 0.4 to 1 ms else, and 6 ms where 200 sessions wait for one row.
+	minSeconds  = 5   // length of each window
+	minCoverage = 0.8 // share of a window's seconds that a source reports on
+	// minExplained is the share of the growth that the component must account for. It is
+	// low because in an overload clients and system do not see the same transactions: one
+	// that is still queued has not reached the system.
+	minExplained = 1.0 / 3
+	// Connections that are held minHeldRatio times as long as their statements take are
+	// held during other work.
+	minHeldRatio = 2.0
+	// slowSample is the time in ms that a sample of the sessions takes on a server that
+	// lacks CPU. Otherwise it takes 0.4 to 1 ms, or 6 ms if 200 sessions wait for one row.
 	slowSample = 10
 )
 
-// doubt is why the leading component is not named; empty: it is.
+// doubt is the reason not to name the leading component; empty: it is named.
 func (a *analysis) doubt(leader int, share, lower float64) string {
 	name := a.names[leader]
 	ofDatabase, cpuMeasured := a.isDatabase(leader), name == CPU && a.databaseLacksCPU(a.hold, a.base)
 	for _, reason := range []string{
-		a.doubtOfGenerator(name),
-		a.doubtOfWindows(),
-		a.doubtOfSources(ofDatabase, cpuMeasured),
-		a.doubtOfComponent(name),
-		a.doubtOfCPU(name, ofDatabase, cpuMeasured),
-		a.doubtOfPool(name),
-		a.doubtOfShare(leader),
+		a.generatorDoubt(name),
+		a.windowsDoubt(),
+		a.sourcesDoubt(ofDatabase, cpuMeasured),
+		a.componentDoubt(name),
+		a.cpuDoubt(name, ofDatabase, cpuMeasured),
+		a.poolDoubt(name),
+		a.shareDoubt(leader),
 	} {
 		if reason != "" {
 			return reason
@@ -46,61 +44,60 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 	switch {
 	case a.noBaseline && a.grewMost != "" && a.grewMost != name:
 		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", a.grewMost)
-	case share < Sure || lower <= 0:
+	case share < MinConfidence || lower <= 0:
 		return fmt.Sprintf("it leads in only %s of %d bootstrap resamples", percent(share), resamples)
 	}
 	return ""
 }
 
-// doubtOfGenerator: under another load than the planned one the system may behave
-// otherwise.
-func (a *analysis) doubtOfGenerator(name string) string {
-	if a.why.generator != "" && name != Generator {
-		return "the generator broke " + a.why.generator + ", so that the system was not tested under the planned load"
+// generatorDoubt: under a load other than planned the system may behave differently.
+func (a *analysis) generatorDoubt(name string) string {
+	if a.symptoms.generator != "" && name != Generator {
+		return "the generator broke rule " + a.symptoms.generator + ", so the system was not tested under the planned load"
 	}
 	return ""
 }
 
-func (a *analysis) doubtOfWindows() string {
+func (a *analysis) windowsDoubt() string {
 	n := a.hold.sum[seconds]
 	if a.base.parts != nil {
 		n = math.Min(n, a.base.sum[seconds])
 	}
-	if n < leastSeconds {
+	if n < minSeconds {
 		return fmt.Sprintf("a window of %.0f s is too short", n)
 	}
 	return ""
 }
 
-// doubtOfSources: a source that reports on one window and not on the other makes
-// everything else seem to have grown, or itself.
-func (a *analysis) doubtOfSources(ofDatabase, cpuMeasured bool) string {
-	gap := func(seen columnIndex) (text string, ok bool) {
+// sourcesDoubt: a source that reports on only one of the windows distorts the growth of
+// its own components and of all others.
+func (a *analysis) sourcesDoubt(ofDatabase, cpuMeasured bool) string {
+	gap := func(seen columnIndex) (text string, found bool) {
 		hold := a.hold.perSecond(seen)
 		base := hold
 		if a.base.parts != nil {
 			base = a.base.perSecond(seen)
 		}
 		return fmt.Sprintf("%s of the judged seconds and %s of the baseline's", percent(hold), percent(base)),
-			hold+base > 0 && (hold < covered || base < covered)
+			hold+base > 0 && (hold < minCoverage || base < minCoverage)
 	}
-	if text, ok := gap(serviceSeen); ok {
+	if text, found := gap(serviceSeen); found {
 		return "the service reported metrics in " + text
 	}
-	if text, ok := gap(databaseSeen); ok && !cpuMeasured && !(ofDatabase && a.leadsDespiteGaps()) {
+	if text, found := gap(databaseSeen); found && !cpuMeasured && !(ofDatabase && a.leadsDespiteGaps()) {
 		return "the database was sampled in " + text
 	}
-	if a.why.collector != "" && ofDatabase && !cpuMeasured && !a.leadsDespiteGaps() {
-		return "the time is in the database, whose samples have gaps: " + a.why.collector
+	if a.symptoms.collector != "" && ofDatabase && !cpuMeasured && !a.leadsDespiteGaps() {
+		return "the time is in the database, whose samples have gaps: " + a.symptoms.collector
 	}
-	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < covered*sent {
+	if sent, served := a.hold.sum[requests], a.hold.sum[serviceRequests]; !ofDatabase && a.known[serviceRequests] && served < minCoverage*sent {
 		return fmt.Sprintf("the service instance whose metrics were read served only %s of the requests: there are other instances", percent(served/sent))
 	}
 	return ""
 }
 
-// doubtOfComponent: components that hold what could not be separated.
-func (a *analysis) doubtOfComponent(name string) string {
+// componentDoubt: some components stand for time that could not be separated further.
+func (a *analysis) componentDoubt(name string) string {
 	switch name {
 	case Residual:
 		return "the time is in no measured component"
@@ -108,35 +105,35 @@ func (a *analysis) doubtOfComponent(name string) string {
 		return "the time is in the script, or in calls that it makes without HTTP"
 	case Database:
 		return "the time is in the database's statements, and their waits were not sampled"
-	case Outside:
-		return "the time is in the service or behind it, and the service reports too little to tell which; let it export its metrics"
+	case Unmeasured:
+		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
 		if !a.known[downstreamTime] && !a.serviceComputes() {
-			return "the service reports no calls to other services, and used too little CPU to explain the time: it is in the service, or in a call that it makes"
+			return "the service reports no calls to other services, and used too little CPU to explain the time, which is in the service or in a call that it makes"
 		}
 	}
 	return ""
 }
 
-// serviceComputes: the service's CPU time accounts for what it grew by.
+// serviceComputes reports whether the service's CPU time accounts for its growth.
 func (a *analysis) serviceComputes() bool {
 	if a.lacksCPU(serviceProcess, a.hold, a.base) {
 		return true
 	}
 	used := 1000 * (a.hold.sum[serviceCPU] + a.hold.sum[serviceQueue]) / a.ended(a.hold.sum)
-	return used >= explained*a.charged[a.at[Service]]
+	return used >= minExplained*a.charged[a.index[Service]]
 }
 
-// doubtOfCPU: sessions that show no wait count as running, which the kernel's
-// accounting can refute; and of a server whose CPU use is not known slow samples
-// are the only sign of a lack of CPU.
-func (a *analysis) doubtOfCPU(name string, ofDatabase, cpuMeasured bool) string {
+// cpuDoubt: sessions without a wait count as running, which the kernel's accounting can
+// refute; and if the CPU use of a server is unknown, slow samples are the only sign that
+// it lacks CPU.
+func (a *analysis) cpuDoubt(name string, ofDatabase, cpuMeasured bool) string {
 	h := a.hold.sum
 	switch {
 	case name == CPU && !cpuMeasured && a.known[databaseCPU] && a.known[databaseQueue]:
 		used := 1000 * (h[databaseCPU] + h[databaseQueue]) / a.ended(h)
-		if used < explained*a.excessMs[a.at[CPU]] {
-			return fmt.Sprintf("its sessions show no wait, yet its server ran on a CPU or waited for one for only %s a transaction", ms(used))
+		if used < minExplained*a.excessMs[a.index[CPU]] {
+			return fmt.Sprintf("its sessions show no wait, yet the database ran or waited for a CPU for only %s per transaction", ms(used))
 		}
 	case ofDatabase && name != CPU && a.runQueueSaturated(databaseProcess, a.hold) && !a.hasIdleCPU(databaseProcess, a.hold):
 		return fmt.Sprintf("on average %s of the database's threads waited in the run queue while it used %s of %s CPUs: it may lack CPUs, or wake more threads at once than there are CPUs",
@@ -157,39 +154,39 @@ func (a *analysis) slowSamples() bool {
 	return now >= slowSample && now >= 5*b[sampleTime]/b[samples]
 }
 
-// doubtOfPool: a small pool, slow statements and connections that are held during
-// other work look alike where their sizes and times are not known.
-func (a *analysis) doubtOfPool(name string) string {
+// poolDoubt: a small pool, slow statements and connections that are held during other work
+// cannot always be distinguished.
+func (a *analysis) poolDoubt(name string) string {
 	if name != Pool {
 		return ""
 	}
 	taken, held := a.statementsTime(a.hold), a.heldTime(a.hold)
 	switch {
 	case a.base.parts == nil:
-		return "without a baseline a small pool and slow statements look alike"
-	case !a.known[poolMax] && taken >= slowed*a.statementsTime(a.base):
-		return "the pool's size is not known, and statements became slower: a small pool and slow statements look alike"
-	case taken > 0 && held >= heldLonger*taken:
-		return fmt.Sprintf("its connections are held for %s a transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
+		return "without a baseline, a small pool cannot be distinguished from slow statements"
+	case !a.known[poolMax] && taken >= slowdown*a.statementsTime(a.base):
+		return "the pool's size is not known, and statements became slower: a small pool cannot be distinguished from slow statements"
+	case taken > 0 && held >= minHeldRatio*taken:
+		return fmt.Sprintf("its connections are held for %s per transaction, and statements take %s of that: they are held during other work", ms(held), ms(taken))
 	}
 	return ""
 }
 
-// doubtOfShare: a component that is named accounts for the growth of a
-// transaction's time (WAITS section 6).
-func (a *analysis) doubtOfShare(leader int) string {
-	grown := a.hold.mean() - a.hold.parts[a.at[Queue]]
+// shareDoubt: the component must account for the growth of the time per transaction (WAITS
+// section 6).
+func (a *analysis) shareDoubt(leader int) string {
+	grown := a.hold.mean() - a.hold.parts[a.index[ArrivalQueue]]
 	if !a.noBaseline {
-		grown -= a.base.mean() - a.base.parts[a.at[Queue]]
+		grown -= a.base.mean() - a.base.parts[a.index[ArrivalQueue]]
 	}
-	if a.charged[leader] < explained*grown {
+	if a.charged[leader] < minExplained*grown {
 		return fmt.Sprintf("that is less than a third of the %s to be explained", ms(grown))
 	}
 	return ""
 }
 
-// leadsDespiteGaps: a component of the database leads by more than could have been in
-// the gaps between samples.
+// leadsDespiteGaps reports whether a component of the database leads by more than could
+// have been missed in the gaps between samples.
 func (a *analysis) leadsDespiteGaps() bool {
 	first, second := 0.0, 0.0
 	for _, at := range a.databaseParts() {
@@ -204,7 +201,7 @@ func (a *analysis) leadsDespiteGaps() bool {
 	return first*taken > second+first*math.Max(0, 1-taken)
 }
 
-// sampleRate is how many samples a second the source means to take.
+// sampleRate is the planned number of samples per second.
 func (a *analysis) sampleRate() float64 {
 	for _, span := range a.spans {
 		values, ok := a.run.Timeline.Gauge(metric.DBSampleRate, nil, collect.Database, span)

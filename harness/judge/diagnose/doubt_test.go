@@ -13,14 +13,14 @@ import (
 	"assay/harness/spec"
 )
 
-// without drops metrics by name.
+// without drops the points of metrics by name.
 func without(names ...string) func(int64, string, []metric.Point) []metric.Point {
 	return func(_ int64, _ string, points []metric.Point) []metric.Point {
 		return slices.DeleteFunc(points, func(p metric.Point) bool { return slices.Contains(names, p.Series.Name) })
 	}
 }
 
-// silent drops a source's points in some seconds.
+// silent drops the points of a source in some seconds.
 func silent(source string, when func(second int64) bool) func(int64, string, []metric.Point) []metric.Point {
 	return func(second int64, from string, points []metric.Point) []metric.Point {
 		if from == source && when(second) {
@@ -30,7 +30,7 @@ func silent(source string, when func(second int64) bool) func(int64, string, []m
 	}
 }
 
-// factor scales what a source counts.
+// factor scales the counters of a source.
 func factor(source string, by float64) func(int64, string, []metric.Point) []metric.Point {
 	return func(_ int64, from string, points []metric.Point) []metric.Point {
 		for i, p := range points {
@@ -42,9 +42,9 @@ func factor(source string, by float64) func(int64, string, []metric.Point) []met
 	}
 }
 
-func held(second int64) bool { return second >= 0 }
+func inHold(second int64) bool { return second >= 0 }
 
-// Records that say too little, or about something else, name no component.
+// No component is named if the record says too little, or describes another load.
 func TestDoubts(t *testing.T) {
 	grown := func(name string) map[string]float64 { return with(healthy(), map[string]float64{name: 400}) }
 	http := []string{"http_req_duration", "http_reqs", metric.EndedRequests, metric.EndedRequestTime, metric.EndedBlockedTime, "http_req_failed" + metric.RateTotal, "http_req_failed" + metric.RateOccurred}
@@ -53,10 +53,10 @@ func TestDoubts(t *testing.T) {
 		says string
 	}{
 		"the database is not sampled in the hold": {
-			system{hold: grown(wait.Binlog), frames: silent("database", held)}, "the database was sampled in 0 % of the judged seconds",
+			system{hold: grown(wait.Binlog), frames: silent("database", inHold)}, "the database was sampled in 0 % of the judged seconds",
 		},
 		"the service reports nothing in the hold": {
-			system{hold: grown(Downstream), frames: silent("service", held)}, "the service reported metrics in 0 % of the judged seconds",
+			system{hold: grown(Downstream), frames: silent("service", inHold)}, "the service reported metrics in 0 % of the judged seconds",
 		},
 		"the service reports nothing at the baseline": {
 			system{
@@ -89,7 +89,7 @@ func TestDoubts(t *testing.T) {
 			}}, "they are held during other work",
 		},
 		"a generator that broke a rule, and was not late": {
-			system{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke generator-",
+			system{hold: with(healthy(), map[string]float64{wait.Binlog: 4000}), starvedWorker: true}, "the generator broke rule generator-",
 		},
 		"a baseline that is broken too, and something else that grew": {
 			system{base: with(healthy(), map[string]float64{Downstream: 205}), hold: with(healthy(), map[string]float64{Downstream: 205, wait.Binlog: 190}), noise: 0.2},
@@ -122,8 +122,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// timeOut lets every transaction of the hold run into its time-out, in a request
-// that nobody reports.
+// timeOut makes every transaction of the hold time out in a request that no source reports.
 func timeOut(second int64, source string, points []metric.Point) []metric.Point {
 	if second < 0 {
 		return points
@@ -141,8 +140,8 @@ func timeOut(second int64, source string, points []metric.Point) []metric.Point 
 	return points
 }
 
-// Causes that look alike are told apart.
-func TestLookalikes(t *testing.T) {
+// Causes with similar symptoms are distinguished.
+func TestSimilarCauses(t *testing.T) {
 	grown := func(more map[string]float64) map[string]float64 { return with(healthy(), more) }
 	for name, c := range map[string]struct {
 		w    system
@@ -172,13 +171,13 @@ func TestLookalikes(t *testing.T) {
 		},
 	} {
 		c.w.base, c.w.noise = healthy(), 0.1
-		if b := c.w.diagnosed().Bottleneck; b.Component != c.want || *b.Confidence < Sure {
+		if b := c.w.diagnosed().Bottleneck; b.Component != c.want || *b.Confidence < MinConfidence {
 			t.Errorf("%s: %+v", name, b)
 		}
 	}
 }
 
-// A run that was aborted is diagnosed by the seconds that it has.
+// An aborted run is diagnosed from the seconds that it has.
 func TestAbortedRun(t *testing.T) {
 	var end int64
 	w := system{
@@ -206,19 +205,19 @@ func TestAbortedRun(t *testing.T) {
 	}
 }
 
-// A ledger that lost writes is no connection storm, even if connections were refused.
+// Lost writes are not a connection storm, even if connections were refused.
 func TestRefusalsThatBreakNothing(t *testing.T) {
 	w := system{base: healthy(), hold: healthy(), noise: 0.1, refused: 1, change: func(r *record.Run) {
 		r.Plan.Profile.SLOs = append(r.Plan.Profile.SLOs, spec.SLO{Metric: spec.LedgerMetric, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="})
 		r.Ledger.Missing = 3
 	}}
-	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "ledger missing==0 is broken, which a transaction's time does not explain") {
+	if b := w.diagnosed().Bottleneck; b.Component != Undetermined || !strings.Contains(b.Sentence, "ledger missing==0 is broken, which the time of transactions does not explain") {
 		t.Errorf("%+v", b)
 	}
 }
 
-// Of two that grew almost alike the wrong one is seldom named, however short the
-// window.
+// If two components grew by almost the same, the wrong one is rarely named, however short
+// the window.
 func TestConfidenceOfShortWindows(t *testing.T) {
 	for _, length := range []int{5, 8, 11, 20} {
 		wrong := 0
@@ -236,13 +235,13 @@ func TestConfidenceOfShortWindows(t *testing.T) {
 			}
 		}
 		if wrong > 5 {
-			t.Errorf("%d s: the wrong one of two is named in %d of %d", length, wrong, seeds)
+			t.Errorf("%d s: the wrong component is named in %d of %d", length, wrong, seeds)
 		}
 	}
 }
 
-// The cost of a transaction counts all that ended, whether they timed out or not.
-func TestOneDivisor(t *testing.T) {
+// Costs are divided by all transactions that ended, including those that timed out.
+func TestCostsCountTimedOutTransactions(t *testing.T) {
 	f := system{base: healthy(), hold: healthy(), noise: 0.1, frames: func(second int64, source string, points []metric.Point) []metric.Point {
 		if source == "worker/0" && second >= 0 {
 			for i, p := range points {

@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// evidence is what else supports a component, and what the figures leave out.
+// evidence lists what else supports a component, and what the figures do not show.
 func (a *analysis) evidence(name string, f Findings) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	pool, queue, ofDatabase := a.at[Pool], a.at[Queue], a.isDatabase(a.at[name])
+	pool, queue, ofDatabase := a.index[Pool], a.index[ArrivalQueue], a.isDatabase(a.index[name])
 	if a.excessMs[pool] >= 1 && a.charged[pool] == 0 && ofDatabase {
-		add("%s of waiting for a connection are charged to the statements: they became %s times slower, and at the baseline's statement times the pool would suffice.",
+		add("%s of waiting for a connection is charged to the statements: they take %s times as long as at the baseline, and at the baseline's statement times the pool would suffice.",
 			ms(a.excessMs[pool]), number(a.statementsTime(a.hold)/a.statementsTime(a.base)))
 	}
 	if name == Pool {
 		add("%s", a.poolEvidence())
 	}
 	if a.excessMs[queue] >= 1 {
-		add("%s of waiting for a free VU follow from it: all VUs were busy with slow transactions.", ms(a.excessMs[queue]))
+		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(a.excessMs[queue]))
 	}
 	if a.change != "" {
 		add("%s", a.change)
@@ -35,27 +35,27 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 		add("%s", text)
 	}
 	if t := a.hold.sum[statementTime]; ofDatabase && t > 0 && a.hold.sum[samples] > 0 {
-		if gap := a.sampledTime(a.hold.sum)/t - 1; math.Abs(gap) > unfinished-1 {
-			add("Sampled time differs from the statements' counters by %+.0f %%.", 100*gap)
+		if gap := a.sampledTime(a.hold.sum)/t - 1; math.Abs(gap) > maxSampledRatio-1 {
+			add("Sampled time differs from the statement counters by %+.0f %%.", 100*gap)
 		}
 	}
-	if rest := a.charged[a.at[Residual]]; rest >= 1 {
-		add("%s are in no measured component.", ms(rest))
+	if rest := a.charged[a.index[Residual]]; rest >= 1 {
+		add("%s is in no measured component.", ms(rest))
 	}
 	return append(all, "Times by component explain the mean, not a percentile.")
 }
 
-// poolEvidence is why the pool is taken for too small.
+// poolEvidence says why the pool itself is considered too small.
 func (a *analysis) poolEvidence() string {
 	before := a.statementsTime(a.base)
 	if before == 0 {
-		return "No measurement shows slow statements."
+		return "No measurement shows that statements became slower."
 	}
-	if share := a.poolUse(a.hold, before); share >= fullPool {
-		return fmt.Sprintf("At the statement times of the baseline %s of the %s connections would be in use: the pool itself is too small.",
+	if share := a.poolUse(a.hold, before); share >= fullPoolShare {
+		return fmt.Sprintf("At the statement times of the baseline, %s of the %s connections would be in use: the pool itself is too small.",
 			percent(share), number(a.hold.perSecond(poolMax)))
 	}
-	return fmt.Sprintf("Statements became only %s times slower, which does not explain the wait for connections.", number(a.statementsTime(a.hold)/before))
+	return fmt.Sprintf("Statements take only %s times as long as at the baseline, which does not explain the wait for connections.", number(a.statementsTime(a.hold)/before))
 }
 
 // cpuEvidence says what the CPU is used for.
@@ -66,7 +66,7 @@ func (a *analysis) cpuEvidence(statements []Statement) (all []string) {
 	}
 	for _, s := range statements {
 		if s.scans() && (a.noBaseline || s.slower()) {
-			all = append(all, fmt.Sprintf("%s examines %s rows a call and takes %s of the database's time: an index may be missing.",
+			all = append(all, fmt.Sprintf("%s examines %s rows per call and takes %s of the database's time: an index may be missing.",
 				s.Text, number(*s.RowsPerCall), percent(s.Share)))
 			break
 		}
@@ -74,8 +74,8 @@ func (a *analysis) cpuEvidence(statements []Statement) (all []string) {
 	return all
 }
 
-// burstEvidence tells of a database whose threads wait for CPUs while some are
-// idle: they become ready in bursts.
+// burstEvidence describes a database whose threads wait for CPUs while CPUs are idle: the
+// threads become ready in bursts.
 func (a *analysis) burstEvidence() string {
 	h := a.hold.sum
 	if !a.runQueueSaturated(databaseProcess, a.hold) || !a.hasIdleCPU(databaseProcess, a.hold) {
@@ -85,7 +85,7 @@ func (a *analysis) burstEvidence() string {
 		number(a.hold.perSecond(databaseQueue)), percent(h[databaseIdle]/h[databaseCPUs]))
 }
 
-// evidence says what the sessions did that held the rows.
+// evidence says what the holders of row locks were doing.
 func (h lockHolders) evidence() string {
 	what := "in " + h.event
 	if h.event == "idle" {
@@ -94,12 +94,12 @@ func (h lockHolders) evidence() string {
 	return fmt.Sprintf("For %s of the waiting sessions the holder of the row lock was %s.", percent(h.share), what)
 }
 
-// waitsLonger is the least ratio of a statement's wait for its connection to the
-// time that it then takes, for it to look slower than it is.
-const waitsLonger = 3
+// minWaitRatio is the least ratio of the wait for a connection to the time of the
+// statement that makes the statement look slow from the service.
+const minWaitRatio = 3
 
-// fastSelectEvidence recognises the failure mode of report A: from the service
-// the most frequent SELECT looks slow, because it waits for a connection.
+// fastSelectEvidence recognises the failure mode of report A: the most frequent SELECT
+// looks slow from the service because it waits for a connection.
 func (a *analysis) fastSelectEvidence(statements []Statement) string {
 	queue := a.hold.sum[poolTime]
 	if !a.known[poolTime] {
@@ -110,9 +110,9 @@ func (a *analysis) fastSelectEvidence(statements []Statement) string {
 	}
 	waited := queue / a.hold.sum[queries]
 	s := mostFrequentSelect(statements)
-	if s == nil || waited < waitsLonger**s.MsPerCall || waited < 1 {
+	if s == nil || waited < minWaitRatio**s.MsPerCall || waited < 1 {
 		return ""
 	}
-	return fmt.Sprintf("The most frequent SELECT only looks slow: %s takes %s in the database; its caller also sees the wait for a connection before it, %s a statement.",
+	return fmt.Sprintf("The most frequent SELECT only looks slow: %s takes %s in the database; its caller also sees the wait for a connection before it, %s per statement.",
 		s.Text, ms(*s.MsPerCall), ms(waited))
 }

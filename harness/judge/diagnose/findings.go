@@ -7,55 +7,54 @@ import (
 
 // Values of Bottleneck.Component that name no component.
 const (
-	None         = "none"         // there is nothing to explain
-	Undetermined = "undetermined" // the record does not decide
+	None         = "none"         // nothing to explain
+	Undetermined = "undetermined" // the record does not single one out
 )
 
-// Sure is the least confidence with which a component is named (ours).
-const Sure = 0.95
+// MinConfidence is the least confidence for naming a component (ours).
+const MinConfidence = 0.95
 
 // Findings is what a record says about where the time went.
 type Findings struct {
 	Waits      []Wait      // nil: the database was not sampled
-	Split      []Component // of a transaction's mean time; nil: no transaction ran
-	Bottleneck *Bottleneck // nil with Split
+	Split      []Component // of the mean time per transaction; nil: no transaction ran
+	Bottleneck *Bottleneck // nil: no transaction ran
 	Statements []Statement // nil: the database reported none
-	Resources  []Resource  // what a transaction cost
+	Resources  []Resource  // mean cost per transaction
 }
 
-// Component is a part of a transaction's mean time in the judged windows.
+// Component is a part of the mean time per transaction in the judged windows.
 type Component struct {
 	Name       string
 	Ms         float64
 	BaselineMs *float64 // nil: the plan has no baseline
-	// Lower and Upper are the ends of a 95 % interval of Ms - BaselineMs, by
-	// bootstrap over seconds; nil without a baseline.
+	// Lower and Upper are the 95 % confidence interval of Ms - BaselineMs, by bootstrap
+	// over seconds; nil: the plan has no baseline.
 	Lower, Upper *float64
 }
 
 // Bottleneck is the component that made a run miss its SLOs.
 type Bottleneck struct {
 	Component string // or None, or Undetermined
-	// Class and Event are the wait that grew most in a component of the
-	// database; empty for others.
+	// Class and Event are the wait that grew most within a component of the database;
+	// empty for other components.
 	Class, Event string
-	Inferred     bool // the event is a session's state, or only the absence of a wait
-	// Confidence is the share of resamples in which the component leads all
-	// others; of an undetermined bottleneck that of the leading candidate.
-	// Nil where there is none.
+	Inferred     bool // from the session's state or the absence of a wait, not from a wait event
+	// Confidence is the share of resamples in which the component leads; of an
+	// undetermined bottleneck, that of the leading candidate. Nil: no candidate.
 	Confidence *float64
-	Growth     *float64 // ms of a transaction that are charged to it
+	Growth     *float64 // charged to the component, ms per transaction
 	Sentence   string
 	Evidence   []string // further sentences
-	Confirm    []string // experiments
+	Confirm    []string // names of experiments
 	Remedy     string
-	RunnerUp   *Candidate // nil: there is none
+	RunnerUp   *Candidate // nil: no other component grew
 }
 
-// Candidate is a component and what is charged to it.
+// Candidate is a component and the growth that is charged to it.
 type Candidate struct {
 	Component string
-	Growth    float64 // ms of a transaction
+	Growth    float64 // ms per transaction
 }
 
 // Of diagnoses a judged run.

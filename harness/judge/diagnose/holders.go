@@ -6,22 +6,22 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// lockHolders are the sessions that held row locks, weighed by the number of
-// sessions that waited for them.
+// lockHolders are the sessions that held row locks, weighted by the number of sessions
+// that waited for them.
 type lockHolders struct {
 	all         float64
-	byComponent []float64 // by place in names; idle and unknown ones are in none
-	event       string    // what most of them were doing; empty: none was sampled
-	share       float64   // of that
+	byComponent []float64 // by index in names; idle and unknown holders are in none
+	event       string    // most frequent activity; empty: no holder was sampled
+	share       float64   // of holders in that activity
 }
 
 func lockHoldersOf(r record.Run, spans []record.Span, l *layout) lockHolders {
 	h := lockHolders{byComponent: make([]float64, len(l.names))}
 	most := 0.0
 	for _, s := range r.Timeline.Series(metric.DBBlocker) {
-		n := over(r, metric.DBBlocker, s.Labels, spans)
+		n := sumOver(r, metric.DBBlocker, s.Labels, spans)
 		h.all += n
-		if at, known := l.at[wait.ComponentOf(s.Label("class"))]; known {
+		if at, known := l.index[wait.ComponentOf(s.Label("class"))]; known {
 			h.byComponent[at] += n
 		}
 		if n > most {

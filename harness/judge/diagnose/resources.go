@@ -6,26 +6,27 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Resource is what a transaction cost on average in the judged windows.
+// Resource is the mean use of a resource per transaction in the judged windows.
 type Resource struct {
 	Name, Unit     string
 	PerTransaction float64
 	Baseline       *float64 // nil: no baseline
 }
 
-// resource is where a cost comes from: the first series that the record has.
-type resource struct {
+// costSource is a resource and the series that measure it, of which the first that the
+// record has is used.
+type costSource struct {
 	name, unit string
 	scale      float64
-	of         []metric.Series
+	series     []metric.Series
 }
 
 func databaseCounter(name string) metric.Series {
 	return metric.NewSeries(metric.DBCounter, "", "name", name)
 }
 
-var costs = []resource{
-	// Of MySQL and PostgreSQL, transactions that only read count too.
+var costs = []costSource{
+	// MySQL and PostgreSQL also count read-only transactions.
 	{metric.CostCommits, "1/tx", 1, []metric.Series{databaseCounter("events_transactions"), databaseCounter("Binlog_commits"), databaseCounter("xact_commit")}},
 	{metric.CostFsyncs, "1/tx", 1, []metric.Series{databaseCounter("Innodb_data_fsyncs"), databaseCounter("wal_sync")}},
 	{metric.CostRedo, "By/tx", 1, []metric.Series{databaseCounter("Innodb_os_log_written"), databaseCounter("wal_bytes")}},
@@ -36,7 +37,7 @@ var costs = []resource{
 	}},
 }
 
-// resources are the costs that the record has series of.
+// resources lists the costs that the record has series of.
 func resources(r record.Run, hold []record.Span) (all []Resource) {
 	base := baseline(r)
 	n, before := transactions(r, hold), transactions(r, base)
@@ -44,12 +45,12 @@ func resources(r record.Run, hold []record.Span) (all []Resource) {
 		return nil
 	}
 	for _, c := range costs {
-		for _, s := range c.of {
+		for _, s := range c.series {
 			if !measured(r, s) {
 				continue
 			}
 			spent := func(spans []record.Span) float64 {
-				return c.scale * over(r, s.Name, s.Labels, spans)
+				return c.scale * sumOver(r, s.Name, s.Labels, spans)
 			}
 			cost := Resource{Name: c.name, Unit: c.unit, PerTransaction: spent(hold) / n}
 			if before > 0 {

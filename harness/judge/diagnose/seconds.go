@@ -8,15 +8,15 @@ import (
 	"assay/harness/observe/record"
 )
 
-// table is the seconds of a run's windows, a row each: a value for each of the
-// columns, and after them the sessions sampled in each class of waits.
+// table describes rows with the measurements of one second: the columns, followed by the
+// sessions sampled in each wait class.
 type table struct {
 	columns []column
-	known   []bool // columns that the run has any value of
-	classes []string
+	known   []bool   // whether the run has any value of each column
+	classes []string // wait classes
 }
 
-// tableOf finds out what the run measured.
+// tableOf lists what the run measured.
 func tableOf(r record.Run) *table {
 	classes := map[string]bool{}
 	for _, s := range r.Timeline.Series(metric.DBSession) {
@@ -24,7 +24,7 @@ func tableOf(r record.Run) *table {
 	}
 	t := &table{columns: slices.Clone(columns), classes: slices.Sorted(maps.Keys(classes))}
 	for _, class := range t.classes {
-		// Not by NewSeries: an empty value selects the series that have no class.
+		// NewSeries would drop an empty value, which selects the series without a class.
 		selected := metric.Series{Name: metric.DBSession, Labels: []metric.Label{{Key: "class", Value: class}}}
 		t.columns = append(t.columns, column{selected, counts})
 	}
@@ -34,10 +34,10 @@ func tableOf(r record.Run) *table {
 	return t
 }
 
-// class is the column of a class of waits, by its place in classes.
+// class is the column of the i-th wait class.
 func (t *table) class(i int) columnIndex { return columnIndex(len(columns) + i) }
 
-// rows are the seconds of some spans.
+// rows reads the seconds of spans.
 func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float64) {
 	reported := t.reported(line)
 	for _, span := range spans {
@@ -66,7 +66,7 @@ func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float
 	return rows
 }
 
-// reported are the seconds in which the service reported.
+// reported are the seconds in which the service reported metrics.
 func (t *table) reported(line *record.Timeline) map[int64]float64 {
 	for _, q := range []columnIndex{serviceTime, queryTime, acquireTime, poolTime, serviceCPU} {
 		if t.known[q] {
@@ -76,9 +76,9 @@ func (t *table) reported(line *record.Timeline) map[int64]float64 {
 	return nil
 }
 
-// carried fills the gaps of a gauge with the value before, or the first that there
-// is: a gauge does not fall to 0 because it was not read.
-func carried(values []float64, ok []bool) []float64 {
+// fillGaps fills the gaps of a gauge with the preceding value, and those at the start with
+// the first value: a gauge does not drop to 0 because it was not read.
+func fillGaps(values []float64, ok []bool) []float64 {
 	last := slices.Index(ok, true)
 	if last < 0 {
 		return values

@@ -9,32 +9,32 @@ import (
 	"assay/harness/quantity"
 )
 
-// about describes the components that are no waits of the database.
-var about = map[string]wait.Class{
+// descriptions of the components that are not waits of the database.
+var descriptions = map[string]wait.Class{
 	Generator: {
 		Meaning: "the load generator itself was late",
 		Remedy:  "more CPUs or more workers for the generator",
 	},
 	Network: {
-		Meaning: "requests and responses spend the time on the network",
+		Meaning: "the time is spent on the network, between generator, service and database",
 		Remedy:  "keep connections open; fewer round trips; more bandwidth",
 	},
 	Service: {
-		Meaning: "the service itself works on its requests",
+		Meaning: "the service itself spends the time on its requests",
 		Remedy:  "profile the service; more CPUs or more instances of it",
 	},
 	Downstream: {
 		Meaning: "the service waits for other services that it calls",
-		Remedy:  "shorter time-outs, calls in parallel or after the response, another provider",
+		Remedy:  "shorter timeouts, calls in parallel or after the response, another provider",
 	},
 	Pool: {
 		Meaning:     "statements wait for one of the service's database connections, while the database has capacity left",
 		Experiments: []string{"pool-size"},
-		Remedy:      "a larger pool; connections that are released sooner",
+		Remedy:      "a larger pool; release connections sooner",
 	},
 }
 
-// server is the family of the run's database.
+// server is the database family of the run.
 func (a *analysis) server() wait.Server {
 	if d := a.run.Environment.Database; d != nil {
 		return wait.Server(d.Flavour)
@@ -42,9 +42,9 @@ func (a *analysis) server() wait.Server {
 	return wait.MySQL
 }
 
-// explain is what is known of a component.
+// explain looks up the description of a component.
 func (a *analysis) explain(b *Bottleneck) wait.Class {
-	if c, ok := about[b.Component]; ok {
+	if c, ok := descriptions[b.Component]; ok {
 		return c
 	}
 	class := b.Class
@@ -54,45 +54,45 @@ func (a *analysis) explain(b *Bottleneck) wait.Class {
 	return wait.About(a.server(), b.Event, class)
 }
 
-// headline says how long a transaction takes.
+// headline says how long a transaction takes, compared with the baseline.
 func (a *analysis) headline() string {
 	text := fmt.Sprintf("A transaction takes %s on average at %s/s", ms(a.hold.mean()), number(a.hold.perSecond(scheduled)))
 	switch {
 	case a.base.parts == nil:
 	case a.noBaseline:
-		text += fmt.Sprintf(", and %s at %s/s, which breaks an SLO already", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
+		text += fmt.Sprintf(", and %s at %s/s, which already breaks an SLO", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
 	default:
 		text += fmt.Sprintf(", against %s at %s/s", ms(a.base.mean()), number(a.base.perSecond(scheduled)))
 	}
 	return text
 }
 
-// sentenceOfNone is that of a run with nothing to explain.
-func (a *analysis) sentenceOfNone() string {
+// noneSentence is the sentence for a run with nothing to explain.
+func (a *analysis) noneSentence() string {
 	most := 0
 	for i, v := range a.hold.parts {
 		if v > a.hold.parts[most] && a.names[i] != Residual {
 			most = i
 		}
 	}
-	return fmt.Sprintf("Nothing has to be explained. %s; the largest part of it is %s with %s.", a.headline(), a.names[most], ms(a.hold.parts[most]))
+	return fmt.Sprintf("Nothing to explain. %s; its largest component is %s, with %s.", a.headline(), a.names[most], ms(a.hold.parts[most]))
 }
 
-func (a *analysis) sentenceWithoutGrowth() string {
-	return a.headline() + ", and no component that was measured explains it."
+func (a *analysis) noGrowthSentence() string {
+	return a.headline() + ", and no measured component explains it."
 }
 
-// sentenceOfOtherSLOs is that of a run which breaks no SLO by the time of its
-// transactions: some fail, or acknowledged ones are lost.
-func (a *analysis) sentenceOfOtherSLOs() string {
-	all, verb := append(a.why.failures, a.why.others...), "is"
+// otherSLOsSentence is the sentence for a run that breaks SLOs, but not by slow
+// transactions: transactions fail, or acknowledged ones are lost.
+func (a *analysis) otherSLOsSentence() string {
+	all, verb := append(a.symptoms.failures, a.symptoms.others...), "is"
 	if len(all) > 1 {
 		verb = "are"
 	}
-	return fmt.Sprintf("%s %s broken, which a transaction's time does not explain. %s.", sloNames(all), verb, a.headline())
+	return fmt.Sprintf("%s %s broken, which the time of transactions does not explain. %s.", sloNames(all), verb, a.headline())
 }
 
-// describe writes sentence, evidence and advice of a component that is named.
+// describe sets the sentence, evidence and advice for a component that is named.
 func (a *analysis) describe(b *Bottleneck, f Findings) {
 	known := a.explain(b)
 	event := ""
@@ -103,7 +103,7 @@ func (a *analysis) describe(b *Bottleneck, f Findings) {
 		}
 		event += ")"
 	}
-	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s a transaction: %s.", a.headline(), b.Component, event, ms(*b.Growth), known.Meaning)
+	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction: %s.", a.headline(), b.Component, event, ms(*b.Growth), known.Meaning)
 	b.Evidence = a.evidence(b.Component, f)
 	b.Remedy = known.Remedy
 	if known.Experiments != nil {
@@ -111,12 +111,12 @@ func (a *analysis) describe(b *Bottleneck, f Findings) {
 	}
 }
 
-// describeDoubt does so of a leading component that is not named.
-func (a *analysis) describeDoubt(b *Bottleneck, doubt string, f Findings) {
-	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s a transaction, but %s.", a.headline(), b.Component, ms(*b.Growth), doubt)
+// describeCandidate does the same for a leading component that is not named.
+func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
+	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction, but %s.", a.headline(), b.Component, ms(*b.Growth), doubt)
 	b.Evidence = []string{fmt.Sprintf("%s leads in %s of %d bootstrap resamples.", b.Component, percent(*b.Confidence), resamples)}
 	if b.RunnerUp != nil {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s a transaction.", b.RunnerUp.Component, ms(b.RunnerUp.Growth)))
+		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(b.RunnerUp.Growth)))
 	}
 	b.Evidence = append(b.Evidence, a.evidence(b.Component, f)...)
 	if known := a.explain(b); known.Experiments != nil {
@@ -125,18 +125,18 @@ func (a *analysis) describeDoubt(b *Bottleneck, doubt string, f Findings) {
 	b.Component = Undetermined
 }
 
-// describeRefusals does so of transactions that fail because connections are
-// refused.
+// describeRefusals does the same for transactions that fail because the database refuses
+// connections.
 func (a *analysis) describeRefusals(b *Bottleneck) {
-	known := wait.About(a.server(), "", Opening)
-	b.Sentence = fmt.Sprintf("At %s/s %s transactions fail, and the database refuses %s connections, as its limit of connections is reached.",
+	known := wait.About(a.server(), "", ConnectionStorm)
+	b.Sentence = fmt.Sprintf("At %s/s, %s transactions failed, and the database refused %s connections because it had reached its connection limit.",
 		number(a.hold.perSecond(scheduled)), number(a.hold.sum[failed]), number(a.hold.sum[refused]))
-	b.Evidence = []string{fmt.Sprintf("Connections are refused in %s of %d bootstrap resamples.", percent(*b.Confidence), resamples)}
-	if *b.Confidence < Sure {
+	b.Evidence = []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(*b.Confidence), resamples)}
+	if *b.Confidence < MinConfidence {
 		b.Component = Undetermined
 		return
 	}
-	b.Sentence += fmt.Sprintf(" The bottleneck is %s: %s.", Opening, known.Meaning)
+	b.Sentence += fmt.Sprintf(" The bottleneck is %s: %s.", ConnectionStorm, known.Meaning)
 	b.Confirm, b.Remedy = known.Experiments, known.Remedy
 }
 

@@ -2,43 +2,43 @@ package diagnose
 
 import "assay/harness/observe/wait"
 
-// Components of a transaction's time that are not classes of waits; package wait
-// names the component of each class.
+// Components of the time of a transaction that are not wait classes; package wait names
+// the component of each wait class.
 const (
-	Generator  = "generator"       // late starts
-	Script     = "script"          // its own time, and calls that it makes without HTTP
-	Queue      = "arrival queue"   // every VU busy
-	Network    = "network"         // between generator and service, and between service and database
-	Service    = "service"         // the service's own time
-	Downstream = "downstream"      // calls to other services
-	Pool       = "connection pool" // waiting for a database connection
-	Opening    = wait.Storm        // opening database connections
-	Database   = "database"        // statements, where their waits were not sampled
-	Outside    = "unmeasured"      // requests of a service that reports nothing, without their statements
-	Residual   = "residual"        // what is left
+	Generator       = "generator"       // late starts
+	Script          = "script"          // the script itself, and its calls without HTTP
+	ArrivalQueue    = "arrival queue"   // every VU busy
+	Network         = "network"         // between generator and service, and between service and database
+	Service         = "service"         // the service itself
+	Downstream      = "downstream"      // calls to other services
+	Pool            = "connection pool" // waiting for a database connection
+	ConnectionStorm = wait.Storm        // opening database connections
+	Database        = "database"        // statements, where their waits were not sampled
+	Unmeasured      = "unmeasured"      // requests to a service without metrics, except their statements
+	Residual        = "residual"        // the rest
 )
 
-// CPU is the component of statements that run, or wait for a CPU.
+// CPU is the component of statements that run or wait for a CPU.
 var CPU = wait.ComponentOf(wait.CPU)
 
-// order is the order in which a transaction passes through the components.
-var order = []string{Generator, Queue, Script, Network, Service, Outside, Downstream, Pool, Opening, Database}
+// order of the components, as a transaction passes through them.
+var order = []string{Generator, ArrivalQueue, Script, Network, Service, Unmeasured, Downstream, Pool, ConnectionStorm, Database}
 
-// layout is the components that a run's measurements can separate.
+// layout is the list of components that the measurements of a run can separate.
 type layout struct {
 	*table
-	names []string // order, those of wait classes, Residual
-	at    map[string]int
-	of    []int // place in names, by class
+	names       []string       // order, the components of wait classes, Residual
+	index       map[string]int // in names
+	componentOf []int          // index in names of the component of each wait class
 }
 
 func layoutOf(t *table) *layout {
-	l := &layout{table: t, at: map[string]int{}}
+	l := &layout{table: t, index: map[string]int{}}
 	add := func(name string) int {
-		i, ok := l.at[name]
+		i, ok := l.index[name]
 		if !ok {
 			i = len(l.names)
-			l.names, l.at[name] = append(l.names, name), i
+			l.names, l.index[name] = append(l.names, name), i
 		}
 		return i
 	}
@@ -47,30 +47,30 @@ func layoutOf(t *table) *layout {
 	}
 	add(CPU)
 	for _, class := range t.classes {
-		l.of = append(l.of, add(wait.ComponentOf(class)))
+		l.componentOf = append(l.componentOf, add(wait.ComponentOf(class)))
 	}
 	add(Residual)
 	return l
 }
 
-// parts is a transaction's mean time in each component, in ms.
+// parts is the mean time of a transaction in each component, in ms.
 type parts []float64
 
-// split divides the time of a window's transactions, given the sums of its
-// seconds. What a transaction meets on its way is counted where and when it
-// happens, so it is divided by the transactions that ended in the window, and
-// delays of the start by those that were due in it. With n transactions, every
-// line below is a sum of times / n; database time by class is
+// split divides the time of a window's transactions, given its column sums. Times are
+// counted where and when they are spent: so they are divided by the number of transactions
+// that ended in the window, and delays of the start by the number that was scheduled in
+// it. With n transactions, every line below is a sum of times / n; database time by wait
+// class is
 //
 //	D_c = (sessions of class c / all sessions) * statement time / n
 //
-// (WAITS section 6), with the sampled time sessions/samples * seconds in place of
-// statement time where there is no counter, or where it is over a fifth more:
-// statements that have not ended are not in the counter.
+// (WAITS section 6). Statement time is the database's counter or, if there is none or
+// the samples show over a fifth more, the sampled time sessions/samples * seconds: the
+// counter lacks statements that have not ended.
 //
-// k6 reports no times of a transaction that timed out, while the time that service
-// and database spent on it counts: in an overload the parts may be more than what
-// the clients saw, and the residual less than 0.
+// k6 reports no times of a transaction that timed out, but service and database report the
+// time that they spent on it: in an overload the components may add up to more than the
+// clients saw, which makes the residual negative.
 func (l *layout) split(sum []float64) parts {
 	p := make(parts, len(l.names))
 	per := func(ms, n float64) float64 {
@@ -80,7 +80,7 @@ func (l *layout) split(sum []float64) parts {
 		return ms / n
 	}
 	n, due := l.ended(sum), sum[scheduled]
-	put := func(name string, ms float64) { p[l.at[name]] += ms }
+	put := func(name string, ms float64) { p[l.index[name]] += ms }
 	script := 0.0
 	if l.known[iterationTime] {
 		script = max(0, per(sum[iterationTime]-sum[requestTime]-sum[blockedTime], n))
@@ -92,14 +92,14 @@ func (l *layout) split(sum []float64) parts {
 		pool, opening := l.acquiring(sum)
 		own := sum[serviceTime] - pool - opening - sum[queryTime] - sum[downstreamTime]
 		inside := sum[queryTime]
-		if !l.known[queryTime] { // a service that reports its pool only
+		if !l.known[queryTime] { // the service reports only its pool
 			own -= statements
 			inside = statements
 		}
 		put(Service, per(max(0, own), n))
 		put(Downstream, per(sum[downstreamTime], n))
 		put(Pool, per(pool, n))
-		put(Opening, per(opening, n))
+		put(ConnectionStorm, per(opening, n))
 		if l.databaseKnown(sum) {
 			put(Network, per(max(0, inside-statements), n))
 		} else {
@@ -109,15 +109,15 @@ func (l *layout) split(sum []float64) parts {
 		put(Network, per(sum[blockedTime], n))
 		pool, opening := l.acquiring(sum)
 		put(Pool, per(pool, n))
-		put(Opening, per(opening, n))
+		put(ConnectionStorm, per(opening, n))
 		put(Downstream, per(sum[downstreamTime], n))
-		put(Outside, per(max(0, sum[requestTime]-pool-opening-statements-sum[downstreamTime]), n))
-	default: // a script that calls the database itself
+		put(Unmeasured, per(max(0, sum[requestTime]-pool-opening-statements-sum[downstreamTime]), n))
+	default: // the script calls the database directly
 		script = max(0, script-per(statements, n))
 	}
 	put(Generator, per(sum[lagTime], due))
 	put(Script, script)
-	put(Queue, per(sum[queueTime], due))
+	put(ArrivalQueue, per(sum[queueTime], due))
 	l.database(p, sum, per(statements, n))
 	rest := per(sum[lagTime]+sum[queueTime], due) + per(sum[iterationTime], n)
 	if !l.known[iterationTime] {
@@ -130,11 +130,11 @@ func (l *layout) split(sum []float64) parts {
 	return p
 }
 
-// databaseKnown: the time in statements is known from the database.
+// databaseKnown reports whether the database has measured the time in statements.
 func (l *layout) databaseKnown(sum []float64) bool { return l.known[statementTime] || sum[samples] > 0 }
 
-// ended is how many transactions ended in the window. Those that timed out are
-// counted by the second they were due in.
+// ended is the number of transactions that ended in the window. Those that timed out count
+// in the second for which they were scheduled.
 func (l *layout) ended(sum []float64) float64 {
 	if n := sum[ended] + sum[timedOut]; l.known[ended] && n > 0 {
 		return n
@@ -142,8 +142,8 @@ func (l *layout) ended(sum []float64) float64 {
 	return sum[scheduled]
 }
 
-// acquiring is the time to get database connections: waiting for one of the
-// pool, and opening one.
+// acquiring is the time to get database connections: waiting for the pool, and opening
+// connections.
 func (l *layout) acquiring(sum []float64) (pool, opening float64) {
 	switch {
 	case l.known[poolTime] && l.known[acquireTime]:
@@ -154,16 +154,16 @@ func (l *layout) acquiring(sum []float64) (pool, opening float64) {
 	return sum[poolTime], 0
 }
 
-// unfinished is the ratio of sampled time to the counters' from which on sampled
-// time is used instead (WAITS section 6: a gap over 20 % is to be flagged).
-const unfinished = 1.2
+// maxSampledRatio is the largest ratio of sampled to counted statement time with which
+// the counter is used (WAITS section 6: flag a gap over 20 %).
+const maxSampledRatio = 1.2
 
-// statementTime is the time in statements, in ms. Where no transaction timed out,
-// and the service reports its statements' time, it is no more than that: sessions
-// of others are sampled too.
+// statementTime is the time in statements, in ms. If no transaction timed out and the
+// service reports the time of its statements, that is the upper bound: the samples include
+// the sessions of other clients.
 func (l *layout) statementTime(sum []float64) float64 {
 	ms := sum[statementTime]
-	if sampled := l.sampledTime(sum); !l.known[statementTime] || sampled > unfinished*ms {
+	if sampled := l.sampledTime(sum); !l.known[statementTime] || sampled > maxSampledRatio*ms {
 		ms = sampled
 	}
 	if l.known[queryTime] && sum[queryTime] > 0 && sum[timedOut] == 0 {
@@ -172,8 +172,8 @@ func (l *layout) statementTime(sum []float64) float64 {
 	return ms
 }
 
-// sampledTime is the time of active sessions by the samples, in ms, without
-// sessions that were being opened, which run no statement.
+// sampledTime is the time of active sessions according to the samples, in ms, without
+// sessions that are being opened, which run no statement.
 func (l *layout) sampledTime(sum []float64) float64 {
 	if sum[samples] == 0 {
 		return 0
@@ -190,16 +190,16 @@ func (l *layout) sessions(sum []float64) (n float64) {
 	return n
 }
 
-// database divides ms of a transaction's statements among the classes of waits.
+// database divides the statement time per transaction, in ms, among the wait classes.
 func (l *layout) database(p parts, sum []float64, ms float64) {
 	all := l.sessions(sum)
 	if all == 0 {
-		p[l.at[Database]] += ms
+		p[l.index[Database]] += ms
 		return
 	}
 	for i, class := range l.classes {
 		if class != wait.Storm {
-			p[l.of[i]] += ms * sum[l.class(i)] / all
+			p[l.componentOf[i]] += ms * sum[l.class(i)] / all
 		}
 	}
 }

@@ -15,40 +15,41 @@ import (
 	"assay/harness/spec"
 )
 
-// system is a simulated system, of which a test chooses where each millisecond of
-// a transaction goes. It has 20 connections to its database.
+// system is a simulated system with a test's choice of the time per transaction in each
+// component.
 type system struct {
-	base, hold map[string]float64 // ms a transaction by component; database time by wait class
-	late       map[string]float64 // ms more, in the second half of the hold
-	noise      float64            // share by which each second's times vary
-	jitter     map[string]float64 // more of it, by component
+	base, hold map[string]float64 // ms per transaction by component; database time by wait class
+	late       map[string]float64 // additional ms in the second half of the hold
+	noise      float64            // share by which the times vary from second to second
+	jitter     map[string]float64 // additional noise by component
 
-	idle          float64 // CPUs of two
-	cpu, queue    float64 // s a second that the database's threads run, and wait in the run queue
-	serviceCPU    float64 // of one that the service may use
-	blockers      map[string]float64
-	failing       float64 // share of transactions that fail, from the hold on
-	refused       float64 // connections a second, from the hold on
-	noService     bool    // without metrics
-	noDatabase    bool    // is not sampled
-	samples       float64 // a second; 0: 10
-	slowSamples   float64 // ms that each takes, from the hold on
+	idle          float64            // idle CPUs of the database's two
+	cpu, queue    float64            // seconds per second that the database's threads run, and wait in the run queue
+	serviceCPU    float64            // CPUs used of the service's one
+	blockers      map[string]float64 // holders of row locks per second, by wait class
+	failing       float64            // share of transactions that fail, from the hold on
+	refused       float64            // connections per second, from the hold on
+	noService     bool               // the service reports no metrics
+	noDatabase    bool               // the database is not sampled
+	samples       float64            // per second; 0: 10
+	slowSamples   float64            // ms per sample, from the hold on
 	starvedWorker bool
-	connections   float64 // 0: 20
-	selects       float64 // ms a call of the most frequent SELECT; 0: there is none
-	rows          float64 // examined a call
+	connections   float64 // of the service to its database; 0: 20
+	selects       float64 // ms per call of the most frequent SELECT; 0: no SELECT
+	rows          float64 // examined per call
 	noBaseline    bool
 	seed          uint64
 
-	frames func(second int64, source string, points []metric.Point) []metric.Point // changes what a source sends, by seconds since the judged window began
+	// frames changes what a source sends; second counts from the start of the judged window.
+	frames func(second int64, source string, points []metric.Point) []metric.Point
 	change func(r *record.Run)
 }
 
-// classes are the parts that are classes of waits.
+// classes are the parts that are wait classes.
 func classes(parts map[string]float64) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		switch name {
-		case Generator, Network, Service, Downstream, Pool, Opening, Residual:
+		case Generator, Network, Service, Downstream, Pool, ConnectionStorm, Residual:
 		default:
 			all = append(all, name)
 		}
@@ -56,16 +57,16 @@ func classes(parts map[string]float64) (all []string) {
 	return all
 }
 
-// diagnosed is a run against the system, judged and diagnosed.
+// diagnosed judges and diagnoses a run against the system.
 func (w system) diagnosed() Findings {
 	r := w.record()
 	return Of(r, verdict.Judge(r))
 }
 
-// synthesized is the synthetic run of which a system keeps all but the frames.
+// synthesized is the synthetic run whose frames a system replaces.
 var synthesized = sync.OnceValue(func() *synthetic.Case { return synthetic.New(synthetic.Profile(), 1, synthetic.Healthy) })
 
-// plain is a copy of it that a test may change.
+// plain is a copy of synthesized that a test may change.
 func plain() *synthetic.Case {
 	c := *synthesized()
 	c.Frames = slices.Clone(c.Frames)
@@ -164,7 +165,7 @@ func (w system) second(rate float64, parts map[string]float64, held bool, random
 		counter(metric.WorkerCPU, 0.2), counter(metric.WorkerRunQueue, map[bool]float64{true: 3}[w.starvedWorker && held]),
 		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
 	)
-	if now[Residual] > 0 { // neither script nor request: k6 reports none of it
+	if now[Residual] > 0 { // neither script nor request: k6 does not report it
 		worker = slices.DeleteFunc(worker, func(p metric.Point) bool { return p.Series.Name == metric.EndedIterationTime })
 	}
 	handled := seen - now[Network]
@@ -176,7 +177,7 @@ func (w system) second(rate float64, parts map[string]float64, held bool, random
 		service = append(
 			service,
 			counter(metric.ServiceRequests, rate), counter(metric.ServiceRequestTime, rate*handled),
-			counter(metric.ServiceAcquireTime, rate*(now[Pool]+now[Opening])), counter(metric.ServicePoolWaitTime, rate*now[Pool]),
+			counter(metric.ServiceAcquireTime, rate*(now[Pool]+now[ConnectionStorm])), counter(metric.ServicePoolWaitTime, rate*now[Pool]),
 			counter(metric.ServiceQueryTime, rate*statements), counter(metric.ServiceQueries, 10*rate),
 			counter(metric.ServiceDownstreamTime, rate*now[Downstream]),
 			counter(metric.ServiceCPU, w.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),

@@ -9,39 +9,38 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Wait is what sessions of the database were doing in the judged windows. A
-// nil pointer is "no data".
+// Wait is one activity of the database's sessions in the judged windows. A nil pointer is
+// "no data".
 type Wait struct {
 	Event   string
 	Class   string  // commit, binlog, row lock, ... (WAITS section 4)
 	AAS     float64 // average active sessions: sessions sampled / samples taken
 	Share   float64 // of all active sessions (0,1]
 	Samples int64   // sessions sampled
-	// MsPerTransaction is the mean time that a transaction spent in it, by
-	// Little's law D = AAS / TPS (WAITS section 6). Sampled AAS run low: the
-	// proportions are better than the sums.
+	// MsPerTransaction is the mean time that a transaction spent in it, by Little's law D =
+	// AAS / TPS (WAITS section 6). Sampled AAS is too low: proportions are more accurate
+	// than sums.
 	MsPerTransaction *float64
-	// BaselineMsPerTransaction is the same at the baseline load; 0 where the
-	// baseline was sampled and no sample showed it.
+	// BaselineMsPerTransaction is the same at the baseline load; 0 if the baseline was
+	// sampled and no sample showed it.
 	BaselineMsPerTransaction *float64
 	Inferred                 bool // from the session's state, not from a wait event (WAITS section 2)
 }
 
-// kind identifies a wait; statement digests are added up.
-type kind struct {
+// waitKey identifies a wait, over all statement digests.
+type waitKey struct {
 	event, class string
 	inferred     bool
 }
 
-// waits lists what the database's sessions did in the judged windows, the
-// largest first. It is nil where no sample was taken, and empty where no sample
-// showed an active session.
+// waits lists what the database's sessions did in the judged windows, the largest first.
+// It is nil if no sample was taken, and empty if no sample showed an active session.
 func waits(r record.Run, judged []record.Span) []Wait {
-	hold := spend(r, judged)
+	hold := sumSamples(r, judged)
 	if hold.samples == 0 {
 		return nil
 	}
-	base := spend(r, baseline(r))
+	base := sumSamples(r, baseline(r))
 	all := make([]Wait, 0, len(hold.seen))
 	for k, n := range hold.seen {
 		if n == 0 {
@@ -70,17 +69,17 @@ func inferredFirst(w Wait) int {
 	return 1
 }
 
-// spending is what was sampled within some spans.
-type spending struct {
+// sampled is the sum of the samples within spans.
+type sampled struct {
 	samples  float64
-	seen     map[kind]float64
-	sessions float64 // of all kinds, added up in the order of the series: the same record has to give the same bytes
-	tps      float64 // transactions a second that reached the system
+	seen     map[waitKey]float64
+	sessions float64 // in all waits, added up in the order of the series: the same record has to give the same bytes
+	tps      float64 // transactions per second that reached the system
 }
 
-// msPerTransaction is D = AAS / TPS for sessions sampled n times; nil where the
-// database was not sampled or no transaction ran.
-func (s spending) msPerTransaction(n float64) *float64 {
+// msPerTransaction is D = AAS / TPS for sessions sampled n times; nil if the database was
+// not sampled or no transaction ran.
+func (s sampled) msPerTransaction(n float64) *float64 {
 	if s.samples == 0 || s.tps == 0 {
 		return nil
 	}
@@ -88,11 +87,11 @@ func (s spending) msPerTransaction(n float64) *float64 {
 	return &d
 }
 
-// spend sums up the spans. Every transaction that was started counts in TPS,
-// with any outcome: Little's law is about all that pass through the
-// database. One that was dropped never reached it.
-func spend(r record.Run, spans []record.Span) spending {
-	s := spending{seen: map[kind]float64{}}
+// sumSamples adds up the samples of spans. TPS counts every transaction that was started,
+// whatever its outcome: Little's law is about all that pass through the database. Dropped
+// transactions never reach it.
+func sumSamples(r record.Run, spans []record.Span) sampled {
+	s := sampled{seen: map[waitKey]float64{}}
 	started, seconds := 0.0, int64(0)
 	for _, span := range spans {
 		n, _ := r.Timeline.Sum(metric.DBSample, nil, span)
@@ -113,11 +112,11 @@ func spend(r record.Run, spans []record.Span) spending {
 			continue
 		}
 		done[[3]string{event, class, inferred}] = true
-		// An empty value selects the series that do not have the label.
+		// An empty value selects the series without the label.
 		selector := []metric.Label{{Key: "event", Value: event}, {Key: "class", Value: class}, {Key: "inferred", Value: inferred}}
 		for _, span := range spans {
 			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
-			s.seen[kind{event, class, inferred == "true"}] += n
+			s.seen[waitKey{event, class, inferred == "true"}] += n
 			s.sessions += n
 		}
 	}

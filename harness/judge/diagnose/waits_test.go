@@ -13,14 +13,14 @@ import (
 	"assay/harness/observe/record"
 )
 
-// waitsOf are those of a judged run.
+// waitsOf judges and diagnoses a run, and returns its waits.
 func waitsOf(r record.Run) []Wait { return Of(r, verdict.Judge(r)).Waits }
 
 func TestWaits(t *testing.T) {
 	got := waitsOf(synthetic.New(synthetic.Profile(), 2, synthetic.Healthy).Record())
 	ms := func(v float64) *float64 { return &v }
-	// 10 samples a second: 5 sessions seen in commits are 0.5 AAS, and at 20
-	// transactions a second 25 ms each; 2 at the baseline's 5 a second are 40 ms.
+	// 10 samples per second: 5 sessions in commits are 0.5 AAS, which at 20 transactions
+	// per second is 25 ms each; 2 sessions at the baseline's 5 per second are 40 ms.
 	want := []Wait{
 		{
 			Event: "io/file/innodb/innodb_log_file", Class: "commit", AAS: 0.5, Share: 5.0 / 6, Samples: 150,
@@ -42,7 +42,7 @@ func TestWaitsOfEveryStartedTransaction(t *testing.T) {
 	}
 	for _, w := range waitsOf(synthetic.New(synthetic.Profile(), 1, half).Record()) {
 		if w.Class == "commit" && math.Abs(*w.MsPerTransaction-50) > 1e-9 {
-			t.Errorf("10 started a second at 0.5 AAS are 50 ms each, not %g", *w.MsPerTransaction)
+			t.Errorf("10 started per second at 0.5 AAS are 50 ms each, not %g", *w.MsPerTransaction)
 		}
 	}
 }

@@ -2,12 +2,12 @@ package page
 
 // Charts are curves over one time axis, drawn by a script.
 type Charts struct {
-	Note    string  `json:"-"`       // above the charts
-	Instead string  `json:"-"`       // shown without JavaScript
-	Step    int64   `json:"step"`    // seconds from one point to the next
-	Seconds []int64 `json:"seconds"` // at which each step begins
-	Spans   []Span  `json:"spans"`
-	Charts  []Chart `json:"charts"`
+	Note     string  `json:"-"`       // shown above the charts
+	NoScript string  `json:"-"`       // shown without JavaScript
+	Step     int64   `json:"step"`    // seconds from one point to the next
+	Seconds  []int64 `json:"seconds"` // start of each step
+	Spans    []Span  `json:"spans"`
+	Charts   []Chart `json:"charts"`
 }
 
 // Span is a named part of the time axis, in seconds.
@@ -22,16 +22,16 @@ type Span struct {
 type Chart struct {
 	Title   string  `json:"-"`
 	Log     bool    `json:"log,omitempty"`
-	Stacked bool    `json:"stacked,omitempty"` // each curve on top of those before it
+	Stacked bool    `json:"stacked,omitempty"` // each curve is drawn on top of those before it
 	Curves  []Curve `json:"curves"`
 }
 
-// Curve has a value for each step; nil is "no data".
+// Curve is a value for each step; nil is "no data".
 type Curve struct {
 	Label  string     `json:"label"`
 	Values []*float64 `json:"values,omitempty"`
-	Level  *float64   `json:"level,omitempty"` // instead of values: a constant limit
-	Color  string     `json:"color"`           // "#rrggbb", or the name of a colour of the style sheet
+	Level  *float64   `json:"level,omitempty"` // a constant, in place of values
+	Color  string     `json:"color"`           // "#rrggbb", or the name of a color variable in page.css
 	Line   Line       `json:"line,omitempty"`
 }
 

@@ -15,48 +15,48 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Each page has one style element and at most one script element, and needs nothing
-// else; the parts for charts are only on pages with charts.
+// Each page has one style element and at most one script element, and loads nothing
+// else. Only pages with charts contain the parts for charts.
 var (
 	style       = asset("page.css")
 	chartStyle  = asset("uplot/uPlot.min.css") + style
 	chartScript = "/* uPlot 1.6.32\n" + asset("uplot/LICENSE") + "*/\n" + asset("uplot/uPlot.iife.min.js") + asset("charts.js")
 	layout      = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 		"below": func(l level, blocks []Block) level { return level{blocks, l.Depth + 1, l.Source} },
-		"text":  func(l level, s string) string { return l.Source.shorten(s, mostParagraph) },
-		"item":  func(l level, s string) string { return l.Source.shorten(s, mostItem) },
+		"text":  func(l level, s string) string { return l.Source.shorten(s, maxParagraph) },
+		"item":  func(l level, s string) string { return l.Source.shorten(s, maxItem) },
 		"clean": Clean,
-		"items": func(l List) []string { items, _ := shown(l.Items, l.Most); return items },
-		"rows":  func(t Table) [][]Cell { rows, _ := shown(t.Rows, t.Most); return rows },
+		"items": func(l List) []string { items, _ := truncate(l.Items, l.Limit); return items },
+		"rows":  func(t Table) [][]Cell { rows, _ := truncate(t.Rows, t.Limit); return rows },
 		"more":  moreOf,
 		"class": func(c Column, s State) string { return strings.TrimSpace(c.Kind.class() + " " + s.String()) },
-		"cell":  func(l level, c Column, text string) string { return l.Source.shorten(text, c.most()) },
+		"cell":  func(l level, c Column, text string) string { return l.Source.shorten(text, c.maxCharacters()) },
 		"px":    func(share float64) float64 { return tenths(intervalWidth * share) },
 		"width": func(from, to float64) float64 { return math.Max(1, tenths(intervalWidth*(to-from))) },
 		"of100": func(share float64) float64 { return tenths(100 * share) },
 	}).ParseFS(assets, "assets/page.html.tmpl"))
 )
 
-// intervalWidth is that of an interval's axis, in pixels.
+// intervalWidth is the width of an interval's axis in pixels.
 const intervalWidth = 260
 
 func asset(name string) string {
 	data, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		panic(err) // a file of the binary
+		panic(err) // the file is embedded
 	}
 	return string(data)
 }
 
-// level is blocks with their depth of nesting.
+// level is a list of blocks with its nesting depth.
 type level struct {
 	Blocks []Block
 	Depth  int
 	Source source
 }
 
-// HTML renders a self-contained page: it loads and sends nothing, and without JavaScript
-// only its charts are missing. A page has at most one block of charts.
+// HTML renders a self-contained page: it loads and sends nothing, and only its charts
+// need JavaScript. A page has at most one block of charts.
 func HTML(p Page) ([]byte, error) {
 	header := slices.IndexFunc(p.Blocks, func(b Block) bool { _, is := b.(Section); return is })
 	if header < 0 {
@@ -68,7 +68,7 @@ func HTML(p Page) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := layout.Execute(&b, map[string]any{
-		"Title": in.shorten(p.Title, mostItem), "Verdict": in.shorten(p.Verdict, mostCell), "State": VerdictState(p.Verdict),
+		"Title": in.shorten(p.Title, maxItem), "Verdict": in.shorten(p.Verdict, maxCell), "State": VerdictState(p.Verdict),
 		"Header": level{p.Blocks[:header], 1, in}, "Main": level{p.Blocks[header:], 1, in}, "Charts": charts,
 		"Policy": policy(style, script), "Style": template.CSS(style), "Script": template.JS(script), //nolint:gosec // our own files
 	}); err != nil {
@@ -77,8 +77,8 @@ func HTML(p Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// policy allows the page's own style and script, by digest, and nothing else: text that
-// became markup by mistake could not load, send or run anything.
+// policy is a Content-Security-Policy that allows only the page's own style and script,
+// by digest: text that became markup by mistake could not load, send or run anything.
 func policy(style, script string) string {
 	allowed := fmt.Sprintf("default-src 'none'; style-src '%s'; ", digest(style))
 	if script != "" {
@@ -97,9 +97,9 @@ func moreOf(l level, b Block) string {
 	left := 0
 	switch b := b.(type) {
 	case List:
-		_, left = shown(b.Items, b.Most)
+		_, left = truncate(b.Items, b.Limit)
 	case Table:
-		_, left = shown(b.Rows, b.Most)
+		_, left = truncate(b.Rows, b.Limit)
 	}
 	return more(left, l.Source)
 }
@@ -108,7 +108,7 @@ func (k Kind) class() string {
 	return [...]string{Name: "name", Word: "word", Number: "number", Prose: "prose", Graph: ""}[k]
 }
 
-// tenths of a pixel are enough.
+// tenths rounds to tenths of a pixel.
 func tenths(x float64) float64 { return math.Round(10*x) / 10 }
 
 // chartsOf finds the charts among blocks, and cleans their names.
@@ -118,12 +118,12 @@ func chartsOf(all []Block) *Charts {
 		case Charts:
 			b.Spans, b.Charts = slices.Clone(b.Spans), slices.Clone(b.Charts)
 			for i, s := range b.Spans {
-				b.Spans[i].Name = cut(oneLine(s.Name), mostCell)
+				b.Spans[i].Name = cut(oneLine(s.Name), maxCell)
 			}
 			for i, chart := range b.Charts {
 				b.Charts[i].Curves = slices.Clone(chart.Curves)
 				for k, c := range chart.Curves {
-					b.Charts[i].Curves[k].Label = cut(oneLine(c.Label), mostCell)
+					b.Charts[i].Curves[k].Label = cut(oneLine(c.Label), maxCell)
 				}
 			}
 			return &b

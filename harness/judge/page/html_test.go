@@ -22,9 +22,9 @@ func parsed(t interface{ Fatal(...any) }, p Page) *html.Node {
 	return root
 }
 
-// Whatever stands in a page, it has only our own elements, none that needs
-// anything but the page, and scripts only where it has charts.
-func TestHTMLOfAnythingIsOurs(t *testing.T) {
+// Whatever its texts, a page has only our own elements, none of which loads anything,
+// and scripts only if it has charts.
+func TestHTMLOfAnyPage(t *testing.T) {
 	ours := []string{
 		"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "h3", "p", "dl", "dt", "dd", "ul", "li", "pre", "div",
 		"table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line", "circle", "figure", "figcaption", "noscript", "script",
@@ -58,7 +58,7 @@ func TestHTMLOfAnythingIsOurs(t *testing.T) {
 	})
 }
 
-// What the page may run and show is named by digest, and nothing else is allowed.
+// The policy allows the page's own script and style, by digest, and nothing else.
 func TestPolicy(t *testing.T) {
 	for name, c := range map[string]struct {
 		page   Page
@@ -87,7 +87,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Texts are shortened only where the page names a file that has the whole of them.
+// Texts are shortened only if the page names a file with the full texts.
 func TestShortenedWithASource(t *testing.T) {
 	long := strings.Repeat("word ", 1000) + "end"
 	for source, whole := range map[string]bool{"": true, "certificate.json": false} {
@@ -104,7 +104,7 @@ func TestShortenedWithASource(t *testing.T) {
 				want = 4
 			}
 			if got := strings.Count(text, "word end"); got != want {
-				t.Errorf("%s with the source %q has %d whole texts, want %d", name, source, got, want)
+				t.Errorf("%s with the source %q has %d full texts, want %d", name, source, got, want)
 			}
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Suite is a test suite of JUnit XML that is valid by both common schemas, that of Ant
-// and that of Jenkins: a test case holds only its failure or error; further information
-// is in the suite's properties and output.
+// Suite is a test suite of JUnit XML, valid by the schemas of both Ant and Jenkins: a
+// test case has only its failure or error, and everything else is in the properties and
+// the output of the suite.
 type Suite struct {
 	Name       string     `xml:"name,attr"`
 	Package    string     `xml:"package,attr"`
 	ID         int        `xml:"id,attr"`
 	Host       string     `xml:"hostname,attr"`
-	Timestamp  string     `xml:"timestamp,attr"` // UTC, as the schema allows no zone
+	Timestamp  string     `xml:"timestamp,attr"` // UTC: the schema allows no time zone
 	Tests      int        `xml:"tests,attr"`
 	Failures   int        `xml:"failures,attr"`
 	Errors     int        `xml:"errors,attr"`
@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// NewSuite is an empty suite of a package, with the host and the time of its run.
+// NewSuite makes an empty suite, with the host and the start time of the run.
 func NewSuite(name, pkg, host string, at time.Time) *Suite {
 	return &Suite{Name: name, Package: token(pkg), Host: token(host), Timestamp: at.UTC().Format("2006-01-02T15:04:05")}
 }
@@ -56,26 +56,26 @@ func (s *Suite) Property(name, value string) {
 	s.Properties = append(s.Properties, property{token(name), legal(value)})
 }
 
-// Check adds a test case: a failure where its state is Bad, an error in any state but
-// Good. No case is ever skipped.
+// Check adds a test case: passed if its state is Good, a failure if Bad, otherwise an
+// error. No case is ever skipped.
 func (s *Suite) Check(name string, state State, verdict, text, advice string) {
-	one := testCase{Name: token(name), Class: token(s.Package + "." + s.Name)}
+	c := testCase{Name: token(name), Class: token(s.Package + "." + s.Name)}
 	p := &problem{Message: legal(text), Type: legal(verdict), Text: legal(strings.TrimSpace(text + "\n" + advice))}
 	s.Tests++
 	switch state {
 	case Good:
 	case Bad:
-		one.Failure = p
+		c.Failure = p
 		s.Failures++
 	default:
-		one.Error = p
+		c.Error = p
 		s.Errors++
 	}
-	s.Cases = append(s.Cases, one)
+	s.Cases = append(s.Cases, c)
 }
 
-// Say sets the output, line by line.
-func (s *Suite) Say(lines ...string) { s.Out = legal(strings.Join(lines, "\n")) }
+// SetOutput sets the standard output of the suite.
+func (s *Suite) SetOutput(lines ...string) { s.Out = legal(strings.Join(lines, "\n")) }
 
 // JUnit renders suites as a JUnit XML report.
 func JUnit(suites []*Suite) ([]byte, error) {
@@ -92,7 +92,7 @@ func JUnit(suites []*Suite) ([]byte, error) {
 	return append([]byte(xml.Header), append(body, '\n')...), nil
 }
 
-// token is a name as the schemas require it: one line, and never empty.
+// token is a name as the schemas require: one line, never empty.
 func token(s string) string {
 	if s = strings.Join(strings.Fields(legal(s)), " "); s == "" {
 		return "-"
@@ -100,11 +100,11 @@ func token(s string) string {
 	return s
 }
 
-// mostJUnit is the most characters of one text.
-const mostJUnit = 4000
+// maxJUnit is the limit of one text, in characters.
+const maxJUnit = 4000
 
-// legal replaces characters that XML 1.0 does not allow (section 2.2, production Char):
-// control characters in a database's message would make the report invalid.
+// legal replaces characters that XML 1.0 forbids (section 2.2, production Char): control
+// characters in a message from a database would make the report invalid.
 func legal(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -114,5 +114,5 @@ func legal(s string) string {
 			return '?'
 		}
 		return r
-	}, cut(s, mostJUnit))
+	}, cut(s, maxJUnit))
 }

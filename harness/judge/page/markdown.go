@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Markdown renders a page in GitHub's flavour, for a pull request or the summary of a
-// CI job, without charts and graphs.
+// Markdown renders a page, without charts and graphs, as GitHub Flavored Markdown for a
+// pull request or the summary of a CI job.
 func Markdown(p Page) []byte {
 	m := &markdown{source: source(p.Source)}
 	title := p.Title
 	if p.Verdict != "" {
 		title = p.Verdict + ": " + title
 	}
-	m.line("## ", m.source.shorten(title, mostItem))
+	m.line("## ", m.source.shorten(title, maxItem))
 	m.blocks(p.Blocks, 3)
 	return []byte(m.String())
 }
@@ -39,7 +39,7 @@ func (m *markdown) blocks(all []Block, level int) {
 			}
 			m.WriteByte('\n')
 		case List:
-			items, more := shown(b.Items, b.Most)
+			items, more := truncate(b.Items, b.Limit)
 			for _, item := range items {
 				m.item(item)
 			}
@@ -51,16 +51,16 @@ func (m *markdown) blocks(all []Block, level int) {
 			}
 			m.WriteByte('\n')
 		case Table:
-			m.table(b.text())
+			m.table(b.textOnly())
 		case Section:
-			m.line(strings.Repeat("#", level)+" ", m.source.shorten(b.Heading, mostCell))
+			m.line(strings.Repeat("#", level)+" ", m.source.shorten(b.Heading, maxCell))
 			m.blocks(b.Blocks, level+1)
 		}
 	}
 }
 
 func (m *markdown) paragraph(p Paragraph) {
-	text := m.source.shorten(p.Text, mostParagraph)
+	text := m.source.shorten(p.Text, maxParagraph)
 	if text != "" && bold(p.State) {
 		m.WriteString("**" + escape(text) + "**\n\n")
 	} else {
@@ -68,11 +68,11 @@ func (m *markdown) paragraph(p Paragraph) {
 	}
 }
 
-// bold reports whether a state is highlighted without color.
+// bold reports whether a state is shown in bold.
 func bold(s State) bool { return s == Bad || s == Doubtful || s == Strong }
 
 func (m *markdown) item(text string) {
-	m.WriteString("- " + escape(m.source.shorten(text, mostItem)) + "\n")
+	m.WriteString("- " + escape(m.source.shorten(text, maxItem)) + "\n")
 }
 
 func (m *markdown) more(n int) {
@@ -81,7 +81,7 @@ func (m *markdown) more(n int) {
 	}
 }
 
-// more says how much is left out, and where to find it; empty: nothing is left out.
+// more says how much was truncated, and where to find it; empty: nothing was.
 func more(n int, in source) string {
 	switch {
 	case n == 0:
@@ -93,12 +93,12 @@ func more(n int, in source) string {
 }
 
 func (m *markdown) table(t Table) {
-	rows, more := shown(t.Rows, t.Most)
+	rows, more := truncate(t.Rows, t.Limit)
 	if len(rows) == 0 {
 		return
 	}
 	for _, c := range t.Columns {
-		m.WriteString("| " + escape(m.source.shorten(c.Name, mostCell)) + " ")
+		m.WriteString("| " + escape(m.source.shorten(c.Name, maxCell)) + " ")
 	}
 	m.WriteString("|\n")
 	for _, c := range t.Columns {
@@ -109,7 +109,7 @@ func (m *markdown) table(t Table) {
 	m.WriteString("|\n")
 	for _, row := range rows {
 		for i, c := range row {
-			text := escape(m.source.shorten(c.Text, t.Columns[i].most()))
+			text := escape(m.source.shorten(c.Text, t.Columns[i].maxCharacters()))
 			if text != "" && bold(c.State) {
 				text = "**" + text + "**"
 			}
@@ -121,17 +121,16 @@ func (m *markdown) table(t Table) {
 	m.more(more)
 }
 
-// escape keeps a line of text from becoming markup, HTML, a link or a further cell of a
-// table.
+// escape keeps a line of text from becoming markup, HTML, a link or another table cell.
 func escape(s string) string {
 	var b strings.Builder
-	digits := true // nothing but digits so far: a numbered list may begin
+	digits := true // only digits so far: "." would begin a numbered list
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		special := strings.IndexByte("\\`*_[]{}<>&|~#$@!^", c) >= 0
 		switch c {
 		case '-', '+', '=', ':':
-			// At the beginning a list, a rule or a heading; in "://" a link.
+			// At the start: a list, a rule or a heading; in "://": a link.
 			special = i == 0 || c == ':' && strings.HasPrefix(s[i:], "://")
 		case '.':
 			special = digits && ends(s[i+1:]) || strings.HasSuffix(strings.ToLower(s[:i]), "www")

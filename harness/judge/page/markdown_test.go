@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rendered is Markdown as GitHub's flavour renders it, but with raw HTML let
-// through: nothing of ours may be any.
+// rendered is Markdown as GitHub renders it, but with raw HTML let through: our output
+// must contain none.
 func rendered(t testing.TB, markdown []byte) *html.Node {
 	t.Helper()
 	var out bytes.Buffer
@@ -39,7 +39,7 @@ func textOf(n *html.Node) string {
 	return strings.TrimSpace(b.String())
 }
 
-// The text reads as it was, character by character.
+// A rendered text reads like the original, character by character.
 func FuzzEscape(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -68,10 +68,10 @@ func TestMarkdown(t *testing.T) {
 		Facts{{"target", "http://here"}},
 		Section{Heading: "SLOs", Blocks: []Block{
 			Table{
-				Columns: slices.Concat(Names("SLO"), Words("verdict"), Numbers("observed"), []Column{{"drawn", Graph}}), Most: 1,
+				Columns: slices.Concat(Names("SLO"), Words("verdict"), Numbers("observed"), []Column{{"drawn", Graph}}), Limit: 1,
 				Rows: [][]Cell{{{Text: "a|b"}, {Text: "FAIL", State: Bad}, {Text: "36.7 ms"}, {}}, Cells("c", "PASS", "1", "")},
 			},
-			Section{Heading: "More", Blocks: []Block{List{Items: []string{"one", "two"}, Most: 1}, Code{"assay judge RUN   # again"}}},
+			Section{Heading: "More", Blocks: []Block{List{Items: []string{"one", "two"}, Limit: 1}, Code{"assay judge RUN   # again"}}},
 		}},
 	}}
 	want := `## FAIL: payment
@@ -102,8 +102,8 @@ and 1 more, in certificate.json
 	}
 }
 
-// Whatever stands in a page makes no element that is not ours, nor a cell more.
-func TestMarkdownOfAnythingStaysText(t *testing.T) {
+// Whatever its texts, a page has only our own elements, and no extra table cells.
+func TestMarkdownOfAnyPage(t *testing.T) {
 	ours := []string{"html", "head", "body", "h2", "h3", "h4", "h5", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
 	rapid.Check(t, func(rt *rapid.T) {
 		root := rendered(t, Markdown(anyPage().Draw(rt, "page")))
@@ -118,7 +118,7 @@ func TestMarkdownOfAnythingStaysText(t *testing.T) {
 	})
 }
 
-// checkCells holds the rows of a table to one length.
+// checkCells fails if the rows of a table differ in length.
 func checkCells(rt *rapid.T, table *html.Node) {
 	first := -1
 	for n := range table.Descendants() {

@@ -4,7 +4,7 @@ package page
 type Page struct {
 	Title   string
 	Verdict string  // shown as a badge before the title; empty: none
-	Source  string  // file with the whole of all texts, so that files may shorten them; empty: none is shortened
+	Source  string  // file with the full texts, which HTML and Markdown then shorten; empty: no text is shortened
 	Blocks  []Block // paragraphs and facts first, then sections
 }
 
@@ -13,12 +13,12 @@ type Block interface{ block() }
 
 // Paragraph is running text.
 type Paragraph struct {
-	ID    string // of the HTML element; empty: none
+	ID    string // id of the HTML element; empty: none
 	Text  string
 	State State
 }
 
-// Facts are names with their texts.
+// Facts is a list of names with a text each.
 type Facts []Fact
 
 // Fact is a name with its text.
@@ -27,15 +27,15 @@ type Fact struct{ Name, Text string }
 // List is an unordered list.
 type List struct {
 	Items []string
-	Most  int // shown; 0: all
+	Limit int // most items shown; 0: all
 }
 
-// Code is lines to be copied: they are neither wrapped nor shortened.
+// Code is lines to be copied, which are neither wrapped nor shortened.
 type Code []string
 
 // Section is a heading with blocks below it.
 type Section struct {
-	ID      string // of the HTML element; empty: none
+	ID      string // id of the HTML element; empty: none
 	Heading string
 	Blocks  []Block
 }
@@ -54,14 +54,14 @@ type State int
 // The states.
 const (
 	Plain    State = iota
-	Good           // a verdict that passes, a change for the better
-	Bad            // a verdict that fails, a change for the worse
-	Doubtful       // a verdict that is neither
+	Good           // PASS, or a change for the better
+	Bad            // FAIL, or a change for the worse
+	Doubtful       // any other verdict
 	Strong         // highlighted without a judgement
-	Quiet          // of less importance
+	Quiet          // less important
 )
 
-// VerdictState is the state of a verdict of a certificate.
+// VerdictState is the highlighting of a certificate's verdict.
 func VerdictState(verdict string) State {
 	switch verdict {
 	case "PASS":
@@ -72,15 +72,15 @@ func VerdictState(verdict string) State {
 	return Doubtful
 }
 
-// String is the state's class in HTML.
+// String is the CSS class of the state.
 func (s State) String() string {
 	return [...]string{"", "good", "bad", "doubtful", "strong", "quiet"}[s]
 }
 
-// shown are the first of all, and how many are left out.
-func shown[T any](all []T, most int) (first []T, more int) {
-	if most <= 0 || len(all) <= most {
+// truncate splits off what exceeds a limit; 0: no limit.
+func truncate[T any](all []T, limit int) (shown []T, more int) {
+	if limit <= 0 || len(all) <= limit {
 		return all, 0
 	}
-	return all[:most], len(all) - most
+	return all[:limit], len(all) - limit
 }

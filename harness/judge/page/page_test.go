@@ -4,8 +4,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hostile are texts that would become something else than text where they are
-// not escaped.
+// hostile are texts that would be more than text if they were not escaped.
 var hostile = []string{
 	`<script>window.pwned = 1</script>`,
 	`"><img src=x onerror="window.pwned = 1">`,
@@ -34,21 +33,21 @@ func anyPage() *rapid.Generator[Page] {
 func anyBlock(depth int) *rapid.Generator[Block] {
 	state := rapid.Custom(func(rt *rapid.T) State { return State(rapid.IntRange(0, int(Quiet)).Draw(rt, "state")) })
 	return rapid.Custom(func(rt *rapid.T) Block {
-		most := rapid.IntRange(0, 3).Draw(rt, "most")
+		limit := rapid.IntRange(0, 3).Draw(rt, "limit")
 		switch kind := rapid.IntRange(0, 5).Draw(rt, "kind"); {
 		case kind == 0:
 			return Paragraph{Text: anyText().Draw(rt, "text"), State: state.Draw(rt, "state")}
 		case kind == 1:
 			return Facts{{anyText().Draw(rt, "name"), anyText().Draw(rt, "text")}, {"run", anyText().Draw(rt, "text")}}
 		case kind == 2:
-			return List{Items: rapid.SliceOfN(anyText(), 0, 6).Draw(rt, "items"), Most: most}
+			return List{Items: rapid.SliceOfN(anyText(), 0, 6).Draw(rt, "items"), Limit: limit}
 		case kind == 3 && depth > 0:
 			return Section{Heading: anyText().Draw(rt, "heading"), Blocks: rapid.SliceOfN(anyBlock(depth-1), 0, 3).Draw(rt, "blocks")}
 		case kind == 4:
 			return Charts{Seconds: []int64{0}, Charts: []Chart{{Title: anyText().Draw(rt, "title"), Curves: []Curve{{Label: anyText().Draw(rt, "label")}}}}}
 		}
 		columns := rapid.IntRange(1, 9).Draw(rt, "columns")
-		t := Table{Most: most}
+		t := Table{Limit: limit}
 		for i := range columns {
 			k := Kind(rapid.IntRange(0, int(Graph)).Draw(rt, "kind"))
 			if k == Prose && i < columns-1 {

@@ -2,11 +2,11 @@ package page
 
 import "slices"
 
-// Table is rows of cells. It has no header where no column has a name.
+// Table is rows of cells. It has no header if no column has a name.
 type Table struct {
 	Columns []Column
 	Rows    [][]Cell
-	Most    int // rows shown; 0: all
+	Limit   int // most rows shown; 0: all
 }
 
 // Column describes the cells of one column.
@@ -15,7 +15,7 @@ type Column struct {
 	Kind Kind
 }
 
-// Kind decides how the cells of a column are aligned and shortened.
+// Kind determines how the cells of a column are aligned and shortened.
 type Kind int
 
 // The kinds.
@@ -47,7 +47,7 @@ func columns(kind Kind, names []string) (all []Column) {
 type Cell struct {
 	Text  string
 	State State
-	Graph Drawing // in a column of the kind Graph; nil: nothing is drawn
+	Graph Drawing // in a column of kind Graph; nil: nothing is drawn
 }
 
 // Cells is a row of plain texts.
@@ -61,11 +61,11 @@ func Cells(texts ...string) (row []Cell) {
 // Drawing is Bars or an Interval.
 type Drawing interface{ drawing() }
 
-// Bars are two lengths, one above the other, as shares of the longest of the table.
+// Bars are two lengths, one above the other, as shares of the longest in the table.
 type Bars struct{ Upper, Lower float64 }
 
-// Interval is a value and its interval on an axis from 0 (left) to 1 (right), over a
-// band. A nil position is not known.
+// Interval is a value and its interval on an axis from 0 (left) to 1 (right), drawn over
+// a band. A nil position is unknown.
 type Interval struct {
 	Label            string // for screen readers
 	State            State
@@ -76,8 +76,8 @@ type Interval struct {
 func (Bars) drawing()     {}
 func (Interval) drawing() {}
 
-// text is the table without graphs and without empty columns; the first column stays.
-func (t Table) text() Table {
+// textOnly drops graphs and empty columns, but never the first column.
+func (t Table) textOnly() Table {
 	var keep []int
 	for i, c := range t.Columns {
 		empty := !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != "" })
@@ -85,7 +85,7 @@ func (t Table) text() Table {
 			keep = append(keep, i)
 		}
 	}
-	out := Table{Most: t.Most, Columns: pick(t.Columns, keep)}
+	out := Table{Limit: t.Limit, Columns: pick(t.Columns, keep)}
 	for _, row := range t.Rows {
 		out.Rows = append(out.Rows, pick(row, keep))
 	}

@@ -11,15 +11,15 @@ const Columns = 100
 
 const (
 	indent     = 2
-	labels     = 11 // width of names of facts and of headings before paragraphs
+	labelWidth = 11 // of the names of facts, and of headings before paragraphs
 	tableGap   = 2
-	leastName  = 12 // to which names are shortened before words are
-	leastWord  = 6  // to which names and words are shortened before numbers are
-	mostMerged = 30 // width of a heading that replaces the header of a table's first column
+	minName    = 12 // names are shortened to this width before words are
+	minWord    = 6  // names and words are shortened to this width before numbers are
+	maxMerged  = 30 // width of a heading that replaces the header of a table's first column
 )
 
-// Terminal renders a page in lines of at most so many columns, except for code. With
-// and without color the text is the same.
+// Terminal renders a page in lines of at most the given number of columns, except for
+// code. The text is the same with and without color.
 func Terminal(p Page, columns int, color bool) []byte {
 	t := &terminal{columns: columns, color: color}
 	t.line()
@@ -76,7 +76,7 @@ func (t *terminal) paint(s State, text string) string {
 // blocks writes blocks at an indentation.
 func (t *terminal) blocks(all []Block, at int) {
 	for i, b := range all {
-		if i > 0 && (roomy(all[i-1]) || roomy(b)) {
+		if i > 0 && (spaced(all[i-1]) || spaced(b)) {
 			t.line()
 		}
 		switch b := b.(type) {
@@ -98,22 +98,22 @@ func (t *terminal) blocks(all []Block, at int) {
 	}
 }
 
-// roomy reports whether a block has a blank line before and after it.
-func roomy(b Block) bool {
+// spaced reports whether a block has a blank line before and after it.
+func spaced(b Block) bool {
 	switch b := b.(type) {
 	case Paragraph, Table, Code:
 		return true
 	case Section:
 		return slices.ContainsFunc(b.Blocks, func(b Block) bool {
 			_, paragraph := b.(Paragraph)
-			return !paragraph && roomy(b)
+			return !paragraph && spaced(b)
 		})
 	}
 	return false
 }
 
-// section writes a short heading on the line of its first paragraph, or as the header
-// of its table's first column; any other heading has its own line.
+// section writes a short heading on the line of the first paragraph, or as the header of
+// the first column of a table; any other heading has its own line.
 func (t *terminal) section(s Section, at int) {
 	rest := s.Blocks
 	if merged, ok := s.merged(); ok {
@@ -125,8 +125,8 @@ func (t *terminal) section(s Section, at int) {
 		return
 	}
 	paragraphs, hanging, label := s.paragraphs(), at+indent, ""
-	if len(paragraphs) > 0 && Width(s.Heading) < labels {
-		hanging, label = at+labels, spaces(at)+left(s.Heading, labels)
+	if len(paragraphs) > 0 && Width(s.Heading) < labelWidth {
+		hanging, label = at+labelWidth, spaces(at)+left(s.Heading, labelWidth)
 	} else {
 		t.wrap(spaces(at), spaces(at), s.Heading)
 	}
@@ -135,7 +135,7 @@ func (t *terminal) section(s Section, at int) {
 		label = ""
 	}
 	rest = rest[len(paragraphs):]
-	if len(paragraphs) > 0 && len(rest) > 0 && roomy(rest[0]) {
+	if len(paragraphs) > 0 && len(rest) > 0 && spaced(rest[0]) {
 		t.line()
 	}
 	t.blocks(rest, at+indent)
@@ -144,7 +144,7 @@ func (t *terminal) section(s Section, at int) {
 // merged is the table at the beginning of a section, with the section's heading as the
 // header of its first column.
 func (s Section) merged() (Table, bool) {
-	if len(s.Blocks) == 0 || Width(s.Heading) > mostMerged {
+	if len(s.Blocks) == 0 || Width(s.Heading) > maxMerged {
 		return Table{}, false
 	}
 	table, ok := s.Blocks[0].(Table)
@@ -169,9 +169,9 @@ func (s Section) paragraphs() (all []Paragraph) {
 }
 
 func (t *terminal) facts(all Facts, at int) {
-	column := labels
+	column := labelWidth
 	for _, f := range all {
-		column = max(column, min(2*labels, Width(oneLine(f.Name))+2))
+		column = max(column, min(2*labelWidth, Width(oneLine(f.Name))+2))
 	}
 	for _, f := range all {
 		t.wrap(spaces(at)+left(f.Name, column), spaces(at+column), f.Text)
@@ -179,7 +179,7 @@ func (t *terminal) facts(all Facts, at int) {
 }
 
 func (t *terminal) list(l List, at int) {
-	items, more := shown(l.Items, l.Most)
+	items, more := truncate(l.Items, l.Limit)
 	for _, item := range items {
 		t.wrap(spaces(at)+"- ", spaces(at+2), item)
 	}
@@ -192,17 +192,17 @@ func (t *terminal) more(n, at int) {
 	}
 }
 
-// table writes a table, whose header and rows have indentations of their own. Prose is
-// written below its row where the table has names, which need the width.
+// table writes a table; header and rows are indented separately. If the table has a
+// column of names, which need the width, prose is written below its row.
 func (t *terminal) table(table Table, heading, at int) {
-	table = table.text()
+	table = table.textOnly()
 	last := len(table.Columns) - 1
 	below := ""
 	if slices.ContainsFunc(table.Columns, func(c Column) bool { return c.Kind == Name }) && table.Columns[last].Kind == Prose {
 		below = table.Columns[last].Name + " "
 		last--
 	}
-	rows, more := shown(table.Rows, table.Most)
+	rows, more := truncate(table.Rows, table.Limit)
 	if len(rows) == 0 || last < 0 {
 		return
 	}
@@ -227,7 +227,7 @@ func (t *terminal) table(table Table, heading, at int) {
 }
 
 func (t *terminal) row(columns []Column, cells []Cell, widths []int, at int) {
-	line, used := spaces(at), at // without color codes
+	line, used := spaces(at), at // used: columns, without color codes
 	for i, c := range columns {
 		if i > 0 {
 			line, used = line+spaces(tableGap), used+tableGap
@@ -252,9 +252,9 @@ func (t *terminal) row(columns []Column, cells []Cell, widths []int, at int) {
 	t.line(line)
 }
 
-// widths are the widths of the columns: that of their longest cell, or less where the
-// table would be wider than a line. Names are shortened first, then words, and numbers
-// last: a shortened number is misleading.
+// widths are the widths of the columns: of the longest cell, or less if the table would
+// be wider than a line. Names are shortened first, then words, and numbers last, as a
+// shortened number is misleading.
 func (t *terminal) widths(columns []Column, rows [][]Cell, heading, at int) []int {
 	w := make([]int, len(columns))
 	over := at + tableGap*(len(columns)-1) - t.columns
@@ -283,12 +283,12 @@ func (t *terminal) widths(columns []Column, rows [][]Cell, heading, at int) []in
 	return w
 }
 
-// priority of shortening a column; the highest is shortened first.
+// priority of a column for shortening; the highest is shortened first.
 func priority(c Column, width int) int {
 	switch {
-	case (c.Kind == Name || c.Kind == Prose) && width > leastName:
+	case (c.Kind == Name || c.Kind == Prose) && width > minName:
 		return 2
-	case c.Kind != Number && width > leastWord:
+	case c.Kind != Number && width > minWord:
 		return 1
 	}
 	return 0

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// set is a block as a terminal shows it, without what comes before it.
-func set(b Block, columns int) string {
+// terminalText is a block as a terminal shows it, without the leading blank line.
+func terminalText(b Block, columns int) string {
 	return strings.TrimPrefix(string(Terminal(Page{Blocks: []Block{b}}, columns, false)), "\n")
 }
 
@@ -33,7 +33,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// Columns stand one under the other whatever script their names are in.
+// Columns are aligned whatever script their names are in.
 func TestTableOfWideNames(t *testing.T) {
 	table := Table{Columns: append(Names("endpoint"), Numbers("p95")...), Rows: [][]Cell{
 		Cells("支払いを作成する", "36.7"), Cells("결제 생성", "4.28"), Cells("cafe\u0301", "0.61"), Cells("pay", "147"),
@@ -46,11 +46,11 @@ func TestTableOfWideNames(t *testing.T) {
 		"  pay                147",
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, set(table, Columns)); diff != "" {
+	if diff := cmp.Diff(want, terminalText(table, Columns)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	table.Rows[0][0].Text = strings.Repeat("支払い", 20)
-	for line := range strings.Lines(set(table, 41)) {
+	for line := range strings.Lines(terminalText(table, 41)) {
 		if n := Width(strings.TrimSuffix(line, "\n")); n > 41 || n < 40 { // a wide character may leave one column
 			t.Errorf("%d columns: %q", n, line)
 		}
@@ -78,7 +78,7 @@ func TestTable(t *testing.T) {
 			Table{Columns: columns("", "", ""), Rows: [][]Cell{Cells("a", "1", "x")}},
 			"  a  1  x\n",
 		},
-		"names give way first": {
+		"names are shortened first": {
 			Table{Columns: columns("", "", ""), Rows: [][]Cell{Cells(long, strings.Repeat("1", 30), "PASS")}},
 			"  " + strings.Repeat("a", 29) + ".." + strings.Repeat("z", 29) + "  " + strings.Repeat("1", 30) + "  PASS\n",
 		},
@@ -94,21 +94,21 @@ func TestTable(t *testing.T) {
 			Table{Columns: slices.Concat(Names("name"), Numbers("A"), []Column{{"mostly in", Prose}}), Rows: [][]Cell{Cells("a", "1", "commit"), Cells("b", "2", "")}},
 			"  name  A\n  a     1\n    mostly in commit\n  b     2\n",
 		},
-		"prose goes on": {
+		"prose is wrapped": {
 			Table{Columns: append(Words(""), Column{Kind: Prose}), Rows: [][]Cell{Cells("failed", strings.Repeat("word ", 20)), Cells("ok", "x")}},
 			"  failed  " + strings.TrimRight(strings.Repeat("word ", 18), " ") + "\n          word word\n  ok      x\n",
 		},
 		"the first rows": {
-			Table{Columns: columns("", "", ""), Rows: [][]Cell{Cells("a", "1", "x"), Cells("b", "2", "y"), Cells("c", "3", "z")}, Most: 1},
+			Table{Columns: columns("", "", ""), Rows: [][]Cell{Cells("a", "1", "x"), Cells("b", "2", "y"), Cells("c", "3", "z")}, Limit: 1},
 			"  a  1  x\n  and 2 more\n",
 		},
-		"drawings are left out": {
+		"without drawings": {
 			Table{Columns: append(Names("a"), Column{"drawn", Graph}), Rows: [][]Cell{{{Text: "x"}, {Graph: Bars{1, 1}}}}},
 			"  a\n  x\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, set(c.table, Columns)); diff != "" {
+			if diff := cmp.Diff(c.want, terminalText(c.table, Columns)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -121,8 +121,8 @@ func TestSections(t *testing.T) {
 		block Block
 		want  string
 	}{
-		"a paragraph beside its heading": {
-			Section{Heading: "Rules", Blocks: []Block{Paragraph{Text: "2 of 22 are broken"}, List{Items: []string{"one", "two", "three"}, Most: 2}}},
+		"a paragraph on the line of its heading": {
+			Section{Heading: "Rules", Blocks: []Block{Paragraph{Text: "2 of 22 are broken"}, List{Items: []string{"one", "two", "three"}, Limit: 2}}},
 			"  Rules      2 of 22 are broken\n    - one\n    - two\n    and 1 more\n",
 		},
 		"paragraphs below a long one": {
@@ -140,16 +140,16 @@ func TestSections(t *testing.T) {
 		"nothing but heading": {Section{Heading: "Waits"}, "  Waits\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, set(c.block, Columns)); diff != "" {
+			if diff := cmp.Diff(c.want, terminalText(c.block, Columns)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Whatever stands in a page, its lines fit the terminal, and nothing steers it;
-// colour changes nothing else.
-func TestTerminalOfAnything(t *testing.T) {
+// Whatever its texts, the lines of a page fit the terminal and contain no control
+// characters, and color does not change the text.
+func TestTerminalOfAnyPage(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p, columns := anyPage().Draw(rt, "page"), rapid.IntRange(60, 140).Draw(rt, "columns")
 		plain := string(Terminal(p, columns, false))
@@ -169,7 +169,7 @@ func TestTerminalOfAnything(t *testing.T) {
 	})
 }
 
-func TestWrapOfAnything(t *testing.T) {
+func TestWrapOfAnyText(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text, columns := anyText().Draw(rt, "text"), rapid.IntRange(2, 100).Draw(rt, "columns")
 		lines := wrap(text, columns)
@@ -187,9 +187,9 @@ func TestWrapOfAnything(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	for _, c := range []struct {
-		text string
-		most int
-		want string
+		text  string
+		width int
+		want  string
 	}{
 		{"whole", 5, "whole"},
 		{"abcdefuvwxyz", 6, "ab..yz"},
@@ -202,8 +202,8 @@ func TestClip(t *testing.T) {
 		{"名前の長い端点", 9, "名..端点"},
 		{"abce\u0301fghe\u0301", 5, "a..he\u0301"},
 	} {
-		if got := clip(c.text, c.most); got != c.want {
-			t.Errorf("%q in %d is %q, want %q", c.text, c.most, got, c.want)
+		if got := clip(c.text, c.width); got != c.want {
+			t.Errorf("%q in %d is %q, want %q", c.text, c.width, got, c.want)
 		}
 	}
 }

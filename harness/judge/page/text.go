@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Clean replaces characters that are not printable: they might control a terminal, or
-// be invalid in a file.
+// Clean replaces unprintable characters, which might control a terminal or be invalid in
+// a file, by "?".
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -22,7 +22,7 @@ func Clean(s string) string {
 // oneLine is a clean text without line breaks.
 func oneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
 
-// Width is the number of terminal columns of a clean text.
+// Width is the number of terminal columns that a clean text takes.
 func Width(s string) (columns int) {
 	for _, r := range s {
 		columns += runeWidth(r)
@@ -30,8 +30,8 @@ func Width(s string) (columns int) {
 	return columns
 }
 
-// runeWidth is 2 for wide East Asian characters and emoji, 0 for combining marks, and
-// else 1.
+// runeWidth is 2 for wide East Asian characters and emoji, 0 for combining marks, and 1
+// for all others.
 func runeWidth(r rune) int {
 	if unicode.In(r, unicode.Mn, unicode.Me) {
 		return 0
@@ -43,8 +43,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// clip cleans a text and shortens it to n columns in the middle, since names differ at
-// the beginning or at the end.
+// clip cleans a text and shortens it to n columns by cutting out its middle, since names
+// differ at the beginning or at the end.
 func clip(s string, n int) string {
 	if s = oneLine(s); Width(s) <= n {
 		return s
@@ -60,13 +60,13 @@ func clip(s string, n int) string {
 		head -= runeWidth(runes[from])
 		from++
 	}
-	tail := room - room/2 + head // a wide character may leave a column of the head
+	tail := room - room/2 + head // a wide character may leave a column of the head unused
 	for to > from && tail >= runeWidth(runes[to-1]) {
 		to--
 		tail -= runeWidth(runes[to])
 	}
 	for to < len(runes) && runeWidth(runes[to]) == 0 {
-		to++ // a combining mark without its character
+		to++ // a combining mark whose character was cut
 	}
 	return string(runes[:from]) + mark + string(runes[to:])
 }
@@ -77,11 +77,11 @@ func left(s string, n int) string {
 	return s + strings.Repeat(" ", n-Width(s))
 }
 
-// wrap breaks a text into lines of at most n columns. It breaks words only where they
-// are longer than a line.
+// wrap breaks a text into lines of at most n columns. It breaks only words that are
+// longer than a line.
 func wrap(s string, n int) (lines []string) {
 	line := ""
-	for _, word := range pieces(oneLine(s), max(2, n)) {
+	for _, word := range splitWords(oneLine(s), max(2, n)) {
 		switch {
 		case line == "":
 			line = word
@@ -94,8 +94,8 @@ func wrap(s string, n int) (lines []string) {
 	return append(lines, line)
 }
 
-// pieces are the words of a text, split where they are wider than n columns.
-func pieces(text string, n int) (all []string) {
+// splitWords are the words of a text, each split into parts of at most n columns.
+func splitWords(text string, n int) (all []string) {
 	for _, word := range strings.Fields(text) {
 		room, from := n, 0
 		for at, r := range word {
@@ -111,37 +111,39 @@ func pieces(text string, n int) (all []string) {
 	return all
 }
 
-// Most characters of a text in a file whose page has a source: texts of a script have
-// any length.
+// Limits of texts in characters, where the page has a source: the texts of a script may
+// have any length.
 const (
-	mostParagraph = 1200
-	mostItem      = 600 // of a list, a fact, a cell of prose
-	mostCell      = 160
+	maxParagraph = 1200
+	maxItem      = 600 // list items, facts, cells of prose
+	maxCell      = 160
 )
 
-// shorten is oneLine, of at most so many characters where the page has a source.
-func (s source) shorten(text string, most int) string {
+// source is the file with the full texts of a page; empty: there is none.
+type source string
+
+// shorten returns a text in one line, cut to limit characters where the page has a
+// source.
+func (s source) shorten(text string, limit int) string {
 	if text = oneLine(text); s == "" {
 		return text
 	}
-	return cut(text, most)
+	return cut(text, limit)
 }
 
-// source is the file that holds the whole of a page's texts; empty: there is none.
-type source string
-
-// cut is a text of at most so many characters, marked where it was longer.
-func cut(s string, most int) string {
+// cut shortens a text to limit characters, and marks one that was longer.
+func cut(s string, limit int) string {
 	const mark = " [...]"
-	if utf8.RuneCountInString(s) <= most {
+	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	return string([]rune(s)[:most-len(mark)]) + mark
+	return string([]rune(s)[:limit-len(mark)]) + mark
 }
 
-func (c Column) most() int {
+// maxCharacters is the limit of a cell's text.
+func (c Column) maxCharacters() int {
 	if c.Kind == Prose {
-		return mostItem
+		return maxItem
 	}
-	return mostCell
+	return maxCell
 }

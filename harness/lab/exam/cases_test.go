@@ -70,7 +70,7 @@ var exercises = []exercise{
 		prepare: func(t *testing.T, r *room) { slow(t, r, r.redo(), 2*time.Millisecond) },
 	},
 	{
-		name: "pool per request", component: diagnose.Opening, rate: 150, bound: 250, failures: 0.2,
+		name: "pool per request", component: diagnose.ConnectionStorm, rate: 150, bound: 250, failures: 0.2,
 		service: []string{"--pool-per-request", "--gateway-latency", "5"},
 		prepare: func(t *testing.T, r *room) { global(t, r, "max_connections", "12") },
 	},

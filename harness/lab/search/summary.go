@@ -83,7 +83,7 @@ func (d *Decisive) Text() string {
 	}
 	observed := quantity.Format(*d.Observed, d.Unit)
 	if d.Limit != nil {
-		observed = quantity.Beside(*d.Observed, *d.Limit, d.Unit)
+		observed = quantity.Near(*d.Observed, *d.Limit, d.Unit)
 	}
 	return fmt.Sprintf("%s, %s observed", d.Name, observed)
 }

@@ -7,9 +7,9 @@ import (
 	"assay/harness/observe/record"
 )
 
-// anything draws a certificate with any text where text comes from outside, any
-// number or none where numbers may be missing, and any number of rows.
-func anything(rt *rapid.T) certificate.Certificate {
+// anyCertificate draws a certificate with arbitrary texts where texts come from outside,
+// arbitrary numbers where they may be missing, and any number of rows.
+func anyCertificate(rt *rapid.T) certificate.Certificate {
 	text := rapid.OneOf(rapid.StringN(0, 300, -1), rapid.SampledFrom(hostile))
 	number := rapid.Ptr(rapid.Float64(), true)
 	whole := rapid.Ptr(rapid.Int64(), true)
@@ -51,8 +51,7 @@ func anything(rt *rapid.T) certificate.Certificate {
 	return c
 }
 
-// hostile are texts that would become something else than text where they are
-// not escaped.
+// hostile are texts that would be more than text if they were not escaped.
 var hostile = []string{
 	`<script>window.pwned = 1</script>`,
 	`"><img src=x onerror="window.pwned = 1">`,

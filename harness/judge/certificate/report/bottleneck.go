@@ -12,23 +12,23 @@ import (
 	"assay/harness/quantity"
 )
 
-// cause names and explains the bottleneck.
-func cause(c certificate.Certificate) page.Block {
+// bottleneckSummary names and explains the bottleneck.
+func bottleneckSummary(c certificate.Certificate) page.Block {
 	b := c.Bottleneck
 	if b == nil {
-		return section("Bottleneck", page.Paragraph{Text: "not examined: no transaction ran in the judged windows"})
+		return section("Bottleneck", page.Paragraph{Text: "no data: no transaction ran in the judged windows"})
 	}
-	return section("Bottleneck", page.Paragraph{Text: named(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
+	return section("Bottleneck", page.Paragraph{Text: bottleneckText(*b), State: page.Strong}, page.Paragraph{Text: b.Sentence})
 }
 
-// bottleneck is the cause with its evidence, an experiment to confirm it, and a remedy.
+// bottleneck adds the evidence, the experiments to confirm it, and the remedy.
 func bottleneck(c certificate.Certificate) page.Block {
-	s, b := cause(c).(page.Section), c.Bottleneck
+	s, b := bottleneckSummary(c).(page.Section), c.Bottleneck
 	if b == nil {
 		return s
 	}
 	if len(b.Evidence) > 0 {
-		s.Blocks = append(s.Blocks, page.List{Items: b.Evidence, Most: most})
+		s.Blocks = append(s.Blocks, page.List{Items: b.Evidence, Limit: maxRows})
 	}
 	var next page.Facts
 	if len(b.Confirm) > 0 {
@@ -43,8 +43,8 @@ func bottleneck(c certificate.Certificate) page.Block {
 	return s
 }
 
-// named is the component with its confidence, and the second component.
-func named(b certificate.Bottleneck) string {
+// bottleneckText is the component with its confidence, and the runner-up.
+func bottleneckText(b certificate.Bottleneck) string {
 	text := b.Component
 	if b.Component == diagnose.Undetermined {
 		return text
@@ -53,28 +53,28 @@ func named(b certificate.Bottleneck) string {
 		text += ", confidence " + quantity.Format(*b.Confidence, "share")
 	}
 	if b.RunnerUp != nil {
-		text += fmt.Sprintf("; next %s, %s", b.RunnerUp.Component, quantity.Optional(b.RunnerUp.GrowthMs, "ms"))
+		text += fmt.Sprintf("; runner-up %s, %s", b.RunnerUp.Component, quantity.Optional(b.RunnerUp.GrowthMs, "ms"))
 	}
 	return text
 }
 
-// confirmation is the command of the experiment that would confirm the bottleneck.
+// confirmation is the command that would confirm the bottleneck, and its alternatives.
 func confirmation(experiments []string) string {
 	command := "assay experiment scenarios/experiments/" + experiments[0] + ".json"
 	if others := experiments[1:]; len(others) > 0 {
-		command += "; or, of that folder, " + strings.Join(others, ", or ")
+		command += "; or in that folder: " + strings.Join(others, ", ")
 	}
 	return command
 }
 
-// split is a transaction's time by component, and their sum.
+// split is the time per transaction by component, and the sum.
 func split(c certificate.Certificate) page.Block {
-	const heading = "Time of a transaction, ms"
+	const heading = "Time per transaction, ms"
 	if c.Split == nil {
 		return section(heading, page.Paragraph{Text: "no data"})
 	}
 	t := page.Table{
-		Columns: slices.Concat(page.Names("component"), page.Numbers("judged", "baseline", "change", "95 % interval"), []page.Column{{Name: "judged, and baseline below", Kind: page.Graph}}),
+		Columns: slices.Concat(page.Names("component"), page.Numbers("judged", "baseline", "change", "95 % interval"), []page.Column{{Name: "judged above, baseline below", Kind: page.Graph}}),
 	}
 	longest, all := 0.0, certificate.Split{Component: "all", MsPerTransaction: new(float64)}
 	for _, part := range c.Split {
@@ -89,8 +89,8 @@ func split(c certificate.Certificate) page.Block {
 		}
 	}
 	parts := c.Split
-	if len(parts) > most {
-		parts = parts[:most]
+	if len(parts) > maxRows {
+		parts = parts[:maxRows]
 	}
 	for _, part := range append(slices.Clone(parts), all) {
 		change := ""
@@ -105,7 +105,7 @@ func split(c certificate.Certificate) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section(heading, t, note("Means. What was measured at different places need not add up: the residual is what is left."))
+	return section(heading, t, note("Means. Components are measured in different places and need not add up: the residual is the difference."))
 }
 
 func finite(v *float64) float64 {

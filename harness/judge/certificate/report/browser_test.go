@@ -35,7 +35,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Run(ctx)
 })
 
-// stopChromium ends the browser where it was started.
+// stopChromium ends the browser if it was started.
 var stopChromium = func() {}
 
 func TestMain(m *testing.M) {
@@ -54,9 +54,9 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// opened opens a page in a tab of its own, and fails the test where the browser
-// has anything to complain about, or asks for anything but the page.
-func opened(t *testing.T, ctx context.Context, page []byte, actions ...chromedp.Action) {
+// open opens a page in a new tab, and fails the test if the browser logs anything or
+// requests anything but the page.
+func open(t *testing.T, ctx context.Context, page []byte, actions ...chromedp.Action) {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(ctx)
 	defer stop()
@@ -99,8 +99,7 @@ func opened(t *testing.T, ctx context.Context, page []byte, actions ...chromedp.
 	}
 }
 
-// painted counts the pixels that each chart has of a colour in which a curve of
-// it is drawn.
+// painted counts the pixels of each chart that have the color of one of its curves.
 const painted = `Array.from(document.querySelectorAll('#charts canvas'), (canvas, i) => {
 	const curve = [[63, 155, 80], [63, 155, 80], [142, 91, 208], [232, 134, 42], [47, 111, 208]][i]; // completed, p50, dropped, commit, gauge
 	const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -117,7 +116,7 @@ func TestPageOpensInABrowser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var verdict, claim string
 			var pixels []int
-			opened(
+			open(
 				t, ctx, pageOf(t, name), chromedp.Text("#verdict", &verdict), chromedp.Text("#claim", &claim),
 				chromedp.Evaluate(painted, &pixels),
 			)
@@ -136,10 +135,10 @@ func TestPageOpensInABrowser(t *testing.T) {
 	}
 }
 
-// On a phone nothing is wider than the screen but tables, which scroll.
+// On a phone only tables, which scroll, are wider than the screen.
 func TestPageFitsAPhone(t *testing.T) {
 	var wide, screen int
-	opened(
+	open(
 		t, browser(t), pageOf(t, "fail"), emulation.SetDeviceMetricsOverride(390, 844, 3, true), chromedp.Reload(),
 		chromedp.Evaluate(`document.documentElement.scrollWidth`, &wide), chromedp.Evaluate(`innerWidth`, &screen),
 	)
@@ -148,18 +147,18 @@ func TestPageFitsAPhone(t *testing.T) {
 	}
 }
 
-// Without JavaScript every table is there, and no empty frame.
+// Without JavaScript the page has all tables, and no empty figures.
 func TestPageWithoutJavaScript(t *testing.T) {
 	var text string
 	var figures int
-	opened(
+	open(
 		t, browser(t), pageOf(t, "fail"), emulation.SetScriptExecutionDisabled(true), chromedp.Reload(),
 		chromedp.Text("body", &text),
 		chromedp.Evaluate(`Array.from(document.querySelectorAll('figure')).filter((f) => f.offsetHeight > 0).length`, &figures),
 	)
 	for _, want := range []string{"FAIL", "Charts need JavaScript", "hold (judged)", "http_req_failed rate<0.1", "io/file/innodb/innodb_log_file", "violations/samples", "sync_binlog"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("the page has no %q", want)
 		}
 	}
 	if figures != 0 {
@@ -167,8 +166,8 @@ func TestPageWithoutJavaScript(t *testing.T) {
 	}
 }
 
-// Names and errors of a script that would be markup are text.
-func TestHostileTextDoesNothing(t *testing.T) {
+// Names and errors of a script that look like markup are shown as text.
+func TestHostileText(t *testing.T) {
 	ctx := browser(t)
 	for i, text := range hostile {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -191,12 +190,12 @@ func TestHostileTextDoesNothing(t *testing.T) {
 			}
 			var pwned bool
 			var shown string
-			opened(
+			open(
 				t, ctx, data, chromedp.Evaluate(`'pwned' in window || document.querySelector('main img, main script, main skipped') !== null`, &pwned),
 				chromedp.Text("#claim", &shown),
 			)
 			if pwned {
-				t.Error("it has become markup")
+				t.Error("the text became markup")
 			}
 			if want := page.Clean(strings.Join(strings.Fields(text), " ")); shown != want {
 				t.Errorf("the claim reads %q, want %q", shown, want)

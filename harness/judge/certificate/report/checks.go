@@ -12,12 +12,11 @@ import (
 	"assay/harness/spec"
 )
 
-// Checks are the suites slo, validity and ledger, in which FAIL is a failure,
-// INVALID and INCONCLUSIVE are errors. One of them does not pass exactly where the
-// verdict is not PASS.
+// Checks are the JUnit suites slo, validity and ledger. FAIL is a failure; INVALID and
+// INCONCLUSIVE are errors. At least one case does not pass unless the verdict is PASS.
 func Checks(c certificate.Certificate) []*page.Suite {
 	slo, validity, ledger := suite(c, "slo"), suite(c, "validity"), suite(c, "ledger")
-	slo.Seconds = max(0, c.Window.Seconds) // the others judge no window of their own
+	slo.Seconds = max(0, c.Window.Seconds) // the other suites take no time of their own
 	for _, s := range c.SLOs {
 		to := slo
 		if s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric {
@@ -37,13 +36,13 @@ func Checks(c certificate.Certificate) []*page.Suite {
 	if c.Verdict != "PASS" && !slices.ContainsFunc(all, func(s *page.Suite) bool { return s.Failures+s.Errors > 0 }) {
 		slo.Check("verdict", page.VerdictState(c.Verdict), c.Verdict, c.Claim, "")
 	}
-	said := []string{c.Verdict + ": " + c.Claim}
+	output := []string{c.Verdict + ": " + c.Claim}
 	if b := c.Bottleneck; b != nil && b.Component != diagnose.None {
-		said = append(said, "Bottleneck: "+named(*b)+". "+b.Sentence)
+		output = append(output, "Bottleneck: "+bottleneckText(*b)+". "+b.Sentence)
 	}
-	slo.Say(append(said, signed(c))...)
-	validity.Say(c.Limitations...)
-	ledger.Say(ledgerText(c.Ledger))
+	slo.SetOutput(append(output, signatureText(c))...)
+	validity.SetOutput(c.Limitations...)
+	ledger.SetOutput(ledgerText(c.Ledger))
 	return all
 }
 
@@ -57,7 +56,7 @@ func suite(c certificate.Certificate, name string) *page.Suite {
 	return s
 }
 
-// sloText is the result of an SLO in one line.
+// sloText is the result of an SLO on one line.
 func sloText(s certificate.SLO) string {
 	text := "observed " + observed(s)
 	if interval := quantity.Range(s.Lower, s.Upper, s.Unit); interval != "" {

@@ -8,7 +8,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// gaugeCharts are the gauges that SLOs judge, in their order, each once, with their
+// gaugeCharts has a chart for each gauge with SLOs, in the order of the SLOs, with their
 // bounds.
 func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
 	var names []string
@@ -29,14 +29,14 @@ func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
 				Label: d.Name, Color: "#2f6fd0", Values: each(spans, func(span record.Span) *float64 { return largest(r, d, span) }),
 			}}})
 		}
-		if c := &charts[i]; len(c.Curves) <= mostBounds {
+		if c := &charts[i]; len(c.Curves) <= maxBounds {
 			c.Curves = append(c.Curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
 		}
 	}
 	return charts
 }
 
-// largest is the largest reading of a gauge within a span; nil where there is none.
+// largest is the largest reading of a gauge within a span; nil: no reading.
 func largest(r record.Run, d metric.Descriptor, span record.Span) *float64 {
 	var v *float64
 	for _, series := range r.Timeline.Series(d.Name) {

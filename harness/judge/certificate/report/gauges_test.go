@@ -14,8 +14,8 @@ import (
 	"assay/harness/spec"
 )
 
-// queued is a run in which a queue is as deep as the second, but for a gap.
-func queued() record.Run {
+// queueRun is a run in which the queue depth equals the second, with a gap.
+func queueRun() record.Run {
 	p := synthetic.Profile()
 	p.SLOs = append(p.SLOs, synthetic.Percentile("queue_depth", 95, 40), spec.SLO{Metric: "queue_depth", Expression: "max<60", Aggregate: spec.Max, Operator: "<", Bound: 60})
 	c := synthetic.New(p, 1, synthetic.Healthy)
@@ -30,10 +30,10 @@ func queued() record.Run {
 	return c.Record()
 }
 
-// A gauge that SLOs judge has a chart with their bounds; others have none.
+// A gauge with SLOs has a chart with their bounds; other gauges have none.
 func TestGaugeCharts(t *testing.T) {
 	known := len(timeline("pass").Curves.Charts)
-	c := NewTimeline(queued()).Curves
+	c := NewTimeline(queueRun()).Curves
 	if len(c.Charts) != known+1 {
 		t.Fatalf("%d charts, want one more than %d", len(c.Charts), known)
 	}
@@ -52,17 +52,17 @@ func TestGaugeCharts(t *testing.T) {
 }
 
 func TestGaugeIsDrawn(t *testing.T) {
-	r := queued()
+	r := queueRun()
 	html, err := page.HTML(Full(certificate.Of(r), NewTimeline(r)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(html), "<figcaption>queue_depth</figcaption>") {
-		t.Error("the page has no figure of it")
+		t.Error("the page has no figure for the gauge")
 	}
 	var pixels []int
-	opened(t, browser(t), html, chromedp.Evaluate(painted, &pixels))
+	open(t, browser(t), html, chromedp.Evaluate(painted, &pixels))
 	if len(pixels) != 5 || pixels[4] < 100 {
-		t.Errorf("pixels of the curves: %v", pixels)
+		t.Errorf("pixels of curves: %v", pixels)
 	}
 }

@@ -24,8 +24,8 @@ func pageOf(t testing.TB, name string) []byte {
 	return data
 }
 
-// withoutParts takes out the style and the script, which are files of their own,
-// and their digests; that these are right a browser tells.
+// withoutParts removes the style and the script, which have their own files, and their
+// digests, which the browser tests check.
 func withoutParts(page []byte) []byte {
 	page = regexp.MustCompile(`(?s)(<style>|<script>).*?(</style>|</script>)`).ReplaceAll(page, []byte("$1...$2"))
 	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
@@ -37,13 +37,12 @@ func TestHTMLGolden(t *testing.T) {
 	}
 }
 
-// attributes through which a page could load or run something, or send somebody
-// elsewhere.
+// attributes through which a page could load, run or link to something.
 var attributes = []string{"src", "href", "srcset", "action", "formaction", "data", "style", "poster", "background", "ping"}
 
-// Whatever stands in a certificate, the page has only our own elements, and
-// none that needs anything but the page.
-func TestHTMLOfAnythingIsOurs(t *testing.T) {
+// Whatever the texts of a certificate, its page has only our own elements, none of which
+// loads anything.
+func TestHTMLOfAnyCertificate(t *testing.T) {
 	root, err := html.Parse(bytes.NewReader(pageOf(t, "fail")))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +50,7 @@ func TestHTMLOfAnythingIsOurs(t *testing.T) {
 	ordinary := elements(root)
 	curves := timeline("fail")
 	rapid.Check(t, func(rt *rapid.T) {
-		data, err := page.HTML(Full(anything(rt), curves))
+		data, err := page.HTML(Full(anyCertificate(rt), curves))
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -68,7 +67,7 @@ func TestHTMLOfAnythingIsOurs(t *testing.T) {
 				scripts++
 			}
 			if !slices.Contains(ordinary, n.Data) {
-				rt.Errorf("there is a %s", n.Data)
+				rt.Errorf("unexpected element %s", n.Data)
 			}
 			for _, a := range n.Attr {
 				if slices.Contains(attributes, a.Key) || strings.HasPrefix(a.Key, "on") {

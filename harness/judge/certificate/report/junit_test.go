@@ -30,7 +30,7 @@ func TestJUnitGolden(t *testing.T) {
 	}
 }
 
-// validate asks a real validator about files, by both schemas.
+// validate validates files with xmllint, by both schemas.
 func validate(files ...string) error {
 	for _, schema := range []string{"jenkins-junit-10.xsd", "ant-junit.xsd"} {
 		args := append([]string{"--noout", "--nonet", "--schema", filepath.Join("testdata", "xsd", schema)}, files...)
@@ -53,15 +53,15 @@ func TestJUnitIsValid(t *testing.T) {
 	for _, name := range names {
 		keep(junit(t, example(name)))
 	}
-	keep(junit(t, certificate.Certificate{})) // as bare as can be
-	any := rapid.Custom(anything)
+	keep(junit(t, certificate.Certificate{}))
+	generated := rapid.Custom(anyCertificate)
 	for seed := range 60 {
-		keep(junit(t, any.Example(seed)))
+		keep(junit(t, generated.Example(seed)))
 	}
 	if err := validate(files...); err != nil {
 		t.Error(err)
 	}
-	// The validator sees what is wrong.
+	// The validator does find errors.
 	broken := strings.Replace(string(junit(t, example("fail"))), "<failure", "<flaw", 1)
 	broken = strings.Replace(broken, "</failure", "</flaw", 1)
 	keep([]byte(broken))
@@ -70,7 +70,7 @@ func TestJUnitIsValid(t *testing.T) {
 	}
 }
 
-// What CI counts is what the certificate says.
+// CI counts the same verdicts as the certificate.
 func TestJUnitCountsVerdicts(t *testing.T) {
 	for name, want := range map[string]string{
 		"pass":    "slo 0/0, validity 0/0, ledger 0/0",
@@ -83,13 +83,13 @@ func TestJUnitCountsVerdicts(t *testing.T) {
 		}
 	}
 	c := example("pass")
-	c.Verdict = "INVALID" // by something that neither an SLO nor a rule shows
+	c.Verdict = "INVALID" // although every SLO and rule passes
 	if got, want := broken(t, junit(t, c)), "slo 0/1, validity 0/0, ledger 0/0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// suites are what a program reads of a report.
+// suites are the parts of a report that CI reads.
 type suites struct {
 	Suites []struct {
 		Name     string `xml:"name,attr"`
@@ -103,7 +103,7 @@ type suites struct {
 	} `xml:"testsuite"`
 }
 
-// broken is failures/errors of each suite, checked against its cases.
+// broken returns failures/errors of each suite, checked against its cases.
 func broken(t testing.TB, data []byte) string {
 	t.Helper()
 	var all suites
@@ -125,18 +125,18 @@ func broken(t testing.TB, data []byte) string {
 			}
 		}
 		if len(s.Cases) != s.Tests || failures != s.Failures || errors != s.Errors {
-			t.Errorf("%s counts %d/%d/%d, and has %d/%d/%d", s.Name, s.Tests, s.Failures, s.Errors, len(s.Cases), failures, errors)
+			t.Errorf("%s states %d/%d/%d, but has %d/%d/%d", s.Name, s.Tests, s.Failures, s.Errors, len(s.Cases), failures, errors)
 		}
 		out = append(out, fmt.Sprintf("%s %d/%d", s.Name, s.Failures, s.Errors))
 	}
 	return strings.Join(out, ", ")
 }
 
-// Whatever stands in a certificate, its report can be read, has a case for each
-// SLO and rule, and is green only where all of them are.
-func TestJUnitOfAnythingCanBeRead(t *testing.T) {
+// Whatever the texts of a certificate, its report can be parsed, has a case for each SLO
+// and rule, and passes only if all of them do.
+func TestJUnitOfAnyCertificate(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := anything(rt)
+		c := anyCertificate(rt)
 		data, err := page.JUnit(Checks(c))
 		if err != nil {
 			rt.Fatal(err)

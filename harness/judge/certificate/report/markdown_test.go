@@ -26,8 +26,8 @@ func TestMarkdownGolden(t *testing.T) {
 	golden(t, "signed.md", markdown(signedExample()))
 }
 
-// rendered is Markdown as GitHub's flavour renders it, but with raw HTML let
-// through: nothing of ours may be any.
+// rendered is Markdown as GitHub renders it, but with raw HTML let through: our output
+// must contain none.
 func rendered(t testing.TB, markdown []byte) *html.Node {
 	t.Helper()
 	var out bytes.Buffer
@@ -41,7 +41,7 @@ func rendered(t testing.TB, markdown []byte) *html.Node {
 	return root
 }
 
-// rows are the texts of a rendered text's table cells, by table.
+// rows are the texts of all table cells, by table.
 func rows(root *html.Node) (tables [][][]string) {
 	for n := range root.Descendants() {
 		switch n.Data {
@@ -80,7 +80,7 @@ func elements(root *html.Node) (all []string) {
 	return all
 }
 
-// A reader of the rendered text finds what decides.
+// The rendered text shows what the verdict is based on.
 func TestMarkdownRenders(t *testing.T) {
 	c := example("invalid")
 	c.SLOs[0].Metric, c.SLOs[0].Lower, c.SLOs[0].Upper = "http_req_duration{name:GET /a|b_c_d}", pointer(100.0), pointer(130.0)
@@ -103,7 +103,7 @@ func TestMarkdownRenders(t *testing.T) {
 		"durability when a process or host is killed was not tested",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("nothing says %q", want)
+			t.Errorf("the text has no %q", want)
 		}
 	}
 	if len(tables) != 3 { // SLOs, split and latency: no waits, no ledger
@@ -111,7 +111,7 @@ func TestMarkdownRenders(t *testing.T) {
 	}
 	root = rendered(t, markdown(example("lost")))
 	if want := "acknowledged 750, persisted 747, missing 3, duplicated 0, unacknowledged 0; persist lag p99 98.0 ms, max 99.0 ms"; !strings.Contains(textOf(root), want) {
-		t.Errorf("nothing says %q", want)
+		t.Errorf("the text has no %q", want)
 	}
 	tables = rows(root)
 	for i, want := range [][]string{
@@ -125,16 +125,16 @@ func TestMarkdownRenders(t *testing.T) {
 	}
 }
 
-// Whatever stands in a certificate stays text: it makes no element that an
-// ordinary certificate has not, nor a cell more.
-func TestMarkdownOfAnythingStaysText(t *testing.T) {
+// Whatever the texts of a certificate, they are shown as text: the page has no other
+// elements than that of an ordinary certificate, and no extra table cells.
+func TestMarkdownOfAnyCertificate(t *testing.T) {
 	ordinary := append(elements(rendered(t, markdown(example("fail")))), elements(rendered(t, markdown(example("invalid"))))...)
 	rapid.Check(t, func(rt *rapid.T) {
-		c := anything(rt)
+		c := anyCertificate(rt)
 		root := rendered(t, markdown(c))
 		for _, e := range elements(root) {
 			if !slices.Contains(ordinary, e) {
-				rt.Errorf("there is a %s", e)
+				rt.Errorf("unexpected element %s", e)
 			}
 		}
 		tables := rows(root)
@@ -145,16 +145,16 @@ func TestMarkdownOfAnythingStaysText(t *testing.T) {
 				}
 			}
 		}
-		if got, want := len(tables[0])-1, min(len(c.SLOs), most); got != want {
+		if got, want := len(tables[0])-1, min(len(c.SLOs), maxRows); got != want {
 			rt.Errorf("%d SLOs, want %d", got, want)
 		}
-		if s := c.SLOs[0]; len(c.SLOs) <= most && len(s.Metric+s.Expression) < 100 && tables[0][1][0] != page.Clean(strings.Join(strings.Fields(s.Metric+" "+s.Expression), " ")) {
+		if s := c.SLOs[0]; len(c.SLOs) <= maxRows && len(s.Metric+s.Expression) < 100 && tables[0][1][0] != page.Clean(strings.Join(strings.Fields(s.Metric+" "+s.Expression), " ")) {
 			rt.Errorf("the first SLO reads %q", tables[0][1][0])
 		}
 	})
 }
 
-// However much there is to say, GitHub takes it.
+// However large the certificate, its page stays below GitHub's limit.
 func TestMarkdownIsBounded(t *testing.T) {
 	const limit = 1 << 20
 	c := example("fail")

@@ -19,20 +19,20 @@ func outcomes(c certificate.Certificate) page.Block {
 		count(o.Completed), count(o.Failed), count(o.TimedOut), count(o.Dropped), count(c.Rate.Scheduled), quantity.Optional(c.Rate.Achieved, "1/s")))
 }
 
-// latency has the transaction first, then the endpoints by name; where they are too
-// many those with most requests.
-func latency(c certificate.Certificate, most int) page.Section {
+// latency lists the transaction first, then the endpoints by name. If there are too
+// many, those with the most requests come first.
+func latency(c certificate.Certificate, limit int) page.Section {
 	names := slices.SortedFunc(maps.Keys(c.Latency), func(a, b string) int {
 		return cmp.Or(cmp.Compare(c.Latency[b].Count, c.Latency[a].Count), cmp.Compare(a, b))
 	})
 	rank := map[string]int{}
 	for i, name := range names {
-		rank[name] = 1 + i/most
+		rank[name] = 1 + i/limit
 	}
 	rank[verdict.TransactionName] = 0
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
 	t := page.Table{
-		Columns: slices.Concat(page.Names(""), page.Numbers("count", "p50", "p90", "p95", "p99", "p99.9", "max", "mean")), Most: most,
+		Columns: slices.Concat(page.Names(""), page.Numbers("count", "p50", "p90", "p95", "p99", "p99.9", "max", "mean")), Limit: limit,
 	}
 	for _, name := range names {
 		l := c.Latency[name]
@@ -42,22 +42,22 @@ func latency(c certificate.Certificate, most int) page.Section {
 	return section("Latency, ms", t)
 }
 
-func allLatencies(c certificate.Certificate) page.Block {
-	s := latency(c, most)
+func latencies(c certificate.Certificate) page.Block {
+	s := latency(c, maxRows)
 	s.Blocks = append(s.Blocks, note("Over the judged windows."))
 	return s
 }
 
-// waits is the activity of the database's sessions.
-func waits(c certificate.Certificate, most int) page.Block {
+// waits lists what the sessions of the database did.
+func waits(c certificate.Certificate, limit int) page.Block {
 	switch {
 	case c.Waits == nil:
 		return section("Waits", page.Paragraph{Text: "no data: the database was not sampled"})
 	case len(c.Waits) == 0:
-		return section("Waits", page.Paragraph{Text: "no session was seen active"})
+		return section("Waits", page.Paragraph{Text: "no active session was sampled"})
 	}
 	t := page.Table{
-		Columns: slices.Concat(page.Words("class"), page.Names("event"), page.Numbers("sessions", "share", "ms/tx", "baseline", "samples")), Most: most,
+		Columns: slices.Concat(page.Words("class"), page.Names("event"), page.Numbers("sessions", "share", "ms/tx", "baseline", "samples")), Limit: limit,
 	}
 	for _, w := range c.Waits {
 		class := w.Class
@@ -70,14 +70,14 @@ func waits(c certificate.Certificate, most int) page.Block {
 	return section("Waits", t)
 }
 
-// statements are the statements that took most of the database's time.
-func statements(c certificate.Certificate, most int) page.Block {
+// statements lists those that took most of the database's time.
+func statements(c certificate.Certificate, limit int) page.Block {
 	if c.Statements == nil {
-		return section("Statements", page.Paragraph{Text: "no data: the database told of no statements"})
+		return section("Statements", page.Paragraph{Text: "no data: the database reported no statements"})
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("statement"), page.Numbers("calls/tx", "share", "ms/call", "rows/call"), []page.Column{{Name: "mostly in", Kind: page.Prose}}),
-		Most:    most,
+		Limit:   limit,
 	}
 	for _, s := range c.Statements {
 		mostly := ""
@@ -87,10 +87,10 @@ func statements(c certificate.Certificate, most int) page.Block {
 		t.Rows = append(t.Rows, page.Cells(s.Text, quantity.OptionalValue(s.CallsPerTransaction, ""), quantity.Format(s.Share, "share"),
 			quantity.OptionalValue(s.MsPerCall, "ms"), quantity.OptionalValue(s.RowsPerCall, ""), mostly))
 	}
-	return section("Statements", t, note("A statement's time does not hold the wait for a connection before it."))
+	return section("Statements", t, note("Statement times do not include the wait for a connection."))
 }
 
-// resources is the use of resources by a transaction.
+// resources lists the mean use of resources per transaction.
 func resources(c certificate.Certificate) page.Block {
 	if len(c.Resources) == 0 {
 		return section("Cost", page.Paragraph{Text: "no data"})
@@ -100,7 +100,7 @@ func resources(c certificate.Certificate) page.Block {
 		unit, _, _ := strings.Cut(r.Unit, "/")
 		t.Rows = append(t.Rows, page.Cells(r.Name, quantity.Optional(r.PerTransaction, unit), quantity.Optional(r.BaselinePerTransaction, unit)))
 	}
-	return section("Cost of a transaction", t)
+	return section("Cost per transaction", t)
 }
 
 func ledger(c certificate.Certificate) page.Block {

@@ -9,60 +9,60 @@ import (
 	"assay/harness/quantity"
 )
 
-// Most rows and items of each part of a summary, so that it fits a terminal, and
-// of the other pages: a script may send thousands of names.
+// Limits of rows and items: of each part of a summary, so that it fits a terminal, and
+// of the other pages, as a script may have thousands of names.
 const (
 	summarySLOs      = 10
 	summaryEndpoints = 5
 	summaryRules     = 4
 	summaryWaits     = 5
-	most             = 50
+	maxRows          = 50
 )
 
-// source is the file with everything that pages leave out.
-const source = "certificate.json"
+// sourceFile has everything that the pages truncate.
+const sourceFile = "certificate.json"
 
 // Summary is the short page for a terminal.
 func Summary(c certificate.Certificate) page.Page {
 	return newPage(
-		c, page.Paragraph{Text: c.Claim}, page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signed(c)}},
-		slos(c, summarySLOs), outcomes(c), latency(c, summaryEndpoints), rules(c, summaryRules), cause(c), waits(c, summaryWaits),
+		c, page.Paragraph{Text: c.Claim}, page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
+		sloTable(c, summarySLOs), outcomes(c), latency(c, summaryEndpoints), rules(c, summaryRules), bottleneckSummary(c), waits(c, summaryWaits),
 		ledger(c), limitations(c, 0),
 	)
 }
 
-// Report is for a pull request or the summary of a CI job. Its parts are bounded, so
-// that it stays far below the 1 MiB that GitHub takes.
+// Report is the page for a pull request or the summary of a CI job. Its parts are
+// bounded, so that it stays far below GitHub's limit of 1 MiB.
 func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(
-		c, claim(c), signature(c), slos(c, most), explainedRules(c), bottleneck(c), split(c), outcomes(c), allLatencies(c),
-		waits(c, most), statements(c, most), resources(c), ledger(c), limitations(c, most),
+		c, claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c), latencies(c),
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
 		page.Section{Heading: "Evidence", Blocks: []page.Block{evidence}},
 	)
 }
 
-// Full is the page with everything, and with the run's charts.
+// Full is the page with everything, including the charts of the run.
 func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(
-		c, claim(c), signature(c), facts(c), slos(c, most), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
-		outcomes(c), allLatencies(c), waits(c, most), statements(c, most), resources(c), ledger(c), limitations(c, most),
-		allRules(c), environment(c), verification(c),
+		c, claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
+		outcomes(c), latencies(c), waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
+		ruleTable(c), environment(c), verification(c),
 	)
 }
 
-// Diagnosis is the part of a certificate that explains where the time went.
+// Diagnosis is the page that explains where the time went.
 func Diagnosis(c certificate.Certificate) page.Page {
 	const statementsShown = 5
 	return newPage(c, bottleneck(c), split(c), waits(c, summaryWaits), statements(c, statementsShown), resources(c))
 }
 
 func newPage(c certificate.Certificate, blocks ...page.Block) page.Page {
-	return page.Page{Title: c.Profile + ", " + asked(c), Verdict: c.Verdict, Source: source, Blocks: blocks}
+	return page.Page{Title: c.Profile + ", " + loadText(c), Verdict: c.Verdict, Source: sourceFile, Blocks: blocks}
 }
 
-// asked is the load and the scope, and whether the run was re-judged.
-func asked(c certificate.Certificate) string {
+// loadText is the planned load and the scope, and whether the run was re-judged.
+func loadText(c certificate.Certificate) string {
 	rate := quantity.Exact(c.Rate.Target)
 	if c.Rate.Lowest < c.Rate.Target {
 		rate = quantity.Exact(c.Rate.Lowest) + " to " + rate
@@ -83,28 +83,30 @@ func signature(c certificate.Certificate) page.Block {
 	if c.Signed {
 		state = page.Good
 	}
-	return page.Paragraph{ID: "signed", Text: signed(c) + ".", State: state}
+	return page.Paragraph{ID: "signed", Text: signatureText(c) + ".", State: state}
 }
 
-// signed says who signed the certificate, if anybody: every page shows it.
-func signed(c certificate.Certificate) string {
+// signatureText says whether the certificate is signed, and by which key. Every page
+// shows it.
+func signatureText(c certificate.Certificate) string {
 	if !c.Signed {
-		return "Not signed: nothing shows who issued it, or that nothing was changed"
+		return "Not signed: its issuer and integrity cannot be verified"
 	}
 	text := "Signed"
 	if c.Issuer != nil {
 		text += " (key " + *c.Issuer + ")"
 	}
-	return text + "; check it with assay verify"
+	return text + "; verify it with assay verify"
 }
 
 // facts identify the run.
 func facts(c certificate.Certificate) page.Facts {
-	window := fmt.Sprintf("%d s, from %s", c.Window.Seconds, c.Window.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
+	window := fmt.Sprintf("%d s", c.Window.Seconds)
 	if c.Window.Count > 1 {
-		window += fmt.Sprintf(" on, in %d windows", c.Window.Count)
+		window += fmt.Sprintf(" in %d windows", c.Window.Count)
 	}
-	attempts := "not known"
+	window += ", from " + c.Window.Start.UTC().Format("2006-01-02 15:04:05 UTC")
+	attempts := "unknown"
 	if c.Attempts != nil {
 		attempts = fmt.Sprint(*c.Attempts)
 	}
@@ -113,18 +115,18 @@ func facts(c certificate.Certificate) page.Facts {
 		{Name: "judged", Text: window},
 		{Name: "run", Text: c.Run},
 		{Name: "attempts", Text: attempts},
-		{Name: "issued", Text: minute(c.Issued)},
-		{Name: "expires", Text: minute(c.Expires)},
+		{Name: "issued", Text: formatMinute(c.Issued)},
+		{Name: "expires", Text: formatMinute(c.Expires)},
 	}
 }
 
-func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+func formatMinute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 func paragraph(format string, args ...any) page.Paragraph {
 	return page.Paragraph{Text: fmt.Sprintf(format, args...)}
 }
 
-// note explains the block before it.
+// note is an explanation of the preceding block.
 func note(text string) page.Paragraph { return page.Paragraph{Text: text, State: page.Quiet} }
 
 // section is a heading with blocks below it.

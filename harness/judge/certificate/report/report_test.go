@@ -14,12 +14,12 @@ import (
 	"assay/harness/judge/internal/synthetic"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// names are those of the cases.
+// names of the synthetic cases.
 var names = []string{"fail", "invalid", "lost", "pass"}
 
-// The cases' records and certificates, which take long to make.
+// The records and certificates of the cases, which are expensive to make.
 var (
 	records      = sync.OnceValue(synthetic.Cases)
 	certificates = sync.OnceValue(func() map[string][]byte {
@@ -35,7 +35,7 @@ var (
 	})
 )
 
-// example is a case's certificate, to be changed at will.
+// example is a fresh copy of a case's certificate, which the caller may change.
 func example(name string) (c certificate.Certificate) {
 	if err := json.Unmarshal(certificates()[name], &c); err != nil {
 		panic(err)
@@ -57,7 +57,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", name, diff)
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestTerminalGolden(t *testing.T) {
 	golden(t, "signed.txt", []byte(terminal(signedExample())))
 }
 
-// signedExample is the certificate that passes, signed.
+// signedExample is a signed certificate with verdict PASS.
 func signedExample() certificate.Certificate {
 	c := example("pass")
 	issuer := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
@@ -33,7 +33,7 @@ func signedExample() certificate.Certificate {
 	return c
 }
 
-// checkPage holds a summary to the terminal that it is for.
+// checkPage fails if a summary does not fit a terminal.
 func checkPage(t *testing.T, text string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -50,41 +50,41 @@ func checkPage(t *testing.T, text string) {
 	}
 }
 
-func TestColourChangesNothingElse(t *testing.T) {
+func TestColorDoesNotChangeTheText(t *testing.T) {
 	for _, name := range names {
 		c := example(name)
 		text := string(page.Terminal(Summary(c), page.Columns, true))
 		if !strings.Contains(text, "\x1b[") {
-			t.Errorf("%s has no colour", name)
+			t.Errorf("%s has no color", name)
 		}
 		for _, code := range []string{"\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"} {
 			text = strings.ReplaceAll(text, code, "")
 		}
 		if diff := cmp.Diff(terminal(c), text); diff != "" {
-			t.Errorf("%s: colour changes the text:\n%s", name, diff)
+			t.Errorf("%s: color changes the text:\n%s", name, diff)
 		}
 	}
 }
 
-// Names come from scripts and databases, and reports run long.
-func TestTerminalOfAnythingFits(t *testing.T) {
+// Names from scripts and databases may have any length and any characters.
+func TestTerminalOfAnyCertificate(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := anything(rt)
+		c := anyCertificate(rt)
 		for _, line := range strings.Split(terminal(c)+string(page.Terminal(Diagnosis(c), page.Columns, false)), "\n") {
 			if page.Width(line) > page.Columns {
 				rt.Errorf("line is %d wide: %q", page.Width(line), line)
 			}
 			if strings.ContainsAny(line, "\x1b\r\x00") {
-				rt.Errorf("line steers the terminal: %q", line)
+				rt.Errorf("line has control characters: %q", line)
 			}
 		}
 	})
 }
 
-// Undecided rules are not broken ones: the claim counts the broken alone.
+// Undecided rules are not broken: the claim counts only broken ones.
 func TestBrokenAndUndecidedRules(t *testing.T) {
 	for want, verdicts := range map[string][]string{
-		"all 22 hold": {"PASS"}, "all 22 hold, 2 of them with a limitation": {certificate.Limitation, certificate.Limitation},
+		"all 22 hold": {"PASS"}, "all 22 hold, 2 with a limitation": {certificate.Limitation, certificate.Limitation},
 		"1 of 22 is broken": {"INVALID", certificate.Limitation}, "2 of 22 are broken": {"INVALID", "INVALID"},
 		"1 of 22 is undecided": {"INCONCLUSIVE"}, "2 of 22 are undecided": {"INCONCLUSIVE", "INCONCLUSIVE"},
 		"2 of 22 are broken, 1 undecided": {"INCONCLUSIVE", "INVALID", "INVALID"},

@@ -16,18 +16,18 @@ import (
 	"assay/harness/spec"
 )
 
-// Timeline is a run over time: curves of at most mostSteps points, so that the page stays
-// small, and a row for each stage. A nil value is "no data".
+// Timeline is a run over time: curves of at most maxSteps points, which keeps the page
+// small, and a table row for each stage. A nil value is "no data".
 type Timeline struct {
 	Curves page.Charts
 	Stages [][]page.Cell
 }
 
 const (
-	mostSteps   = 400
-	mostStages  = 100
-	mostBounds  = 8
-	mostClasses = 12
+	maxSteps   = 400
+	maxStages  = 100
+	maxBounds  = 8
+	maxClasses = 12
 )
 
 // steps are the possible lengths of a step, in seconds.
@@ -55,19 +55,19 @@ func NewTimeline(r record.Run) Timeline {
 			{Label: "scheduled", Color: "#8fb4ea", Line: page.Wide, Values: each(spans, perSecond(r, metric.TransactionsScheduled))},
 			{Label: "completed", Color: "#3f9b50", Values: ended(metric.Completed)},
 		}},
-		{Title: "Latency of a transaction, ms (logarithmic)", Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
-		{Title: "Transactions not completed, a second", Curves: []page.Curve{
+		{Title: "Transaction latency, ms (logarithmic)", Log: true, Curves: append(percentiles(r, spans), bounds(r.Plan.Profile.SLOs)...)},
+		{Title: "Transactions not completed, per second", Curves: []page.Curve{
 			{Label: "failed", Color: "#d81b60", Line: page.Stepped, Values: ended(metric.Failed)},
 			{Label: "timed out", Color: "#e8862a", Line: page.Stepped, Values: ended(metric.TimedOut)},
 			{Label: "dropped", Color: "#8e5bd0", Line: page.Stepped, Values: ended(metric.Dropped)},
 		}},
 	}
 	if waits := classCurves(r, spans); len(waits) > 0 {
-		c.Charts = append(c.Charts, page.Chart{Title: "Active sessions of the database, by wait class (stacked)", Stacked: true, Curves: waits})
+		c.Charts = append(c.Charts, page.Chart{Title: "Average active database sessions, by wait class (stacked)", Stacked: true, Curves: waits})
 	}
 	c.Charts = append(c.Charts, gaugeCharts(r, spans)...)
 	t := Timeline{Curves: c}
-	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), mostStages)] {
+	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), maxStages)] {
 		t.addStage(r, s)
 	}
 	return t
@@ -90,14 +90,14 @@ func (t *Timeline) addStage(r record.Run, s plan.Stage) {
 	ms := func(q float64) string { return quantity.OptionalValue(quantile(h, q), "ms") }
 	completed, notCompleted := perSecond(r, metric.Transactions, ofOutcome(metric.Completed))(span), quantity.NoData
 	if completed != nil {
-		broken := 0.0
+		total := 0.0
 		for _, o := range metric.Outcomes {
 			if o != metric.Completed {
 				n, _ := r.Timeline.Sum(metric.Transactions, []metric.Label{ofOutcome(o)}, span)
-				broken += n
+				total += n
 			}
 		}
-		notCompleted = quantity.Exact(broken)
+		notCompleted = quantity.Exact(total)
 	}
 	t.Stages = append(t.Stages, page.Cells(name, fmt.Sprint(from), fmt.Sprint(to-from), rate,
 		quantity.OptionalValue(completed, "1/s"), notCompleted, ms(0.5), ms(0.95), ms(0.99)))
@@ -114,10 +114,10 @@ func percentiles(r record.Run, spans []record.Span) []page.Curve {
 	return curves
 }
 
-// bounds are the SLOs of the transaction's latency.
+// bounds are the limits of the SLOs on transaction latency.
 func bounds(slos []spec.SLO) (curves []page.Curve) {
 	for _, s := range slos {
-		if s.Metric == metric.TransactionDuration && len(s.Selector) == 0 && s.Aggregate != spec.Rate && len(curves) < mostBounds {
+		if s.Metric == metric.TransactionDuration && len(s.Selector) == 0 && s.Aggregate != spec.Rate && len(curves) < maxBounds {
 			curves = append(curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
 		}
 	}
@@ -126,11 +126,11 @@ func bounds(slos []spec.SLO) (curves []page.Curve) {
 
 func stepOf(seconds int64) int64 {
 	for _, s := range steps {
-		if seconds <= s*mostSteps {
+		if seconds <= s*maxSteps {
 			return s
 		}
 	}
-	return (seconds + mostSteps - 1) / mostSteps
+	return (seconds + maxSteps - 1) / maxSteps
 }
 
 func each(spans []record.Span, value func(record.Span) *float64) []*float64 {
@@ -143,8 +143,8 @@ func each(spans []record.Span, value func(record.Span) *float64) []*float64 {
 
 func ofOutcome(o string) metric.Label { return metric.Label{Key: "outcome", Value: o} }
 
-// perSecond is the rate of a counter. A counter without data is 0 where transactions
-// were scheduled; else there is no data.
+// perSecond is the rate of a counter. A counter without data is 0 if transactions were
+// scheduled in the span; otherwise there is no data.
 func perSecond(r record.Run, name string, selector ...metric.Label) func(record.Span) *float64 {
 	return func(s record.Span) *float64 {
 		total, found := r.Timeline.Sum(name, selector, s)
@@ -165,7 +165,7 @@ func quantile(h *metric.Hist, q float64) *float64 {
 	return nil
 }
 
-// rounded has as many digits as a curve can show.
+// rounded rounds to as many digits as a curve can show.
 func rounded(v float64) *float64 {
 	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64); err == nil {
 		v = rounded
@@ -173,43 +173,43 @@ func rounded(v float64) *float64 {
 	return &v
 }
 
-// planned is the plan's mean rate within a span.
+// planned is the mean planned rate within a span.
 func planned(stages []plan.Stage, s record.Span, t0 int64) *float64 {
 	from, to := time.Duration(s.From-t0)*time.Second, time.Duration(s.To-t0)*time.Second
 	arrivals := 0.0
 	for _, st := range stages {
 		begin, end := max(from, st.Start), min(to, st.End())
-		if begin < end { // linear within the stage: the mean is the rate in the middle
-			middle := float64((begin+end)/2-st.Start) / float64(st.Duration)
-			arrivals += (st.From + (st.To-st.From)*middle) * (end - begin).Seconds()
+		if begin < end { // the rate is linear within a stage: its mean is that at the midpoint
+			midpoint := float64((begin+end)/2-st.Start) / float64(st.Duration)
+			arrivals += (st.From + (st.To-st.From)*midpoint) * (end - begin).Seconds()
 		}
 	}
 	return rounded(arrivals / (to - from).Seconds())
 }
 
-// charts are the curves, where there are any.
+// charts is the section with the curves, if there are any.
 func (t Timeline) charts() page.Block {
 	c := t.Curves
 	if len(c.Seconds) == 0 {
 		return page.Section{ID: "charts", Heading: "Over time", Blocks: []page.Block{page.Paragraph{Text: "No data."}}}
 	}
-	c.Note = fmt.Sprintf("Time since the load began, one point every %d s. What is judged is shaded.", c.Step)
-	c.Instead = "Charts need JavaScript. What they show stands by stage in the table below, and by second in the evidence (assay frames)."
+	c.Note = fmt.Sprintf("Time since the start of the load, one point every %d s. Judged windows are shaded.", c.Step)
+	c.NoScript = "Charts need JavaScript. The table below shows the same data by stage, and assay frames prints it by second."
 	return page.Section{ID: "charts", Heading: "Over time", Blocks: []page.Block{c}}
 }
 
-// stages is the table of the stages, which also replaces the charts.
+// stages is the section with the table of stages, which also replaces the charts.
 func (t Timeline) stages() page.Block {
 	if len(t.Stages) == 0 {
 		return section("Stages", page.Paragraph{Text: "No data."})
 	}
 	return section("Stages", page.Table{
-		Columns: slices.Concat(page.Names("stage"), page.Numbers("from second", "seconds", "asked a second", "completed a second", "not completed", "p50", "p95", "p99")),
-		Rows:    t.Stages, Most: most,
-	}, note("Latency in ms, of the transactions that were scheduled in each."))
+		Columns: slices.Concat(page.Names("stage"), page.Numbers("start, s", "duration, s", "planned/s", "completed/s", "not completed", "p50", "p95", "p99")),
+		Rows:    t.Stages, Limit: maxRows,
+	}, note("Latency in ms, of the transactions scheduled in each stage."))
 }
 
-// colors are those of the wait classes.
+// colors by wait class.
 var colors = map[string]string{
 	"CPU": "#3f9b50", "commit": "#e8862a", "binlog": "#d9b310", "row lock": "#d81b60", "engine": "#2f6fd0", "buffer pool": "#5aa9e6",
 	"latch": "#8e5bd0", "metadata lock": "#6a2c91", "table lock": "#a855c7", "connection storm": "#c65d00", "network": "#7fb7d9", "other": "#8c959f",
@@ -218,8 +218,8 @@ var colors = map[string]string{
 // spareColors are for other classes.
 var spareColors = []string{"#00897b", "#795548", "#c0ca33", "#5c6bc0", "#ec407a", "#26a69a"}
 
-// classCurves are the active sessions of each wait class. Where there are too many
-// classes the smallest are summed as "all others".
+// classCurves are the average active sessions of each wait class. If there are too many
+// classes, the smallest are added up as "all others".
 func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 	samples := each(spans, func(s record.Span) *float64 {
 		if n, found := r.Timeline.Sum(metric.DBSample, nil, s); found && n > 0 {
@@ -236,8 +236,8 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 				sessions[k] = rounded(n / *samples[k])
 			}
 		}
-		if i >= mostClasses {
-			last := &curves[mostClasses-1]
+		if i >= maxClasses {
+			last := &curves[maxClasses-1]
 			last.Label = "all others"
 			for k, v := range sessions {
 				if v != nil {
@@ -256,8 +256,8 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 	return curves
 }
 
-// classes are the wait classes of a run in the order of their curves: CPU, which is no
-// wait, then the largest first.
+// classes are the wait classes of a run in the order of their curves: CPU, which is not a
+// wait, then the others, the largest first.
 func classes(r record.Run) []string {
 	totals := map[string]float64{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {

@@ -13,7 +13,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// chart is the one whose title begins so.
+// chart returns the chart whose title has a prefix.
 func chart(t *testing.T, c page.Charts, title string) page.Chart {
 	t.Helper()
 	for _, one := range c.Charts {
@@ -21,36 +21,36 @@ func chart(t *testing.T, c page.Charts, title string) page.Chart {
 			return one
 		}
 	}
-	t.Fatalf("there is no chart %s", title)
+	t.Fatalf("no chart %s", title)
 	return page.Chart{}
 }
 
-func TestCurvesAreTheRun(t *testing.T) {
+func TestCurves(t *testing.T) {
 	c := timeline("fail").Curves
 	if c.Step != 1 || len(c.Seconds) != 48 {
 		t.Fatalf("%d points, %d s apart", len(c.Seconds), c.Step)
 	}
-	rate, broken, waits := chart(t, c, "Rate, tps").Curves, chart(t, c, "Transactions not completed").Curves, chart(t, c, "Active sessions").Curves
+	rate, notCompleted, waits := chart(t, c, "Rate, tps").Curves, chart(t, c, "Transactions not completed").Curves, chart(t, c, "Average active").Curves
 	target, begun, completed := rate[0].Values, rate[1].Values, rate[2].Values
 	scheduled, ended := 0.0, 0.0
 	for i := range c.Seconds {
 		scheduled += *begun[i]
 		ended += *completed[i]
-		for _, curve := range broken {
+		for _, curve := range notCompleted {
 			ended += *curve.Values[i]
 		}
 	}
 	if scheduled != 750 || ended != 750 {
 		t.Errorf("%v scheduled, %v ended, want 750", scheduled, ended)
 	}
-	// The hold begins at second 16: 20 a second, half a session in commits.
+	// The hold begins at second 16: 20 per second, half a session in commits.
 	type at struct{ Target, Scheduled, Commits float64 }
 	got := at{*target[20], *begun[20], *waits[1].Values[20]}
 	if diff := cmp.Diff(at{20, 20, 0.5}, got); diff != "" {
 		t.Errorf("second 20 (-want +got):\n%s", diff)
 	}
 	bounds := map[string]float64{}
-	for _, curve := range chart(t, c, "Latency").Curves {
+	for _, curve := range chart(t, c, "Transaction latency").Curves {
 		if curve.Level != nil {
 			bounds[curve.Label] = *curve.Level
 		}
@@ -63,15 +63,15 @@ func TestCurvesAreTheRun(t *testing.T) {
 	}
 }
 
-// A long run's page is no larger: its points are further apart, and the
-// percentiles are of all transactions between them.
+// The page of a long run is no larger: its points are further apart, and each percentile
+// covers all transactions of its step.
 func TestCurvesAreBounded(t *testing.T) {
 	for _, hold := range []time.Duration{10 * time.Minute, 4 * time.Hour} {
 		p := synthetic.Profile()
 		p.Load.Hold, p.Load.Target, p.Load.Baseline.Rate = hold, 1, 0.25
 		r := synthetic.New(p, 1, synthetic.Healthy).Record()
 		c := NewTimeline(r).Curves
-		if n := len(c.Seconds); n > mostSteps || n < mostSteps/4 {
+		if n := len(c.Seconds); n > maxSteps || n < maxSteps/4 {
 			t.Errorf("%s: %d points", hold, n)
 		}
 		if data, err := json.Marshal(c); err != nil || len(data) > 100_000 {
@@ -80,14 +80,14 @@ func TestCurvesAreBounded(t *testing.T) {
 		t0 := r.Facts.T0.Unix()
 		at := len(c.Seconds) / 2
 		h := r.Timeline.Hist("transaction_duration", nil, record.Span{From: t0 + c.Seconds[at], To: t0 + c.Seconds[at] + c.Step})
-		p95 := chart(t, c, "Latency").Curves[1]
+		p95 := chart(t, c, "Transaction latency").Curves[1]
 		if want := quantile(h, 0.95); p95.Label != "p95" || *p95.Values[at] != *want {
 			t.Errorf("%s: %s %v, want %v", hold, p95.Label, *p95.Values[at], *want)
 		}
 	}
 }
 
-// What is not known is no point, and never 0.
+// Missing data is a gap, never 0.
 func TestCurvesWithoutData(t *testing.T) {
 	if n := len(timeline("invalid").Curves.Charts); n != 3 {
 		t.Errorf("%d charts of a run without a database", n)
@@ -109,6 +109,6 @@ func TestCurvesWithoutData(t *testing.T) {
 	}
 	r.Timeline = nil
 	if c := NewTimeline(r); len(c.Curves.Seconds) != 0 {
-		t.Error("curves of nothing")
+		t.Error("curves without a timeline")
 	}
 }

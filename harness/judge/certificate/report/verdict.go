@@ -10,14 +10,14 @@ import (
 	"assay/harness/quantity"
 )
 
-func slos(c certificate.Certificate, most int) page.Block {
+func sloTable(c certificate.Certificate, limit int) page.Block {
 	all := slices.Clone(c.SLOs)
-	if len(all) > most { // keep the violated ones
+	if len(all) > limit { // show those that do not pass
 		slices.SortStableFunc(all, func(a, b certificate.SLO) int { return cmp.Compare(passed(a.Verdict), passed(b.Verdict)) })
 	}
 	t := page.Table{
 		Columns: slices.Concat(page.Names("SLO"), page.Words("verdict", "basis"), page.Numbers("observed", "interval", "violations/samples")),
-		Most:    most,
+		Limit:   limit,
 	}
 	for _, s := range all {
 		row := page.Cells(s.Metric+" "+s.Expression, s.Verdict, basis(s), observed(s), quantity.Range(s.Lower, s.Upper, s.Unit), violations(s))
@@ -39,10 +39,10 @@ func observed(s certificate.SLO) string {
 	if s.Observed == nil {
 		return quantity.NoData
 	}
-	return quantity.Beside(*s.Observed, s.Limit, s.Unit)
+	return quantity.Near(*s.Observed, s.Limit, s.Unit)
 }
 
-// violations is how often an SLO was violated, and how many violations are allowed.
+// violations is the number of violations of an SLO, and how many are allowed.
 func violations(s certificate.SLO) string {
 	var text string
 	switch {
@@ -59,7 +59,7 @@ func violations(s certificate.SLO) string {
 	return text
 }
 
-// basis is the basis of an SLO's verdict in words.
+// basis is the basis of the verdict on an SLO, in words.
 func basis(s certificate.SLO) string {
 	if s.Basis == "inferred" {
 		return "95 % confidence"
@@ -67,22 +67,22 @@ func basis(s certificate.SLO) string {
 	return "this run"
 }
 
-// rules says how many rules of validity hold, and lists those that do not, the
-// broken first, with what to do about each.
-func rules(c certificate.Certificate, most int) page.Section {
+// rules says how many validity rules hold, and lists those that do not, the broken ones
+// first, with advice.
+func rules(c certificate.Certificate, limit int) page.Section {
 	broken, undecided, limited := byVerdict(c.Rules)
-	s := section("Rules", page.Paragraph{Text: held(len(c.Rules), len(broken), len(undecided), len(limited))})
-	return withRules(s, append(broken, undecided...), most)
+	s := section("Rules", page.Paragraph{Text: ruleCounts(len(c.Rules), len(broken), len(undecided), len(limited))})
+	return appendRules(s, append(broken, undecided...), limit)
 }
 
 // explainedRules also lists the rules that hold with a limitation.
 func explainedRules(c certificate.Certificate) page.Section {
 	_, _, limited := byVerdict(c.Rules)
-	return withRules(rules(c, most), limited, most)
+	return appendRules(rules(c, maxRows), limited, maxRows)
 }
 
-func withRules(s page.Section, rules []certificate.Rule, most int) page.Section {
-	list := page.List{Most: most}
+func appendRules(s page.Section, rules []certificate.Rule, limit int) page.Section {
+	list := page.List{Limit: limit}
 	for _, r := range rules {
 		list.Items = append(list.Items, fmt.Sprintf("%s (%s): %s. %s", r.ID, r.Verdict, r.Detail, r.Advice))
 	}
@@ -92,7 +92,7 @@ func withRules(s page.Section, rules []certificate.Rule, most int) page.Section 
 	return s
 }
 
-// byVerdict are the rules that are broken, undecided, or hold with a limitation.
+// byVerdict selects the rules that are broken, undecided, or hold with a limitation.
 func byVerdict(rules []certificate.Rule) (broken, undecided, limited []certificate.Rule) {
 	for _, r := range rules {
 		switch r.Verdict {
@@ -108,8 +108,8 @@ func byVerdict(rules []certificate.Rule) (broken, undecided, limited []certifica
 	return broken, undecided, limited
 }
 
-// held says how many rules hold.
-func held(all, broken, undecided, limited int) string {
+// ruleCounts says how many rules are broken and undecided, or that all hold.
+func ruleCounts(all, broken, undecided, limited int) string {
 	are := func(n int) string {
 		if n == 1 {
 			return fmt.Sprintf("1 of %d is ", all)
@@ -124,16 +124,16 @@ func held(all, broken, undecided, limited int) string {
 	case undecided > 0:
 		return are(undecided) + "undecided"
 	case limited > 0:
-		return fmt.Sprintf("all %d hold, %d of them with a limitation", all, limited)
+		return fmt.Sprintf("all %d hold, %d with a limitation", all, limited)
 	}
 	return fmt.Sprintf("all %d hold", all)
 }
 
-// allRules is the table of all rules of validity.
-func allRules(c certificate.Certificate) page.Block {
+// ruleTable is the table of all validity rules.
+func ruleTable(c certificate.Certificate) page.Block {
 	t := page.Table{
 		Columns: slices.Concat(page.Words("rule", "verdict"), page.Numbers("observed", "limit"), []page.Column{{Name: "detail", Kind: page.Prose}}),
-		Most:    most,
+		Limit:   maxRows,
 	}
 	for _, r := range c.Rules {
 		limit := quantity.NoData
@@ -144,12 +144,12 @@ func allRules(c certificate.Certificate) page.Block {
 		row[1].State = page.VerdictState(r.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
-	return section("All rules of validity", t)
+	return section("All validity rules", t)
 }
 
-func limitations(c certificate.Certificate, most int) page.Block {
+func limitations(c certificate.Certificate, limit int) page.Block {
 	if len(c.Limitations) == 0 {
 		return section("Limitations", page.Paragraph{Text: "None."})
 	}
-	return section("Limitations", page.List{Items: c.Limitations, Most: most})
+	return section("Limitations", page.List{Items: c.Limitations, Limit: limit})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
@@ -21,7 +22,7 @@ const MediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 // be trusted before Verify.
 type Bundle struct {
 	Statement Statement
-	KeyID     string // of the key that signed it, as the bundle states
+	KeyID     string // of the signing key, according to the bundle
 	envelope  dsse.Envelope
 }
 
@@ -76,7 +77,7 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write bundle: %w", err)
 	}
-	// protojson varies its white space on purpose.
+	// protojson randomizes white space on purpose.
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "", "  "); err != nil {
 		return nil, fmt.Errorf("write bundle: %w", err)
@@ -85,29 +86,29 @@ func marshal(e *dsse.Envelope, keyID string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Open reads a bundle, and refuses one that differs in any byte from how Sign writes
-// it: a change must not hide in what the signature does not cover (white space, the
-// padding of base64, unknown fields).
+// Open reads a bundle, and refuses one that is not byte for byte as Sign writes it:
+// nothing may be hidden where the signature does not cover it (white space, base64
+// padding, unknown fields).
 func Open(data []byte) (Bundle, error) {
 	var b bundlepb.Bundle
 	if err := protojson.Unmarshal(data, &b); err != nil {
-		return Bundle{}, fmt.Errorf("it is not a sigstore bundle")
+		return Bundle{}, errors.New("not a sigstore bundle")
 	}
 	in := b.GetDsseEnvelope()
 	key := b.GetVerificationMaterial().GetPublicKey()
 	switch {
 	case b.GetMediaType() != MediaType:
-		return Bundle{}, fmt.Errorf("it is of the media type %.80q, not %s", b.GetMediaType(), MediaType)
+		return Bundle{}, fmt.Errorf("media type is %.80q, not %s", b.GetMediaType(), MediaType)
 	case in == nil:
-		return Bundle{}, fmt.Errorf("it has no DSSE envelope")
+		return Bundle{}, errors.New("no DSSE envelope")
 	case key == nil:
-		return Bundle{}, fmt.Errorf("it was not signed with a key")
+		return Bundle{}, errors.New("no public key hint: not signed with a key")
 	case in.GetPayloadType() != PayloadType:
-		return Bundle{}, fmt.Errorf("its payload is of the type %.80q, not %s", in.GetPayloadType(), PayloadType)
+		return Bundle{}, fmt.Errorf("payload type is %.80q, not %s", in.GetPayloadType(), PayloadType)
 	case len(in.GetSignatures()) == 1 && in.GetSignatures()[0].GetKeyid() != "":
-		return Bundle{}, fmt.Errorf("its signature names a key, which no signature covers")
+		return Bundle{}, errors.New("the signature has a keyid, which no signature covers")
 	case len(in.GetSignatures()) != 1:
-		return Bundle{}, fmt.Errorf("it has %d signatures, not one", len(in.GetSignatures()))
+		return Bundle{}, fmt.Errorf("%d signatures, not one", len(in.GetSignatures()))
 	}
 	s, err := parseStatement(in.GetPayload())
 	if err != nil {
@@ -119,7 +120,7 @@ func Open(data []byte) (Bundle, error) {
 		Signatures: []dsse.Signature{{KeyID: signed.GetKeyid(), Sig: base64.StdEncoding.EncodeToString(signed.GetSig())}},
 	}}
 	if again, err := marshal(&out.envelope, out.KeyID); err != nil || !bytes.Equal(again, data) {
-		return Bundle{}, fmt.Errorf("it is not written as assay writes it, or holds more")
+		return Bundle{}, errors.New("not byte for byte as assay writes it")
 	}
 	return out, nil
 }
@@ -127,14 +128,14 @@ func Open(data []byte) (Bundle, error) {
 // Verify fails unless the key has signed the bundle.
 func (b Bundle) Verify(key PublicKey) error {
 	if b.KeyID != key.ID() {
-		return fmt.Errorf("it was signed with another key: this one is %s, the bundle names %.60s", key.ID(), b.KeyID)
+		return fmt.Errorf("signed with another key: the bundle names %.60s, the given key is %s", b.KeyID, key.ID())
 	}
 	verifier, err := dsse.NewEnvelopeVerifier(key)
 	if err != nil {
 		return fmt.Errorf("verify bundle: %w", err)
 	}
 	if _, err := verifier.Verify(context.Background(), &b.envelope); err != nil {
-		return fmt.Errorf("the signature is not valid: the statement was changed, or another key than this %s key signed it", key.Kind())
+		return fmt.Errorf("the signature is not valid: the statement was changed, or signed with another key than this %s key", key.Kind())
 	}
 	return nil
 }

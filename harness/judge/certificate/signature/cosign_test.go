@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// cosign is the program that certificates must satisfy; `make cosign` builds it.
+// cosign is the path of the cosign program, which `make cosign` builds.
 func cosign(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("ASSAY_TEST_COSIGN")
@@ -22,9 +22,9 @@ func cosign(t *testing.T) string {
 	return path
 }
 
-// Real cosign accepts a bundle, offline, by the command of the README; and
-// refuses it once a byte of manifest, statement or signature is another, the
-// key is another, or another type of statement is asked for.
+// cosign accepts a bundle, offline, with the command of the README, and refuses it once
+// a byte of manifest, statement or signature has changed, and for another key or another
+// type of statement.
 func TestCosign(t *testing.T) {
 	program := cosign(t)
 	for _, kind := range Kinds {
@@ -33,7 +33,7 @@ func TestCosign(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, stranger, err := Generate(kind)
+			_, otherPublic, err := Generate(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestCosign(t *testing.T) {
 				"manifest":  func() (string, error) { return verify(public, bundle, PredicateType, `{"files": [ }`) },
 				"payload":   func() (string, error) { return verify(public, flip(t, bundle, "payload"), PredicateType, manifest) },
 				"signature": func() (string, error) { return verify(public, flip(t, bundle, "sig"), PredicateType, manifest) },
-				"key":       func() (string, error) { return verify(stranger, bundle, PredicateType, manifest) },
+				"key":       func() (string, error) { return verify(otherPublic, bundle, PredicateType, manifest) },
 				"type":      func() (string, error) { return verify(public, bundle, "https://slsa.dev/provenance/v1", manifest) },
 			} {
 				if out, err := refused(); err == nil || strings.Contains(out, "Verified OK") {
@@ -82,7 +82,7 @@ func TestCosign(t *testing.T) {
 	}
 }
 
-// flip changes one byte of what a field of the bundle holds, in base64.
+// flip changes one byte of the base64 value of a field.
 func flip(t *testing.T, bundle []byte, field string) []byte {
 	t.Helper()
 	at := bytes.Index(bundle, []byte(`"`+field+`": "`))

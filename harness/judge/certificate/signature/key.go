@@ -21,10 +21,10 @@ import (
 	"assay/harness/hint"
 )
 
-// Kind is a kind of keys.
+// Kind is a type of key.
 type Kind string
 
-// The kinds that a certificate may be signed with (RULEBOOK section 4).
+// The types of key that may sign a certificate (RULEBOOK section 4).
 const (
 	Ed25519   Kind = "ed25519" // pure, not pre-hashed
 	ECDSAP256 Kind = "ecdsa-p256"
@@ -39,11 +39,9 @@ const (
 	publicType  = "PUBLIC KEY"  // PKIX
 )
 
-// hintKeygen is the next step where a key cannot be used.
-const hintKeygen = "make a pair of keys: assay keygen DIR"
+const hintKeygen = "make a key pair: assay keygen DIR"
 
-// Generate makes a pair of keys: the private one as PKCS#8 PEM, the public one
-// as PKIX PEM.
+// Generate makes a key pair: the private key as PKCS#8 PEM, the public key as PKIX PEM.
 func Generate(kind Kind) (private, public []byte, err error) {
 	var key crypto.Signer
 	switch kind {
@@ -52,28 +50,28 @@ func Generate(kind Kind) (private, public []byte, err error) {
 	case ECDSAP256:
 		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	default:
-		words := make([]string, len(Kinds))
+		known := make([]string, len(Kinds))
 		for i, k := range Kinds {
-			words[i] = string(k)
+			known[i] = string(k)
 		}
-		return nil, nil, fmt.Errorf("there is no key of the type %q: %s", kind, strings.Join(words, " or "))
+		return nil, nil, fmt.Errorf("unknown key type %q: use %s", kind, strings.Join(known, " or "))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate key: %w", err)
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	privateDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write private key: %w", err)
 	}
-	open, err := x509.MarshalPKIXPublicKey(key.Public())
+	publicDER, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		return nil, nil, fmt.Errorf("write public key: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: privateType, Bytes: secret}),
-		pem.EncodeToMemory(&pem.Block{Type: publicType, Bytes: open}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: privateType, Bytes: privateDER}),
+		pem.EncodeToMemory(&pem.Block{Type: publicType, Bytes: publicDER}), nil
 }
 
-// PrivateKey signs certificates. It prints without the key.
+// PrivateKey signs certificates. Formatting it does not print the key.
 type PrivateKey struct{ signer crypto.Signer }
 
 func (PrivateKey) String() string { return "private key" }
@@ -87,7 +85,7 @@ func (k PrivateKey) Public() PublicKey { return PublicKey{k.signer.Public()} }
 // PublicKey verifies certificates.
 type PublicKey struct{ key crypto.PublicKey }
 
-// Kind is the kind of the key.
+// Kind is the type of the key.
 func (k PublicKey) Kind() Kind {
 	if _, ok := k.key.(ed25519.PublicKey); ok {
 		return Ed25519
@@ -95,8 +93,8 @@ func (k PublicKey) Kind() Kind {
 	return ECDSAP256
 }
 
-// ID is the base64 SHA-256 of the key's PKIX form, which cosign puts into a
-// bundle as the key's hint.
+// ID is the base64 SHA-256 of the key in PKIX form, which cosign puts into a bundle as
+// the hint of the public key.
 func (k PublicKey) ID() string {
 	der, err := x509.MarshalPKIXPublicKey(k.key)
 	if err != nil {
@@ -114,19 +112,19 @@ func ParsePrivate(text []byte) (PrivateKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "ENCRYPTED") || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-		return PrivateKey{}, hint.With(errors.New("it is encrypted"), "decrypt it (openssl pkcs8 -in KEY -out assay.key), or "+hintKeygen)
+		return PrivateKey{}, hint.With(errors.New("the key is encrypted"), "decrypt it (openssl pkcs8 -in KEY -out assay.key), or "+hintKeygen)
 	case block.Type == publicType:
-		return PrivateKey{}, hint.With(errors.New("it is a public key, and signing needs the private one"), "name assay.key, not assay.pub")
+		return PrivateKey{}, hint.With(errors.New("this is a public key, signing needs the private key"), "name assay.key, not assay.pub")
 	case block.Type != privateType && strings.HasSuffix(block.Type, privateType):
-		return PrivateKey{}, hint.With(fmt.Errorf("it is a PEM of the type %q, not PKCS#8 (%q)", block.Type, privateType),
+		return PrivateKey{}, hint.With(fmt.Errorf("PEM type is %q, not %q (PKCS#8)", block.Type, privateType),
 			"convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out assay.key")
 	case block.Type != privateType:
-		return PrivateKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, privateType), hintKeygen)
+		return PrivateKey{}, hint.With(fmt.Errorf("PEM type is %.40q, not %q", block.Type, privateType), hintKeygen)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		// The parser's own error may quote the key.
-		return PrivateKey{}, hint.With(errors.New("it is not a PKCS#8 private key"), hintKeygen)
+		// The parser's error may quote the key.
+		return PrivateKey{}, hint.With(errors.New("not a PKCS#8 private key"), hintKeygen)
 	}
 	signer, ok := parsed.(crypto.Signer)
 	if !ok { // X25519
@@ -146,13 +144,13 @@ func ParsePublic(text []byte) (PublicKey, error) {
 	}
 	switch {
 	case strings.Contains(block.Type, "PRIVATE"):
-		return PublicKey{}, hint.With(errors.New("it is a private key, and verifying needs the public one"), "name assay.pub; the private key stays with its owner")
+		return PublicKey{}, hint.With(errors.New("this is a private key, verifying needs the public key"), "name assay.pub; keep the private key to yourself")
 	case block.Type != publicType:
-		return PublicKey{}, hint.With(fmt.Errorf("it is a PEM of the type %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote")
+		return PublicKey{}, hint.With(fmt.Errorf("PEM type is %.40q, not %q", block.Type, publicType), "name the assay.pub that keygen wrote")
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return PublicKey{}, hint.With(errors.New("it is not a PKIX public key"), "name the assay.pub that keygen wrote")
+		return PublicKey{}, hint.With(errors.New("not a PKIX public key"), "name the assay.pub that keygen wrote")
 	}
 	if err := usable(key); err != nil {
 		return PublicKey{}, err
@@ -165,9 +163,9 @@ func onlyBlock(text []byte) (*pem.Block, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, hint.With(errors.New("it is not a PEM"), hintKeygen)
+		return nil, hint.With(errors.New("not PEM-encoded"), hintKeygen)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, hint.With(errors.New("it holds more than one PEM block"), "leave only the key in it")
+		return nil, hint.With(errors.New("more than one PEM block"), "remove everything but the key")
 	}
 	return block, nil
 }
@@ -184,19 +182,17 @@ func usable(key crypto.PublicKey) error {
 	return unusable(key)
 }
 
-// unusable names a key of another type.
+// unusable is the error for a key of an unsupported type.
 func unusable(key any) error {
-	name := "another type"
+	name := "unsupported key type"
 	switch k := key.(type) {
 	case *rsa.PublicKey:
-		name = fmt.Sprintf("type RSA (%d bits)", k.N.BitLen())
+		name += fmt.Sprintf(" RSA (%d bits)", k.N.BitLen())
 	case *ecdsa.PublicKey:
-		name = "type ECDSA " + k.Curve.Params().Name
+		name += " ECDSA " + k.Curve.Params().Name
 	}
-	return hint.With(fmt.Errorf("it is a key of %s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen)
+	return hint.With(fmt.Errorf("%s: Ed25519 or ECDSA P-256 is needed", name), hintKeygen)
 }
-
-// The methods below are those of the DSSE library's interfaces.
 
 // Sign implements dsse.Signer.
 func (k PrivateKey) Sign(_ context.Context, data []byte) ([]byte, error) {
@@ -207,7 +203,7 @@ func (k PrivateKey) Sign(_ context.Context, data []byte) ([]byte, error) {
 	return k.signer.Sign(rand.Reader, sum[:], crypto.SHA256)
 }
 
-// KeyID is empty: the bundle's hint names the key.
+// KeyID implements dsse.Signer. It is empty: the bundle's hint names the key.
 func (PrivateKey) KeyID() (string, error) { return "", nil }
 
 var errNotSigned = errors.New("the signature is not valid")
@@ -227,7 +223,7 @@ func (k PublicKey) Verify(_ context.Context, data, sig []byte) error {
 	return errNotSigned
 }
 
-// KeyID identifies the key for the library's count of signers.
+// KeyID implements dsse.Verifier, which counts signers by it.
 func (k PublicKey) KeyID() (string, error) { return k.ID(), nil }
 
 // Public implements dsse.Verifier.

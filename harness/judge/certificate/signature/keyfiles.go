@@ -10,14 +10,14 @@ import (
 	"assay/harness/hint"
 )
 
-// Files of a pair of keys.
+// Files of a key pair.
 const (
 	privateKeyFile = "assay.key"
 	publicKeyFile  = "assay.pub"
 )
 
-// WritePair makes a pair of keys and writes it into a folder, the private key for
-// its owner alone: both files or neither, and nothing that is there is overwritten.
+// WritePair makes a key pair and writes it into a folder, the private key with mode
+// 0600. It writes both files or neither, and overwrites nothing.
 func WritePair(dir string, kind Kind) (privatePath, publicPath string, err error) {
 	private, public, err := Generate(kind)
 	if err != nil {
@@ -27,13 +27,13 @@ func WritePair(dir string, kind Kind) (privatePath, publicPath string, err error
 	for _, path := range []string{privatePath, publicPath} {
 		switch _, err := os.Lstat(path); {
 		case err == nil:
-			return "", "", hint.With(fmt.Errorf("%s is there already: it is not overwritten", path), "name another folder, or move the keys away")
+			return "", "", hint.With(fmt.Errorf("%s already exists", path), "name another folder, or move the keys away")
 		case !errors.Is(err, fs.ErrNotExist):
-			return "", "", hint.With(fmt.Errorf("keys cannot be written: %w", err), "name another folder")
+			return "", "", hint.With(fmt.Errorf("write keys: %w", err), "name another folder")
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", "", hint.With(fmt.Errorf("keys cannot be written: %w", err), "name another folder")
+		return "", "", hint.With(fmt.Errorf("write keys: %w", err), "name another folder")
 	}
 	if err := writeNew(privatePath, private, 0o600); err != nil {
 		return "", "", err
@@ -44,15 +44,14 @@ func WritePair(dir string, kind Kind) (privatePath, publicPath string, err error
 	return privatePath, publicPath, nil
 }
 
-// writeNew writes a file that is not there yet; of one that it could not finish
-// nothing is left.
+// writeNew writes a file that must not exist yet. It removes a partly written file.
 func writeNew(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
 	_, err = f.Write(data)
-	// The umask may have taken bits; it must not have left any.
+	// The umask may have cleared bits of the mode.
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write key: %w", errors.Join(err, os.Remove(path)))
 	}

@@ -10,26 +10,25 @@ import (
 	"assay/harness/hint"
 )
 
-// KeyEnv is the environment variable that names the private key's file, or holds
-// its PEM.
+// KeyEnv is the environment variable that holds the private key's file name or its PEM.
 const KeyEnv = "ASSAY_SIGNING_KEY"
 
-// fromEnvironment takes the value out of the environment the first time.
+// fromEnvironment is the value of KeyEnv, which the first call removes from the
+// environment.
 var fromEnvironment = sync.OnceValue(func() string {
 	value := os.Getenv(KeyEnv)
-	_ = os.Unsetenv(KeyEnv) // fails for malformed names alone
+	_ = os.Unsetenv(KeyEnv) // fails only for malformed names
 	return value
 })
 
-// HideFromChildren takes the key out of the environment, so that no child of this
-// process inherits it. FromEnvironment still knows it.
+// HideFromChildren removes the key from the environment, so that no child process
+// inherits it. FromEnvironment still finds it.
 func HideFromChildren() { fromEnvironment() }
 
-// FromEnvironment is the private key to sign with; nil where there is none.
+// FromEnvironment loads the signing key; nil: KeyEnv is not set.
 func FromEnvironment() (*PrivateKey, error) { return loadPrivate(fromEnvironment()) }
 
-// loadPrivate is the private key that the value of KeyEnv names or holds; nil
-// where it is empty.
+// loadPrivate loads the key that a value of KeyEnv names or holds; nil if it is empty.
 func loadPrivate(value string) (*PrivateKey, error) {
 	if value == "" {
 		return nil, nil //nolint:nilnil // no key is a state, not an error
@@ -39,33 +38,33 @@ func loadPrivate(value string) (*PrivateKey, error) {
 	}
 	key, err := ParsePrivate([]byte(value))
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no key to sign with: %w", KeyEnv, err)
+		return nil, fmt.Errorf("%s holds no signing key: %w", KeyEnv, err)
 	}
 	return &key, nil
 }
 
-// readPrivate refuses a key that everybody may read. Its group is the owner's
-// business. What is no key at all is told first: it needs no protection.
+// readPrivate reads a key file, and refuses one that users outside its owner and group
+// may access. The mode is checked last: a file without a key needs no protection.
 func readPrivate(path string) (*PrivateKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		// The value may be a key that lost its PEM frame: it is not told.
-		return nil, hint.With(errors.New(KeyEnv+" neither names a file that can be read nor holds a PEM"),
+		// The value may be a key without its PEM header: do not print it.
+		return nil, hint.With(errors.New(KeyEnv+" is neither a readable file nor a PEM-encoded key"),
 			"make a key: assay keygen DIR, then export "+KeyEnv+"=DIR/assay.key")
 	}
 	if !info.Mode().IsRegular() {
-		return nil, hint.With(fmt.Errorf("%s names %s, which is not a file", KeyEnv, path), "name the file: DIR/assay.key")
+		return nil, hint.With(fmt.Errorf("%s: %s is not a regular file", KeyEnv, path), "name the file: DIR/assay.key")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("the signing key cannot be read: %w", err), "make it readable to this user alone: chmod 600 "+path)
+		return nil, hint.With(fmt.Errorf("read signing key: %w", err), "make it readable to this user alone: chmod 600 "+path)
 	}
 	key, err := ParsePrivate(text)
 	if err != nil {
-		return nil, fmt.Errorf("the signing key %s is of no use: %w", path, err)
+		return nil, fmt.Errorf("signing key %s: %w", path, err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return nil, hint.With(fmt.Errorf("the signing key %s may be read by everybody on this host (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
+		return nil, hint.With(fmt.Errorf("signing key %s is accessible to other users (mode %04o)", path, info.Mode().Perm()), "chmod 600 "+path)
 	}
 	return &key, nil
 }
@@ -74,7 +73,7 @@ func readPrivate(path string) (*PrivateKey, error) {
 func ReadPublic(path string) (PublicKey, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return PublicKey{}, hint.With(fmt.Errorf("the public key cannot be read: %w", err), "name the issuer's: --key assay.pub")
+		return PublicKey{}, hint.With(fmt.Errorf("read public key: %w", err), "name the issuer's: --key assay.pub")
 	}
 	key, err := ParsePublic(text)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"assay/harness/hint"
 )
 
-// pair makes a key of the kind.
+// pair makes a key of a kind.
 func pair(t testing.TB, kind Kind) PrivateKey {
 	t.Helper()
 	private, public, err := Generate(kind)
@@ -32,12 +32,12 @@ func pair(t testing.TB, kind Kind) PrivateKey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := ParsePublic(public)
+	parsed, err := ParsePublic(public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !open.Equal(key.Public()) || open.Kind() != kind {
-		t.Fatalf("the two halves of a %s key do not belong together", kind)
+	if !parsed.Equal(key.Public()) || parsed.Kind() != kind {
+		t.Fatalf("the two halves of a %s key pair do not match", kind)
 	}
 	return key
 }
@@ -88,8 +88,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A bundle that names another key than the one that signed it is not valid.
-func TestBundleOfAnotherKey(t *testing.T) {
+// A bundle that names another key than its signing key is not valid.
+func TestWrongKeyHint(t *testing.T) {
 	for _, kind := range Kinds {
 		key, other := pair(t, kind), pair(t, kind)
 		b, err := Open(bytes.ReplaceAll(sign(t, other), []byte(other.Public().ID()), []byte(key.Public().ID())))
@@ -116,14 +116,14 @@ func TestOneFlippedByte(t *testing.T) {
 					err = b.Verify(key.Public())
 				}
 				if err == nil {
-					t.Fatalf("%s: byte %d of %d turned from %q to %q is accepted", kind, i, len(whole), whole[i], changed[i])
+					t.Fatalf("%s: byte %d of %d changed from %q to %q is accepted", kind, i, len(whole), whole[i], changed[i])
 				}
 			}
 		}
 	}
 }
 
-// envelop signs anything as if it were a statement.
+// envelop signs an arbitrary payload.
 func envelop(t *testing.T, key PrivateKey, payloadType, payload string, times int) []byte {
 	t.Helper()
 	signers := make([]dsse.Signer, times)
@@ -164,14 +164,14 @@ func TestOtherStatements(t *testing.T) {
 		want                 string
 	}{
 		{PayloadType, string(good), 2, "2 signatures, not one"},
-		{"application/json", string(good), 1, "its payload is of the type"},
+		{"application/json", string(good), 1, "payload type is"},
 		{PayloadType, "{", 1, "not an in-toto statement"},
 		{PayloadType, "[]", 1, "not an in-toto statement"},
 		{PayloadType, "", 1, "not an in-toto statement"},
 		{PayloadType, `{}`, 1, "wrong statement type"},
-		{PayloadType, swap("Statement/v1", "Statement/v0.1"), 1, "the statement is of the type"},
-		{PayloadType, swap("assay.dev/certificate/v1", "slsa.dev/provenance/v1"), 1, "the predicate is of the type"},
-		{PayloadType, swap("manifest.json", "other.json"), 1, "the statement is about"},
+		{PayloadType, swap("Statement/v1", "Statement/v0.1"), 1, "statement type is"},
+		{PayloadType, swap("assay.dev/certificate/v1", "slsa.dev/provenance/v1"), 1, "predicate type is"},
+		{PayloadType, swap("manifest.json", "other.json"), 1, "the subject is"},
 		{PayloadType, swap(`"subject":[`, `"subject":[{"name":"x","digest":{"sha256":"`+digestOf("x")+`"}},`), 1, "2 subjects, not one"},
 		{PayloadType, swap(digestOf("manifest"), "00"), 1, "incorrect length"},
 		{PayloadType, swap(`{"sha256":`, `{"other":`), 1, "no sha256"},
@@ -179,8 +179,8 @@ func TestOtherStatements(t *testing.T) {
 		{PayloadType, swap(`{"a":1}`, `[1]`), 1, "not an in-toto statement"},
 		{PayloadType, swap(`{"a":1}`, `{"a":1},"predicate":{"a":2}`), 1, "not an in-toto statement"},
 		{PayloadType, swap(`{"a":1}`, `{"a":1},"extra":1`), 1, "not an in-toto statement"},
-		{PayloadType, string(good) + " ", 1, "holds more"},
-		{PayloadType, swap(`{"sha256":`, `{"other":"11","sha256":`), 1, "holds more"},
+		{PayloadType, string(good) + " ", 1, "has more than"},
+		{PayloadType, swap(`{"sha256":`, `{"other":"11","sha256":`), 1, "has more than"},
 	} {
 		_, err := Open(envelop(t, key, c.payloadType, c.payload, c.times))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -202,7 +202,7 @@ func TestOtherStatements(t *testing.T) {
 			t.Fatalf("no %s in the bundle", old)
 		}
 		if _, err := Open([]byte(strings.Replace(whole, old, with, 1))); err == nil {
-			t.Errorf("with %s for %s it is accepted", with, old)
+			t.Errorf("%s in place of %s is accepted", with, old)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func pemOf(t *testing.T, kind string, der []byte, err error) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// The error for a key that cannot be used says what it is.
-func TestKeysOfOtherTypes(t *testing.T) {
+// The error for an unusable key says what it is instead.
+func TestUnusableKeys(t *testing.T) {
 	private, public, err := Generate(ECDSAP256)
 	if err != nil {
 		t.Fatal(err)
@@ -250,21 +250,21 @@ func TestKeysOfOtherTypes(t *testing.T) {
 	}{
 		"RSA":             {true, pkcs8(big), "type RSA (2048 bits)"},
 		"P-384":           {true, pkcs8(p384), "type ECDSA P-384"},
-		"public":          {true, public, "it is a public key"},
-		"SEC1":            {true, pemOf(t, "EC PRIVATE KEY", sec1, err), `"EC PRIVATE KEY", not PKCS#8`},
+		"public":          {true, public, "this is a public key"},
+		"SEC1":            {true, pemOf(t, "EC PRIVATE KEY", sec1, err), `"EC PRIVATE KEY", not "PRIVATE KEY" (PKCS#8)`},
 		"certificate":     {true, pemOf(t, "CERTIFICATE", sec1, nil), `"CERTIFICATE"`},
-		"nothing":         {true, nil, "not a PEM"},
-		"text":            {true, []byte("secret"), "not a PEM"},
+		"nothing":         {true, nil, "not PEM-encoded"},
+		"text":            {true, []byte("secret"), "not PEM-encoded"},
 		"garbage":         {true, garbage, "not a PKCS#8 private key"},
 		"two":             {true, append(bytes.Clone(private), private...), "more than one PEM block"},
-		"encrypted":       {true, pemOf(t, "ENCRYPTED PRIVATE KEY", sec1, nil), "it is encrypted"},
-		"cosign's own":    {true, pemOf(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sec1, nil), "it is encrypted"},
-		"a private key":   {false, private, "it is a private key"},
+		"encrypted":       {true, pemOf(t, "ENCRYPTED PRIVATE KEY", sec1, nil), "the key is encrypted"},
+		"cosign's own":    {true, pemOf(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sec1, nil), "the key is encrypted"},
+		"a private key":   {false, private, "this is a private key"},
 		"a public RSA":    {false, pkix(&big.PublicKey), "type RSA"},
 		"a public P-384":  {false, pkix(&p384.PublicKey), "P-384"},
 		"no public key":   {false, pemOf(t, publicType, []byte("garbage"), nil), "not a PKIX public key"},
 		"a chain":         {false, pemOf(t, "CERTIFICATE", sec1, nil), `"CERTIFICATE"`},
-		"an empty public": {false, nil, "not a PEM"},
+		"an empty public": {false, nil, "not PEM-encoded"},
 	} {
 		_, err := ParsePublic(c.text)
 		if c.private {
@@ -273,19 +273,18 @@ func TestKeysOfOtherTypes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", name, err, c.want)
 		} else if hint.Of(err) == "" {
-			t.Errorf("%s: %v has no next step", name, err)
+			t.Errorf("%s: %v has no hint", name, err)
 		}
 		if strings.ContainsAny(fmt.Sprint(err), "\n\x00") {
 			t.Errorf("%s: error is not one line: %q", name, err)
 		}
 	}
 	if _, _, err := Generate("rsa"); err == nil || !strings.Contains(err.Error(), "ed25519 or ecdsa-p256") {
-		t.Errorf("a kind that is not known: %v", err)
+		t.Errorf("an unknown kind: %v", err)
 	}
 }
 
-// A private key is not printed.
-func TestAPrivateKeyIsNotPrinted(t *testing.T) {
+func TestPrivateKeyIsNotPrinted(t *testing.T) {
 	key := pair(t, Ed25519)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if got := fmt.Sprintf(format, key); got != "private key" {
@@ -314,7 +313,8 @@ func TestPredicateIsVerbatim(t *testing.T) {
 	})
 }
 
-// FuzzOpen: reading any bundle ends, and an accepted one is written as it was.
+// FuzzOpen: no bundle makes Open crash, and an accepted one is marshalled to the same
+// bytes.
 func FuzzOpen(f *testing.F) {
 	key := pair(f, Ed25519)
 	f.Add(sign(f, key))
@@ -326,13 +326,13 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		if again, err := marshal(&b.envelope, b.KeyID); err != nil || !bytes.Equal(again, data) {
-			t.Fatalf("accepted, but written otherwise: %v", err)
+			t.Fatalf("accepted, but marshalled differently: %v", err)
 		}
-		_ = b.Verify(key.Public()) // ends
+		_ = b.Verify(key.Public()) // must not crash
 	})
 }
 
-// FuzzKeys: reading any key ends, and an accepted one signs.
+// FuzzKeys: no key makes the parsers crash, and an accepted one signs.
 func FuzzKeys(f *testing.F) {
 	for _, kind := range Kinds {
 		private, public, err := Generate(kind)
@@ -350,7 +350,7 @@ func FuzzKeys(f *testing.F) {
 			}
 		}
 		if key, err := ParsePublic(text); err == nil && key.ID() == "" {
-			t.Fatal("an accepted key has no name")
+			t.Fatal("an accepted key has no ID")
 		}
 	})
 }

@@ -18,13 +18,14 @@ const (
 	SubjectName   = "evidence/manifest.json"
 )
 
-// Statement says that a certificate was issued on a manifest of evidence.
+// Statement is the signed statement: this certificate was issued on the evidence with
+// this manifest.
 type Statement struct {
 	ManifestSHA256 string // hex
-	Predicate      []byte // certificate.json, verbatim without the newline at its end
+	Predicate      []byte // certificate.json, verbatim but for its final newline
 }
 
-// Predicate is the part of certificate.json in a statement.
+// Predicate is certificate.json as it appears in a statement.
 func Predicate(certificate []byte) []byte { return bytes.TrimSuffix(certificate, []byte("\n")) }
 
 // head is a statement without its predicate.
@@ -39,8 +40,8 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// marshal keeps the predicate's bytes: a JSON encoder, or in-toto's protobuf, would
-// change them.
+// marshal copies the predicate byte for byte: a JSON encoder or in-toto's protobuf would
+// change it.
 func (s Statement) marshal() ([]byte, error) {
 	if !json.Valid(s.Predicate) {
 		return nil, errors.New("the certificate is not JSON")
@@ -57,7 +58,7 @@ func (s Statement) marshal() ([]byte, error) {
 	return append(append(data, s.Predicate...), '}'), nil
 }
 
-// parseStatement reads a statement, and refuses one that marshal does not write.
+// parseStatement reads a statement, and refuses one that marshal would not write.
 func parseStatement(payload []byte) (Statement, error) {
 	var known intoto.Statement
 	if err := protojson.Unmarshal(payload, &known); err != nil {
@@ -68,13 +69,13 @@ func parseStatement(payload []byte) (Statement, error) {
 	}
 	switch {
 	case known.GetType() != intoto.StatementTypeUri:
-		return Statement{}, fmt.Errorf("the statement is of the type %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
+		return Statement{}, fmt.Errorf("statement type is %.80q, not %s", known.GetType(), intoto.StatementTypeUri)
 	case known.GetPredicateType() != PredicateType:
-		return Statement{}, fmt.Errorf("the predicate is of the type %.80q, not %s", known.GetPredicateType(), PredicateType)
+		return Statement{}, fmt.Errorf("predicate type is %.80q, not %s", known.GetPredicateType(), PredicateType)
 	case len(known.GetSubject()) != 1:
-		return Statement{}, fmt.Errorf("the statement is about %d subjects, not one", len(known.GetSubject()))
+		return Statement{}, fmt.Errorf("the statement has %d subjects, not one", len(known.GetSubject()))
 	case known.GetSubject()[0].GetName() != SubjectName:
-		return Statement{}, fmt.Errorf("the statement is about %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
+		return Statement{}, fmt.Errorf("the subject is %.80q, not %s", known.GetSubject()[0].GetName(), SubjectName)
 	}
 	digest := known.GetSubject()[0].GetDigest()["sha256"]
 	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != 32 {
@@ -88,7 +89,7 @@ func parseStatement(payload []byte) (Statement, error) {
 	}
 	s := Statement{ManifestSHA256: digest, Predicate: raw.Predicate}
 	if again, err := s.marshal(); err != nil || !bytes.Equal(again, payload) {
-		return Statement{}, errors.New("the statement holds more than a subject and a certificate")
+		return Statement{}, errors.New("the statement has more than a subject and a certificate")
 	}
 	return s, nil
 }

@@ -12,8 +12,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// between is the time from the start of one run to that of the next.
-const between = 2 * time.Minute
+// spacing is the time between the starts of successive runs.
+const spacing = 2 * time.Minute
 
 // Groups makes runs in an order like "ABBA", one after the other. Latencies of B are
 // those of A times the factor; each run differs by up to 1 %, as real runs do.
@@ -26,18 +26,18 @@ func Groups(order string, factor float64) (a, b compare.Group) {
 		}
 		c := certify(scale)
 		c.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
-		c.Window.Start, c.Window.End = c.Window.Start.Add(time.Duration(i)*between), c.Window.End.Add(time.Duration(i)*between)
+		c.Window.Start, c.Window.End = c.Window.Start.Add(time.Duration(i)*spacing), c.Window.End.Add(time.Duration(i)*spacing)
 		c.Evidence.ManifestSHA256 = fmt.Sprintf("%064x", i)
 		group.Runs = append(group.Runs, compare.Run{Folder: fmt.Sprintf("%s/%02d", group.Name, i), Certificate: c})
 	}
 	return a, b
 }
 
-// scales are the factors by which the latencies of each run are multiplied.
+// scales are the latency factors of each run.
 func scales(order string, factor float64) (all []float64) {
-	chance := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for _, letter := range order {
-		scale := 0.99 + 0.02*chance.Float64()
+		scale := 0.99 + 0.02*random.Float64()
 		if letter == 'B' {
 			scale *= factor
 		}
@@ -46,7 +46,8 @@ func scales(order string, factor float64) (all []float64) {
 	return all
 }
 
-// certify is the certificate of a run that passes: these tests are not about verdicts.
+// certify is the certificate of a run; it always passes, as these tests are not about
+// verdicts.
 func certify(scale float64) certificate.Certificate {
 	r := synthetic.New(synthetic.Profile(), 1, system(scale)).Record()
 	c := certificate.Of(r)

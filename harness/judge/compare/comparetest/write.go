@@ -11,8 +11,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Write seals the records of runs as Groups makes them, below dir/A and dir/B.
-// They have no ledger.
+// Write seals the records of the runs that Groups makes, in dir/A and dir/B. They have no
+// ledger.
 func Write(dir, order string, factor float64) error {
 	p := synthetic.Profile()
 	p.Ledger = nil
@@ -21,14 +21,14 @@ func Write(dir, order string, factor float64) error {
 		c := synthetic.New(p, 1, system(scale))
 		c.Run.Plan.Run = fmt.Sprintf("20261120-synthetic-%02d", i)
 		c.Run.Facts.Ledger = record.LedgerFact{State: record.StateAbsent}
-		if err := seal(filepath.Join(dir, order[i:i+1], fmt.Sprintf("%02d", i)), c, time.Duration(i)*between); err != nil {
+		if err := seal(filepath.Join(dir, order[i:i+1], fmt.Sprintf("%02d", i)), c, time.Duration(i)*spacing); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// seal writes one run, some time later than synthetic runs are.
+// seal writes the record of one run, shifted to a later time.
 func seal(dir string, c *synthetic.Case, later time.Duration) error {
 	w, err := record.Create(dir, c.Run.Plan)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package report builds the pages of a comparison: a summary, the full page, and the
-// table of metrics, which the pages of an experiment show too.
+// table of metrics, which the pages of an experiment include too.
 //
 // Input: a comparison. Output: pages, which package page renders; the same for the
 // same comparison.

@@ -15,7 +15,7 @@ import (
 // Metrics is the table of metrics and its legend.
 func Metrics(c compare.Comparison) []page.Block {
 	a := axisOf(c)
-	ends := fmt.Sprintf("%s to %s (logarithmic), no change in grey", ratio(math.Exp(-a.reach)), ratio(math.Exp(a.reach)))
+	ends := fmt.Sprintf("%s to %s (logarithmic), tolerance in grey", ratio(math.Exp(-a.reach)), ratio(math.Exp(a.reach)))
 	t := page.Table{Columns: slices.Concat(
 		page.Names("metric"), page.Words("unit"), page.Numbers("A", "B", "B/A", "95 % interval"), []page.Column{{Name: ends, Kind: page.Graph}},
 		page.Numbers("p", "adj. p"), page.Words("decision"),
@@ -36,12 +36,12 @@ func P(v *float64) string {
 	if v == nil {
 		return quantity.NoData
 	}
-	return quantity.Beside(*v, effect.Alpha, "")
+	return quantity.Near(*v, effect.Alpha, "")
 }
 
 func ratio(v float64) string { return quantity.Value(v, "ratio") }
 
-// unit is the unit of the formatted values.
+// unit is the unit of formatted values.
 func unit(of string) string {
 	if of == "share" {
 		return "%"
@@ -75,19 +75,19 @@ func legend(c compare.Comparison) string {
 	lower, upper := effect.Band(c.Tolerance)
 	return fmt.Sprintf("A and B are medians over runs, B/A is the median ratio %s, p is adjusted for %d %s. "+
 		"Better, worse and changed: the interval lies outside %s to %s, and the adjusted p is at most %g. Equivalent: it lies inside. "+
-		"Undetermined: neither is shown. This is no verdict.", of, c.Tested, metrics, ratio(lower), ratio(upper), effect.Alpha)
+		"Undetermined: neither. This is not a verdict.", of, c.Tested, metrics, ratio(lower), ratio(upper), effect.Alpha)
 }
 
-// axis is logarithmic with 1 in its middle, so that 2 and 1/2 are equally far from it.
+// axis is logarithmic and centered on 1, so that 2 and 1/2 are equally far from it.
 type axis struct {
 	reach        float64 // logarithm of the ratio at the right end
-	lower, upper float64 // of the band of ratios that are no change
+	lower, upper float64 // ends of the tolerance band
 }
 
-// farthest is the largest ratio on an axis: larger ones are drawn at its end.
-const farthest = 100
+// maxRatio is the largest ratio on an axis: larger ones are drawn at its end.
+const maxRatio = 100
 
-// axisOf is an axis with room for all intervals and for the band.
+// axisOf is an axis that covers all intervals and the tolerance band.
 func axisOf(c compare.Comparison) axis {
 	a := axis{}
 	a.lower, a.upper = effect.Band(c.Tolerance)
@@ -99,11 +99,11 @@ func axisOf(c compare.Comparison) axis {
 			}
 		}
 	}
-	a.reach = math.Min(a.reach, math.Log(farthest))
+	a.reach = math.Min(a.reach, math.Log(maxRatio))
 	return a
 }
 
-// at is the position of a ratio, from 0 to 1.
+// at is the position of a ratio on the axis, from 0 to 1.
 func (a axis) at(ratio float64) float64 {
 	return (1 + math.Min(math.Max(math.Log(ratio)/a.reach, -1), 1)) / 2
 }

@@ -30,7 +30,7 @@ func Summary(c compare.Comparison) page.Page {
 
 // Full is the summary and the runs that were compared.
 func Full(c compare.Comparison) page.Page {
-	runs := page.Table{Columns: slices.Concat(page.Names("folder"), page.Words("side", "verdict", "start", "sha256 of its manifest"))}
+	runs := page.Table{Columns: slices.Concat(page.Names("folder"), page.Words("side", "verdict", "start", "manifest sha256"))}
 	add := func(name string, s compare.Side) {
 		for _, r := range s.Runs {
 			row := page.Cells(r.Folder, name, r.Verdict, r.Start.Format(time.RFC3339), r.ManifestSHA256)
@@ -45,7 +45,7 @@ func Full(c compare.Comparison) page.Page {
 	return p
 }
 
-// side is the folder of a group with the number and verdicts of its runs.
+// side is the name of a group with the number and verdicts of its runs.
 func side(s compare.Side) string {
 	counts := map[string]int{}
 	for _, r := range s.Runs {
@@ -78,7 +78,7 @@ func counted(counts map[string]int, words ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// reasons are the reasons why metrics are undetermined, each with its metrics.
+// reasons lists why metrics are undetermined, each reason with its metrics.
 func reasons(metrics []compare.Metric) (all []string) {
 	names := map[string][]string{}
 	var order []string

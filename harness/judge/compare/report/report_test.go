@@ -21,7 +21,7 @@ import (
 	"assay/harness/judge/page"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 func comparisons(t *testing.T) map[string]compare.Comparison {
 	t.Helper()
@@ -51,7 +51,7 @@ func comparisons(t *testing.T) map[string]compare.Comparison {
 		}
 	}
 	b.LeftOut = []compare.LeftOut{{Folder: "runs/b/unsealed", Reason: "the record is not sealed: the run did not come to its end"}}
-	add("unlike", a, b, compare.Options{Force: true})
+	add("different", a, b, compare.Options{Force: true})
 	return all
 }
 
@@ -69,7 +69,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", name, diff)
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
 	}
 }
 
@@ -99,8 +99,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkPage holds a page to what it promises: elements that are closed, nothing
-// that runs or is fetched.
+// checkPage fails if a page has elements that are not closed, or anything that runs or is
+// fetched.
 func checkPage(t *testing.T, html []byte) {
 	t.Helper()
 	for _, bad := range []string{"<script", "src=", "href=", "url(", "ZgotmplZ", "NaN", "Inf"} {
@@ -134,13 +134,13 @@ func checkPage(t *testing.T, html []byte) {
 	}
 }
 
-// withoutStyle takes out the style, which is a file of its own, and its digest.
+// withoutStyle removes the style, which has its own file, and its digest.
 func withoutStyle(page []byte) []byte {
 	page = regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAll(page, []byte("<style>...</style>"))
 	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
 }
 
-// What is off the axis stands at its end, and nothing stands where nothing is known.
+// Values off the axis are drawn at its end, and missing ones not at all.
 func TestIntervals(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	c := compare.Comparison{Tolerance: 0.03, Metrics: []compare.Metric{

@@ -1,14 +1,14 @@
 
-// Draws the charts into the page's figures, all on one axis of time. The data
-// stand in the page as JSON; a null is a gap.
+// Draws the charts into the page's figures, all on one time axis. The data is in the
+// page as JSON; null is a gap.
 (function () {
   'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
   const color = (name) => (name[0] === '#' ? name : getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim());
   const end = data.seconds[data.seconds.length - 1] + data.step;
-  // Minutes where the axis is long, for all of it: two styles cannot be compared.
+  // Minutes if the axis is long, for the whole axis: mixed units are hard to compare.
   const clock = (s) => (end < 120 ? s + ' s' : Math.floor(s / 60) + ':' + String(Math.floor(s % 60)).padStart(2, '0'));
-  // As many digits as the tables have: three, below 1 two.
+  // As many significant digits as in the tables: three, and two below 1.
   const number = (v) => {
     if (v == null) return '-';
     const a = Math.abs(v);
@@ -28,8 +28,9 @@
     c.line ? kinds[c.line]() : {}, more,
   );
 
-  // Each curve of a stack is the sum of those below it; drawn from the top down
-  // the lower ones cover what is theirs. The legend tells a curve's own value.
+  // Each curve of a stack is the sum of itself and those below it. Curves are drawn from
+  // the top down, so that the lower ones cover their part of the upper ones. The legend
+  // shows each curve's own value.
   function stacked(curves) {
     const sum = data.seconds.map(() => null);
     return curves.map((c) => {
@@ -47,7 +48,7 @@
     u.ctx.restore();
   }
 
-  // Below the curves: shades what is judged, and marks where spans begin.
+  // Below the curves: shades judged spans, and marks where spans begin.
   const shade = (u) => spans(u, (s, x, width) => {
     u.ctx.fillStyle = color('shade');
     if (s.shaded) u.ctx.fillRect(x, u.bbox.top, width, u.bbox.height);
@@ -55,7 +56,7 @@
     u.ctx.fillRect(x, u.bbox.top, devicePixelRatio, u.bbox.height);
   });
 
-  // Above them: names the spans that have room for it.
+  // Above the curves: names the spans that are wide enough.
   const names = (u) => spans(u, (s, x, width) => {
     const pad = 4 * devicePixelRatio;
     Object.assign(u.ctx, {

@@ -18,12 +18,12 @@ func TestIdentity(t *testing.T) {
 	twice := Group{Name: a.Name, Runs: append(slices.Clone(a.Runs), Run{"copy", a.Runs[0].Certificate})}
 	refused(t, twice, b, tolerance, "runs/a/00 and copy are the same run")
 	both := Group{Name: b.Name, Runs: append(slices.Clone(b.Runs), a.Runs[0])}
-	refused(t, a, both, tolerance, "runs/a/00 is in A and in B")
+	refused(t, a, both, tolerance, "runs/a/00 is in both A and B")
 }
 
-func TestItself(t *testing.T) {
+func TestSameRuns(t *testing.T) {
 	for _, o := range []Options{tolerance, {Tolerance: 0.03, Unpaired: true}} {
-		a, _ := comparetest.Groups(fifteen, 1)
+		a, _ := comparetest.Groups(fifteenPairs, 1)
 		c := compared(t, a, a, o)
 		for _, m := range c.Metrics {
 			if m.Decision == effect.Changed || m.Ratio != nil && *m.Ratio != 1 {
@@ -36,7 +36,7 @@ func TestItself(t *testing.T) {
 	}
 }
 
-func TestUnlikeLoad(t *testing.T) {
+func TestDifferentLoads(t *testing.T) {
 	for want, change := range map[string]func(*certificate.Certificate){
 		"profile: synthetic in A, other in B": func(c *certificate.Certificate) { c.Profile = "other" },
 		"unit: tps in A, rps in B":            func(c *certificate.Certificate) { c.Rate.Unit = "rps" },
@@ -44,27 +44,27 @@ func TestUnlikeLoad(t *testing.T) {
 	} {
 		a, b := comparetest.Groups("ABBA", 1)
 		b = edit(b, func(_ int, c *certificate.Certificate) { change(c) })
-		refused(t, a, b, tolerance, "A and B were asked for different things: "+want)
+		refused(t, a, b, tolerance, "A and B ran under different loads: "+want)
 		has(t, compared(t, a, b, Options{Tolerance: 0.03, Force: true}), "--force was given: "+want)
 	}
-	// One group may be unlike in itself.
+	// The runs of one group may differ too.
 	a, b := comparetest.Groups("ABBA", 1)
 	a = edit(a, func(i int, c *certificate.Certificate) { c.Rate.Target += float64(i) })
 	refused(t, a, b, tolerance, "target rate: 20 or 21 in A, 20 in B")
 }
 
-func TestUnlikeSettings(t *testing.T) {
+func TestDifferentSettings(t *testing.T) {
 	for want, change := range map[string]func(*certificate.Certificate){
-		"throughout: judged seconds: 30 in A, 60 in B":                           func(c *certificate.Certificate) { c.Window.Seconds = 60 },
-		"throughout: workers: 1 in A, 2 in B":                                    func(c *certificate.Certificate) { c.Generator.Workers = 2 },
-		"throughout: target: http://127.0.0.1:8080 in A, http://b in B":          func(c *certificate.Certificate) { c.Environment.Target = "http://b" },
-		"throughout: generator host: synthetic in A, big in B":                   func(c *certificate.Certificate) { c.Environment.Host.Name = "big" },
-		"throughout: generator CPU: 2 x none in A, 8 x none in B":                func(c *certificate.Certificate) { c.Environment.Host.CPUs = 8 },
+		"in all runs: judged seconds: 30 in A, 60 in B":                          func(c *certificate.Certificate) { c.Window.Seconds = 60 },
+		"in all runs: workers: 1 in A, 2 in B":                                   func(c *certificate.Certificate) { c.Generator.Workers = 2 },
+		"in all runs: target: http://127.0.0.1:8080 in A, http://b in B":         func(c *certificate.Certificate) { c.Environment.Target = "http://b" },
+		"in all runs: generator host: synthetic in A, big in B":                  func(c *certificate.Certificate) { c.Environment.Host.Name = "big" },
+		"in all runs: generator CPU: 2 x none in A, 8 x none in B":               func(c *certificate.Certificate) { c.Environment.Host.CPUs = 8 },
 		"host: service and database in A, nothing else in B":                     func(c *certificate.Certificate) { c.Environment.CoLocation = nil },
 		"thresholds: thresholds.json 111111111111 in A, thresholds.json 99 in B": func(c *certificate.Certificate) { c.Environment.Thresholds.SHA256 = "sha256:99" },
 		"scripts: scenarios/synthetic.js 222222222222 in A,":                     func(c *certificate.Certificate) { c.Environment.Scripts = nil },
 		"assay: v0.0.0 synthetic in A, v0.0.0 synthetic (changed sources) in B":  func(c *certificate.Certificate) { c.Environment.Tool.Dirty = true },
-		"database: mysql 8.4.0 in A, not known in B":                             func(c *certificate.Certificate) { c.Environment.Database = nil },
+		"database: mysql 8.4.0 in A, unknown in B":                               func(c *certificate.Certificate) { c.Environment.Database = nil },
 		`database sync_binlog: "1" in A, "0" in B`: func(c *certificate.Certificate) {
 			d := *c.Environment.Database
 			d.Variables = map[string]string{"sync_binlog": "0"}
@@ -82,7 +82,7 @@ func TestUnlikeSettings(t *testing.T) {
 			t.Errorf("%s: %s", want, c.Pairing.Detail)
 		}
 	}
-	// Each pair may have a seed of its own; groups may not.
+	// Each pair may have its own seed; unpaired runs must all have the same.
 	a, b := comparetest.Groups("ABBA", 1)
 	seeds := func(i int, c *certificate.Certificate) { c.Environment.Seed = uint64(i) }
 	hasNot(t, compared(t, edit(a, seeds), edit(b, seeds), tolerance), "seeds differ")
