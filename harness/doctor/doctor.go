@@ -48,7 +48,7 @@ func Machine(s Subject) Findings {
 		all = append(all, f)
 	}
 	if s.Vacant {
-		if err := record.Vacant(s.Dir); err != nil {
+		if err := record.CheckEmpty(s.Dir); err != nil {
 			return append(all, bad(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
 		}
 	}

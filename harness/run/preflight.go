@@ -16,7 +16,7 @@ func (o Options) subject() (doctor.Subject, error) {
 		return doctor.Subject{}, err
 	}
 	return doctor.Subject{
-		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, Vacant: true,
+		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, EmptyDir: true,
 		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable,
 	}, nil
 }

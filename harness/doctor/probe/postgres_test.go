@@ -49,7 +49,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	for name, want := range map[string]struct{ read, clean string }{
 		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
-		"a day": {"column day is of type DATE, not TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"}, "slow": {"no answer within", ""},
+		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"}, "slow": {"no answer within", ""},
 	} {
 		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
 			t.Errorf("ledger %s: %+v", name, got)

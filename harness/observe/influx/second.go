@@ -73,7 +73,7 @@ func (s *second) hist(name string, selector ...metric.Label) *metric.Hist {
 }
 
 func (s *second) level(name string, selector ...metric.Label) (float64, bool) {
-	return s.line.Level(name, selector, s.at)
+	return s.line.GaugeSum(name, selector, s.at)
 }
 
 func (s *second) countOutcomes() {
