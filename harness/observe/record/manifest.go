@@ -38,7 +38,7 @@ func manifestOf(evidence, run string) (Manifest, error) {
 			return err
 		}
 		if !d.Type().IsRegular() { // reading a pipe would block
-			return fmt.Errorf("%s is not a regular file", rel)
+			return fmt.Errorf("%s is not a file", rel)
 		}
 		size, sum, err := digestFile(path)
 		m.Files = append(m.Files, ManifestFile{Path: filepath.ToSlash(rel), Size: size, SHA256: sum})
