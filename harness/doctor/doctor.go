@@ -23,7 +23,7 @@ type Subject struct {
 	Run        string // run id, of which there is nothing yet
 	Seed       uint64
 	Dir        string // folder of the record, or of several
-	Vacant     bool   // Dir becomes a run folder: nothing may stand in it
+	EmptyDir   bool   // Dir becomes a run folder, and must be empty or missing
 	Target     string // empty: there is none yet
 	AllowHosts []string
 	DSN        string             // empty: none
@@ -47,7 +47,7 @@ func Machine(s Subject) Findings {
 		f.Profile = l.Profile.Name
 		all = append(all, f)
 	}
-	if s.Vacant {
+	if s.EmptyDir {
 		if err := record.CheckEmpty(s.Dir); err != nil {
 			return append(all, bad(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
 		}

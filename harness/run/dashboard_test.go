@@ -155,7 +155,7 @@ func TestViewAndDashboards(t *testing.T) {
 	shown(t, db, r)
 	agrees(t, db, r)
 
-	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
+	about := influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0)
 	event := influx.Verdict(about, r.Facts.Ended, v.Outcome.String(), v.Claim)
 	// Everything again: a point that is there already is not there twice.
 	if err := influx.Push(t.Context(), viewOn(t, db), about, r.Timeline, event, func(int, int) {}); err != nil {

@@ -14,7 +14,7 @@ func TestInflux(t *testing.T) {
 	if i := LookAtInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Shown, "database assay") {
 		t.Errorf("%+v", i)
 	}
-	if i := LookAtInflux(t.Context(), server.URL(), "assay:wrong"); i.Err == nil || !strings.Contains(i.Err.Error(), "refuses") {
+	if i := LookAtInflux(t.Context(), server.URL(), "assay:wrong"); i.Err == nil || !strings.Contains(i.Err.Error(), "denied the write") {
 		t.Errorf("with a wrong password: %+v", i)
 	}
 	start := time.Now()

@@ -138,19 +138,19 @@ func buckets(offset int32, counts ...uint64) *metricspb.ExponentialHistogramData
 func TestDecodeRejectsInconsistentHistograms(t *testing.T) {
 	type point = metricspb.ExponentialHistogramDataPoint
 	for want, p := range map[string]*point{
-		"count is 3, buckets hold 2":        {Count: 3, Positive: buckets(0, 1, 1)},
-		"bucket counts overflow":            {Count: 0, Positive: buckets(0, math.MaxUint64, 1)},
-		"negative observations":             {Count: 1, Negative: buckets(0, 1)},
-		"scale 21":                          {Scale: 21},
-		"scale -11":                         {Scale: -11},
-		"as zero":                           {Count: 1, ZeroCount: 1, ZeroThreshold: 5},
-		"the range of float64 is":           {Count: 1, Positive: buckets(math.MaxInt32, 1)},
-		"buckets -2147483648":               {Count: 1, Positive: buckets(math.MinInt32, 1)},
-		"min 2 above max 1":                 {Count: 1, ZeroCount: 1, Min: proto.Float64(2), Max: proto.Float64(1)},
-		"max 1.5, but all buckets are":      {Count: 1, ZeroCount: 1, Min: proto.Float64(0), Max: proto.Float64(1.5)},
+		"count is 3, buckets hold 2":                {Count: 3, Positive: buckets(0, 1, 1)},
+		"bucket counts overflow":                    {Count: 0, Positive: buckets(0, math.MaxUint64, 1)},
+		"negative observations":                     {Count: 1, Negative: buckets(0, 1)},
+		"scale 21":                                  {Scale: 21},
+		"scale -11":                                 {Scale: -11},
+		"as zero":                                   {Count: 1, ZeroCount: 1, ZeroThreshold: 5},
+		"the range of float64 is":                   {Count: 1, Positive: buckets(math.MaxInt32, 1)},
+		"buckets -2147483648":                       {Count: 1, Positive: buckets(math.MinInt32, 1)},
+		"min 2 above max 1":                         {Count: 1, ZeroCount: 1, Min: proto.Float64(2), Max: proto.Float64(1)},
+		"max 1.5, but all buckets are":              {Count: 1, ZeroCount: 1, Min: proto.Float64(0), Max: proto.Float64(1.5)},
 		"above the highest bucket, which ends at 2": {Count: 1, Positive: buckets(0, 1), Min: proto.Float64(1.5), Max: proto.Float64(3)},
-		"outside min 1.1 and max 1.9":       {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(1.1), Max: proto.Float64(1.9)},
-		"outside min 3 and max 4":           {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(3), Max: proto.Float64(4)},
+		"outside min 1.1 and max 1.9":               {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(1.1), Max: proto.Float64(1.9)},
+		"outside min 3 and max 4":                   {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(3), Max: proto.Float64(4)},
 	} {
 		if _, err := Decode(foreign(p)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `metric "h"`) {
 			t.Errorf("error %v, want %q", err, want)
