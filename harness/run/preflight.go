@@ -50,7 +50,7 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 	if err := refusal(found); err != nil {
 		return nil, err
 	}
-	found = append(found, doctor.Outside(ctx, s)...)
+	found = append(found, doctor.External(ctx, s)...)
 	if ctx.Err() != nil { // what was cut short says nothing
 		return nil, context.Cause(ctx)
 	}

@@ -46,7 +46,7 @@ func (r *run) startCollectors(ctx context.Context) {
 		return
 	}
 	// What the doctor warned of has been told.
-	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
+	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.HasWarning(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
 }
