@@ -27,9 +27,9 @@ type Dialect struct {
 	Variables    *Variables // nil: experiments cannot set variables of this family by name
 	ChangeRights string     // what to grant to a user who lacks the right to apply a variant
 
-	// Answer extracts the server's error from an error of the driver; not ok where
+	// ServerError extracts the server's error from an error of the driver; not ok if
 	// the error does not come from the server.
-	Answer func(err error) (a Answer, ok bool)
+	ServerError func(err error) (e ServerError, ok bool)
 	// Hint returns the next step after a connection error, or "" if unknown. It may
 	// be nil.
 	Hint func(err error) string
@@ -43,14 +43,14 @@ type Variables struct {
 	BinlogQuery string // 1 or ON if the server writes a binlog
 }
 
-// Answer is an error that the server returned. Error gives the message alone, without
-// the number that drivers put before it.
-type Answer struct {
+// ServerError is an error that the server returned. Error gives the message alone,
+// without the number that drivers put before it.
+type ServerError struct {
 	Message   string
 	Condition Condition
 }
 
-func (a Answer) Error() string { return a.Message }
+func (e ServerError) Error() string { return e.Message }
 
 // Condition is a kind of server error that callers handle.
 type Condition int
@@ -65,6 +65,6 @@ const (
 
 // Is reports whether an error is a server error of this condition.
 func (d *Dialect) Is(err error, c Condition) bool {
-	a, ok := d.Answer(err)
-	return ok && a.Condition == c
+	e, ok := d.ServerError(err)
+	return ok && e.Condition == c
 }
