@@ -61,7 +61,7 @@ func checkColumns(rows *sql.Rows, times []string) error {
 		return err
 	}
 	if len(columns) != 2 {
-		return fmt.Errorf("the query returns %d columns, want 2: identity and time", len(columns))
+		return fmt.Errorf("the query returns %d columns, want identity and time", len(columns))
 	}
 	if name := columns[1].DatabaseTypeName(); !slices.Contains(times, name) {
 		return fmt.Errorf("column %s has type %s, want %s", columns[1].Name(), name, strings.Join(times, " or "))
