@@ -256,10 +256,10 @@ func TestAnyNameCanBeWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
 		second := t0.Unix()
-		line := timelineOf(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
+		timeline := timelineOf(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), hist(1)),
 		}})
-		got := lines(t, line)
+		got := lines(t, timeline)
 		if n := strings.Count(got, "\nrequest,") + strings.Count(got, "run_event"); !strings.HasSuffix(got, "\n") || n < 2 {
 			t.Fatalf("name %q: %q", name, got)
 		}

@@ -118,20 +118,20 @@ func (p *IAMProxy) serve(conn net.Conn) {
 	if writePacket(secure, packet{login.sequence + 1, append([]byte{0xfe}, "mysql_clear_password\x00\x00"...)}) != nil {
 		return
 	}
-	answer, err := readPacket(secure)
+	auth, err := readPacket(secure)
 	if err != nil {
 		return
 	}
-	token := string(trimNull(answer.body))
+	token := string(trimNull(auth.body))
 	if !p.accept(userOf(login.body), token) {
-		_ = writePacket(secure, packet{answer.sequence + 1, accessDenied})
+		_ = writePacket(secure, packet{auth.sequence + 1, accessDenied})
 		return
 	}
 	if writePacket(server, packet{1, loginAs(login.body, p.backend, salt)}) != nil {
 		return
 	}
 	done, err := readPacket(server)
-	if err != nil || writePacket(secure, packet{answer.sequence + 1, done.body}) != nil {
+	if err != nil || writePacket(secure, packet{auth.sequence + 1, done.body}) != nil {
 		return
 	}
 	var both sync.WaitGroup

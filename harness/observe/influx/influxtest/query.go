@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// Series is one series of a query's answer. Values are float64, string or nil;
-// the first of a row is the time, in unix seconds.
+// Series is one series of a query's result. Values are float64, string or nil; the
+// first of a row is the time, in unix seconds.
 type Series struct {
 	Name    string            `json:"name"`
 	Tags    map[string]string `json:"tags"`
