@@ -10,29 +10,34 @@ import (
 	"assay/harness/spec"
 )
 
-// clock judges whether this host's clock is kept right. Where everything is on
-// this host there is no other clock to differ from.
-func clock(c probe.Clock, elsewhere []string) Finding {
+// clock judges whether this host's clock is synchronised. That does not matter if nothing
+// is on another host.
+func clock(c probe.Clock, remote []string) Finding {
 	const remedy = "timedatectl set-ntp true (or chronyc makestep)"
 	needed := ""
-	if len(elsewhere) > 0 {
+	if len(remote) > 0 {
 		needed = "synchronised"
 	}
-	observed := "synchronised, to " + durationText(c.MaxError)
+	observed := "synchronised, error at most " + durationText(c.MaxError)
 	switch {
 	case !c.Known:
 		observed = "not known"
 	case !c.Synchronised:
 		observed = "not synchronised"
 	}
-	if c.Known && c.Synchronised || len(elsewhere) == 0 {
-		return fine(CheckClock, observed, needed)
+	if c.Known && c.Synchronised || len(remote) == 0 {
+		return pass(CheckClock, observed, needed)
 	}
-	return doubtful(CheckClock, observed, needed, fmt.Sprintf(
-		"the clock of this host is %s, and %s on another: times of the two cannot be compared", observed, areText(elsewhere),
+	state := observed
+	if !c.Known {
+		state = "possibly not synchronised"
+	}
+	return warn(CheckClock, observed, needed, fmt.Sprintf(
+		"the clock of this host is %s, and %s on another host: their times cannot be compared", state, areText(remote),
 	), remedy)
 }
 
+// areText is the subject and verb of a sentence about one or several parts.
 func areText(what []string) string {
 	if len(what) == 1 {
 		return "the " + what[0] + " is"
@@ -40,8 +45,8 @@ func areText(what []string) string {
 	return "the " + strings.Join(what, " and the ") + " are"
 }
 
-// databaseClock judges how far the database's clock is from this host's where
-// the time between both is judged: persist_lag. Nothing to judge: not ok.
+// databaseClock judges the offset of the database's clock from this host's if an SLO
+// depends on it, that is on persist_lag; otherwise it is not judged.
 func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	tightest := math.Inf(1)
 	for _, l := range loads {
@@ -58,18 +63,18 @@ func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	needed := "within " + durationText(limit)
 	const remedy = "timedatectl set-ntp true, on both hosts"
 	if !o.Known {
-		return doubtful(CheckDBClock, "not known", needed, "the clock of the database cannot be read, and persist_lag is judged", remedy), true
+		return warn(CheckDBClock, "not known", needed, "the clock of the database cannot be read, and persist_lag is judged", remedy), true
 	}
-	way := "ahead"
+	offset := durationText(o.Ahead.Abs()) + " ahead of"
 	if o.Ahead < 0 {
-		way = "behind"
+		offset = durationText(o.Ahead.Abs()) + " behind"
 	}
-	observed := fmt.Sprintf("%s %s, give or take %s", durationText(o.Ahead.Abs()), way, durationText(o.Uncertainty))
+	observed := fmt.Sprintf("%s this host (±%s)", offset, durationText(o.Uncertainty))
 	if o.Ahead.Abs() <= limit {
-		return fine(CheckDBClock, observed, needed), true
+		return pass(CheckDBClock, observed, needed), true
 	}
-	why := fmt.Sprintf("the clock of the database is %s of this host's: more than a tenth of the bound on persist_lag, %gms", observed, tightest)
-	f := doubtful(CheckDBClock, observed, needed, why, remedy)
+	why := fmt.Sprintf("the clock of the database is %s: more than a tenth of the bound on persist_lag, %gms", observed, tightest)
+	f := warn(CheckDBClock, observed, needed, why, remedy)
 	f.Limitation = why
 	return f, true
 }

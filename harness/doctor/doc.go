@@ -1,8 +1,8 @@
-// Package doctor is the preflight: what this machine, the target and the
-// database lack for what is to be run.
+// Package doctor is the preflight: it finds what this machine, the target and the
+// database lack for a run.
 //
-// Input: a Subject, the profiles with their plans and what they are run
-// against. Output: a finding for each check, with what was observed, what is
-// needed, and the command that remedies it. Package probe reads the state of the
-// outside; the judgement here is pure, and tests hold its limits in tables.
+// Input: a Subject, that is the profiles with their plans, and the systems to run them
+// against. Output: a finding for each check, with what was observed, what is needed, and
+// the command that remedies it. Package probe reads the state of machine and systems;
+// judging it is pure, and tested in tables.
 package doctor

@@ -16,113 +16,113 @@ import (
 	"assay/harness/spec"
 )
 
-// Subject is what is to be looked at, and what for.
+// Subject is what to check, and for which runs.
 type Subject struct {
 	File       spec.File
-	Loads      []Load // what would be run, one after the other; none: what every run needs
-	Run        string // run id, of which there is nothing yet
+	Loads      []Load // profiles to run, one after the other; none: check what every run needs
+	Run        string // run id, without rows in the database
 	Seed       uint64
 	Dir        string // folder of the record, or of several
-	Vacant     bool   // Dir becomes a run folder: nothing may stand in it
-	Target     string // empty: there is none yet
+	EmptyDir   bool   // Dir becomes a run folder, and must be empty or missing
+	Target     string // empty: none yet
 	AllowHosts []string
 	DSN        string             // empty: none
-	Insights   *database.Insights // where waits are read from instead; nil: from the database itself
+	Insights   *database.Insights // source of the waits; nil: the database itself
 	Readers    []string           // DSNs of replicas whose lag is watched
-	Influx     Influx             // empty URL: it is not looked at; a run looks itself, as it begins to write
-	Executable string             // this program, which is the k6 that initialises a script
+	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
+	Executable string             // this program, which initialises scripts as k6
 }
 
-// Influx is the view's database.
+// Influx is the InfluxDB of the view.
 type Influx struct {
 	URL   string
 	Token string
 }
 
-// Machine judges this machine alone: it takes no time, and sends nothing.
+// Machine checks this machine only: it returns at once, and sends nothing.
 func Machine(s Subject) Findings {
 	var all Findings
 	for _, l := range s.Loads {
-		f := fine(CheckPlan, SizeOf(l).String(), "")
+		f := pass(CheckPlan, SizeOf(l).String(), "")
 		f.Profile = l.Profile.Name
 		all = append(all, f)
 	}
-	if s.Vacant {
-		if err := record.Vacant(s.Dir); err != nil {
-			return append(all, bad(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
+	if s.EmptyDir {
+		if err := record.CheckEmpty(s.Dir); err != nil {
+			return append(all, fail(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
 		}
 	}
-	m, f, need := probe.LookAtMachine(), probe.LookAtFolder(s.Dir), sizes(s.Loads)
+	m, f, need := probe.ExamineMachine(), probe.ExamineFolder(s.Dir), sizes(s.Loads)
 	return append(all, descriptors(m.Descriptors, need), memory(m.Memory, need), cpus(m.CPUs, need), folder(f), disk(f, need))
 }
 
-// Outside judges what the run would talk to, and its scripts. All are looked at
-// side by side, with limits of some seconds; only a script that takes long to
-// initialise takes longer. ctx ends it at any moment.
-func Outside(ctx context.Context, s Subject) Findings {
-	var looking sync.WaitGroup
+// External checks the systems that the run would talk to, and its scripts. It examines
+// them concurrently, with timeouts of a few seconds; only a script that is slow to
+// initialise takes longer. It returns early when ctx is done.
+func External(ctx context.Context, s Subject) Findings {
+	var wg sync.WaitGroup
 	var u *url.URL
 	var refused Finding
-	var there probe.Target
+	var targetState probe.Target
 	if s.Target != "" {
-		if u, refused = mayTarget(s.Target, s.File, s.AllowHosts); u != nil {
-			looking.Go(func() { there = probe.LookAtTarget(ctx, u) })
+		if u, refused = parseTarget(s.Target, s.File, s.AllowHosts); u != nil {
+			wg.Go(func() { targetState = probe.ExamineTarget(ctx, u) })
 		}
 	}
 	var db probe.Database
 	if s.DSN != "" {
-		looking.Go(func() { db = probe.LookAtDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
+		wg.Go(func() { db = probe.ExamineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
 	var insights error
 	if s.Insights != nil {
-		looking.Go(func() { insights = probe.LookAtInsights(ctx, *s.Insights) })
+		wg.Go(func() { insights = probe.ExamineInsights(ctx, *s.Insights) })
 	}
 	var view probe.Influx
 	if s.Influx.URL != "" {
-		looking.Go(func() { view = probe.LookAtInflux(ctx, s.Influx.URL, s.Influx.Token) })
+		wg.Go(func() { view = probe.ExamineInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
-	var gauges []*look
-	looking.Go(func() { gauges = s.lookAtGauges(ctx) })
-	scripts := s.lookAtScripts(ctx)
-	looking.Wait()
-	return s.judge(seen{probe.LookAtClock(), probe.LookAtMachine().Ports, u, refused, there, db, insights, gauges, view, scripts})
+	var gauges []*gaugeResult
+	wg.Go(func() { gauges = s.examineGauges(ctx) })
+	scripts := s.initialiseScripts(ctx)
+	wg.Wait()
+	return s.judge(observations{probe.ExamineClock(), probe.ExamineMachine().Ports, u, refused, targetState, db, insights, gauges, view, scripts})
 }
 
-// seen is what was looked at outside.
-type seen struct {
+// observations are the results of all probes of External.
+type observations struct {
 	clock    probe.Clock
 	ports    probe.Ports
-	url      *url.URL // nil: there is no target, or it is refused
+	url      *url.URL // nil: no target, or it is refused
 	refused  Finding
 	target   probe.Target
 	db       probe.Database
-	insights error // of Performance Insights, where it is asked
-	gauges   []*look
+	insights error // of reading Performance Insights
+	gauges   []*gaugeResult
 	view     probe.Influx
 	scripts  map[string]script // by profile
 }
 
-func (s Subject) judge(o seen) Findings {
+func (s Subject) judge(o observations) Findings {
 	var all Findings
-	c := connectsOf(s.Loads, o.scripts)
-	var elsewhere []string
+	c := scriptOptionsOf(s.Loads, o.scripts)
+	var remote []string // on other hosts
 	switch {
 	case o.url != nil:
 		all = append(all, target(o.url, o.target, c))
 		if o.target.Dial == nil && o.target.DNS == nil {
 			o.ports.Taken = o.target.Taken
-			all = append(all, ports(o.ports, o.target.Here, c.reconnects, sizes(s.Loads)))
-			if !o.target.Here {
-				elsewhere = append(elsewhere, "service")
+			all = append(all, ports(o.ports, o.target.Local, c.reconnects, sizes(s.Loads)))
+			if !o.target.Local {
+				remote = append(remote, "service")
 			}
 		}
 	case s.Target != "":
 		all = append(all, o.refused)
 	}
-	if s.DSN != "" && o.db.Err == nil && o.db.DSN == nil && !o.db.Here {
-		elsewhere = append(elsewhere, "database")
+	if s.DSN != "" && o.db.Err == nil && o.db.DSN == nil && !o.db.Local {
+		remote = append(remote, "database")
 	}
-	all = append(all, clock(o.clock, elsewhere))
+	all = append(all, clock(o.clock, remote))
 	for _, l := range s.Loads {
 		if f, refused := scriptDSN(l, s.DSN); refused {
 			all = append(all, f)
@@ -132,8 +132,8 @@ func (s Subject) judge(o seen) Findings {
 	case s.DSN != "":
 		all = append(all, databaseFindings(o.db, o.target.Pool, s.File, s.Loads, s.Insights == nil)...)
 	case s.Insights != nil:
-		all = append(all, insightsAlone(s.Loads)...)
-	case s.Target != "": // else the local stack brings its own
+		all = append(all, insightsOnly(s.Loads)...)
+	case s.Target != "": // without a target the local stack has a database
 		all = append(all, noDatabase(s.Loads))
 	}
 	if s.Insights != nil {
@@ -149,8 +149,7 @@ func (s Subject) judge(o seen) Findings {
 	return all
 }
 
-// path is that of the profile's scenario, which is relative to the thresholds
-// file.
+// path is the path of the profile's scenario, which is relative to the thresholds file.
 func (s Subject) path(p spec.Profile) string {
 	return filepath.Join(filepath.Dir(s.File.Path), filepath.FromSlash(p.Scenario))
 }
@@ -162,15 +161,16 @@ func profilesOf(loads []Load) (all []spec.Profile) {
 	return all
 }
 
-// influxFinding judges the view's server; it is a view, so it never refuses.
+// influxFinding judges the server of the view. A run needs no view, so it is a warning at
+// most.
 func influxFinding(i probe.Influx) Finding {
-	const needed = "takes points"
+	const needed = "accepts points"
 	if i.Err == nil {
-		return fine(CheckInflux, i.Shown, needed)
+		return pass(CheckInflux, i.Name, needed)
 	}
-	remedy := cmp.Or(hint.Of(i.Err), "see that it is up, and what ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN say")
-	return doubtful(CheckInflux, reason(i.Err), needed, fmt.Sprintf("the run will not be seen while it goes on: %v", i.Err), remedy)
+	remedy := cmp.Or(hint.Of(i.Err), "check that it is running, ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN")
+	return warn(CheckInflux, reason(i.Err), needed, fmt.Sprintf("the run cannot be watched live: %v", i.Err), remedy)
 }
 
-// reason is what is at the bottom of an error.
+// reason is the root cause of an error.
 func reason(err error) string { return databases.Reason(err) }

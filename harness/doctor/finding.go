@@ -6,13 +6,13 @@ import (
 	"assay/harness/quantity"
 )
 
-// State is what a check came to.
+// State is the result of a check.
 type State string
 
 // The states of a check.
 const (
 	OK      State = "ok"
-	Warning State = "warning" // a run may go on, and should know
+	Warning State = "warning" // a run can start, and the user should know
 	Lacking State = "lacking" // no run can start
 )
 
@@ -41,19 +41,19 @@ const (
 // Finding is what one check found.
 type Finding struct {
 	Check      string `json:"check"`
-	Profile    string `json:"profile,omitempty"` // empty: it is about all
+	Profile    string `json:"profile,omitempty"` // empty: for all profiles
 	State      State  `json:"state"`
 	Observed   string `json:"observed"`
 	Needed     string `json:"needed,omitempty"`
 	Why        string `json:"why,omitempty"`        // what is wrong, in one line; empty when OK
 	Remedy     string `json:"remedy,omitempty"`     // the next step: a command where there is one
-	Limitation string `json:"limitation,omitempty"` // what a certificate made here has to say
+	Limitation string `json:"limitation,omitempty"` // limitation to state in a certificate
 }
 
 // Findings are the results of all checks, in the order of the checks.
 type Findings []Finding
 
-// Lacking is the first of the findings that keeps a run from starting.
+// Lacking is the first finding that prevents a run from starting.
 func (all Findings) Lacking() (Finding, bool) {
 	for _, f := range all {
 		if f.State == Lacking {
@@ -73,8 +73,8 @@ func (all Findings) Count(s State) (n int) {
 	return n
 }
 
-// Warned tells whether a check found something short of lacking.
-func (all Findings) Warned(check string) bool {
+// HasWarning reports whether the check has a warning.
+func (all Findings) HasWarning(check string) bool {
 	for _, f := range all {
 		if f.Check == check && f.State == Warning {
 			return true
@@ -83,7 +83,7 @@ func (all Findings) Warned(check string) bool {
 	return false
 }
 
-// Limitations are what a certificate has to say.
+// Limitations are the limitations to state in a certificate.
 func (all Findings) Limitations() (texts []string) {
 	for _, f := range all {
 		if f.Limitation != "" {
@@ -93,23 +93,23 @@ func (all Findings) Limitations() (texts []string) {
 	return texts
 }
 
-// fine, doubtful and bad make findings of the three states.
-func fine(check, observed, needed string) Finding {
+// pass, warn and fail make findings of the states OK, Warning and Lacking.
+func pass(check, observed, needed string) Finding {
 	return Finding{Check: check, State: OK, Observed: observed, Needed: needed}
 }
 
-func doubtful(check, observed, needed, why, remedy string) Finding {
+func warn(check, observed, needed, why, remedy string) Finding {
 	return Finding{Check: check, State: Warning, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
-func bad(check, observed, needed, why, remedy string) Finding {
+func fail(check, observed, needed, why, remedy string) Finding {
 	return Finding{Check: check, State: Lacking, Observed: observed, Needed: needed, Why: why, Remedy: remedy}
 }
 
-// bytesText is a number of bytes for people; a negative one is 0.
+// bytesText formats a number of bytes with a unit; negative as 0.
 func bytesText(n int64) string { return quantity.Format(float64(max(0, n)), "By") }
 
-// durationText leaves of a duration what people read.
+// durationText formats a duration rounded to a readable precision.
 func durationText(d time.Duration) string {
 	switch {
 	case d >= time.Second || d <= -time.Second:

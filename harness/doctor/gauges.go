@@ -16,29 +16,29 @@ import (
 	"assay/harness/spec"
 )
 
-// look is a gauge that a run would read, and what became of reading it once.
-type look struct {
+// gaugeResult is the result of reading a gauge once, as a run would.
+type gaugeResult struct {
 	metric  string
-	profile string // that says where it is read; empty: the command line does
+	profile string // that configures it; empty: the command line does
 	err     error
 }
 
-// MetricsOf is where a service exposes its metrics.
+// MetricsOf is the URL at which a service exposes its metrics.
 func MetricsOf(target string) string { return strings.TrimSuffix(target, "/") + "/metrics" }
 
-// lookAtGauges reads each once, side by side. What is not known yet, as the address
-// of the local stack before it is up, is left out.
-func (s Subject) lookAtGauges(ctx context.Context) (all []*look) {
+// examineGauges reads each gauge once, concurrently. It omits gauges whose address is not
+// known yet, such as that of the local stack before it is up.
+func (s Subject) examineGauges(ctx context.Context) (all []*gaugeResult) {
 	o := gauge.Options{Database: s.DSN, Readers: s.Readers, Hosts: slices.Concat(s.File.Targets, s.AllowHosts)}
 	if u, err := url.Parse(s.Target); err == nil && s.Target != "" {
 		o.Service, o.Hosts = MetricsOf(s.Target), append(o.Hosts, u.Hostname())
 	}
-	var looking sync.WaitGroup
+	var wg sync.WaitGroup
 	examine := func(o gauge.Options, profile string) {
 		for _, name := range o.Metrics() {
-			one := &look{metric: name, profile: profile}
+			one := &gaugeResult{metric: name, profile: profile}
 			all = append(all, one)
-			looking.Go(func() { one.err = probe.LookAtGauge(ctx, o, name) })
+			wg.Go(func() { one.err = probe.ExamineGauge(ctx, o, name) })
 		}
 	}
 	examine(o, "")
@@ -47,46 +47,47 @@ func (s Subject) lookAtGauges(ctx context.Context) (all []*look) {
 		of.Profile, of.Readers = l.Profile, nil
 		examine(of, l.Profile.Name)
 	}
-	looking.Wait()
+	wg.Wait()
 	return all
 }
 
-// gaugesFindings judge the gauges that a run would read: where an SLO judges one,
-// it may not be missing.
-func (s Subject) gaugesFindings(looks []*look) (all Findings) {
-	if judged := s.judging(metric.ReplicaLag, ""); judged != "" && len(s.Readers) == 0 {
-		all = append(all, bad(CheckReaders, "no replica is named", "a DSN of each", fmt.Sprintf("profile %s judges %s, and no replica is named", judged, metric.ReplicaLag),
+// gaugesFindings judges the gauges that a run would read. An unreadable gauge is a
+// warning, unless an SLO judges it.
+func (s Subject) gaugesFindings(results []*gaugeResult) (all Findings) {
+	if judged := s.profileJudging(metric.ReplicaLag, ""); judged != "" && len(s.Readers) == 0 {
+		all = append(all, fail(CheckReaders, "no replica is named", "a DSN of each", fmt.Sprintf("profile %s judges %s, and no replica is named", judged, metric.ReplicaLag),
 			"name each with --db-reader, like --db-reader 'user@tcp(127.0.0.1:3307)/'"))
 	}
-	for _, l := range looks {
-		f := s.gaugeFinding(*l)
-		f.Profile = l.profile
+	for _, r := range results {
+		f := s.gaugeFinding(*r)
+		f.Profile = r.profile
 		all = append(all, f)
 	}
 	return all
 }
 
-func (s Subject) gaugeFinding(l look) Finding {
-	d, _ := metric.Find(l.metric)
-	check, who, needed, look := CheckGauges, l.metric, "it can be read", "what the profile's "+d.Key+" says"
+func (s Subject) gaugeFinding(r gaugeResult) Finding {
+	d, _ := metric.Find(r.metric)
+	check, observed, needed, setting := CheckGauges, r.metric, "it can be read", "the profile's "+d.Key
 	if d.From(metric.SourceLag) {
-		check, who, needed, look = CheckReaders, "the binlog's reader", "their lag can be read", "what its DSN, query or metric says"
+		check, observed, needed, setting = CheckReaders, "binlog reader", "their lag can be read", "its DSN, query or metric"
 	}
-	if l.metric == metric.ReplicaLag {
-		who = fmt.Sprintf("%d replicas", len(s.Readers))
+	if r.metric == metric.ReplicaLag {
+		observed = fmt.Sprintf("%d replicas", len(s.Readers))
 	}
-	if l.err == nil {
-		return fine(check, who, needed)
+	if r.err == nil {
+		return pass(check, observed, needed)
 	}
-	why, remedy := l.err.Error(), cmp.Or(hint.Of(l.err), "see that it is up, and "+look)
-	if s.judging(l.metric, l.profile) != "" {
-		return bad(check, reason(l.err), needed, why, remedy)
+	why, remedy := r.err.Error(), cmp.Or(hint.Of(r.err), "check that it is running, and "+setting)
+	if s.profileJudging(r.metric, r.profile) != "" {
+		return fail(check, reason(r.err), needed, why, remedy)
 	}
-	return doubtful(check, reason(l.err), needed, why, remedy)
+	return warn(check, reason(r.err), needed, why, remedy)
 }
 
-// judging is the first profile that has an SLO on a metric, of one or of all.
-func (s Subject) judging(name, profile string) string {
+// profileJudging is the name of the first load with an SLO on a metric, or "" if there is
+// none. It considers one profile only, if named.
+func (s Subject) profileJudging(name, profile string) string {
 	for _, l := range s.Loads {
 		if l.Profile.Name == cmp.Or(profile, l.Profile.Name) && slices.ContainsFunc(l.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == name }) {
 			return l.Profile.Name

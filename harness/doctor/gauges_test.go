@@ -22,8 +22,8 @@ func queueLoad(g spec.Gauge, judged bool) Load {
 	return Load{Profile: p}
 }
 
-// A gauge that a profile names is read before the run, at the target or where the
-// profile says; one that an SLO judges may not be missing.
+// A gauge of a profile is read before the run, at the target or at the profile's URL; if
+// an SLO judges it, it must be readable.
 func TestGauges(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "# TYPE queue gauge\nqueue{of=%q} 3\n", r.URL.Path)
@@ -47,7 +47,7 @@ func TestGauges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Subject{Loads: []Load{queueLoad(c.gauge, c.judged)}, Target: c.target}
-			all := s.gaugesFindings(s.lookAtGauges(t.Context()))
+			all := s.gaugesFindings(s.examineGauges(t.Context()))
 			if len(all) != 1 {
 				t.Fatalf("%+v", all)
 			}
@@ -57,19 +57,19 @@ func TestGauges(t *testing.T) {
 			}
 		})
 	}
-	// Before the local stack is up nobody knows where its metrics are.
+	// Before the local stack is up the address of its metrics is unknown.
 	s := Subject{Loads: []Load{queueLoad(spec.Gauge{Metric: "queue"}, true)}}
-	if all := s.lookAtGauges(t.Context()); len(all) > 0 {
-		t.Errorf("looked at %s", all[0].metric)
+	if all := s.examineGauges(t.Context()); len(all) > 0 {
+		t.Errorf("%s is read", all[0].metric)
 	}
-	// A host that load may go to may be asked, and one that is allowed by name.
+	// A gauge may be read from any host that load may be sent to.
 	s = Subject{Loads: []Load{queueLoad(spec.Gauge{Metric: "queue", URL: elsewhere}, true)}, AllowHosts: []string{"service.invalid"}}
-	if all := s.lookAtGauges(t.Context()); len(all) != 1 || all[0].err == nil || strings.Contains(all[0].err.Error(), "neither loopback") {
+	if all := s.examineGauges(t.Context()); len(all) != 1 || all[0].err == nil || strings.Contains(all[0].err.Error(), "neither loopback") {
 		t.Errorf("%+v", all)
 	}
 }
 
-// The lags of readers are judged by their own words, and by an error's own hint.
+// Unreadable lags have their own check and remedy, or the hint of their error.
 func TestReadersFindings(t *testing.T) {
 	judges := func(name, metric string) Load {
 		return Load{Profile: spec.Profile{Name: name, SLOs: []spec.SLO{{Metric: metric, Aggregate: spec.Max, Operator: "<", Bound: 1}}}}
@@ -77,21 +77,21 @@ func TestReadersFindings(t *testing.T) {
 	no := errors.New("refused")
 	for name, c := range map[string]struct {
 		subject Subject
-		looks   []*look
+		results []*gaugeResult
 		state   State
 		words   string
 		remedy  string
 	}{
 		"no replica named":   {Subject{Loads: []Load{judges("a", "x"), judges("b", metric.ReplicaLag)}}, nil, Lacking, "profile b judges replica_lag, and no replica is named", "name each with --db-reader, like --db-reader 'user@tcp(127.0.0.1:3307)/'"},
-		"replicas":           {Subject{Loads: []Load{judges("b", metric.ReplicaLag)}, Readers: []string{"r"}}, []*look{{metric: metric.ReplicaLag}}, OK, "", ""},
-		"a replica, judged":  {Subject{Loads: []Load{judges("b", metric.ReplicaLag)}, Readers: []string{"r"}}, []*look{{metric: metric.ReplicaLag, err: no}}, Lacking, "refused", "see that it is up, and what its DSN, query or metric says"},
-		"a replica, watched": {Subject{Loads: []Load{judges("a", "x")}, Readers: []string{"r"}}, []*look{{metric: metric.ReplicaLag, err: no}}, Warning, "refused", "see that it is up, and what its DSN, query or metric says"},
-		"with a hint":        {Subject{Loads: []Load{judges("a", "x")}}, []*look{{metric: metric.BinlogReaderLag, profile: "a", err: hint.With(no, "do it")}}, Warning, "refused", "do it"},
-		"judged by another":  {Subject{Loads: []Load{judges("a", metric.BinlogReaderLag), judges("b", "x")}}, []*look{{metric: metric.BinlogReaderLag, profile: "b", err: no}}, Warning, "refused", "see that it is up, and what its DSN, query or metric says"},
-		"judged by this one": {Subject{Loads: []Load{judges("a", metric.BinlogReaderLag), judges("b", "x")}}, []*look{{metric: metric.BinlogReaderLag, profile: "a", err: no}}, Lacking, "refused", "see that it is up, and what its DSN, query or metric says"},
+		"replicas":           {Subject{Loads: []Load{judges("b", metric.ReplicaLag)}, Readers: []string{"r"}}, []*gaugeResult{{metric: metric.ReplicaLag}}, OK, "", ""},
+		"a replica, judged":  {Subject{Loads: []Load{judges("b", metric.ReplicaLag)}, Readers: []string{"r"}}, []*gaugeResult{{metric: metric.ReplicaLag, err: no}}, Lacking, "refused", "check that it is running, and its DSN, query or metric"},
+		"a replica, watched": {Subject{Loads: []Load{judges("a", "x")}, Readers: []string{"r"}}, []*gaugeResult{{metric: metric.ReplicaLag, err: no}}, Warning, "refused", "check that it is running, and its DSN, query or metric"},
+		"with a hint":        {Subject{Loads: []Load{judges("a", "x")}}, []*gaugeResult{{metric: metric.BinlogReaderLag, profile: "a", err: hint.With(no, "do it")}}, Warning, "refused", "do it"},
+		"judged by another":  {Subject{Loads: []Load{judges("a", metric.BinlogReaderLag), judges("b", "x")}}, []*gaugeResult{{metric: metric.BinlogReaderLag, profile: "b", err: no}}, Warning, "refused", "check that it is running, and its DSN, query or metric"},
+		"judged by this one": {Subject{Loads: []Load{judges("a", metric.BinlogReaderLag), judges("b", "x")}}, []*gaugeResult{{metric: metric.BinlogReaderLag, profile: "a", err: no}}, Lacking, "refused", "check that it is running, and its DSN, query or metric"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := c.subject.gaugesFindings(c.looks)
+			all := c.subject.gaugesFindings(c.results)
 			if len(all) != 1 || all[0].Check != CheckReaders || all[0].State != c.state || all[0].Why != c.words || all[0].Remedy != c.remedy {
 				t.Errorf("%+v", all)
 			}

@@ -11,10 +11,10 @@ import (
 	"assay/harness/observe/database"
 )
 
-// insightsAlone judges a run whose database is named only as an instance in
-// Performance Insights, which shows waits and answers no SQL.
-func insightsAlone(loads []Load) (all Findings) {
-	const remedy = "name the database as well, with ASSAY_DB: its DSN stands beside --db pi:..."
+// insightsOnly judges a run whose database is named only as an instance in Performance
+// Insights, which reports waits but executes no SQL.
+func insightsOnly(loads []Load) (all Findings) {
+	const remedy = "set ASSAY_DB to the database's DSN, in addition to --db pi:..."
 	for _, l := range loads {
 		why := ""
 		switch {
@@ -25,34 +25,33 @@ func insightsAlone(loads []Load) (all Findings) {
 		default:
 			continue
 		}
-		f := bad(CheckDatabase, "only in Performance Insights", "a DSN", fmt.Sprintf("profile %s %s, and only its Performance Insights are named", l.Profile.Name, why), remedy)
-		all = append(all, f)
+		all = append(all, fail(CheckDatabase, "only in Performance Insights", "a DSN", fmt.Sprintf("profile %s %s, but only Performance Insights is named", l.Profile.Name, why), remedy))
 	}
 	return all
 }
 
-// insightsFinding judges what the API answers. Without an answer the run goes on: the
-// missing waits are a limitation.
+// insightsFinding judges whether the API responds. If it does not, the run can start
+// without waits, with a limitation.
 func insightsFinding(of database.Insights, err error) Finding {
 	const needed = "waits can be read"
 	if err == nil {
-		return fine(CheckWaits, of.String()+" answers", needed)
+		return pass(CheckWaits, of.String()+" answers", needed)
 	}
-	remedy := cmp.Or(hint.Of(err), "see that pi:GetResourceMetrics is allowed, and Performance Insights is switched on")
-	return doubtful(CheckWaits, "none can be seen", needed, "no waits: "+reason(err), remedy)
+	remedy := cmp.Or(hint.Of(err), "check that pi:GetResourceMetrics is allowed, and Performance Insights is enabled")
+	return warn(CheckWaits, "cannot be read", needed, "no waits: "+reason(err), remedy)
 }
 
-// scriptDSN refuses a script that opens the database itself where the DSN has
-// parameters that only this program knows: k6's driver would send them to the
-// server as variables.
+// scriptDSN refuses a script that opens the database itself if the DSN has parameters
+// that only this program knows: k6's driver would send them to the server as variables.
 func scriptDSN(l Load, dsn string) (f Finding, refused bool) {
 	named, err := databases.Parse(dsn)
 	if err != nil || len(named.Extensions) == 0 || !slices.Contains(l.Profile.Needs, "db") {
 		return f, false
 	}
-	f = bad(CheckDatabase, "a DSN that scripts cannot open", "one of the driver alone",
-		fmt.Sprintf("the script of profile %s opens the database itself, and k6 does not know %s", l.Profile.Name, strings.Join(named.Extensions, " and ")),
-		"set ASSAY_DB to a DSN with a password, and with tls=true where the server's certificate is one that this machine trusts")
+	extensions := strings.Join(named.Extensions, " and ")
+	f = fail(CheckDatabase, "a DSN that scripts cannot open", "a DSN without "+extensions,
+		fmt.Sprintf("the script of profile %s opens the database itself, and k6 does not know %s", l.Profile.Name, extensions),
+		"set ASSAY_DB to a DSN with a password, and with tls=true if this machine trusts the server's certificate")
 	f.Profile = l.Profile.Name
 	return f, true
 }

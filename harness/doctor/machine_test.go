@@ -19,8 +19,8 @@ var (
 	sql   = Size{Profile: "sql", Workers: 1, WorkerVUs: 10, Peak: 10, Database: true}
 )
 
-// expect compares a finding's state, and looks for words in its reason; one
-// that is not fine says why, in a line, and what to do.
+// expect compares a finding's state, and looks for words in its reason. A finding that is
+// not OK must have a reason and a remedy, in one line each.
 func expect(t *testing.T, f Finding, state State, words string) {
 	t.Helper()
 	if f.State != state || !strings.Contains(f.Why, words) || f.Observed == "" {
@@ -39,14 +39,14 @@ func TestDescriptors(t *testing.T) {
 		words string
 	}{
 		{0, []Size{small}, Warning, "cannot be read"},
-		{64, []Size{everyRun}, Lacking, "64 files and connections open, and a worker needs 74"},
+		{64, []Size{minimalSize}, Lacking, "64 per process, and a worker needs 74"},
 		{73, []Size{small}, Lacking, "a worker for small needs 74"},
-		{74, []Size{small}, Warning, "only if the script talks to one host"},
-		{83, []Size{small}, Warning, "one host"},
+		{74, []Size{small}, Warning, "only if the script connects to a single host"},
+		{83, []Size{small}, Warning, "single host"},
 		{84, []Size{small}, OK, ""},
-		{83, []Size{sql}, Lacking, "needs 84"}, // and its database
+		{83, []Size{sql}, Lacking, "needs 84"}, // with connections to the database
 		{10_063, []Size{small, large}, Lacking, "a worker for large needs 10064"},
-		{20_064, []Size{large, small}, OK, ""}, // each worker has its own
+		{20_064, []Size{large, small}, OK, ""}, // the limit is per worker
 	} {
 		t.Run(fmt.Sprint(c.have, c.sizes[0].Profile), func(t *testing.T) { expect(t, descriptors(c.have, c.sizes), c.state, c.words) })
 	}
@@ -60,16 +60,16 @@ func TestMemory(t *testing.T) {
 		words string
 	}{
 		{0, Warning, "cannot be read"},
-		{light - 1, Lacking, "20000 VUs for large take at least 5"},
-		{light, Warning, "may take"},
-		{2*heavy - 1, Warning, "may take"},
+		{light - 1, Lacking, "20000 VUs for large need at least 5"},
+		{light, Warning, "may need"},
+		{2*heavy - 1, Warning, "may need"},
 		{2 * heavy, OK, ""},
 	} {
 		t.Run(fmt.Sprint(c.free), func(t *testing.T) { expect(t, memory(c.free, []Size{small, large}), c.state, c.words) })
 	}
 }
 
-// However fast it is to go, it is the run that tells whether it was too fast.
+// A high rate is only a warning: whether it was too high is known after the run.
 func TestCPUs(t *testing.T) {
 	for _, c := range []struct {
 		have  int
@@ -78,9 +78,9 @@ func TestCPUs(t *testing.T) {
 		words string
 	}{
 		{1, 900, OK, ""},
-		{1, 1000, Warning, "where the script does more than one simple request"},
+		{1, 1000, Warning, "if a transaction is more than one simple request"},
 		{2, 1900, OK, ""},
-		{2, 12_000, Warning, "take at least 1 of 2 CPUs, more than half"},
+		{2, 12_000, Warning, "needs at least 1 of 2 CPUs, more than half"},
 		{64, 12_000, OK, ""},
 		{1, 1e6, Warning, "INVALID"},
 	} {
@@ -94,24 +94,24 @@ func TestPorts(t *testing.T) {
 	usual := probe.Ports{Low: 32768, High: 60999} // 28,232
 	for name, c := range map[string]struct {
 		ports      probe.Ports
-		here       bool
+		local      bool
 		reconnects bool
 		size       Size
 		state      State
 		words      string
 	}{
-		"not known":             {probe.Ports{}, false, false, small, Warning, "cannot be read"},
-		"enough":                {usual, false, false, large, OK, ""},
-		"exactly enough":        {probe.Ports{Low: 1, High: 20_100, Taken: 100}, false, false, large, OK, ""},
-		"one too few":           {probe.Ports{Low: 1, High: 20_100, Taken: 101}, false, false, large, Lacking, "19999 local ports are left for connections to the target, and the VUs for large keep 20000"},
-		"none":                  {probe.Ports{Low: 1, High: 9, Taken: 30}, false, false, small, Lacking, "0 local ports"},
-		"reconnects":            {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 471}, Warning, "does not keep them needs 28270"},
-		"reconnects, slowly":    {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 470}, OK, ""},
-		"reconnects, loopback":  {usual, true, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
-		"another one does that": {usual, false, false, Size{Profile: "q", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
+		"not known":              {probe.Ports{}, false, false, small, Warning, "cannot be read"},
+		"enough":                 {usual, false, false, large, OK, ""},
+		"exactly enough":         {probe.Ports{Low: 1, High: 20_100, Taken: 100}, false, false, large, OK, ""},
+		"one too few":            {probe.Ports{Low: 1, High: 20_100, Taken: 101}, false, false, large, Lacking, "19999 local ports are left for connections to the target, and the VUs for large need 20000"},
+		"none":                   {probe.Ports{Low: 1, High: 9, Taken: 30}, false, false, small, Lacking, "0 local ports"},
+		"reconnects":             {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 471}, Warning, "a script that reconnects needs 28270"},
+		"reconnects, slowly":     {usual, false, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 470}, OK, ""},
+		"reconnects, loopback":   {usual, true, true, Size{Profile: "p", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
+		"another one reconnects": {usual, false, false, Size{Profile: "q", Workers: 1, WorkerVUs: 10, Peak: 5000}, OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			expect(t, ports(c.ports, c.here, map[string]bool{"p": c.reconnects}, []Size{c.size}), c.state, c.words)
+			expect(t, ports(c.ports, c.local, map[string]bool{"p": c.reconnects}, []Size{c.size}), c.state, c.words)
 		})
 	}
 }
@@ -129,9 +129,9 @@ func TestFolderAndDisk(t *testing.T) {
 		words string
 	}{
 		{-1, Warning, "cannot be read"},
-		{0, Lacking, "has 0 B free, and the record takes about 46.9 MiB"},
-		{record + smaller - 1, Lacking, "the record takes about"},
-		{record + smaller, Warning, "where every transaction fails"},
+		{0, Lacking, "has 0 B free, and the record needs about 46.9 MiB"},
+		{record + smaller - 1, Lacking, "the record needs about"},
+		{record + smaller, Warning, "if every transaction fails"},
 		{outage + more, OK, ""},
 	} {
 		t.Run(fmt.Sprint(c.free), func(t *testing.T) {
@@ -140,20 +140,20 @@ func TestFolderAndDisk(t *testing.T) {
 	}
 }
 
-// The first thing that is lacking is told, whatever stands before and after it.
+// Lacking returns the first finding of this state.
 func TestFindings(t *testing.T) {
-	all := Findings{fine("a", "x", ""), doubtful("b", "x", "", "w", "r"), bad("c", "x", "", "first", "r"), bad("d", "x", "", "second", "r")}
+	all := Findings{pass("a", "x", ""), warn("b", "x", "", "w", "r"), fail("c", "x", "", "first", "r"), fail("d", "x", "", "second", "r")}
 	all[1].Limitation = "l"
 	if f, lacking := all.Lacking(); !lacking || f.Why != "first" {
 		t.Errorf("lacking: %+v", f)
 	}
 	if _, lacking := all[:2].Lacking(); lacking {
-		t.Error("a warning is taken for lacking")
+		t.Error("a warning is reported as lacking")
 	}
-	if all.Count(Lacking) != 2 || all.Count(Warning) != 1 || !all.Warned("b") || all.Warned("c") || len(all.Limitations()) != 1 {
+	if all.Count(Lacking) != 2 || all.Count(Warning) != 1 || !all.HasWarning("b") || all.HasWarning("c") || len(all.Limitations()) != 1 {
 		t.Errorf("%+v", all)
 	}
 	if reason(errors.New("a: b: c")) != "c" {
-		t.Error("reason is not what is at the bottom")
+		t.Error("reason is not the root cause")
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"assay/harness/spec"
 )
 
-// Load is one profile that is to be run, and its plan.
+// Load is a profile to run, and its plan.
 type Load struct {
 	Profile spec.Profile
 	Plan    plan.Plan
 }
 
-// Size is what a plan takes.
+// Size describes a plan for estimates of the resources that it needs.
 type Size struct {
 	Profile   string
 	Workers   int
-	WorkerVUs int     // of one worker
-	Peak      float64 // highest rate, arrivals a second, of all workers
+	WorkerVUs int     // maximum of one worker
+	Peak      float64 // highest rate of all workers together, arrivals per second
 	Arrivals  int64
 	Duration  time.Duration
 	Ledger    bool // identities are recorded
-	Database  bool // the script opens connections to it
+	Database  bool // the script opens connections to the database
 }
 
-// everyRun is the least that any plan takes, where none is named.
-var everyRun = Size{Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 100, Duration: 10 * time.Second}
+// minimalSize is the size of the smallest plan, if none is named.
+var minimalSize = Size{Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 100, Duration: 10 * time.Second}
 
-// SizeOf measures a plan.
+// SizeOf is the size of a load's plan.
 func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
@@ -46,10 +46,10 @@ func SizeOf(l Load) Size {
 	return s
 }
 
-// sizes are the sizes of all loads, or of any run where no load is named.
+// sizes are the sizes of all loads, or minimalSize if there are none.
 func sizes(loads []Load) []Size {
 	if len(loads) == 0 {
-		return []Size{everyRun}
+		return []Size{minimalSize}
 	}
 	all := make([]Size, len(loads))
 	for i, l := range loads {
@@ -58,87 +58,89 @@ func sizes(loads []Load) []Size {
 	return all
 }
 
-// VUs of all workers.
+// VUs is the number of VUs of all workers.
 func (s Size) VUs() int { return s.Workers * s.WorkerVUs }
 
-// Connections that all workers keep to the target: k6 keeps a VU's connection
-// alive, one for each host that it talks to one by one.
+// Connections is the number of connections of all workers to the target: k6 keeps one
+// connection per VU and host alive, for requests that are sent one after another.
 func (s Size) Connections() int { return s.VUs() }
 
 const (
-	// ownDescriptors are what a k6 process holds beside its VUs' connections: 10
-	// were seen, with 10, 100 and 1,000 VUs. The rest is for the line to the
-	// coordinator, further outputs, files that a script opens, a batch of
-	// requests; the coordinator's record and collectors take no more.
-	ownDescriptors = 64
-	// perWorker are what the coordinator holds for each: two lines, the log, the
-	// identities that it acknowledged.
-	perWorker = 4
+	// baseDescriptors are the descriptors of a k6 process in addition to its VUs'
+	// connections: 10 were observed, with 10, 100 and 1,000 VUs. The rest is for the
+	// connections to the coordinator, further outputs, files that a script opens, and
+	// batched requests; the coordinator's record and collectors need no more.
+	baseDescriptors = 64
+	// descriptorsPerWorker are those of the coordinator for each worker: two
+	// connections, its log, and the file of the identities that it acknowledged.
+	descriptorsPerWorker = 4
 )
 
-// Descriptors that one process needs: each worker, or the coordinator.
+// Descriptors is the number of descriptors that one process needs, a worker or the
+// coordinator.
 func (s Size) Descriptors() int {
 	perVU := 1
 	if s.Database {
 		perVU++
 	}
-	return max(s.WorkerVUs*perVU, s.Workers*perWorker) + ownDescriptors
+	return max(s.WorkerVUs*perVU, s.Workers*descriptorsPerWorker) + baseDescriptors
 }
 
-// What a transaction costs the generator, s of CPU. Light: one GET to a target
-// of 0.03 ms, 12,000/s on one core. Heavy: in certified runs on two shared cores
-// a worker took 0.09 CPUs for 100 payments a second and 0.05 for 25, of two
-// requests each, hence 0.5 ms; and 0.29 for 1,000 ingestions, 0.25 ms.
+// CPU time of the generator per transaction, s. Light: one GET to a target of 0.03 ms
+// reached 12,000/s on one core. Heavy: in certified runs on two shared cores a worker
+// used 0.09 CPUs at 100 payments/s and 0.05 CPUs at 25/s, with two requests each, hence
+// 0.5 ms; and 0.29 CPUs at 1,000 ingestions/s, hence 0.25 ms.
 const (
 	lightTransaction = 1.0 / 12_000
 	heavyTransaction = 0.0005
-	restingCPU       = 0.04 // of a worker whatever its rate, CPUs; from the same
+	idleWorkerCPU    = 0.04 // CPUs of a worker at any rate, from the same runs
 )
 
-// CPUs that all workers are expected to take at the highest rate: with a script
-// of one trivial request, and with one that builds bodies and looks at answers.
+// CPUs is the expected CPU usage of all workers at the highest rate, in CPUs: light for
+// a script of one trivial request, heavy for one that builds bodies and checks responses.
 func (s Size) CPUs() (light, heavy float64) {
-	rest := restingCPU * float64(s.Workers)
-	return rest + s.Peak*lightTransaction, rest + s.Peak*heavyTransaction
+	idle := idleWorkerCPU * float64(s.Workers)
+	return idle + s.Peak*lightTransaction, idle + s.Peak*heavyTransaction
 }
 
-// What workers hold in memory: 55 MiB with 10 VUs; with 1,000 VUs 0.24 MiB more
-// a VU for a script of one GET, and in certified runs (collections are rare
-// then) 0.8 MiB a VU for ingestion and payment.
+// Memory of workers: 55 MiB with 10 VUs; with 1,000 VUs 0.24 MiB more per VU for a script
+// of one GET, and in certified runs, in which garbage collection is rare, 0.8 MiB per VU
+// for ingestion and payment.
 const (
 	workerMemory = 64 << 20
 	lightVU      = 256 << 10
 	heavyVU      = 1 << 20
 )
 
-// Memory of all workers, bytes, of a light and of a heavy script.
+// Memory is the expected memory of all workers in bytes, for a light and for a heavy
+// script.
 func (s Size) Memory() (light, heavy int64) {
-	rest := int64(s.Workers) * workerMemory
-	return rest + int64(s.VUs())*lightVU, rest + int64(s.VUs())*heavyVU
+	base := int64(s.Workers) * workerMemory
+	return base + int64(s.VUs())*lightVU, base + int64(s.VUs())*heavyVU
 }
 
-// What a record takes, bytes. Certified runs of 100 s took 2.4 KB of frames a
-// second from all sources, one worker among them, and 40 bytes of ledger an
-// acknowledged transaction, both sides together. A failing request is a line of
-// some 300 bytes in a worker's log.
+// Sizes of a record's parts, bytes. Certified runs of 100 s wrote 2.4 KB of frames per
+// second from all sources, including one worker, and 40 bytes of ledger per acknowledged
+// transaction, both sides together. A failed request is logged in a line of about 300
+// bytes in a worker's log.
 const (
-	framesPerSecond = 2 << 10 // and as much again for each worker
+	framesPerSecond = 2 << 10 // of all collectors together, and of each worker
 	ledgerEntry     = 48
-	recordRest      = 64 << 10
+	recordBase      = 64 << 10
 	logLine         = 300
 )
 
-// Disk is what the record takes; and what it takes where every transaction
-// fails, and is logged.
+// Disk is the expected size of the record in bytes; outage is its size if every
+// transaction fails and is logged.
 func (s Size) Disk() (record, outage int64) {
-	record = recordRest + int64(s.Duration.Seconds())*framesPerSecond*int64(s.Workers+1)
+	record = recordBase + int64(s.Duration.Seconds())*framesPerSecond*int64(s.Workers+1)
 	if s.Ledger {
 		record += s.Arrivals * ledgerEntry
 	}
 	return record, record + s.Arrivals*logLine
 }
 
-// String tells the plan's sizes.
+// String is the size and the expected CPU usage, for display.
 func (s Size) String() string {
 	light, heavy := s.CPUs()
 	workers := fmt.Sprintf("%d VUs", s.WorkerVUs)
@@ -149,7 +151,7 @@ func (s Size) String() string {
 		s.Peak, s.Arrivals, s.Duration, workers, s.Connections(), light, heavy)
 }
 
-// largestBy is the size that takes most by a measure.
+// largestBy is the size with the largest value of a measure.
 func largestBy(all []Size, measure func(Size) float64) Size {
 	return slices.MaxFunc(all, func(a, b Size) int {
 		switch x, y := measure(a), measure(b); {
@@ -162,8 +164,8 @@ func largestBy(all []Size, measure func(Size) float64) Size {
 	})
 }
 
-// of names the profile that a need is of, where there is one.
-func (s Size) of() string {
+// forProfile is " for " and the profile's name, or empty if there is no profile.
+func (s Size) forProfile() string {
 	if s.Profile == "" {
 		return ""
 	}

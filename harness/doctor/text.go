@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// WriteText writes a table of the findings, and below it what is wrong and its remedy.
+// WriteText writes a table of the findings, then the reason and remedy of each that is
+// not OK.
 func (all Findings) WriteText(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -17,7 +18,7 @@ func (all Findings) WriteText(w io.Writer) error {
 	for _, f := range all {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.name(), f.State, f.Observed, f.Needed)
 	}
-	_ = t.Flush() // a builder takes everything
+	_ = t.Flush() // writes to a strings.Builder never fail
 	for _, f := range all {
 		if f.State != OK {
 			fmt.Fprintf(&b, "\n%s  %s: %s\n", f.State, f.name(), f.Why)
@@ -46,7 +47,7 @@ func (f Finding) name() string {
 	return f.Check + " " + f.Profile
 }
 
-// Marshal is the findings as a JSON document, made at this instant.
+// Marshal encodes the findings as a JSON document with a time.
 func (all Findings) Marshal(at time.Time) ([]byte, error) {
 	data, err := json.MarshalIndent(struct {
 		Schema   string    `json:"schema"`

@@ -110,17 +110,17 @@ func TestDashboardsAreDescribed(t *testing.T) {
 // legends are the series that each panel of certification.json must show of
 // such a run.
 var legends = map[string][]string{
-	"Verdict":                       {"verdict"},
-	"What was shown":                {"verdict", "claim"},
-	"Rate":                          {"target", "scheduled", "completed"},
-	"Latency of a transaction":      {"p50", "p95", "p99", "SLO transaction_duration:p(95)<500"},
-	"Latency of requests, p95":      {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<400"},
-	"Errors":                        {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},
-	"Active sessions by wait class": {"CPU", "commit", "vCPUs"},
-	"Time in the database of one transaction": {"CPU", "commit"},
-	"Commits a second":                        {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
-	"Delay before the start":                  {"generator", "queueing for the system"},
-	"CPU taken by others":                     {"stolen by the hypervisor", "some task waited for a CPU"},
+	"Verdict":                            {"verdict"},
+	"Claim":                              {"verdict", "claim"},
+	"Rate":                               {"target", "scheduled", "completed"},
+	"Latency of a transaction":           {"p50", "p95", "p99", "SLO transaction_duration:p(95)<500"},
+	"Latency of requests, p95":           {"pay", "get_payment", "SLO http_req_duration{name:pay}:p(95)<400"},
+	"Errors":                             {"transactions", "requests: pay", "requests: get_payment", "SLO http_req_failed:rate<0.02"},
+	"Active sessions by wait class":      {"CPU", "commit", "vCPUs"},
+	"Database time per transaction":      {"CPU", "commit"},
+	"Commits per second":                 {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
+	"Start delay, p99":                   {"generator", "queueing for a VU"},
+	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
 }
 
 // ofQuotas is the field that a panel asks for and only processes with a CPU quota
@@ -155,7 +155,7 @@ func TestViewAndDashboards(t *testing.T) {
 	shown(t, db, r)
 	agrees(t, db, r)
 
-	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
+	about := influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0)
 	event := influx.Verdict(about, r.Facts.Ended, v.Outcome.String(), v.Claim)
 	// Everything again: a point that is there already is not there twice.
 	if err := influx.Push(t.Context(), viewOn(t, db), about, r.Timeline, event, func(int, int) {}); err != nil {

@@ -16,7 +16,7 @@ func (o Options) subject() (doctor.Subject, error) {
 		return doctor.Subject{}, err
 	}
 	return doctor.Subject{
-		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, Vacant: true,
+		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, EmptyDir: true,
 		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable,
 	}, nil
 }
@@ -50,7 +50,7 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 	if err := refusal(found); err != nil {
 		return nil, err
 	}
-	found = append(found, doctor.Outside(ctx, s)...)
+	found = append(found, doctor.External(ctx, s)...)
 	if ctx.Err() != nil { // interrupted checks prove nothing
 		return nil, context.Cause(ctx)
 	}

@@ -46,7 +46,7 @@ func (r *run) startCollectors(ctx context.Context) {
 		return
 	}
 	// A warning of the doctor has been reported already.
-	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
+	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.HasWarning(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
 }

@@ -35,7 +35,7 @@ func (r *run) openView(ctx context.Context) {
 // beginView starts to write to the view, once t0 is known.
 func (r *run) beginView(e record.Environment) {
 	if r.view != nil {
-		r.view.Begin(influx.NewAbout(r.planned, e, r.t0))
+		r.view.Begin(influx.NewRunInfo(r.planned, e, r.t0))
 	}
 }
 
@@ -44,7 +44,7 @@ func (r *run) reportView() {
 	if r.view == nil {
 		return
 	}
-	switch trouble, recovered := r.view.News(); {
+	switch trouble, recovered := r.view.StatusChange(); {
 	case trouble != nil:
 		r.note("the view is paused: " + withHint(trouble))
 	case recovered:

@@ -46,7 +46,7 @@ func shown(t *testing.T, db *influxtest.Server, r record.Run) {
 		n   int
 	}
 	want := map[column]total{}
-	about := influx.NewAbout(r.Plan, r.Environment, r.Facts.T0)
+	about := influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0)
 	for _, second := range r.Timeline.Seconds() {
 		for _, p := range influx.Points(about, r.Timeline, second) {
 			for _, f := range p.Fields {
@@ -196,7 +196,7 @@ func TestViewOfAServerThatStaysAway(t *testing.T) {
 			}
 			db.Restart()
 			last := 0
-			err := influx.Push(t.Context(), viewOn(t, db), influx.NewAbout(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
+			err := influx.Push(t.Context(), viewOn(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
 				func(done, of int) { last = of - done })
 			if err != nil || last != 0 {
 				t.Errorf("push: %v, %d seconds are left", err, last)

@@ -30,10 +30,10 @@ func showVerdict(ctx context.Context, server *influx.Server, r Result) error {
 	return influx.WriteEvents(ctx, server, verdictEvent(aboutOf(r), r))
 }
 
-func aboutOf(r Result) influx.About {
-	return influx.NewAbout(r.Record.Plan, r.Record.Environment, r.Record.Facts.T0)
+func aboutOf(r Result) influx.RunInfo {
+	return influx.NewRunInfo(r.Record.Plan, r.Record.Environment, r.Record.Facts.T0)
 }
 
-func verdictEvent(a influx.About, r Result) []influx.Point {
+func verdictEvent(a influx.RunInfo, r Result) []influx.Point {
 	return influx.Verdict(a, r.Record.Facts.Ended, r.Verdict.Outcome.String(), r.Verdict.Claim)
 }

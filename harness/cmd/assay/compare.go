@@ -69,7 +69,7 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		return err
 	}
 	if f.html != "" {
-		if err := record.CheckPlace("--html", f.html); err != nil {
+		if err := record.CheckOutputFile("--html", f.html); err != nil {
 			return err
 		}
 	}

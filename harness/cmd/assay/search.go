@@ -82,7 +82,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := record.Vacant(t.Dir); err != nil {
+	if err := record.CheckEmpty(t.Dir); err != nil {
 		return err
 	}
 	if t.Options, err = f.options(c, file); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// cgroupFiles are the files of a version of cgroups on memory.
+// cgroupFiles names the memory files of a cgroup version, and the field of memory.stat
+// with inactive files.
 type cgroupFiles struct{ base, limit, used, inactive string }
 
 var (
@@ -18,9 +19,10 @@ var (
 	cgroup1 = cgroupFiles{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 )
 
-// cgroupMemory is the memory that the limits of this process's cgroups leave free,
-// the least of them, by version 2 or 1; not ok where there is no limit. Inactive
-// files, which the kernel drops first, count as free. root is "/", except in tests.
+// cgroupMemory is the memory in bytes that the limits of this process's cgroups, version
+// 2 or 1, leave free: the minimum of all; not ok if there is no limit. Inactive file
+// pages count as free, since the kernel reclaims them first. root is "/", except in
+// tests.
 func cgroupMemory(root string) (left int64, ok bool) {
 	proc, err := procfs.NewFS(filepath.Join(root, "proc"))
 	if err != nil {
@@ -42,8 +44,8 @@ func cgroupMemory(root string) (left int64, ok bool) {
 		case !slices.Contains(g.Controllers, "memory"):
 			continue
 		}
-		// A limit holds for all groups below it. In a container the path may be the
-		// host's: then the root of the mounted hierarchy is this process's.
+		// A limit applies to all descendants too. In a container the path may be the
+		// host's: then the root of the mounted hierarchy is this process's cgroup.
 		for dir := filepath.Join("/", g.Path); ; dir = filepath.Dir(dir) {
 			if free, found := files.free(filepath.Join(root, files.base, dir)); found && (!ok || free < left) {
 				left, ok = free, true
@@ -56,11 +58,11 @@ func cgroupMemory(root string) (left int64, ok bool) {
 	return left, ok
 }
 
-// unlimited is the value of version 1 for "no limit", and more than any machine
-// has.
+// unlimited is a lower bound of the value that means "no limit" in version 1, and more
+// than any machine has.
 const unlimited = 1 << 60
 
-// free is what the limit of one cgroup leaves; not ok where it has none.
+// free is the memory that the limit of one cgroup leaves; not ok if it has none.
 func (f cgroupFiles) free(dir string) (int64, bool) {
 	limit, err := number(filepath.Join(dir, f.limit))
 	if err != nil || limit >= unlimited {
@@ -70,7 +72,7 @@ func (f cgroupFiles) free(dir string) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat")) // without it no file is known to be inactive
+	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat")) // optional: without it inactive files count as used
 	for line := range strings.Lines(string(stat)) {
 		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == f.inactive {
 			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
@@ -81,7 +83,7 @@ func (f cgroupFiles) free(dir string) (int64, bool) {
 	return max(0, limit-max(0, used)), true
 }
 
-// number reads a file of one number; "max" is none.
+// number reads a file with one number. "max" is an error.
 func number(path string) (int64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

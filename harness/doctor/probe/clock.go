@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock is what the kernel says of this host's clock.
+// Clock is the state of this host's clock, by the kernel.
 type Clock struct {
 	Known        bool
 	Synchronised bool
 	MaxError     time.Duration
 }
 
-// LookAtClock asks the kernel; it needs no right (adjtimex(2), modes 0).
-func LookAtClock() Clock {
+// ExamineClock reads the state of the clock; it needs no privilege (adjtimex(2), modes 0).
+func ExamineClock() Clock {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {
 		return Clock{}

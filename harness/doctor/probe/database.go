@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// ledgerTimeout bounds one of a profile's statements, which find no row yet.
+	// ledgerTimeout bounds one statement of a profile's ledger, which finds no rows yet.
 	ledgerTimeout = 3 * time.Second
-	// databaseTimeout bounds everything, however many profiles there are.
+	// databaseTimeout bounds the whole examination, for any number of profiles.
 	databaseTimeout = 8 * time.Second
 )
 
-// Database is what the database says of itself, and what a run may do there.
+// Database is the state of the database, and which operations of a run it allows.
 type Database struct {
 	Name      string // the DSN without its password
 	DSN       error  // why the DSN cannot be used; nil: it can
 	Err       error  // why the database cannot be used; nil: it can
-	Full      bool   // Err, because all connections are taken
-	Here      bool   // on this machine
+	Full      bool   // Err is that the connection limit is reached
+	Local     bool   // on this machine
 	Dialect   *database.Dialect
-	Version   string // as the server says, such as 10.11.19-MariaDB
-	Limit     int    // of connections; 0: not known
-	Connected int    // without this one
+	Version   string // as reported by the server, such as 10.11.19-MariaDB
+	Limit     int    // maximum number of connections; 0: unknown
+	Connected int    // open connections, without the probe's
 	Clock     Offset
 	Waits     sampling.Examination
 	WaitsErr  error
@@ -44,17 +44,17 @@ type Database struct {
 type Offset struct {
 	Known       bool
 	Ahead       time.Duration
-	Uncertainty time.Duration // half of the round trip
+	Uncertainty time.Duration // half of the round-trip time
 }
 
-// Ledger is the errors of a profile's two statements.
+// Ledger holds the errors of a profile's two statements.
 type Ledger struct {
 	Read, Clean error // nil: the statement works, or there is none
 }
 
-// LookAtDatabase connects and tries what a run will do there. The statements of the
-// profiles' ledgers are tried with the id of a run that has no rows.
-func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
+// ExamineDatabase connects and tries the operations of a run. It executes the statements
+// of the profiles' ledgers with the id of a run that has no rows.
+func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profile) (d Database) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	driver := databases.Of(dsn)
@@ -64,36 +64,36 @@ func LookAtDatabase(ctx context.Context, dsn, run string, profiles []spec.Profil
 		d.DSN = err
 		return d
 	}
-	defer db.Close()              // nothing was written
-	named, _ := driver.Parse(dsn) // what can be opened can be read
-	d.Name, d.Here = named.Public, here(ctx, named.Address)
+	defer db.Close()               // nothing was written
+	parsed, _ := driver.Parse(dsn) // Open has parsed it
+	d.Name, d.Local = parsed.Public, isLocal(ctx, parsed.Address)
 	if err := database.Ping(ctx, db); err != nil {
 		d.Err, d.Full = err, d.Dialect.Is(err, database.TooManyConnections)
 		return d
 	}
-	_ = db.QueryRowContext(ctx, d.Dialect.VersionQuery).Scan(&d.Version) // else it is not known
+	_ = db.QueryRowContext(ctx, d.Dialect.VersionQuery).Scan(&d.Version) // empty: unknown
 	d.Limit, d.Connected = connections(ctx, db)
 	d.Clock = offset(ctx, db)
 	d.Ledgers = map[string]Ledger{}
 	for _, p := range profiles {
 		if p.Ledger != nil {
-			d.Ledgers[p.Name] = try(ctx, db, *p.Ledger, run)
+			d.Ledgers[p.Name] = tryLedger(ctx, db, *p.Ledger, run)
 		}
 	}
-	// Its connection is given back before the collector takes one.
+	// Close the connection before the collector opens one.
 	_ = db.Close()
 	d.Waits, d.WaitsErr = driver.Examine(ctx, dsn)
 	return d
 }
 
-// here tells whether an address is one of this machine's; empty: a socket file's.
-func here(ctx context.Context, address string) bool {
+// isLocal reports whether an address is on this machine; an empty one is a socket file.
+func isLocal(ctx context.Context, address string) bool {
 	name, _, err := net.SplitHostPort(address)
 	return address == "" || err == nil && host.Own(ctx, name)
 }
 
-// connections are the server's limit and the number of others' connections; 0 where
-// the server does not tell.
+// connections returns the server's connection limit and the number of open connections
+// without this one; 0, 0 if unknown.
 func connections(ctx context.Context, db *database.DB) (limit, others int) {
 	limit, err := count(ctx, db, db.Dialect.ConnectionLimitQuery)
 	if err != nil {
@@ -105,7 +105,7 @@ func connections(ctx context.Context, db *database.DB) (limit, others int) {
 	return limit, others - 1
 }
 
-// count is the answer to a query of one number, which stands in the last column.
+// count is the result of a query for one number, which is in the last column.
 func count(ctx context.Context, db *database.DB, query string) (n int, err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
@@ -124,8 +124,8 @@ func count(ctx context.Context, db *database.DB, query string) (n int, err error
 	return n, errors.Join(rows.Scan(into[len(into)-len(columns):]...), rows.Err())
 }
 
-// offset compares the clocks a few times, and takes the one with the shortest round
-// trip.
+// offset compares the clocks several times, and returns the comparison with the shortest
+// round trip.
 func offset(ctx context.Context, db *database.DB) (best Offset) {
 	for range 5 {
 		var at time.Time
@@ -141,9 +141,9 @@ func offset(ctx context.Context, db *database.DB) (best Offset) {
 	return best
 }
 
-// try runs a ledger's statements before the run has rows: rows that could not be
-// removed after it would stay for good.
-func try(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
+// tryLedger executes a ledger's statements before the run has rows: otherwise rows that
+// cannot be removed would remain after the run.
+func tryLedger(ctx context.Context, db *database.DB, l spec.Ledger, run string) (tried Ledger) {
 	within := func(do func(context.Context) error) error {
 		tooLong := fmt.Errorf("no answer within %s: %w", ledgerTimeout, context.DeadlineExceeded)
 		ctx, cancel := context.WithTimeoutCause(ctx, ledgerTimeout, tooLong)

@@ -29,20 +29,20 @@ func TestDatabase(t *testing.T) {
 			ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 				return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 			}
-			d := LookAtDatabase(t.Context(), dsn, "a-run", []spec.Profile{
+			d := ExamineDatabase(t.Context(), dsn, "a-run", []spec.Profile{
 				{Name: "none"},
 				ledger("good", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("unread", "SELECT id, at FROM shop.ordres WHERE run_id = ?", "DELETE FROM shop.orders WHERE run_id = ?"),
 				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
 				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR SLEEP(20)"),
 			})
-			if d.Err != nil || d.DSN != nil || !d.Here || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Off == 0 {
+			if d.Err != nil || d.DSN != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Off == 0 {
 				t.Errorf("%+v", d)
 			}
 			if isMaria := strings.Contains(d.Version, "MariaDB"); isMaria != (flavour == "mariadb") {
 				t.Errorf("version %q", d.Version)
 			}
-			// One machine, one clock.
+			// The server shares this machine's clock.
 			if c := d.Clock; !c.Known || c.Ahead.Abs() > c.Uncertainty+time.Second || c.Uncertainty <= 0 {
 				t.Errorf("clock: %+v", c)
 			}
@@ -72,7 +72,7 @@ func says(err error, words string) bool {
 	return strings.Contains(err.Error(), words)
 }
 
-// A clock that is wrong is found out, by so much.
+// The offset of a wrong clock is measured.
 func TestDatabaseClockAhead(t *testing.T) {
 	t.Parallel()
 	db, err := databases.Open(mysqldtest.StartInMemory(t, "mariadb").DSN())
@@ -80,14 +80,14 @@ func TestDatabaseClockAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	// The one session that there is gets a time of its own, which stands still.
+	// This fixes the time of the only session of the pool.
 	mysqldtest.Exec(t, db.DB, "SET timestamp = UNIX_TIMESTAMP() + 3600")
 	if o := offset(t.Context(), db); !o.Known || o.Ahead > time.Hour || o.Ahead < 59*time.Minute {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestDatabaseThatIsNone(t *testing.T) {
+func TestUnusableDatabase(t *testing.T) {
 	t.Parallel()
 	listener := listen(t, hang)
 	for name, c := range map[string]struct{ dsn, words string }{
@@ -97,24 +97,24 @@ func TestDatabaseThatIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			d := LookAtDatabase(t.Context(), c.dsn, "a-run", nil)
+			d := ExamineDatabase(t.Context(), c.dsn, "a-run", nil)
 			if d.Err == nil || d.Full || !strings.Contains(d.Err.Error(), c.words) || strings.Contains(d.Err.Error()+d.Name, "secret") || time.Since(start) > bounded {
 				t.Errorf("after %s: %+v", time.Since(start), d)
 			}
 		})
 	}
-	if d := LookAtDatabase(t.Context(), "no DSN with a secret", "a-run", nil); d.DSN == nil || strings.Contains(d.DSN.Error(), "secret") {
+	if d := ExamineDatabase(t.Context(), "no DSN with a secret", "a-run", nil); d.DSN == nil || strings.Contains(d.DSN.Error(), "secret") {
 		t.Errorf("%+v", d)
 	}
 }
 
-// All connections taken is told apart from other refusals.
-func TestDatabaseThatIsFull(t *testing.T) {
+// Reaching the connection limit is distinguished from other errors.
+func TestFullDatabase(t *testing.T) {
 	t.Parallel()
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE USER 'u'@'%' IDENTIFIED BY 'p'", "SET GLOBAL max_connections = 10")
-	for range 11 { // of root, who has one more
+	for range 11 { // root may open one more than the limit
 		conn, err := root.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestDatabaseThatIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.User, c.Passwd = "u", "p"
-	if d := LookAtDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || d.Err == nil {
+	if d := ExamineDatabase(t.Context(), c.FormatDSN(), "a-run", nil); !d.Full || d.Err == nil {
 		t.Errorf("%+v", d)
 	}
 }

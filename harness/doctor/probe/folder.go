@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is where a record would go.
+// Folder is the state of a run folder.
 type Folder struct {
 	Path string
 	Err  error // why nothing can be written there
-	Free int64 // bytes; -1: not known
+	Free int64 // bytes; -1: unknown
 }
 
-// LookAtFolder makes a folder where dir is or would be, writes a file there,
-// and removes both: a user who may do everything meets a file system that is
-// read-only all the same.
-func LookAtFolder(dir string) Folder {
+// ExamineFolder makes a temporary folder in dir, or in its nearest existing parent,
+// writes a file in it, and removes both. Checking permissions would not be enough: root
+// may write anywhere, but not to a read-only file system.
+func ExamineFolder(dir string) Folder {
 	f := Folder{Path: dir, Free: -1}
 	at, err := existing(dir)
 	if err == nil {
@@ -34,7 +34,7 @@ func LookAtFolder(dir string) Folder {
 	return f
 }
 
-// existing is dir, or the nearest folder above it that is there.
+// existing is dir, or its nearest existing parent.
 func existing(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,11 +56,11 @@ func existing(dir string) (string, error) {
 }
 
 func tryToWrite(dir string) error {
-	made, err := os.MkdirTemp(dir, ".assay-doctor-*")
+	temp, err := os.MkdirTemp(dir, ".assay-doctor-*")
 	if err != nil {
 		return err
 	}
-	// Content takes room that a name alone may not.
-	err = os.WriteFile(filepath.Join(made, "tried"), []byte("assay"), 0o600)
-	return errors.Join(err, os.RemoveAll(made))
+	// On a full disk an empty file may still be created: write content.
+	err = os.WriteFile(filepath.Join(temp, "tried"), []byte("assay"), 0o600)
+	return errors.Join(err, os.RemoveAll(temp))
 }

@@ -7,9 +7,9 @@ import (
 	"assay/harness/observe/collect/gauge"
 )
 
-// LookAtGauge opens the gauges of a metric, and reads each once: its error is what
-// a run would meet.
-func LookAtGauge(ctx context.Context, o gauge.Options, metric string) error {
+// ExamineGauge opens the gauges of a metric and reads each once. It returns the error
+// that a run would get.
+func ExamineGauge(ctx context.Context, o gauge.Options, metric string) error {
 	tooLong := fmt.Errorf("no answer within %s: %w", databaseTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, databaseTimeout, tooLong)
 	defer cancel()

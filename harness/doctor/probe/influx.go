@@ -7,18 +7,18 @@ import (
 	"assay/harness/observe/influx"
 )
 
-// influxTimeout bounds the questions to the view's server.
+// influxTimeout bounds the requests to the view's server.
 const influxTimeout = 3 * time.Second
 
-// Influx is the view's server.
+// Influx is the state of the view's server.
 type Influx struct {
-	Shown string // host and database; "" where the address cannot be read
-	Err   error  // why points cannot be written; hint.Of tells the next step
+	Name string // host and database; "" if the address is malformed
+	Err  error  // why points cannot be written, with a hint
 }
 
-// LookAtInflux asks the server for what a run will ask: whether it takes
-// points. Its database is made where it is missing, as by a run.
-func LookAtInflux(ctx context.Context, address, token string) (i Influx) {
+// ExamineInflux checks whether the server accepts points, as a run does. Like a run it
+// creates the database if it is missing.
+func ExamineInflux(ctx context.Context, address, token string) (i Influx) {
 	server, err := influx.NewServer(address, token)
 	if err != nil {
 		i.Err = err
@@ -27,6 +27,6 @@ func LookAtInflux(ctx context.Context, address, token string) (i Influx) {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(ctx, influxTimeout)
 	defer cancel()
-	i.Shown, i.Err = server.String(), server.Check(ctx)
+	i.Name, i.Err = server.String(), server.Check(ctx)
 	return i
 }

@@ -11,17 +11,17 @@ import (
 func TestInflux(t *testing.T) {
 	t.Parallel()
 	server := influxdtest.Start(t)
-	if i := LookAtInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Shown, "database assay") {
+	if i := ExamineInflux(t.Context(), server.URL(), server.Token()); i.Err != nil || !strings.Contains(i.Name, "database assay") {
 		t.Errorf("%+v", i)
 	}
-	if i := LookAtInflux(t.Context(), server.URL(), "assay:wrong"); i.Err == nil || !strings.Contains(i.Err.Error(), "refuses") {
+	if i := ExamineInflux(t.Context(), server.URL(), "assay:wrong"); i.Err == nil || !strings.Contains(i.Err.Error(), "denied the write") {
 		t.Errorf("with a wrong password: %+v", i)
 	}
 	start := time.Now()
-	if i := LookAtInflux(t.Context(), "http://"+listen(t, hang), "assay:hunter2"); i.Err == nil || strings.Contains(i.Err.Error(), "hunter2") || time.Since(start) > bounded {
+	if i := ExamineInflux(t.Context(), "http://"+listen(t, hang), "assay:hunter2"); i.Err == nil || strings.Contains(i.Err.Error(), "hunter2") || time.Since(start) > bounded {
 		t.Errorf("one that hangs: %+v", i)
 	}
-	if i := LookAtInflux(t.Context(), "what", ""); i.Err == nil || i.Shown != "" {
+	if i := ExamineInflux(t.Context(), "what", ""); i.Err == nil || i.Name != "" {
 		t.Errorf("no URL: %+v", i)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"assay/harness/observe/database"
 )
 
-// LookAtInsights asks Performance Insights for the last minute's load: its error
-// is what a run would meet.
-func LookAtInsights(ctx context.Context, of database.Insights) error {
+// ExamineInsights reads the last minute's load from Performance Insights. It returns the
+// error that a run would get.
+func ExamineInsights(ctx context.Context, of database.Insights) error {
 	tooLong := fmt.Errorf("no answer within %s: %w", databaseTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, databaseTimeout, tooLong)
 	defer cancel()

@@ -7,26 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is what a process may use of this machine.
+// Machine is the resources of this machine that a process may use.
 type Machine struct {
-	Descriptors uint64 // limit of open files; 0: not known
+	Descriptors uint64 // limit on open files; 0: unknown
 	CPUs        int    // by affinity and quota
-	Memory      int64  // bytes available, within the cgroup's limit; 0: not known
+	Memory      int64  // bytes available, within the cgroup's limit; 0: unknown
 	Ports       Ports
 }
 
-// Ports are the local ports that connections to one address may take.
+// Ports are the local ports for connections to one address.
 type Ports struct {
-	Low, High int // of the range; 0: not known
-	Taken     int // by connections to the target: open, or just closed
+	Low, High int // of the range; 0: unknown
+	Taken     int // by connections to the target, open or in TIME_WAIT
 }
 
-// LookAtMachine reads the limits of this process, which workers inherit.
-func LookAtMachine() Machine {
-	// The runtime's default knows affinity and the cgroup's quota (Go 1.25).
+// ExamineMachine reads the limits of this process, which workers inherit.
+func ExamineMachine() Machine {
+	// GOMAXPROCS respects affinity and, since Go 1.25, the cgroup's quota.
 	m := Machine{CPUs: runtime.GOMAXPROCS(0), Memory: availableMemory()}
 	var limit unix.Rlimit
-	// Go has raised the soft limit to the hard one, as it does in a worker.
+	// The Go runtime has raised the soft limit to the hard limit, as it does in a worker.
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
 		m.Descriptors = limit.Cur
 	}

@@ -10,19 +10,18 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Everything is known of this machine.
+// All facts can be read on this machine.
 func TestThisMachine(t *testing.T) {
-	m := LookAtMachine()
+	m := ExamineMachine()
 	if m.Descriptors == 0 || m.CPUs < 1 || m.Memory <= 0 || m.Ports.Low < 1 || m.Ports.High <= m.Ports.Low {
 		t.Errorf("%+v", m)
 	}
-	if c := LookAtClock(); !c.Known {
+	if c := ExamineClock(); !c.Known {
 		t.Errorf("%+v", c)
 	}
 }
 
-// tree makes files below a folder of the test, and /proc/self as this process finds
-// it.
+// tree makes files in a temporary root folder, and its /proc/self.
 func tree(t *testing.T, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -75,7 +74,7 @@ func TestCgroupMemory(t *testing.T) {
 		"none": {files(), 0, false},
 		"version 2, no limit": {files("proc/7/cgroup", "0::/a\n",
 			"sys/fs/cgroup/a/memory.max", "max\n", "sys/fs/cgroup/a/memory.current", "10\n"), 0, false},
-		"version 2, of one above": {files("proc/7/cgroup", "0::/a/b\n",
+		"version 2, of a parent": {files("proc/7/cgroup", "0::/a/b\n",
 			"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/b/memory.current", "10\n",
 			"sys/fs/cgroup/a/memory.max", "100\n", "sys/fs/cgroup/a/memory.current", "70\n", "sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 20\n"), 50, true},
 		"version 2, in a container": {files("proc/7/cgroup", "0::/\n",
@@ -83,9 +82,9 @@ func TestCgroupMemory(t *testing.T) {
 		"version 1": {files("proc/7/cgroup", "9:cpu:/\n4:memory:/x\n0::/\n",
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/x/memory.usage_in_bytes", "40\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "40\n"), 60, true},
-		"version 1, a path of the host": {files("proc/7/cgroup", "4:memory:/docker/id\n",
+		"version 1, path of the host": {files("proc/7/cgroup", "4:memory:/docker/id\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes", "100\n", "sys/fs/cgroup/memory/memory.usage_in_bytes", "140\n"), 0, true},
-		"odd": {files("proc/7/cgroup", "what\n0::/\n", "sys/fs/cgroup/memory.max", "many\n"), 0, false},
+		"malformed": {files("proc/7/cgroup", "what\n0::/\n", "sys/fs/cgroup/memory.max", "many\n"), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if left, ok := cgroupMemory(tree(t, c.files)); left != c.left || ok != c.ok {
@@ -95,12 +94,11 @@ func TestCgroupMemory(t *testing.T) {
 	}
 }
 
-// A folder that does not exist is examined where it would be made, and no file
-// remains.
+// A missing folder is examined in its nearest existing parent, and no file remains.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{dir, filepath.Join(dir, "runs", "one")} {
-		if f := LookAtFolder(at); f.Err != nil || f.Free <= 0 {
+		if f := ExamineFolder(at); f.Err != nil || f.Free <= 0 {
 			t.Errorf("%s: %+v", at, f)
 		}
 	}
@@ -112,12 +110,12 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []string{file, filepath.Join(file, "runs")} {
-		if f := LookAtFolder(at); f.Err == nil {
-			t.Errorf("%s can be written to", at)
+		if f := ExamineFolder(at); f.Err == nil {
+			t.Errorf("%s is writable", at)
 		}
 	}
-	// A file system that is never writable, whoever asks.
-	if f := LookAtFolder("/proc/runs"); f.Err == nil || errors.Is(f.Err, syscall.ENOTDIR) {
+	// A file system that is not writable, even for root.
+	if f := ExamineFolder("/proc/runs"); f.Err == nil || errors.Is(f.Err, syscall.ENOTDIR) {
 		t.Errorf("/proc: %+v", f)
 	}
 }

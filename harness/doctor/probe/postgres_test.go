@@ -26,7 +26,7 @@ func TestPostgreSQL(t *testing.T) {
 		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 	}
 	const remove = "DELETE FROM orders WHERE run_id::text = ?"
-	d := LookAtDatabase(t.Context(), s.In("shop"), "a-run", []spec.Profile{
+	d := ExamineDatabase(t.Context(), s.In("shop"), "a-run", []spec.Profile{
 		{Name: "none"},
 		ledger("good", "SELECT id, at FROM orders WHERE run_id::text = ?", remove),
 		ledger("unread", "SELECT id, at FROM ordres WHERE run_id::text = ?", remove),
@@ -35,7 +35,7 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
 		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
 	})
-	if d.Err != nil || d.DSN != nil || !d.Here || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
+	if d.Err != nil || d.DSN != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Off != 0 {
@@ -49,7 +49,7 @@ func TestPostgreSQL(t *testing.T) {
 	}
 	for name, want := range map[string]struct{ read, clean string }{
 		"good": {"", ""}, "unread": {`relation "ordres" does not exist`, ""}, "no uuid": {"invalid input syntax for type uuid", ""},
-		"a day": {"column day is of type DATE, not TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"}, "slow": {"no answer within", ""},
+		"a day": {"column day has type DATE, want TIMESTAMPTZ or TIMESTAMP", ""}, "unclean": {"", "syntax error"}, "slow": {"no answer within", ""},
 	} {
 		if got := d.Ledgers[name]; !says(got.Read, want.read) || !says(got.Clean, want.clean) {
 			t.Errorf("ledger %s: %+v", name, got)
@@ -63,14 +63,14 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("%d rows are left, %v", rows, err)
 	}
 
-	// Beside somebody else's session.
+	// While another user has a session.
 	var rights *sampling.RightsError
-	if d := LookAtDatabase(t.Context(), s.As("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
+	if d := ExamineDatabase(t.Context(), s.As("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
 		t.Errorf("a user without rights: %+v", d)
 	}
 	for name, dsn := range map[string]string{"nobody": "postgres://u:secret@127.0.0.1:1/shop", "hangs": "postgres://u:secret@" + listen(t, hang) + "/shop"} {
 		begin := time.Now()
-		d := LookAtDatabase(t.Context(), dsn, "a-run", nil)
+		d := ExamineDatabase(t.Context(), dsn, "a-run", nil)
 		if d.Err == nil || strings.Contains(d.Err.Error()+d.Name, "secret") || time.Since(begin) > bounded {
 			t.Errorf("%s: after %s: %+v", name, time.Since(begin), d)
 		}

@@ -18,7 +18,7 @@ func procIn(t *testing.T, files map[string]string) context.Context {
 
 func TestTaken(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		t.Fatal("the table below is of a little-endian machine")
+		t.Fatal("the table below is for a little-endian machine")
 	}
 	const header, rest = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n", " 00000000:00000000 00:00000000 00000000     0        0 1\n"
 	ctx := procIn(t, map[string]string{
@@ -26,7 +26,7 @@ func TestTaken(t *testing.T) {
 			"   0: 0100007F:8D3E 0100007F:1F90 01" + rest + // to 127.0.0.1:8080, open
 			"   1: 0100007F:8D40 0100007F:1F90 06" + rest + // just closed
 			"   2: 0100007F:8D42 0100007F:1F90 08" + rest + // closing
-			"   3: 0100007F:1F90 0100007F:8D3E 01" + rest + // from there
+			"   3: 0100007F:1F90 0100007F:8D3E 01" + rest + // the server's side
 			"   4: 0100007F:8D44 0100007F:1F91 01" + rest + // another port
 			"   5: 0100007F:8D46 0200007F:1F90 01" + rest, // another host
 		"proc/net/tcp6": header +
@@ -46,7 +46,7 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// A connection is found in the kernel's own table.
+// A real connection is found in the kernel's table.
 func TestTakenHere(t *testing.T) {
 	address := listen(t, hang)
 	conn, err := net.Dial("tcp", address)

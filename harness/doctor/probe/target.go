@@ -15,30 +15,29 @@ import (
 	"assay/harness/observe/collect/service"
 )
 
-// Limits of the looks at the target. What takes longer in quiet will not carry
-// a load.
+// Timeouts for the target. An idle target that takes longer cannot sustain a load.
 const (
 	dialTimeout   = 3 * time.Second
 	httpTimeout   = 1500 * time.Millisecond
-	targetTimeout = 4 * time.Second // of all together
+	targetTimeout = 4 * time.Second // in total
 )
 
-// Target is what answers at the target's address.
+// Target is the state of the target.
 type Target struct {
-	DNS    error // its name leads nowhere
+	DNS    error // its name cannot be resolved
 	Dial   error // nothing listens
-	TLS    error // the handshake failed, the certificate aside
-	Trust  error // the certificate is not to be trusted
-	HTTP   error // it does not answer in HTTP
+	TLS    error // the handshake failed, for another reason than the certificate
+	Trust  error // the certificate is not trusted
+	HTTP   error // it does not respond in HTTP
 	Status string
-	Pool   service.Pool // of its database connections, as its metrics tell
-	Here   bool         // on this machine
+	Pool   service.Pool // its database connection pool, from its metrics
+	Local  bool         // on this machine
 	Taken  int          // local ports that connections to it hold
 }
 
-// LookAtTarget resolves, connects, shakes hands and asks for the metrics, which
-// the run asks for too: it is no request of load.
-func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
+// ExamineTarget resolves the name, connects, performs the TLS handshake, and requests the
+// metrics. It sends no request of the load; the run requests the metrics too.
+func ExamineTarget(ctx context.Context, u *url.URL) (t Target) {
 	ctx, cancel := context.WithTimeout(ctx, targetTimeout)
 	defer cancel()
 	name, port := u.Hostname(), Port(u)
@@ -47,7 +46,7 @@ func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
 		t.DNS = err
 		return t
 	}
-	t.Here = host.Own(ctx, name)
+	t.Local = host.Own(ctx, name)
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(name, port))
 	if err != nil {
@@ -58,11 +57,11 @@ func LookAtTarget(ctx context.Context, u *url.URL) (t Target) {
 		t.Taken = taken(ctx, ips, n)
 	}
 	if u.Scheme == "https" {
-		t.TLS, t.Trust = shakeHands(ctx, conn, name)
+		t.TLS, t.Trust = handshake(ctx, conn, name)
 	}
 	_ = conn.Close()
 	if t.TLS == nil {
-		t.Status, t.Pool, t.HTTP = ask(ctx, u)
+		t.Status, t.Pool, t.HTTP = requestMetrics(ctx, u)
 	}
 	return t
 }
@@ -75,9 +74,9 @@ func Port(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// shakeHands tells a certificate that is not trusted from a handshake that
-// fails in another way.
-func shakeHands(ctx context.Context, conn net.Conn, name string) (failed, trust error) {
+// handshake performs a TLS handshake, and returns an untrusted certificate separately
+// from any other failure.
+func handshake(ctx context.Context, conn net.Conn, name string) (failed, trust error) {
 	err := tls.Client(conn, &tls.Config{ServerName: name}).HandshakeContext(ctx)
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {
@@ -86,20 +85,21 @@ func shakeHands(ctx context.Context, conn net.Conn, name string) (failed, trust 
 	return err, nil
 }
 
-// maxAnswer bounds what is read of the metrics.
-const maxAnswer = 4 << 20
+// maxBody bounds the bytes read of the metrics.
+const maxBody = 4 << 20
 
-// ask tells whether HTTP is spoken there, whatever the answer.
-func ask(ctx context.Context, u *url.URL) (status string, pool service.Pool, err error) {
+// requestMetrics checks for an HTTP response, of any status, and reads the connection
+// pool from it.
+func requestMetrics(ctx context.Context, u *url.URL) (status string, pool service.Pool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	client := &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
-			// Trust is judged apart; nothing secret is sent.
+			// Trust is judged separately; nothing secret is sent.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		},
-		// A redirect could lead anywhere.
+		// A redirect could lead to a host that is not allowed.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("metrics").String(), http.NoBody)
@@ -112,7 +112,7 @@ func ask(ctx context.Context, u *url.URL) (status string, pool service.Pool, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
 	if resp.StatusCode == http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // half an answer has no pool
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // a truncated body has no pool
 		pool = service.PoolIn(body)
 	}
 	return resp.Status, pool, nil

@@ -13,25 +13,25 @@ import (
 	"assay/harness/observe/collect/service"
 )
 
-// bounded is more than a look may take.
+// bounded is a generous bound for one examination.
 const bounded = 10 * time.Second
 
-func lookAt(t *testing.T, target string) Target {
+func examine(t *testing.T, target string) Target {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	found := LookAtTarget(t.Context(), u)
+	found := ExamineTarget(t.Context(), u)
 	if took := time.Since(start); took > bounded {
-		t.Errorf("the look took %s", took)
+		t.Errorf("the examination took %s", took)
 	}
 	return found
 }
 
-// listen serves connections with what do does.
-func listen(t *testing.T, do func(net.Conn)) string {
+// listen handles connections with serve, and returns its address.
+func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func listen(t *testing.T, do func(net.Conn)) string {
 			if err != nil {
 				return
 			}
-			go do(conn)
+			go serve(conn)
 		}
 	}()
 	return l.Addr().String()
@@ -54,32 +54,32 @@ func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn); _ = conn.Close() }
 
 func garble(conn net.Conn) { _, _ = conn.Write([]byte("what?\r\n\r\n")); _ = conn.Close() }
 
-func TestTargetThatAnswers(t *testing.T) {
+func TestRespondingTarget(t *testing.T) {
 	t.Parallel()
-	asked := make(chan string, 10)
+	requests := make(chan string, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.Method + " " + r.URL.Path
+		requests <- r.Method + " " + r.URL.Path
 		_, _ = io.WriteString(w, "go_sql_open_connections 2\ngo_sql_max_open_connections 9\n")
 	}))
 	defer s.Close()
-	got := lookAt(t, s.URL+"/shop/")
-	if got.DNS != nil || got.Dial != nil || got.TLS != nil || got.Trust != nil || got.HTTP != nil || !got.Here || got.Status != "200 OK" ||
+	got := examine(t, s.URL+"/shop/")
+	if got.DNS != nil || got.Dial != nil || got.TLS != nil || got.Trust != nil || got.HTTP != nil || !got.Local || got.Status != "200 OK" ||
 		got.Pool != (service.Pool{Known: true, Open: 2, Max: 9}) || got.Taken < 1 {
 		t.Errorf("%+v", got)
 	}
-	if n := len(asked); n != 1 || <-asked != "GET /shop/metrics" {
+	if n := len(requests); n != 1 || <-requests != "GET /shop/metrics" {
 		t.Errorf("%d requests", n)
 	}
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	redirecting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.URL, http.StatusFound)
 	}))
-	defer failing.Close()
-	if got := lookAt(t, failing.URL); got.HTTP != nil || got.Status != "302 Found" || len(asked) > 0 {
+	defer redirecting.Close()
+	if got := examine(t, redirecting.URL); got.HTTP != nil || got.Status != "302 Found" || len(requests) > 0 {
 		t.Errorf("a redirect: %+v", got)
 	}
 }
 
-func TestTargetThatDoesNot(t *testing.T) {
+func TestFailingTarget(t *testing.T) {
 	t.Parallel()
 	quiet := log.New(io.Discard, "", 0)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -104,12 +104,12 @@ func TestTargetThatDoesNot(t *testing.T) {
 		"closes immediately": {"http://" + listen(t, func(c net.Conn) { _ = c.Close() }), func(t Target) error { return t.HTTP }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := lookAt(t, c.target)
+			got := examine(t, c.target)
 			if c.failed(got) == nil {
 				t.Errorf("%+v", got)
 			}
 			t.Logf("%v", c.failed(got))
-			// Where the certificate is not trusted, HTTP is spoken all the same.
+			// HTTP is checked even if the certificate is not trusted.
 			if name == "unknown authority" && (got.HTTP != nil || got.Status != "404 Not Found") {
 				t.Errorf("%+v", got)
 			}

@@ -43,6 +43,6 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 			}
 		}
 	}
-	all = append(all, doctor.Outside(ctx, s)...)
+	all = append(all, doctor.External(ctx, s)...)
 	return all, context.Cause(ctx) // what was cut short says nothing
 }

@@ -11,8 +11,8 @@ import (
 	"assay/harness/hint"
 )
 
-// ConnectTimeout bounds connecting and the first answer: what listens at the
-// address may be something else, which waits for its client to speak.
+// ConnectTimeout bounds connecting and the first response: a server of another
+// protocol may accept the connection and wait for the client to speak.
 const ConnectTimeout = 4 * time.Second
 
 // DB is an open database.
@@ -21,14 +21,14 @@ type DB struct {
 	Dialect *Dialect
 }
 
-// NewDB opens nothing yet. The DB holds one connection at most.
+// NewDB connects lazily, and limits the pool to one connection.
 func NewDB(db *sql.DB, d *Dialect) *DB {
 	db.SetMaxOpenConns(1)
 	return &DB{db, d}
 }
 
-// Ping connects, and returns when the database has answered or will not. Its error
-// has a hint where the cause is known.
+// Ping connects and waits for the server to respond, at most ConnectTimeout. Its
+// error has a hint where the cause is known.
 func Ping(ctx context.Context, db *DB) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, ConnectTimeout, fmt.Errorf("no answer within %s", ConnectTimeout))
 	defer cancel()
@@ -39,7 +39,7 @@ func Ping(ctx context.Context, db *DB) error {
 	return db.Dialect.withHint(err)
 }
 
-// withHint attaches the next step to an error of connecting, unless it has one.
+// withHint attaches the next step to a connection error, unless it has one.
 func (d *Dialect) withHint(err error) error {
 	if err == nil || d.Hint == nil || hint.Of(err) != "" {
 		return err
@@ -47,8 +47,8 @@ func (d *Dialect) withHint(err error) error {
 	return hint.With(err, d.Hint(err))
 }
 
-// Bind rewrites a statement whose arguments are question marks into the
-// placeholders of the dialect.
+// Bind replaces the question marks of a statement by the placeholders of the
+// dialect.
 func (d *Dialect) Bind(statement string) string {
 	if !d.NumberedArguments {
 		return statement

@@ -1,70 +1,70 @@
 package database
 
-// Dialect is how the servers of one family are asked through database/sql: data,
-// not behaviour, as far as that goes. Queries answer with one row, whose last
-// column counts.
+// Dialect describes how to query the servers of one family through database/sql:
+// data rather than behaviour where possible. Queries return one row, whose last
+// column is the result.
 type Dialect struct {
-	Name     string   // for people, such as PostgreSQL
-	Versions []string // that are tested, and those between them, for people
+	Name     string   // display name, such as PostgreSQL
+	Versions []string // tested version ranges, for display
 	Supports func(version string) bool
-	Example  string // of a DSN, with a password
+	Example  string // DSN with a password
 
 	NumberedArguments bool     // $1, $2, ... instead of question marks
-	Timestamps        []string // column types that hold an instant, as database/sql names them
+	Timestamps        []string // column types that hold an instant, as named by database/sql
 
-	// What preflight asks.
+	// For preflight.
 	VersionQuery         string
-	ConnectionLimitQuery string // of ordinary users
-	ConnectionsQuery     string // of all users, this one too
-	ClockQuery           string // the time now, to at least a millisecond
-	RaiseConnectionLimit string // format of what an administrator runs; takes the number as text
+	ConnectionLimitQuery string // connections available to ordinary users
+	ConnectionsQuery     string // open connections of all users, including this one
+	ClockQuery           string // the current time, to at least a millisecond
+	RaiseConnectionLimit string // format of the administrator's command; takes the number as text
 
-	// A statement that must not go on is ended from another connection.
+	// For cancelling a running statement, from another connection.
 	SessionIDQuery string
-	CancelFormat   string // takes the session's id
+	CancelFormat   string // takes the session id
 
-	// What an experiment may change.
-	Variables    *Variables // nil: the family has none that an experiment sets by name
-	ChangeRights string     // what to grant to a user who may not change what a variant asks for
+	// For experiments.
+	Variables    *Variables // nil: experiments cannot set variables of this family by name
+	ChangeRights string     // what to grant to a user who lacks the right to apply a variant
 
-	// Answer reads what the server said off an error; not ok where the error is
-	// none of the server's.
-	Answer func(err error) (a Answer, ok bool)
-	// Hint is the next step after an error of connecting; empty: not known. nil:
-	// none is.
+	// ServerError extracts the server's error from an error of the driver; not ok if
+	// the error does not come from the server.
+	ServerError func(err error) (e ServerError, ok bool)
+	// Hint returns the next step after a connection error, or "" if unknown. It may
+	// be nil.
 	Hint func(err error) string
 }
 
-// Variables are global variables of a server.
+// Variables describes how to read and set a server's global variables.
 type Variables struct {
 	ReadFormat  string // takes the name
 	SetFormat   string // takes the name and a literal
 	Quote       func(text string) string
-	BinlogQuery string // whether a binlog is written: 1 or ON
+	BinlogQuery string // 1 or ON if the server writes a binlog
 }
 
-// Answer is what a server said instead of doing what it was asked. As an error it is
-// the message alone, without the number that drivers put before it.
-type Answer struct {
+// ServerError is an error that the server returned. Error gives the message alone,
+// without the number that drivers put before it.
+type ServerError struct {
 	Message   string
 	Condition Condition
 }
 
-func (a Answer) Error() string { return a.Message }
+func (e ServerError) Error() string { return e.Message }
 
-// Condition is a kind of answer that is acted on.
+// Condition is a kind of server error that callers handle.
 type Condition int
 
 // The conditions.
 const (
 	OtherCondition     Condition = iota
-	TooManyConnections           // the server, or its user, has no connection left to give
-	Deadlock                     // the statement was ended so that others can go on
+	TooManyConnections           // the connection limit of the server or of its user is reached
+	Deadlock                     // the server chose the statement as the deadlock victim
 	Denied                       // the user lacks a right
 )
 
-// Is tells whether an error is an answer of the server of this condition.
+// Is reports whether an error is a server error of this condition.
 func (d *Dialect) Is(err error, c Condition) bool {
-	a, ok := d.Answer(err)
-	return ok && a.Condition == c
+	e, ok := d.ServerError(err)
+	return ok && e.Condition == c
 }

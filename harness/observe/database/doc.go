@@ -1,9 +1,8 @@
 // Package database holds what the drivers of all database families have in
-// common: what a DSN says, an open database, the dialect in which its servers are
-// asked, what servers answer instead of doing as asked, and errors that name a
-// remedy.
+// common: parsed DSNs, open databases, dialects, classified server errors, and
+// errors that name a remedy.
 //
 // Input: nothing; it knows no family. Output: the types that the drivers
-// (collect/mysql, collect/postgres) fill in, that package databases chooses among,
+// (collect/mysql, collect/postgres) fill in, that package databases selects from,
 // and that ledger, preflight and experiments use.
 package database

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Error is a DSN, a connection or an API that is of no use for a reason that has a
-// remedy. Problem says all there is to say, in one line: Reason does not shorten it.
+// Error is a problem with a DSN, a connection or an API that has a known remedy.
+// Problem is complete, in one line: Reason does not shorten it.
 type Error struct{ Problem, Remedy string }
 
 func (e *Error) Error() string { return e.Problem }
@@ -16,8 +16,8 @@ func (e *Error) Error() string { return e.Problem }
 // Hint is the next step.
 func (e *Error) Hint() string { return e.Remedy }
 
-// Reason is what is at the bottom of an error: what the network, or this host,
-// said. Package databases also knows what servers say.
+// Reason is the root cause of an error, from the network or this host, without the
+// prefixes of those who wrapped it. Package databases also handles server errors.
 func Reason(err error) string {
 	var known *Error
 	var unknown x509.UnknownAuthorityError
@@ -25,9 +25,9 @@ func Reason(err error) string {
 	case errors.As(err, &known):
 		return known.Problem
 	case errors.As(err, &unknown):
-		return "certificate signed by unknown authority" // without the guesses that may follow
+		return "certificate signed by unknown authority" // without the possible causes that may follow
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
+		return "timed out"
 	}
 	text := err.Error()
 	if i := strings.LastIndex(text, ": "); i >= 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// InsightsScheme begins the name of a database whose waits are read from the
+// InsightsScheme is the prefix of a database whose waits are read from the
 // Performance Insights API.
 const InsightsScheme = "pi:"
 
@@ -22,18 +22,18 @@ type Insights struct {
 
 // ParseInsights reads pi:RESOURCE-ID?region=REGION.
 func ParseInsights(text string) (Insights, error) {
-	const example = "like pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1; aws rds describe-db-instances tells the DbiResourceId"
+	const example = "use the form pi:db-ABCDEFGHIJKLMNOPQRSTU1VW2X?region=eu-west-1; aws rds describe-db-instances shows the DbiResourceId"
 	resource, query, _ := strings.Cut(strings.TrimPrefix(text, InsightsScheme), "?")
 	if !strings.HasPrefix(text, InsightsScheme) || !resourceID.MatchString(resource) {
-		return Insights{}, &Error{fmt.Sprintf("%q names no resource of Performance Insights", InsightsScheme+resource), example}
+		return Insights{}, &Error{fmt.Sprintf("%q is not a Performance Insights resource", InsightsScheme+resource), example}
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return Insights{}, &Error{"what follows the question mark of " + InsightsScheme + resource + " cannot be read", example}
+		return Insights{}, &Error{"malformed query after " + InsightsScheme + resource, example}
 	}
 	for name := range values {
 		if name != "region" {
-			return Insights{}, &Error{fmt.Sprintf("%s%s has a parameter %q, and takes only region", InsightsScheme, resource, name), example}
+			return Insights{}, &Error{fmt.Sprintf("%s%s: unknown parameter %q, only region is allowed", InsightsScheme, resource, name), example}
 		}
 	}
 	in := Insights{Resource: resource, Region: values.Get("region")}
@@ -43,7 +43,7 @@ func ParseInsights(text string) (Insights, error) {
 	return in, nil
 }
 
-// String is what ParseInsights reads. It holds nothing secret.
+// String is the form that ParseInsights reads. It contains no secret.
 func (in Insights) String() string {
 	if in.Region == "" {
 		return InsightsScheme + in.Resource

@@ -19,12 +19,12 @@ func TestParseInsights(t *testing.T) {
 		}
 	}
 	for text, words := range map[string]string{
-		"pi:":                             "names no resource",
-		"pi:shop-writer?region=eu-west-1": "names no resource",
-		"db-ABCDE1":                       "names no resource",
-		"pi:db-ABCDE1?regoin=eu-west-1":   `parameter "regoin"`,
+		"pi:":                             "is not a Performance Insights resource",
+		"pi:shop-writer?region=eu-west-1": "is not a Performance Insights resource",
+		"db-ABCDE1":                       "is not a Performance Insights resource",
+		"pi:db-ABCDE1?regoin=eu-west-1":   `unknown parameter "regoin"`,
 		"pi:db-ABCDE1?region=Ireland":     `"Ireland" is not an AWS region`,
-		"pi:db-ABCDE1?region=%zz":         "cannot be read",
+		"pi:db-ABCDE1?region=%zz":         "malformed query",
 	} {
 		_, err := database.ParseInsights(text)
 		var known *database.Error

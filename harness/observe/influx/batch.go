@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// batchLines is how many lines a write has at least, where there are so many:
-	// InfluxData recommends 5,000 to 10,000.
+	// batchLines is the number of lines after which a batch is written; InfluxData
+	// recommends 5,000 to 10,000.
 	batchLines = 5000
-	// patience is how long one write is tried again before it is given up.
-	patience = 5 * time.Second
+	// retryTimeout bounds the attempts of one write.
+	retryTimeout = 5 * time.Second
 )
 
-// sending is how seconds get to the server. A write has whole seconds in it, so
-// that one that fails leaves no second half done.
-type sending struct {
+// sender sends seconds to the server in batches. A batch holds whole seconds, so that a
+// write that fails leaves no second incomplete.
+type sender struct {
 	points func(second int64) []Point
 	write  func(lines []byte) error
-	sent   func(seconds []int64) // the server has them
+	sent   func(seconds []int64) // called with the seconds of each successful write
 }
 
-// send goes through the seconds until a write fails. Where the server only
-// refuses what is written it goes on with the others.
-func (s sending) send(seconds []int64) error {
-	var refused error
+// send sends the seconds until a write fails. After a batch that the server rejects it
+// goes on with the next.
+func (s sender) send(seconds []int64) error {
+	var rejected error
 	var lines []byte
-	var in []int64
+	var batch []int64
 	count := 0
 	for i, second := range seconds {
 		points := s.points(second)
@@ -36,33 +36,34 @@ func (s sending) send(seconds []int64) error {
 		if lines, err = Append(lines, points); err != nil {
 			return err
 		}
-		in = append(in, second)
+		batch = append(batch, second)
 		if count += len(points); count < batchLines && i < len(seconds)-1 {
 			continue
 		}
-		if count > 0 { // not all that is measured is shown
+		if count > 0 { // a second may have only metrics that are not shown
 			err = s.write(lines)
 		}
 		switch {
 		case err == nil:
-			s.sent(in)
-		case errors.As(err, new(*refusal)):
-			refused = cmp.Or(refused, err)
+			s.sent(batch)
+		case errors.As(err, new(*rejectedError)):
+			rejected = cmp.Or(rejected, err)
 		default:
 			return err
 		}
-		lines, in, count = lines[:0], in[:0], 0
+		lines, batch, count = lines[:0], batch[:0], 0
 	}
-	return refused
+	return rejected
 }
 
-// writeWithRetry writes, again and again for some time where the server is not there.
+// writeWithRetry writes, and retries with backoff until retryTimeout unless the server
+// rejects the points.
 func (s *Server) writeWithRetry(ctx context.Context, lines []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
 	defer cancel()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := s.Write(ctx, lines)
-		if err == nil || errors.As(err, new(*refusal)) {
+		if err == nil || errors.As(err, new(*rejectedError)) {
 			return err
 		}
 		select {
@@ -71,7 +72,7 @@ func (s *Server) writeWithRetry(ctx context.Context, lines []byte) error {
 		case <-time.After(pause):
 		}
 		if ctx.Err() != nil {
-			return err // what another try would say is only that time is over
+			return err // another attempt would only report the timeout
 		}
 	}
 }

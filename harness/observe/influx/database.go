@@ -2,7 +2,7 @@ package influx
 
 import "assay/harness/observe/metric"
 
-// sessions makes a point for each event, whatever statement waited for it.
+// sessions makes a point for each wait event, over all statements.
 func (s *second) sessions() {
 	samples, sampled := s.sum(metric.DBSample)
 	var total fields

@@ -8,14 +8,14 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// The schema in the package's documentation names every measurement, field and tag
-// that the catalogue of metrics says, and every gauge that an SLO may judge.
+// The schema in the package documentation names every measurement, field and tag of the
+// catalogue of metrics, and every gauge that an SLO may judge.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	measurements := map[string]string{} // the chapters of each, joined
+	measurements := map[string]string{} // text of the schema, by measurement
 	name := ""
 	for line := range strings.Lines(string(text)) {
 		if of, ok := strings.CutPrefix(line, "//\t"); ok {

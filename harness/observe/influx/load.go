@@ -34,7 +34,7 @@ func (s *second) requests() {
 		f.distribution(h)
 		name := group[0].Value
 		if name == "" {
-			name = "other" // of a metric with more names than a worker keeps apart
+			name = "other" // overflow: more names than metric.MaxSeries
 		}
 		s.add("request", f, "name", name)
 	}
@@ -56,7 +56,7 @@ func (s *second) arrivals() {
 	s.add("arrival", f)
 }
 
-// slos makes a point for each SLO that samples decide.
+// slos makes a point for each SLO that is decided by samples.
 func (s *second) slos() {
 	for _, slo := range s.Plan.Profile.SLOs {
 		if !slo.Sampled() {
@@ -64,13 +64,13 @@ func (s *second) slos() {
 		}
 		label := metric.Label{Key: "slo", Value: slo.ID()}
 		samples, judged := s.sum(metric.Judged, label)
-		broken, _ := s.sum(metric.Violations, label) // may be left out at 0
+		violations, _ := s.sum(metric.Violations, label) // 0 if absent
 		var f fields
 		f.add("limit", slo.Bound, s.planned())
 		f.add("allowed", allowed(slo), s.planned())
 		f.add("samples", samples, judged)
-		f.add("violations", broken, judged)
-		f.ratio("violation_rate", broken, samples, judged)
+		f.add("violations", violations, judged)
+		f.ratio("violation_rate", violations, samples, judged)
 		measurement := "request"
 		if slo.Metric == metric.TransactionDuration {
 			measurement = "transaction"
@@ -86,7 +86,7 @@ func aggregate(s spec.SLO) string {
 	return string(s.Aggregate)
 }
 
-// allowed is the share of violations with which an SLO still holds.
+// allowed is the largest share of violations with which an SLO holds.
 func allowed(s spec.SLO) float64 {
 	share := 0.0
 	switch {
@@ -97,5 +97,5 @@ func allowed(s spec.SLO) float64 {
 	case s.Aggregate == spec.Rate:
 		share = s.Bound
 	}
-	return math.Round(share*1e9) / 1e9 // 1 - 0.95 is not 0.05 in binary
+	return math.Round(share*1e9) / 1e9 // 1 - 0.95 is not exactly 0.05
 }

@@ -10,7 +10,7 @@ import (
 
 func (s *second) host() {
 	var f fields
-	cpus, ok := s.level(metric.HostCPUs)
+	cpus, ok := s.gauge(metric.HostCPUs)
 	f.add("cpus", cpus, ok)
 	f.add("database_cpus", cpus, ok && s.DatabaseHere)
 	all, ok := s.sum(metric.HostCPU)
@@ -19,14 +19,14 @@ func (s *second) host() {
 	f.ratio("cpu_busy", all-idle-waiting, all, ok)
 	stolen, ok := s.sum(metric.HostCPU, metric.Label{Key: "mode", Value: "steal"})
 	f.ratio("cpu_stolen", stolen, all, ok)
-	memory, ok := s.level(metric.HostMemoryAvailable)
+	memory, ok := s.gauge(metric.HostMemoryAvailable)
 	f.add("memory_available", memory, ok)
 	s.add("host", f)
 
 	s.measured("host")
 }
 
-// stages makes an event of each stage that begins in this second.
+// stages makes an event for each stage that begins in this second.
 func (s *second) stages() {
 	for _, st := range s.Plan.Load.Stages {
 		if st.Start == s.offset() {
@@ -46,10 +46,10 @@ func stageText(st plan.Stage) string {
 	return fmt.Sprintf("%s for %s", rate, st.Duration.Round(time.Second))
 }
 
-// Verdict is the event of a run's verdict, at its end.
-func Verdict(a About, ended time.Time, outcome, claim string) []Point {
+// Verdict makes the event of a run's verdict, at its end.
+func Verdict(r RunInfo, ended time.Time, outcome, claim string) []Point {
 	var f fields
 	f.text("title", outcome)
 	f.text("text", claim)
-	return a.point("run_event", ended.Unix(), f, "kind", "verdict")
+	return r.point("run_event", ended.Unix(), f, "kind", "verdict")
 }

@@ -8,14 +8,14 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// column is a metric that a measurement shows as it is measured, and its field.
+// column is a metric that a field of a measurement stores unchanged.
 type column struct {
 	metric.Descriptor
 	field string
 }
 
-// measurements are the columns that the catalogue names, by measurement and then
-// by the labels that tell their points apart.
+// measurements are the columns of the catalogue, by measurement and grouped by their
+// labels, which become the tags of a point.
 var measurements = func() map[string][][]column {
 	all := map[string][][]column{}
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.View != "" }) {
@@ -31,8 +31,8 @@ var measurements = func() map[string][][]column {
 	return all
 }()
 
-// measured makes the points of a measurement: one for each combination of labels
-// that any of the columns has.
+// measured makes the points of a measurement: one for each combination of label values
+// of any column.
 func (s *second) measured(measurement string) {
 	for _, columns := range measurements[measurement] {
 		done := map[string]bool{}
@@ -47,8 +47,8 @@ func (s *second) measured(measurement string) {
 	}
 }
 
-// row makes one point. A sum of times also has its mean by transaction, unless labels
-// say that it is of one part of the host alone.
+// row makes one point. A sum of times without labels is also stored per transaction;
+// with labels it belongs to one part of the host.
 func (s *second) row(measurement string, columns []column, labels []metric.Label) {
 	var f fields
 	for _, c := range columns {
@@ -61,15 +61,15 @@ func (s *second) row(measurement string, columns []column, labels []metric.Label
 	s.add(measurement, f, tagsOf(labels)...)
 }
 
-// value is what a counter or a gauge has in the second.
+// value is the value of a counter or a gauge in the second.
 func (s *second) value(d metric.Descriptor, labels []metric.Label) (float64, bool) {
 	if d.Kind == metric.Gauge {
-		return s.level(d.Name, labels...)
+		return s.gauge(d.Name, labels...)
 	}
 	return s.sum(d.Name, labels...)
 }
 
-// gauges makes a point for each series of the gauges that SLOs may judge.
+// gauges makes a point for each series of the gauges that SLOs may name.
 func (s *second) gauges() {
 	for _, d := range metric.Catalogue(metric.Descriptor.JudgedBySecond) {
 		measurement, field, _ := strings.Cut(d.View, ".")
@@ -82,7 +82,7 @@ func (s *second) gauges() {
 	}
 }
 
-// tagsOf are labels as key, value, key, value.
+// tagsOf returns labels as key, value, key, value.
 func tagsOf(labels []metric.Label) (keyValues []string) {
 	for _, l := range labels {
 		keyValues = append(keyValues, l.Key, l.Value)

@@ -8,69 +8,69 @@ import (
 	"assay/harness/observe/record"
 )
 
-// pending is the seconds of a run on their way to the server. It keeps those
-// that may still change or are not written, up to a limit; of an older one it
-// knows only whether it was written whole. Not safe for concurrent use.
+// pending buffers the seconds of a run until they are written. It buffers seconds that
+// may still change or are not written, up to a limit; of evicted seconds it knows only
+// whether they were written completely. Not safe for concurrent use.
 type pending struct {
-	limit int
-	kept  map[int64]*kept
-	done  map[int64]bool // forgotten: true where what was written is all of it
+	limit    int // buffered seconds
+	buffered map[int64]*bufferedSecond
+	done     map[int64]bool // evicted seconds; true: all of its frames were written
 }
 
-// kept is one second in memory.
-type kept struct {
-	line    *record.Timeline // of this second alone
-	changes int              // frames that came
-	written int              // of these, how many the server has
+// bufferedSecond is one second in memory.
+type bufferedSecond struct {
+	timeline *record.Timeline // of this second only
+	frames   int              // frames added
+	written  int              // frames that the last successful write included
 }
 
 func newPending(limit int) *pending {
-	return &pending{limit: limit, kept: map[int64]*kept{}, done: map[int64]bool{}}
+	return &pending{limit: limit, buffered: map[int64]*bufferedSecond{}, done: map[int64]bool{}}
 }
 
-// add folds a frame in. One that comes for a forgotten second makes that one
-// incomplete: a part of it alone would overwrite the whole.
+// add adds a frame. A frame for an evicted second makes that second incomplete: points
+// of the late frame alone would overwrite those of the whole second.
 func (p *pending) add(f metric.Frame) {
 	if f.Closing || len(f.Points) == 0 || !representable(f.Second) {
 		return
 	}
-	if _, forgotten := p.done[f.Second]; forgotten {
+	if _, evicted := p.done[f.Second]; evicted {
 		p.done[f.Second] = false
 		return
 	}
-	k := p.kept[f.Second]
-	if k == nil {
-		k = &kept{line: record.NewTimeline()}
-		p.kept[f.Second] = k
+	b := p.buffered[f.Second]
+	if b == nil {
+		b = &bufferedSecond{timeline: record.NewTimeline()}
+		p.buffered[f.Second] = b
 	}
-	k.line.Add(f)
-	k.changes++
-	for len(p.kept) > p.limit {
-		p.forget(slices.Min(slices.Collect(maps.Keys(p.kept))))
+	b.timeline.Add(f)
+	b.frames++
+	for len(p.buffered) > p.limit {
+		p.evict(slices.Min(slices.Collect(maps.Keys(p.buffered))))
 	}
 }
 
-func (p *pending) forget(second int64) {
-	k := p.kept[second]
-	p.done[second] = k.written == k.changes
-	delete(p.kept, second)
+func (p *pending) evict(second int64) {
+	b := p.buffered[second]
+	p.done[second] = b.written == b.frames
+	delete(p.buffered, second)
 }
 
-// settle forgets what is written and older than a second: no late completion is
-// awaited for it.
-func (p *pending) settle(before int64) {
-	for second, k := range p.kept {
-		if second < before && k.written == k.changes {
-			p.forget(second)
+// evictBefore evicts the written seconds before the given one, for which no late
+// completions are expected any more.
+func (p *pending) evictBefore(end int64) {
+	for second, b := range p.buffered {
+		if second < end && b.written == b.frames {
+			p.evict(second)
 		}
 	}
 }
 
-// due lists the kept seconds before the end that have changed since they were
+// due lists the buffered seconds before end that have changed since they were last
 // written, in order.
 func (p *pending) due(end int64) (all []int64) {
-	for second, k := range p.kept {
-		if second < end && k.written < k.changes {
+	for second, b := range p.buffered {
+		if second < end && b.written < b.frames {
 			all = append(all, second)
 		}
 	}
@@ -78,10 +78,10 @@ func (p *pending) due(end int64) (all []int64) {
 	return all
 }
 
-// incomplete lists the forgotten seconds that are not written whole, in order.
+// incomplete lists the evicted seconds that were not written completely, in order.
 func (p *pending) incomplete() (all []int64) {
-	for second, whole := range p.done {
-		if !whole {
+	for second, complete := range p.done {
+		if !complete {
 			all = append(all, second)
 		}
 	}
@@ -89,14 +89,15 @@ func (p *pending) incomplete() (all []int64) {
 	return all
 }
 
-// total is how many seconds there are, missing how many are not written whole.
-func (p *pending) total() int { return len(p.kept) + len(p.done) }
+// total is the number of seconds added.
+func (p *pending) total() int { return len(p.buffered) + len(p.done) }
 
+// missing is the number of seconds that were not written completely.
 func (p *pending) missing() int { return len(p.due(endOfTime)) + len(p.incomplete()) }
 
 const endOfTime = int64(1) << 62
 
-// representable tells whether a second can be written as a timestamp, which has
-// nanoseconds in 64 bits (InfluxDB keeps some of them for itself). A sender of
-// OTLP may say anything.
+// representable reports whether a second can be a timestamp of InfluxDB, which is in
+// nanoseconds in 64 bits with some values reserved. A foreign OTLP sender may send any
+// time.
 func representable(second int64) bool { return second > -9_223_372_030 && second < 9_223_372_030 }

@@ -28,7 +28,7 @@ type Field struct {
 	Text  string
 }
 
-// fields gathers what a point has; a value without data is left out.
+// fields collects the fields of a point; values without data are omitted.
 type fields []Field
 
 func (f *fields) add(name string, v float64, ok bool) {
@@ -48,13 +48,14 @@ func (f *fields) ratio(name string, a, b float64, ok bool) {
 	f.add(name, a/b, ok && b > 0)
 }
 
-// quantiles are the percentiles of the schema, by their fields.
+// quantiles are the percentiles of the schema and their fields.
 var quantiles = []struct {
 	field string
 	q     float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}}
 
-// distribution adds what a panel shows of a histogram; an empty one has nothing.
+// distribution adds the mean, percentiles and maximum of a histogram, nothing if it is
+// empty.
 func (f *fields) distribution(h *metric.Hist) {
 	mean, ok := h.Mean()
 	f.add("mean", mean, ok)
@@ -66,7 +67,7 @@ func (f *fields) distribution(h *metric.Hist) {
 	f.add("max", highest, ok)
 }
 
-// Append encodes points, a line each with a timestamp in seconds.
+// Append appends points in line protocol with timestamps in seconds.
 func Append(dst []byte, points []Point) ([]byte, error) {
 	var e lineprotocol.Encoder
 	e.SetPrecision(lineprotocol.Second)
@@ -93,9 +94,9 @@ func Append(dst []byte, points []Point) ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-// tags gives sorted tags from key, value, key, value. Values come from scripts,
-// and line protocol takes neither control characters nor a backslash at the
-// end; a tag without a value is left out.
+// tags makes sorted tags from key, value, key, value. It omits tags with an empty value.
+// Values come from scripts, and line protocol allows neither control characters nor a
+// backslash at the end.
 func tags(keyValues ...string) (all []metric.Label) {
 	for i := 0; i+1 < len(keyValues); i += 2 {
 		if v := strings.TrimRight(plain(keyValues[i+1]), `\ `); v != "" {
@@ -106,7 +107,7 @@ func tags(keyValues ...string) (all []metric.Label) {
 	return all
 }
 
-// plain is a text on one line, in UTF-8.
+// plain makes a text a single line of valid UTF-8.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -19,12 +19,13 @@ import (
 	"assay/harness/spec"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var t0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// about is a run with a ramp, every kind of sampled SLO, and a database beside.
-func about() About {
+// testRun is a run with a ramp, every kind of sampled SLO, and a database on the same
+// host.
+func testRun() RunInfo {
 	p := spec.Profile{
 		Name: "payment", Scenario: "scenarios/payment.js", Timeout: 10 * time.Second,
 		Load: spec.Load{
@@ -47,7 +48,7 @@ func about() About {
 	if err != nil {
 		panic(err) // the test's own profile
 	}
-	return NewAbout(record.Plan{Run: "20261120T120000Z-payment-0001", Profile: p, Load: load},
+	return NewRunInfo(record.Plan{Run: "20261120T120000Z-payment-0001", Profile: p, Load: load},
 		record.Environment{CoLocation: []string{"service", "database"}}, t0)
 }
 
@@ -59,10 +60,10 @@ func hist(values ...float64) *metric.Hist {
 	return h
 }
 
-// worker is a second of one worker in which so many transactions took 10, 20,
-// 30 ... ms, one of them failed.
+// worker is a second of one worker with n transactions of 10, 20, 30 ... ms, one of
+// which failed.
 func worker(i int, sequence uint64, second int64, n int) metric.Frame {
-	latency, slo := &metric.Hist{}, about().Plan.Profile.SLOs
+	latency, slo := &metric.Hist{}, testRun().Plan.Profile.SLOs
 	for k := range n {
 		latency.Record(float64(10*(k+1)), 1)
 	}
@@ -130,19 +131,19 @@ func machine(sequence uint64, second int64) []metric.Frame {
 	}
 }
 
-func fold(frames ...metric.Frame) *record.Timeline {
-	line := record.NewTimeline()
+func timelineOf(frames ...metric.Frame) *record.Timeline {
+	timeline := record.NewTimeline()
 	for _, f := range frames {
-		line.Add(f)
+		timeline.Add(f)
 	}
-	return line
+	return timeline
 }
 
-func lines(t interface{ Fatal(...any) }, line *record.Timeline) string {
+func lines(t interface{ Fatal(...any) }, timeline *record.Timeline) string {
 	var all []byte
-	for _, second := range line.Seconds() {
+	for _, second := range timeline.Seconds() {
 		var err error
-		if all, err = Append(all, Points(about(), line, second)); err != nil {
+		if all, err = Append(all, Points(testRun(), timeline, second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,32 +163,32 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs, see -update:\n%s", path, diff)
+		t.Errorf("%s differs (to update: -update):\n%s", path, diff)
 	}
 }
 
 // Every measurement, with its tags and fields.
 func TestGolden(t *testing.T) {
-	second := t0.Unix() + 5 // the second one of the ramp
+	second := t0.Unix() + 5 // the second second of the ramp
 	frames := append(machine(1, second), worker(0, 1, second, 10), worker(1, 1, second, 11), database(1, second))
-	text := lines(t, fold(frames...))
-	verdict, err := Append(nil, Verdict(about(), t0.Add(20*time.Second), "PASS", "payment sustained \"30\" tps\nwithin all SLOs"))
+	text := lines(t, timelineOf(frames...))
+	verdict, err := Append(nil, Verdict(testRun(), t0.Add(20*time.Second), "PASS", "payment sustained \"30\" tps\nwithin all SLOs"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "second.line", text+string(verdict))
 }
 
-// What has no data has no field, and no point: a second in which only the host
-// was seen, before the load and in it.
+// Without data there is no field, and no point: seconds with frames of the host only,
+// before, during and after the load.
 func TestNoDataIsNoPoint(t *testing.T) {
 	before, within, after := t0.Unix()-3, t0.Unix(), t0.Unix()+100
-	golden(t, "host-only.line", lines(t, fold(machine(1, before)[2], machine(2, within)[2], machine(3, after)[2])))
+	golden(t, "host-only.line", lines(t, timelineOf(machine(1, before)[2], machine(2, within)[2], machine(3, after)[2])))
 
 	idle := metric.Frame{Source: "database", Sequence: 1, Second: before, Points: []metric.Point{
 		metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "event", "cpu", "class", "CPU"), 4),
 	}}
-	got := lines(t, fold(idle))
+	got := lines(t, timelineOf(idle))
 	if want := "sessions=4 "; !strings.Contains(got, want) || strings.Contains(got, "aas") || strings.Contains(got, "ms_per") || strings.Contains(got, "NaN") {
 		t.Errorf("sessions without samples: %s", got)
 	}
@@ -206,9 +207,8 @@ func TestMeanRate(t *testing.T) {
 	}
 }
 
-// The order in which frames come, and what else the timeline holds, changes no
-// point.
-func TestPointsAreOfTheirSecondAlone(t *testing.T) {
+// Neither the order of frames nor other seconds of the timeline change a point.
+func TestPointsDependOnTheirSecondOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var frames []metric.Frame
 		for k := range rapid.IntRange(1, 6).Draw(t, "seconds") {
@@ -216,20 +216,20 @@ func TestPointsAreOfTheirSecondAlone(t *testing.T) {
 			frames = append(frames, machine(sequence, second)...)
 			frames = append(frames, worker(0, sequence, second, rapid.IntRange(1, 20).Draw(t, "n")), database(sequence, second))
 		}
-		whole := fold(frames...)
+		whole := timelineOf(frames...)
 		shuffled := rapid.Permutation(frames).Draw(t, "order")
-		if a, b := lines(t, whole), lines(t, fold(shuffled...)); a != b {
+		if a, b := lines(t, whole), lines(t, timelineOf(shuffled...)); a != b {
 			t.Fatal(cmp.Diff(a, b))
 		}
 		second := rapid.SampledFrom(whole.Seconds()).Draw(t, "second")
-		alone := fold(slices.DeleteFunc(slices.Clone(frames), func(f metric.Frame) bool { return f.Second != second })...)
-		if diff := cmp.Diff(Points(about(), whole, second), Points(about(), alone, second)); diff != "" {
+		alone := timelineOf(slices.DeleteFunc(slices.Clone(frames), func(f metric.Frame) bool { return f.Second != second })...)
+		if diff := cmp.Diff(Points(testRun(), whole, second), Points(testRun(), alone, second)); diff != "" {
 			t.Fatal(diff)
 		}
 	})
 }
 
-// Several workers make the points of one that did it all.
+// Several workers give the same points as one worker with all of their samples.
 func TestWorkersMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		second := t0.Unix() + 9
@@ -240,26 +240,26 @@ func TestWorkersMerge(t *testing.T) {
 			f := worker(i, 1, second, rapid.IntRange(1, 20).Draw(t, "n"))
 			several = append(several, f)
 			for _, p := range f.Points {
-				if p.Kind != metric.Gauge { // of one source the last one stays
+				if p.Kind != metric.Gauge { // within one source the last value counts
 					one.Points = append(one.Points, p)
 				}
 			}
 		}
-		if a, b := lines(t, fold(several...)), lines(t, fold(one)); a != b {
+		if a, b := lines(t, timelineOf(several...)), lines(t, timelineOf(one)); a != b {
 			t.Fatal(cmp.Diff(a, b))
 		}
 	})
 }
 
-// Whatever names a script or a server has, they can be written.
+// A name may hold any bytes.
 func TestAnyNameCanBeWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
 		second := t0.Unix()
-		line := fold(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
+		timeline := timelineOf(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
 			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), hist(1)),
 		}})
-		got := lines(t, line)
+		got := lines(t, timeline)
 		if n := strings.Count(got, "\nrequest,") + strings.Count(got, "run_event"); !strings.HasSuffix(got, "\n") || n < 2 {
 			t.Fatalf("name %q: %q", name, got)
 		}

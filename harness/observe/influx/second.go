@@ -11,34 +11,34 @@ import (
 	"assay/harness/plan"
 )
 
-// About is what the points of a run need beside its frames.
-type About struct {
+// RunInfo is what the points of a run contain in addition to its frames.
+type RunInfo struct {
 	Plan record.Plan
 	T0   time.Time
-	// DatabaseHere tells that the database shares the host, so that its CPUs are
-	// known.
+	// DatabaseHere: the database shares the generator's host, so that its number of
+	// CPUs is known.
 	DatabaseHere bool
 }
 
-// NewAbout takes it from what a run records.
-func NewAbout(p record.Plan, e record.Environment, t0 time.Time) About {
-	return About{Plan: p, T0: t0, DatabaseHere: slices.Contains(e.CoLocation, "database")}
+// NewRunInfo makes it from parts of the record.
+func NewRunInfo(p record.Plan, e record.Environment, t0 time.Time) RunInfo {
+	return RunInfo{Plan: p, T0: t0, DatabaseHere: slices.Contains(e.CoLocation, "database")}
 }
 
-// point makes a point of the run; one without fields is nil.
-func (a About) point(measurement string, at int64, f fields, keyValues ...string) []Point {
+// point makes a point of the run, or none if it has no fields.
+func (r RunInfo) point(measurement string, at int64, f fields, keyValues ...string) []Point {
 	if len(f) == 0 {
 		return nil
 	}
-	scenario := strings.TrimSuffix(path.Base(a.Plan.Profile.Scenario), path.Ext(a.Plan.Profile.Scenario))
-	all := append([]string{"run", a.Plan.Run, "profile", a.Plan.Profile.Name, "scenario", scenario}, keyValues...)
+	scenario := strings.TrimSuffix(path.Base(r.Plan.Profile.Scenario), path.Ext(r.Plan.Profile.Scenario))
+	all := append([]string{"run", r.Plan.Run, "profile", r.Plan.Profile.Name, "scenario", scenario}, keyValues...)
 	return []Point{{Measurement: measurement, Tags: tags(all...), Fields: f, Second: at}}
 }
 
-// Points makes the points of one second. They depend on that second of the timeline
-// alone, whatever else it holds.
-func Points(a About, t *record.Timeline, at int64) []Point {
-	s := &second{About: a, line: t, at: at, span: record.Span{From: at, To: at + 1}}
+// Points makes the points of one second. They depend only on that second of the
+// timeline.
+func Points(r RunInfo, t *record.Timeline, at int64) []Point {
+	s := &second{RunInfo: r, timeline: t, at: at, span: record.Span{From: at, To: at + 1}}
 	s.countOutcomes()
 	for _, part := range []func(){
 		s.transactions, s.requests, s.arrivals, s.slos,
@@ -49,15 +49,15 @@ func Points(a About, t *record.Timeline, at int64) []Point {
 	return s.points
 }
 
-// second is one second while it becomes points.
+// second makes the points of one second.
 type second struct {
-	About
-	line   *record.Timeline
-	at     int64
-	span   record.Span
-	ended  map[string]float64 // transactions by outcome
-	known  bool               // any has ended
-	points []Point
+	RunInfo
+	timeline *record.Timeline
+	at       int64 // unix
+	span     record.Span
+	ended    map[string]float64 // transactions by outcome
+	known    bool               // at least one transaction has ended
+	points   []Point
 }
 
 func (s *second) add(measurement string, f fields, keyValues ...string) {
@@ -65,15 +65,15 @@ func (s *second) add(measurement string, f fields, keyValues ...string) {
 }
 
 func (s *second) sum(name string, selector ...metric.Label) (float64, bool) {
-	return s.line.Sum(name, selector, s.span)
+	return s.timeline.Sum(name, selector, s.span)
 }
 
 func (s *second) hist(name string, selector ...metric.Label) *metric.Hist {
-	return s.line.Hist(name, selector, s.span)
+	return s.timeline.Hist(name, selector, s.span)
 }
 
-func (s *second) level(name string, selector ...metric.Label) (float64, bool) {
-	return s.line.Level(name, selector, s.at)
+func (s *second) gauge(name string, selector ...metric.Label) (float64, bool) {
+	return s.timeline.GaugeSum(name, selector, s.at)
 }
 
 func (s *second) countOutcomes() {
@@ -85,17 +85,17 @@ func (s *second) countOutcomes() {
 	}
 }
 
-// started counts the transactions that reached the system, whatever became of
-// them: what Little's law divides by, as in the certificate.
+// started is the number of transactions that reached the system, with any outcome: the
+// throughput of Little's law, as in the certificate.
 func (s *second) started() float64 {
 	return s.ended[metric.Completed] + s.ended[metric.Failed] + s.ended[metric.TimedOut]
 }
 
-// groups lists the distinct values that the series of a name have for these
-// labels, in the order of the series. A label that is not there is "".
+// groups lists the distinct combinations of these labels among the series of a name, in
+// the order of the series. A missing label is "".
 func (s *second) groups(name string, keys ...string) (all [][]metric.Label) {
 	seen := map[string]bool{}
-	for _, series := range s.line.Series(name) {
+	for _, series := range s.timeline.Series(name) {
 		group := make([]metric.Label, len(keys))
 		id := ""
 		for i, key := range keys {
@@ -110,26 +110,26 @@ func (s *second) groups(name string, keys ...string) (all [][]metric.Label) {
 	return all
 }
 
-// offset is when the second begins, since t0.
+// offset is the start of the second relative to t0.
 func (s *second) offset() time.Duration {
 	return time.Duration(s.at-s.T0.Unix()) * time.Second
 }
 
-// planned tells whether the second is one of the schedule's.
+// planned reports whether the second is part of the schedule.
 func (s *second) planned() bool {
 	return s.offset() >= 0 && s.offset() < s.Plan.Load.Duration()
 }
 
-// meanRate is the plan's rate, on average over the second that begins at from.
+// meanRate is the mean of the plan's rate over the second that begins at from.
 func meanRate(stages []plan.Stage, from time.Duration) (arrivals float64) {
 	for _, st := range stages {
 		begin, end := max(from, st.Start), min(from+time.Second, st.End())
 		if begin >= end {
 			continue
 		}
-		// Linear within the stage: the mean is the rate in the middle.
-		middle := float64((begin+end)/2-st.Start) / float64(st.Duration)
-		arrivals += (st.From + (st.To-st.From)*middle) * (end - begin).Seconds()
+		// Linear within the stage: the mean is the rate at the midpoint.
+		midpoint := float64((begin+end)/2-st.Start) / float64(st.Duration)
+		arrivals += (st.From + (st.To-st.From)*midpoint) * (end - begin).Seconds()
 	}
 	return arrivals
 }

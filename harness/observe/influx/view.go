@@ -9,83 +9,84 @@ import (
 )
 
 const (
-	// settled is how long after its begin a second is first written: its frames
-	// come about a quarter of one after its end.
-	settled = 2
-	// late is how long, beyond the transactions' time-out, a second stays in
-	// memory for late completions.
-	late = 15
-	// maxKept bounds the seconds in memory, by an outage of the server or by a
-	// long time-out. A second of 100 histograms takes about 0.2 MiB.
-	maxKept = 150
+	// writeDelay is the time in seconds from the start of a second until it is first
+	// written: its frames arrive about 0.25 s after its end.
+	writeDelay = 2
+	// lateSeconds is the time in seconds, beyond the transactions' timeout, for which a
+	// second stays in memory for late completions.
+	lateSeconds = 15
+	// maxBuffered bounds the seconds in memory during an outage of the server or with a
+	// long timeout. A second of 100 histograms takes about 0.2 MiB.
+	maxBuffered = 150
 
-	firstPause = 500 * time.Millisecond // after a write that failed; doubled from there
+	firstPause = 500 * time.Millisecond // after a failed write; doubled after each further one
 	maxPause   = 5 * time.Second
 )
 
-// View writes a run's seconds while it goes on. What it holds is bounded, and
-// nothing waits for the server but Finish.
+// View writes a run's seconds during the run. Its memory is bounded, and only Check and
+// Finish wait for the server.
 type View struct {
-	server *Server
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	server  *Server
+	stop    context.CancelFunc
+	writing sync.WaitGroup
 
-	mu      sync.Mutex
-	about   About
-	pending *pending
-	trouble error // why the last write failed; nil: it did not
-	told    bool  // News has reported the trouble
+	mu       sync.Mutex
+	run      RunInfo
+	pending  *pending
+	err      error // of the last write or check
+	reported bool  // StatusChange has returned the error
 }
 
-// NewView makes a view that gathers frames. It writes from Begin on.
+// NewView makes a view that buffers frames. It starts to write with Begin.
 func NewView(server *Server) *View {
-	return &View{server: server, stop: func() {}, pending: newPending(maxKept)}
+	return &View{server: server, stop: func() {}, pending: newPending(maxBuffered)}
 }
 
-// Check looks whether the server can be written to, for News to tell.
-func (v *View) Check(ctx context.Context) { v.note(v.server.Check(ctx)) }
+// Check checks whether the server can be written to, for StatusChange to return.
+func (v *View) Check(ctx context.Context) { v.setError(v.server.Check(ctx)) }
 
-// Add takes a frame. It waits for nothing but the making of one second's points.
+// Add adds a frame. It never waits for the server, at most until the points of one
+// second are made.
 func (v *View) Add(f metric.Frame) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.pending.add(f)
 }
 
-// Begin starts the writing. T0 carries its monotonic reading, by which the
-// seconds go whatever becomes of the wall clock.
-func (v *View) Begin(about About) {
-	v.about = about
+// Begin starts the writing. T0 must have a monotonic reading, so that steps of the wall
+// clock do not matter.
+func (v *View) Begin(run RunInfo) {
+	v.run = run
 	var ctx context.Context
 	ctx, v.stop = context.WithCancel(context.Background())
-	v.ended.Go(func() { v.write(ctx) })
+	v.writing.Go(func() { v.write(ctx) })
 }
 
-// Close ends the writing where it stands. A second call does nothing.
+// Close stops the writing without completing the view. A second call does nothing.
 func (v *View) Close() {
 	v.stop()
-	v.ended.Wait()
+	v.writing.Wait()
 	v.server.Close()
 }
 
-// News is what there is to tell of the server since it was last asked: trouble
-// that has come, or nil and true where it is gone again.
-func (v *View) News() (trouble error, recovered bool) {
+// StatusChange returns the change of the server's status since the last call: an error
+// if writing has started to fail, or recovered if it works again.
+func (v *View) StatusChange() (err error, recovered bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch was := v.told; {
-	case v.trouble != nil && !was:
-		v.told = true
-		return v.trouble, false
-	case v.trouble == nil && was:
-		v.told = false
+	switch {
+	case v.err != nil && !v.reported:
+		v.reported = true
+		return v.err, false
+	case v.err == nil && v.reported:
+		v.reported = false
 		return nil, true
 	}
 	return nil, false
 }
 
-// write writes every second what has settled or changed, and pauses where the
-// server does not take it.
+// write writes once a second the seconds that are due, and backs off after a failed
+// write.
 func (v *View) write(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -95,12 +96,12 @@ func (v *View) write(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := v.about.T0.Unix() + int64(time.Since(v.about.T0)/time.Second)
-		err := v.flush(func(lines []byte) error { return v.server.Write(ctx, lines) }, now-settled+1)
-		v.note(err)
+		now := v.run.T0.Unix() + int64(time.Since(v.run.T0)/time.Second)
+		err := v.flush(func(lines []byte) error { return v.server.Write(ctx, lines) }, now-writeDelay+1)
+		v.setError(err)
 		if err == nil {
 			pause = firstPause
-			v.settle(now)
+			v.evict(now)
 			continue
 		}
 		select {
@@ -112,45 +113,46 @@ func (v *View) write(ctx context.Context) {
 	}
 }
 
-func (v *View) settle(now int64) {
+// evict evicts the seconds that no late completion can change any more.
+func (v *View) evict(now int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.pending.settle(now - int64(v.about.Plan.Load.Timeout/time.Second) - late)
+	v.pending.evictBefore(now - int64(v.run.Plan.Load.Timeout/time.Second) - lateSeconds)
 }
 
-// flush writes what is due before the end.
+// flush writes the seconds before end that are due.
 func (v *View) flush(write func([]byte) error, end int64) error {
 	v.mu.Lock()
 	due := v.pending.due(end)
 	v.mu.Unlock()
-	changes := map[int64]int{} // when the points were made
-	return sending{
+	frames := map[int64]int{} // included in the points, by second
+	return sender{
 		points: func(second int64) []Point {
 			v.mu.Lock()
 			defer v.mu.Unlock()
-			k := v.pending.kept[second]
-			if k == nil {
-				return nil // forgotten while others were written
+			b := v.pending.buffered[second]
+			if b == nil {
+				return nil // evicted while other seconds were written
 			}
-			changes[second] = k.changes
-			return Points(v.about, k.line, second)
+			frames[second] = b.frames
+			return Points(v.run, b.timeline, second)
 		},
 		write: write,
 		sent: func(seconds []int64) {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			for _, second := range seconds {
-				if k := v.pending.kept[second]; k != nil {
-					k.written = changes[second]
+				if b := v.pending.buffered[second]; b != nil {
+					b.written = frames[second]
 				}
 			}
 		},
 	}.send(due)
 }
 
-// note keeps how the last write went, for News.
-func (v *View) note(err error) {
+// setError sets the result of the last write, for StatusChange.
+func (v *View) setError(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.trouble = err
+	v.err = err
 }

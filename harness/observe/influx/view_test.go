@@ -22,16 +22,16 @@ func serverOf(t *testing.T, db *influxtest.Server) *Server {
 	return s
 }
 
-// running is about a run whose load began so many seconds ago.
-func running(ago int64) (About, int64) {
-	a := about()
-	a.T0 = time.Now().Truncate(time.Second).Add(-time.Duration(ago) * time.Second)
-	return a, a.T0.Unix()
+// startedAgo is a run whose load began so many seconds ago, and the unix second of that.
+func startedAgo(seconds int64) (RunInfo, int64) {
+	r := testRun()
+	r.T0 = time.Now().Truncate(time.Second).Add(-time.Duration(seconds) * time.Second)
+	return r, r.T0.Unix()
 }
 
-// counted waits until InfluxDB has so many points of transactions, of so many
-// transactions.
-func counted(t *testing.T, db *influxtest.Server, points int, transactions float64) {
+// waitForCount waits until InfluxDB has this number of points of the measurement
+// transaction, and this number of transactions in them.
+func waitForCount(t *testing.T, db *influxtest.Server, points int, transactions float64) {
 	t.Helper()
 	var sum float64
 	var n int
@@ -44,39 +44,38 @@ func counted(t *testing.T, db *influxtest.Server, points int, transactions float
 	t.Fatalf("InfluxDB has %d points of %g transactions, want %d of %g", n, sum, points, transactions)
 }
 
-// A second is written while the run goes on, and again when late completions
-// have changed it.
+// A second is written during the run, and again after late completions.
 func TestLateCompletions(t *testing.T) {
 	db := influxtest.Start(t)
 	v := NewView(serverOf(t, db))
 	defer v.Close()
 	v.Check(t.Context())
-	a, start := running(20)
+	r, start := startedAgo(20)
 	v.Add(worker(0, 1, start, 10)) // before the writing begins
-	v.Begin(a)
-	counted(t, db, 1, 10)
+	v.Begin(r)
+	waitForCount(t, db, 1, 10)
 	v.Add(worker(0, 2, start+1, 7))
-	counted(t, db, 2, 17)
+	waitForCount(t, db, 2, 17)
 	v.Add(worker(0, 3, start, 5))
 	v.Add(worker(1, 1, start+1, 3))
-	counted(t, db, 2, 25)
+	waitForCount(t, db, 2, 25)
 	done := v.Finish(t.Context(), nil)
 	if diff := cmp.Diff(Result{Seconds: 2}, done); diff != "" {
 		t.Error(diff)
 	}
-	if trouble, recovered := v.News(); trouble != nil || recovered {
-		t.Errorf("news: %v, %t", trouble, recovered)
+	if err, recovered := v.StatusChange(); err != nil || recovered {
+		t.Errorf("status change: %v, %t", err, recovered)
 	}
 }
 
-// What memory has no room for, for the server being away or a completion being
-// very late, is written from the record at the end.
+// Seconds that memory has no room for, because of an outage of the server or a very late
+// completion, are written from the record at the end.
 func TestFinishFromTheRecord(t *testing.T) {
 	db := influxtest.Start(t)
 	v := NewView(serverOf(t, db))
 	v.pending.limit = 3
-	a, start := running(60)
-	v.Begin(a)
+	r, start := startedAgo(60)
+	v.Begin(r)
 	var frames []metric.Frame
 	add := func(f metric.Frame) {
 		frames = append(frames, f)
@@ -84,19 +83,19 @@ func TestFinishFromTheRecord(t *testing.T) {
 	}
 	v.Check(t.Context())
 	add(worker(0, 1, start, 10))
-	counted(t, db, 1, 10)
+	waitForCount(t, db, 1, 10)
 	db.Kill()
 	for k := range int64(8) {
 		add(worker(0, uint64(k+2), start+k+1, 10))
 	}
-	add(worker(0, 10, start, 4)) // of a second that was written and forgotten
+	add(worker(0, 10, start, 4)) // for a second that was written and evicted
 	frames = append(frames, metric.Frame{Source: "worker/0", Sequence: 11, Second: start, Closing: true})
-	if n := len(v.pending.kept); n != 3 {
+	if n := len(v.pending.buffered); n != 3 {
 		t.Errorf("%d seconds are in memory, the limit is 3", n)
 	}
-	v.note(errors.New("away"))
-	if trouble, _ := v.News(); trouble == nil {
-		t.Error("that the server is away is no news")
+	v.setError(errors.New("no connection"))
+	if err, _ := v.StatusChange(); err == nil {
+		t.Error("the outage is not reported")
 	}
 	db.Restart()
 	visits := 0
@@ -115,21 +114,21 @@ func TestFinishFromTheRecord(t *testing.T) {
 	if visits == 0 {
 		t.Error("the record was not visited")
 	}
-	if trouble, recovered := v.News(); trouble != nil || !recovered {
-		t.Errorf("news of the server that is back: %v, %t", trouble, recovered)
+	if err, recovered := v.StatusChange(); err != nil || !recovered {
+		t.Errorf("status change after the restart: %v, %t", err, recovered)
 	}
-	counted(t, db, 9, 94)
+	waitForCount(t, db, 9, 94)
 }
 
-// A record that cannot be read, or a server that refuses, leaves the seconds
-// missing, with the reason.
-func TestFinishTellsWhatIsMissing(t *testing.T) {
+// If the record cannot be read, or the server denies access, the seconds are missing and
+// the error says why.
+func TestFinishReportsMissingSeconds(t *testing.T) {
 	db := influxtest.Start(t)
 	broken := errors.New("the disk is gone")
 	v := NewView(serverOf(t, db))
 	v.pending.limit = 2
-	a, start := running(0) // so that nothing has settled yet
-	v.Begin(a)
+	r, start := startedAgo(0) // so that nothing is due yet
+	v.Begin(r)
 	for k := range int64(5) {
 		v.Add(worker(0, uint64(k+1), start+100+k, 10))
 	}
@@ -143,7 +142,7 @@ func TestFinishTellsWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	v = NewView(wrong)
-	v.Begin(a)
+	v.Begin(r)
 	v.Add(worker(0, 1, start, 10))
 	if done := v.Finish(t.Context(), nil); done.Err == nil || done.Missing != 1 || done.Seconds != 1 {
 		t.Errorf("%+v", done)
@@ -153,7 +152,7 @@ func TestFinishTellsWhatIsMissing(t *testing.T) {
 func TestPending(t *testing.T) {
 	p := newPending(2)
 	state := func() string { return fmt.Sprint(p.due(endOfTime), p.incomplete(), p.total(), p.missing()) }
-	written := func(second int64) { p.kept[second].written = p.kept[second].changes }
+	written := func(second int64) { p.buffered[second].written = p.buffered[second].frames }
 	frame := func(second int64) metric.Frame { return worker(0, 0, second, 2) }
 	for _, step := range []struct {
 		name string
@@ -161,14 +160,14 @@ func TestPending(t *testing.T) {
 		want string
 	}{
 		{"empty", func() {}, "[] [] 0 0"},
-		{"two come", func() { p.add(frame(1)); p.add(frame(2)) }, "[1 2] [] 2 2"},
+		{"two are added", func() { p.add(frame(1)); p.add(frame(2)) }, "[1 2] [] 2 2"},
 		{"one is written", func() { written(1) }, "[2] [] 2 1"},
-		{"and changes", func() { p.add(frame(1)) }, "[1 2] [] 2 2"},
-		{"a third: the oldest is forgotten unwritten", func() { p.add(frame(3)) }, "[2 3] [1] 3 3"},
-		{"two are written and settle", func() { written(2); p.settle(3) }, "[3] [1] 3 2"},
-		{"what has not settled stays", func() { written(3); p.settle(3) }, "[] [1] 3 1"},
-		{"one comes late for a forgotten one", func() { p.add(frame(2)) }, "[] [1 2] 3 2"},
-		{"the closing frame, an empty one and a time that nobody has", func() {
+		{"and changed", func() { p.add(frame(1)) }, "[1 2] [] 2 2"},
+		{"a third: the oldest is evicted unwritten", func() { p.add(frame(3)) }, "[2 3] [1] 3 3"},
+		{"the second is written and evicted", func() { written(2); p.evictBefore(3) }, "[3] [1] 3 2"},
+		{"a second after the limit stays", func() { written(3); p.evictBefore(3) }, "[] [1] 3 1"},
+		{"a late frame for an evicted second", func() { p.add(frame(2)) }, "[] [1 2] 3 2"},
+		{"the closing frame, an empty one and an invalid time are ignored", func() {
 			p.add(metric.Frame{Second: 9, Closing: true, Points: frame(9).Points})
 			p.add(metric.Frame{Second: 9})
 			p.add(frame(1 << 60))
@@ -181,8 +180,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// Only what a write refuses is held back by it.
-func TestRefusedBatchDoesNotHoldUpTheOthers(t *testing.T) {
+// After a rejected batch the next ones are written, after any other error they are not.
+func TestRejectedBatchDoesNotStopTheOthers(t *testing.T) {
 	points := func(second int64) []Point {
 		many := make([]Point, batchLines)
 		for i := range many {
@@ -194,12 +193,12 @@ func TestRefusedBatchDoesNotHoldUpTheOthers(t *testing.T) {
 		err  error
 		want []int64
 	}{
-		"refused": {hint.With(&refusal{errors.New("no")}, "see its log"), []int64{1, 3}},
-		"away":    {errors.New("no answer"), []int64{1}},
+		"rejected": {hint.With(&rejectedError{errors.New("no")}, "see its log"), []int64{1, 3}},
+		"outage":   {errors.New("no response"), []int64{1}},
 	} {
 		var sent []int64
 		writes := 0
-		err := sending{
+		err := sender{
 			points: points,
 			write: func([]byte) error {
 				if writes++; writes == 2 {

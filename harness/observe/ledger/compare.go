@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Hash is the identity of a transaction as it is recorded: the first 16 bytes
-// of SHA-256 over the run id, a zero byte and the identity, so that evidence
-// holds no business keys.
+// Hash is the recorded form of a transaction's identity: the first 16 bytes of
+// SHA-256 over the run id, a zero byte and the identity, so that evidence holds no
+// business keys.
 type Hash [16]byte
 
 // HashOf hashes one identity.
@@ -26,19 +26,20 @@ type Entry struct {
 	Millis int64
 }
 
-// Comparison is acknowledged against persisted, by identity.
+// Comparison is the result of comparing acknowledged with persisted transactions, by
+// identity as multisets.
 type Comparison struct {
 	Acknowledged   int64 `json:"acknowledged"`
 	Persisted      int64 `json:"persisted"`
-	Missing        int64 `json:"missing"`        // acknowledged more often than persisted
-	Duplicated     int64 `json:"duplicated"`     // persisted more often than acknowledged, by at least one acknowledged or first copy
-	Unacknowledged int64 `json:"unacknowledged"` // persisted, never acknowledged: timed out or failed at the client
-	// Lags from acknowledgement to persistence in milliseconds, sorted, of
-	// identities that have both; persisted first counts as 0.
+	Missing        int64 `json:"missing"`        // acknowledgements without a persisted row
+	Duplicated     int64 `json:"duplicated"`     // rows beyond the number acknowledged; of a never acknowledged identity, beyond the first row
+	Unacknowledged int64 `json:"unacknowledged"` // identities persisted but never acknowledged: timed out or failed at the client
+	// Lags are the times from acknowledgement to persistence in milliseconds, sorted,
+	// of identities that have both; 0 where persisted before acknowledged.
 	Lags []float64 `json:"-"`
 }
 
-// Compare matches the two sides.
+// Compare compares the two sides.
 func Compare(acknowledged, persisted []Entry) Comparison {
 	m := NewMatcher()
 	for _, e := range acknowledged {
@@ -50,48 +51,48 @@ func Compare(acknowledged, persisted []Entry) Comparison {
 	return m.Comparison()
 }
 
-// Matcher compares two sides that come entry by entry, in any order. It holds
-// an identity, not its entries, in memory, and of a ledger that is too large
-// for that one part after the other.
+// Matcher compares two sides entry by entry, in any order. Its memory grows with the
+// number of distinct identities. A ledger that is too large for that is compared in
+// parts of disjoint identities, with a call of Reconcile after each.
 type Matcher struct {
-	open map[Hash]sides
-	lags map[int64]int64 // how often, by milliseconds
-	c    Comparison
+	unmatched map[Hash]sides
+	lags      map[int64]int64 // number of identities, by lag in milliseconds
+	c         Comparison
 }
 
-// sides is what came of one identity.
+// sides counts the entries of one identity.
 type sides struct {
 	acks, rows        int32
-	firstAck, lastRow int64
+	firstAck, lastRow int64 // unix ms
 }
 
-// NewMatcher makes one that has seen nothing.
-func NewMatcher() *Matcher { return &Matcher{open: map[Hash]sides{}, lags: map[int64]int64{}} }
+// NewMatcher makes an empty matcher.
+func NewMatcher() *Matcher { return &Matcher{unmatched: map[Hash]sides{}, lags: map[int64]int64{}} }
 
-// Acknowledged takes an entry of that side.
+// Acknowledged adds an entry of the acknowledged side.
 func (m *Matcher) Acknowledged(e Entry) {
 	m.c.Acknowledged++
-	s := m.open[e.Hash]
+	s := m.unmatched[e.Hash]
 	if s.acks == 0 || e.Millis < s.firstAck {
 		s.firstAck = e.Millis
 	}
 	s.acks++
-	m.open[e.Hash] = s
+	m.unmatched[e.Hash] = s
 }
 
-// Persisted takes an entry of the other side.
+// Persisted adds an entry of the persisted side.
 func (m *Matcher) Persisted(e Entry) {
 	m.c.Persisted++
-	s := m.open[e.Hash]
+	s := m.unmatched[e.Hash]
 	s.rows++
 	s.lastRow = max(s.lastRow, e.Millis)
-	m.open[e.Hash] = s
+	m.unmatched[e.Hash] = s
 }
 
-// Settle decides about the identities that came so far, none of which may come
-// again, and forgets them.
-func (m *Matcher) Settle() {
-	for _, s := range m.open {
+// Reconcile compares the identities added so far and releases their memory. None of
+// them may be added again.
+func (m *Matcher) Reconcile() {
+	for _, s := range m.unmatched {
 		acks, rows := int64(s.acks), int64(s.rows)
 		m.c.Missing += max(0, acks-rows)
 		if acks == 0 {
@@ -102,14 +103,14 @@ func (m *Matcher) Settle() {
 			m.lags[max(0, s.lastRow-s.firstAck)]++
 		}
 	}
-	clear(m.open)
+	clear(m.unmatched)
 }
 
-// Comparison settles what is open and is what all came to. It is the last
-// thing asked.
+// Comparison reconciles the remaining identities and returns the result over all
+// parts. The matcher cannot be used after it.
 func (m *Matcher) Comparison() Comparison {
-	m.Settle()
-	m.open = nil
+	m.Reconcile()
+	m.unmatched = nil
 	n := int64(0)
 	for _, times := range m.lags {
 		n += times
@@ -125,8 +126,8 @@ func (m *Matcher) Comparison() Comparison {
 	return m.c
 }
 
-// Lag is the persist lag of rank ceil(q n) in milliseconds; false where no
-// identity has both sides.
+// Lag is the persist lag of rank ceil(q n) in milliseconds, q in [0, 1]; false where
+// no identity is on both sides.
 func (c Comparison) Lag(q float64) (float64, bool) {
 	if len(c.Lags) == 0 {
 		return 0, false

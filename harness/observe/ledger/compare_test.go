@@ -11,8 +11,7 @@ import (
 	"assay/harness/observe/ledger"
 )
 
-// entries are few identities, so that both sides often share some, at times of
-// this decade.
+// entries have few identities, so that both sides often share some.
 var entries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.Entry {
 	return ledger.Entry{
 		Hash:   ledger.HashOf("run", rapid.StringMatching("[a-h]").Draw(t, "id")),
@@ -20,7 +19,7 @@ var entries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.Entry {
 	}
 }), 0, 20)
 
-// count is how often each identity stands on a side.
+// count is the number of entries of each identity.
 func count(all []ledger.Entry) map[ledger.Hash]int64 {
 	n := map[ledger.Hash]int64{}
 	for _, e := range all {
@@ -29,7 +28,7 @@ func count(all []ledger.Entry) map[ledger.Hash]int64 {
 	return n
 }
 
-func TestOrderChangesNothing(t *testing.T) {
+func TestCompareIgnoresOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
 		want := ledger.Compare(acks, rows)
@@ -45,8 +44,8 @@ func TestOrderChangesNothing(t *testing.T) {
 }
 
 // Nothing missing and nothing duplicated means the same multiset on both
-// sides, but for identities that were persisted once and never acknowledged:
-// the client of those gave up before the answer.
+// sides, except identities that were persisted once and never acknowledged: their
+// client gave up before the response.
 func TestCleanMeansEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
@@ -74,17 +73,17 @@ func TestCleanMeansEqual(t *testing.T) {
 			t.Fatalf("missing %d, duplicated %d, but equal is %t", c.Missing, c.Duplicated, equal)
 		}
 		if c.Unacknowledged != unacknowledged || c.Acknowledged != int64(len(acks)) || c.Persisted != int64(len(rows)) {
-			t.Fatalf("%+v of %d and %d, %d unacknowledged", c, len(acks), len(rows), unacknowledged)
+			t.Fatalf("%+v, want %d acknowledged, %d persisted, %d unacknowledged", c, len(acks), len(rows), unacknowledged)
 		}
 		// Every row and every acknowledgement is accounted for.
 		if c.Acknowledged-c.Missing+c.Duplicated+c.Unacknowledged != c.Persisted {
-			t.Fatalf("%+v does not add up", c)
+			t.Fatalf("%+v: acknowledged - missing + duplicated + unacknowledged is not persisted", c)
 		}
 	})
 }
 
-// A loss and a duplicate never cancel: each adds to its own count, whatever
-// else happened.
+// A loss and a duplicate never cancel: each adds one to its count, whatever else
+// happened.
 func TestLossAndDuplicateNeverCancel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		acks, rows := entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted")
@@ -113,7 +112,7 @@ func TestCompare(t *testing.T) {
 			[]ledger.Entry{entry("ok", 1040), entry("twice", 1000), entry("twice", 1009), entry("late", 1010)},
 			ledger.Comparison{Acknowledged: 3, Persisted: 4, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: []float64{7, 40}},
 		},
-		"acknowledged twice, as asked twice": {
+		"acknowledged twice, persisted twice": {
 			[]ledger.Entry{entry("a", 1000), entry("a", 1001)},
 			[]ledger.Entry{entry("a", 990), entry("a", 991)},
 			ledger.Comparison{Acknowledged: 2, Persisted: 2, Lags: []float64{0}},
@@ -132,7 +131,7 @@ func TestCompare(t *testing.T) {
 
 func TestLagIsByRank(t *testing.T) {
 	if _, ok := (ledger.Comparison{}).Lag(1); ok {
-		t.Error("there is a lag where nothing has both sides")
+		t.Error("an empty comparison has a lag")
 	}
 	c := ledger.Comparison{Lags: []float64{1, 2, 3, 4}}
 	for q, want := range map[float64]float64{0: 1, 0.25: 1, 0.26: 2, 0.99: 4, 1: 4} {
@@ -142,9 +141,9 @@ func TestLagIsByRank(t *testing.T) {
 	}
 }
 
-// An identity is never that of another run, nor of parts cut elsewhere.
-func TestHashesTellRunAndIdentityApart(t *testing.T) {
+// The hash depends on the run, and on where the run id ends.
+func TestHashSeparatesRunAndIdentity(t *testing.T) {
 	if ledger.HashOf("run", "1x") == ledger.HashOf("run1", "x") || ledger.HashOf("a", "x") == ledger.HashOf("b", "x") {
-		t.Error("two identities have one hash")
+		t.Error("two identities have the same hash")
 	}
 }

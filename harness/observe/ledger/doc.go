@@ -1,4 +1,7 @@
-// Package ledger gathers the identities of acknowledged and of persisted
-// transactions, hashes them, and compares them as multisets: a count would let
-// a loss and a duplicate cancel.
+// Package ledger compares the acknowledged with the persisted transactions of a run,
+// by hashed identity as multisets: plain counts would let a loss and a duplicate
+// cancel.
+//
+// Input: identities with their times, from workers and from the profile's query.
+// Output: entries as text, and a Comparison.
 package ledger

@@ -12,8 +12,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Read reads the persisted side of a run back: each ? of the query is the run's
-// id, and it returns identity and time.
+// Read reads the persisted side of a run from the database. Each ? of the query is
+// bound to the run id, and the query returns identity and time.
 func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, error) {
 	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
 	if err != nil {
@@ -38,8 +38,8 @@ func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, err
 	return entries, nil
 }
 
-// Remove executes the statements that remove a run's rows, and counts these as
-// far as the driver does.
+// Remove executes the statements that delete a run's rows, and returns the number of
+// rows affected, as far as the driver reports it.
 func Remove(ctx context.Context, db *database.DB, statements []string, run string) (removed int64, err error) {
 	for _, statement := range statements {
 		done, err := db.ExecContext(ctx, db.Dialect.Bind(statement), spec.Arguments(statement, run)...)
@@ -53,18 +53,18 @@ func Remove(ctx context.Context, db *database.DB, statements []string, run strin
 	return removed, nil
 }
 
-// checkColumns wants identity and time: as long as there are no rows nothing
-// else would tell.
+// checkColumns requires the columns identity and time. Preflight finds no rows, so that
+// Scan would not notice.
 func checkColumns(rows *sql.Rows, times []string) error {
 	columns, err := rows.ColumnTypes()
 	if err != nil {
 		return err
 	}
 	if len(columns) != 2 {
-		return fmt.Errorf("the query returns %d columns, not identity and time", len(columns))
+		return fmt.Errorf("the query returns %d columns, want identity and time", len(columns))
 	}
 	if name := columns[1].DatabaseTypeName(); !slices.Contains(times, name) {
-		return fmt.Errorf("column %s is of type %s, not %s", columns[1].Name(), name, strings.Join(times, " or "))
+		return fmt.Errorf("column %s has type %s, want %s", columns[1].Name(), name, strings.Join(times, " or "))
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// AppendText appends entries as lines of the hash in hex and the unix time in
-// milliseconds: the form on the wire and in evidence/ledger/.
+// AppendText appends a line for each entry, the hash in hex and the unix time in
+// milliseconds: the format on the wire and in evidence/ledger/.
 func AppendText(b []byte, entries []Entry) []byte {
 	for _, e := range entries {
 		b = hex.AppendEncode(b, e.Hash[:])
@@ -21,7 +21,7 @@ func AppendText(b []byte, entries []Entry) []byte {
 	return b
 }
 
-// ParseText reads what AppendText wrote.
+// ParseText parses the format of AppendText.
 func ParseText(r io.Reader) (entries []Entry, err error) {
 	if err := EachEntry(r, func(e Entry) { entries = append(entries, e) }); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func ParseText(r io.Reader) (entries []Entry, err error) {
 	return entries, nil
 }
 
-// EachEntry visits what AppendText wrote.
+// EachEntry visits the entries of a text in the format of AppendText.
 func EachEntry(r io.Reader, visit func(Entry)) error {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

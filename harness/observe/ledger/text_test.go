@@ -11,7 +11,7 @@ import (
 	"assay/harness/observe/ledger"
 )
 
-func TestTextGivesTheEntriesBack(t *testing.T) {
+func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := entries.Draw(t, "entries")
 		got, err := ledger.ParseText(bytes.NewReader(ledger.AppendText(nil, want)))
@@ -37,7 +37,7 @@ func TestParseTextNamesTheLine(t *testing.T) {
 	}
 }
 
-// FuzzParseText: what is accepted is what AppendText writes of it.
+// FuzzParseText: accepted entries survive a round trip through AppendText.
 func FuzzParseText(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(ledger.AppendText(nil, []ledger.Entry{{Hash: ledger.HashOf("r", "a"), Millis: 1795219933000}, {Millis: -1}}))

@@ -14,11 +14,11 @@ import (
 	"assay/harness/observe/metric/metrictest"
 )
 
-var update = flag.Bool("update", false, "write docs/metrics.md anew")
+var update = flag.Bool("update", false, "rewrite docs/metrics.md")
 
 func everything(metric.Descriptor) bool { return true }
 
-// Every entry is complete, and says nothing that another says otherwise.
+// Every entry is complete and valid, and no two entries have the same InfluxDB field.
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
@@ -31,17 +31,17 @@ func TestCatalogue(t *testing.T) {
 		}
 		switch {
 		case d.Text == "" || strings.ContainsAny(d.Text, "\n|") || strings.HasSuffix(d.Text, "."):
-			t.Errorf("%s: its text is not one line without a full stop: %q", d.Name, d.Text)
+			t.Errorf("%s: want a text of one line without a full stop: %q", d.Name, d.Text)
 		case d.Kind.String() == "unknown":
 			t.Errorf("%s has no kind", d.Name)
 		case !slices.Contains(units, d.Unit):
 			t.Errorf("%s: unit %q", d.Name, d.Unit)
 		case len(d.Sources) == 0:
-			t.Errorf("%s comes from nowhere", d.Name)
+			t.Errorf("%s has no source", d.Name)
 		case d.Kind == metric.Rate && d.Unit != "":
 			t.Errorf("%s: a share has no unit", d.Name)
 		case d.JudgedBySecond() && (d.Advice == "" || d.View == ""):
-			t.Errorf("%s: a gauge that an SLO may name needs an advice and a view", d.Name)
+			t.Errorf("%s: a gauge that an SLO may name needs advice and a view", d.Name)
 		}
 		for _, s := range d.Sources {
 			if !slices.Contains(sources, s) {
@@ -67,7 +67,7 @@ func TestOf(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a name that is not in the catalogue has a series")
+			t.Error("an unknown name does not panic")
 		}
 	}()
 	metric.Of("zebra")
@@ -84,7 +84,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What differs from the catalogue is told, so that the tests of collectors see it.
+// Every kind of difference from the catalogue is found.
 func TestDifferences(t *testing.T) {
 	point := func(s metric.Series, k metric.Kind) metric.Point { return metric.Point{Series: s, Kind: k} }
 	for name, c := range map[string]struct {
@@ -92,15 +92,15 @@ func TestDifferences(t *testing.T) {
 		point  metric.Point
 		want   string
 	}{
-		"as it stands":     {"host", point(metric.Of(metric.HostCPU, "mode", "user"), metric.Counter), ""},
+		"no difference":    {"host", point(metric.Of(metric.HostCPU, "mode", "user"), metric.Counter), ""},
 		"a script's":       {"worker/1", point(metric.NewSeries("my_trend", "ms"), metric.Histogram), ""},
 		"k6's with a tag":  {"worker/1", point(metric.NewSeries("http_req_duration", "ms", "tenant", "a"), metric.Histogram), ""},
 		"a rate":           {"worker/1", point(metric.NewSeries("checks.total", "", "check", "a"), metric.Counter), ""},
 		"unknown":          {"host", point(metric.NewSeries("zebra", ""), metric.Counter), "zebra of host: not in the catalogue"},
-		"another kind":     {"host", point(metric.Of(metric.HostCPUs), metric.Counter), "host_cpus of host: a counter, in the catalogue a gauge"},
-		"another unit":     {"host", point(metric.NewSeries(metric.HostCPU, "ms"), metric.Counter), `host_cpu_seconds of host: in "ms", in the catalogue in "s"`},
-		"another source":   {"lag", point(metric.Of(metric.HostCPUs), metric.Gauge), "host_cpus of lag: the catalogue has it from host"},
-		"not of a worker":  {"worker/0", point(metric.Of(metric.HostCPUs), metric.Gauge), "host_cpus of worker/0: the catalogue has it from host"},
+		"another kind":     {"host", point(metric.Of(metric.HostCPUs), metric.Counter), "host_cpus of host: kind counter, in the catalogue gauge"},
+		"another unit":     {"host", point(metric.NewSeries(metric.HostCPU, "ms"), metric.Counter), `host_cpu_seconds of host: unit "ms", in the catalogue "s"`},
+		"another source":   {"lag", point(metric.Of(metric.HostCPUs), metric.Gauge), "host_cpus of lag: source is host in the catalogue"},
+		"not of a worker":  {"worker/0", point(metric.Of(metric.HostCPUs), metric.Gauge), "host_cpus of worker/0: source is host in the catalogue"},
 		"a label too many": {"host", point(metric.Of(metric.HostCPUs, "mode", "x"), metric.Gauge), "host_cpus{mode:x} of host: the catalogue has no label mode"},
 	} {
 		got := strings.Join(metrictest.Differences(metric.Frame{Source: c.source, Points: []metric.Point{c.point}}), "\n")
@@ -110,7 +110,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// docs/metrics.md is the catalogue's text.
+// docs/metrics.md is up to date.
 func TestDocs(t *testing.T) {
 	const path = "../../../docs/metrics.md"
 	got := document()
@@ -124,15 +124,15 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not the catalogue's text (go test ./harness/observe/metric -update writes it):\n%s", path, diff)
+		t.Errorf("%s is out of date (to update: go test ./harness/observe/metric -update):\n%s", path, diff)
 	}
 }
 
-// titles are the chapters of the document, by source and in its order.
+// titles are the sections of the document, by source.
 var titles = [][2]string{
 	{metric.SourceWorker, "Workers"},
 	{metric.SourceDatabase, "Database"},
-	{metric.SourceLag, "Replicas and readers of the binlog"},
+	{metric.SourceLag, "Replicas and binlog readers"},
 	{metric.SourceGauges, "Gauges that the profile names"},
 	{metric.SourceService, "Service under test"},
 	{metric.SourceHost, "Host of the generator"},
@@ -144,16 +144,16 @@ func document() string {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-Every metric of a record, by its source: what frames hold, and what SLOs in
-thresholds.json may name. Generated from the catalogue in harness/observe/metric
-by its tests (` + "`go test ./harness/observe/metric -update`" + `).
+Every metric of a record, by source, and the metrics that SLOs in thresholds.json
+may name. Generated from the catalogue in harness/observe/metric by its tests
+(` + "`go test ./harness/observe/metric -update`" + `).
 
 `)
-	b.WriteString("## What an SLO may name\n\n| metric | unit | conditions | the profile must hold |\n|---|---|---|---|\n")
+	b.WriteString("## Metrics for SLOs\n\n| metric | unit | example conditions | required key of the profile |\n|---|---|---|---|\n")
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return len(d.SLO) > 0 }) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, unit(d), code(d.SLO, ", "), code(keys(d), ""))
 	}
-	b.WriteString("\nBeside these: the trends and rates that a script registers.\n")
+	b.WriteString("\nSLOs may also name the trends and rates that a script registers.\n")
 	for _, title := range titles {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | unit | labels | what it measures |\n|---|---|---|---|---|\n", title[1])
 		for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.Sources[0] == title[0] }) {

@@ -2,8 +2,8 @@ package metric
 
 import "fmt"
 
-// check verifies what must hold between the fields; decoders call it, so that
-// a histogram from outside cannot lie about its count.
+// check verifies the invariants between the fields, so that a received histogram cannot
+// be inconsistent.
 func (h *Hist) check() error {
 	var n uint64 = h.zero
 	for _, c := range h.counts {
@@ -28,11 +28,11 @@ func (h *Hist) check() error {
 // checkBounds compares min and max, which AtLeast and Quantile trust, with the
 // lowest and the highest bucket in use.
 func (h *Hist) checkBounds() error {
-	const slack = 1e-9 // relative: where a sender puts a value on the edge of a bucket
+	const slack = 1e-9 // relative: rounding by a sender may put a value on a bucket's bound into its neighbour
 	first, last, ok := h.used()
 	if !ok {
 		if h.max > 0 {
-			return fmt.Errorf("check histogram: max %g, but no bucket holds it", h.max)
+			return fmt.Errorf("check histogram: max %g, but all buckets are empty", h.max)
 		}
 		return nil
 	}
@@ -43,14 +43,15 @@ func (h *Hist) checkBounds() error {
 	upper := upperBound(h.offset+last, h.Scale())
 	switch {
 	case h.max > upper*(1+slack):
-		return fmt.Errorf("check histogram: max %g above the buckets, which end at %g", h.max, upper)
+		return fmt.Errorf("check histogram: max %g above the highest bucket, which ends at %g", h.max, upper)
 	case h.max < high*(1-slack), h.min > low*(1+slack):
-		return fmt.Errorf("check histogram: the buckets lie outside min %g and max %g", h.min, h.max)
+		return fmt.Errorf("check histogram: buckets outside min %g and max %g", h.min, h.max)
 	}
 	return nil
 }
 
-// used are the indices of the first and the last count that is not 0.
+// used returns the indices of the first and the last count that is not 0; not ok if all
+// are 0.
 func (h *Hist) used() (first, last int, ok bool) {
 	last = len(h.counts) - 1
 	for first <= last && h.counts[first] == 0 {

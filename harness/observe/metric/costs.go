@@ -1,6 +1,6 @@
 package metric
 
-// What a transaction costs, as certificates, comparisons and experiments name it.
+// Costs of a transaction, as certificates, comparisons and experiments name them.
 const (
 	CostCommits     = "commits"
 	CostFsyncs      = "fsyncs"
@@ -10,5 +10,5 @@ const (
 	CostServiceCPU  = "CPU of the service"
 )
 
-// Costs lists them, in the order in which they are shown.
+// Costs lists all of them, in display order.
 var Costs = []string{CostCommits, CostFsyncs, CostRedo, CostDisk, CostDatabaseCPU, CostServiceCPU}

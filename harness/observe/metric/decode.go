@@ -9,26 +9,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Decode reads one ExportMetricsServiceRequest. What it cannot represent is an
-// error that names the metric: cumulative sums, histograms with explicit
+// Decode decodes one ExportMetricsServiceRequest. It returns an error that names the
+// metric for what it cannot represent: cumulative sums, histograms with explicit
 // bounds, negative observations in buckets, summaries.
 func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 
-// Decoder decodes many requests. It keeps their series and reuses the rest, so
-// that what a call returns is valid until the next one; series stay.
+// Decoder decodes many requests. It caches their series and reuses all other memory:
+// the result of a call is valid until the next call, except its series, which remain
+// valid.
 //
-// It reads the wire format itself: the library would make an object of every
-// label of every point, which takes longer than all the rest of judging a
-// record. The numbers are the field numbers of OTLP's .proto files.
+// It parses the wire format itself: the library allocates an object for every label of
+// every point, which takes longer than the rest of judging a record. Field numbers are
+// those of OTLP's .proto files.
 type Decoder struct {
-	series map[string]Series // by what stands on the wire: name, unit, attributes
-	key    []byte            // into series
-	data   [][]byte          // of one metric
+	series map[string]Series // by name, unit and attributes as encoded
+	key    []byte            // scratch, key of series
+	data   [][]byte          // scratch, data messages of one metric
 	timed  []timed
 	points []Point
 	frames []Frame
 	hists  []*histBuffer
-	taken  int // of hists
+	taken  int // number of hists in use
 }
 
 // timed is a point with the end of its interval.
@@ -37,7 +38,7 @@ type timed struct {
 	point Point
 }
 
-// Decode is the function of that name.
+// Decode is like the function Decode.
 func (d *Decoder) Decode(data []byte) ([]Frame, error) {
 	d.points, d.frames, d.taken = d.points[:0], d.frames[:0], 0
 	for b := data; len(b) > 0; {
@@ -83,9 +84,9 @@ func (d *Decoder) resource(b []byte) error {
 	return nil
 }
 
-// sender is what a resource's attributes say.
+// sender holds the attributes of a resource.
 type sender struct {
-	own     bool // of this program, which numbers its frames
+	own     bool // it is this program, which numbers its frames
 	frame   Frame
 	service string
 }
@@ -126,7 +127,7 @@ func (s *sender) read(b []byte) error {
 	return nil
 }
 
-// foreign makes a frame of each second of a foreign sender.
+// foreign makes a frame for each second of a foreign sender.
 func (d *Decoder) foreign(service string) {
 	slices.SortStableFunc(d.timed, func(a, b timed) int { return cmp.Compare(a.second(), b.second()) })
 	for i := 0; i < len(d.timed); {
@@ -138,7 +139,7 @@ func (d *Decoder) foreign(service string) {
 	}
 }
 
-// second is the one in which the interval ends.
+// second is the unix second in which the interval ends.
 func (t timed) second() int64 { return (int64(min(t.end, math.MaxInt64)) - 1) / nanos }
 
 // scope reads a message ScopeMetrics.

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of Metric that hold its data.
+// Fields of Metric that hold its data: gauge, sum, histogram with explicit bounds,
+// exponential histogram, summary.
 const (
 	gaugeField, sumField, explicitField, exponentialField, summaryField = 5, 7, 9, 10, 11
 )
@@ -32,7 +33,7 @@ func (d *Decoder) metric(b []byte) error {
 		case 3:
 			unit = f.bytes
 		case gaugeField, sumField, explicitField, exponentialField, summaryField:
-			if f.number != kind { // of several the last counts; of one kind they are one
+			if f.number != kind { // a oneof: the last kind counts, messages of the same kind are merged
 				d.data = d.data[:0]
 			}
 			kind, d.data = f.number, append(d.data, f.bytes)
@@ -49,7 +50,8 @@ func appendPart(b, part []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// content reads the messages Gauge, Sum or ExponentialHistogram of one metric.
+// content reads the messages Gauge, Sum or ExponentialHistogram of one metric. Several
+// are read like one.
 func (d *Decoder) content(kind protowire.Number) error {
 	const delta = 1 // AGGREGATION_TEMPORALITY_DELTA
 	temporality := int32(0)
@@ -118,7 +120,7 @@ func (d *Decoder) number(b []byte, prefix int, kind Kind) (t timed, err error) {
 			d.key = appendPart(d.key, f.bytes)
 		}
 	}
-	t.point.Series, err = d.named()
+	t.point.Series, err = d.seriesOfKey()
 	return t, err
 }
 
@@ -127,7 +129,7 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 	r := d.histBuffer()
 	h := &r.hist
 	t.point.Kind, t.point.Hist, d.key = Histogram, h, d.key[:prefix]
-	var notes histNotes
+	var info histInfo
 	for len(b) > 0 {
 		var f field
 		if f, b, err = next(b); err != nil {
@@ -141,9 +143,9 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 		case f.is(4, protowire.Fixed64Type):
 			h.total = f.value
 		case f.is(5, protowire.Fixed64Type):
-			h.sum, notes.hasSum = f.float(), true
+			h.sum, info.hasSum = f.float(), true
 		case f.is(6, protowire.VarintType):
-			notes.scale = zigzag(f.value)
+			info.scale = zigzag(f.value)
 		case f.is(7, protowire.Fixed64Type):
 			h.zero = f.value
 		case f.is(8, protowire.BytesType):
@@ -151,35 +153,35 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 		case f.is(9, protowire.BytesType):
 			var below []uint64
 			below, err = readBuckets(f.bytes, new(int), nil)
-			notes.negative = notes.negative || slices.ContainsFunc(below, func(n uint64) bool { return n > 0 })
+			info.negative = info.negative || slices.ContainsFunc(below, func(n uint64) bool { return n > 0 })
 		case f.is(12, protowire.Fixed64Type):
-			h.min, notes.hasMin = f.float(), true
+			h.min, info.hasMin = f.float(), true
 		case f.is(13, protowire.Fixed64Type):
-			h.max, notes.hasMax = f.float(), true
+			h.max, info.hasMax = f.float(), true
 		case f.is(14, protowire.Fixed64Type):
-			notes.zeroThreshold = f.float()
+			info.zeroThreshold = f.float()
 		}
 		if err != nil {
 			return t, err
 		}
 	}
 	h.counts = slices.Clip(r.counts)
-	if err := h.accept(notes); err != nil {
+	if err := h.accept(info); err != nil {
 		return t, err
 	}
-	t.point.Series, err = d.named()
+	t.point.Series, err = d.seriesOfKey()
 	return t, err
 }
 
-// histBuffer is a histogram and the reused memory of its counts. The histogram shows
-// only what it uses: what lies behind is of an earlier one, and a merge would count
-// it.
+// histBuffer is a histogram and the reused memory of its counts. The histogram's slice
+// is clipped: the memory behind it holds counts of an earlier histogram, which a merge
+// would take for zeros.
 type histBuffer struct {
 	hist   Hist
 	counts []uint64
 }
 
-// histBuffer is an empty buffer, which an earlier call of Decode may have used.
+// histBuffer returns an empty buffer, reused from an earlier call of Decode if possible.
 func (d *Decoder) histBuffer() *histBuffer {
 	if d.taken == len(d.hists) {
 		d.hists = append(d.hists, &histBuffer{})
@@ -190,12 +192,11 @@ func (d *Decoder) histBuffer() *histBuffer {
 	return r
 }
 
-// maxSeries bounds the series that a decoder keeps for senders who make ever
-// new ones.
+// maxSeries bounds the cache of series, for senders that keep creating new ones.
 const maxSeries = 1 << 16
 
-// named is the series of the key.
-func (d *Decoder) named() (Series, error) {
+// seriesOfKey returns the series of d.key, from the cache if possible.
+func (d *Decoder) seriesOfKey() (Series, error) {
 	if s, ok := d.series[string(d.key)]; ok {
 		return s, nil
 	}

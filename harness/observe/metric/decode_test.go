@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// text is frames as text: NaN is NaN there.
+// text formats frames for comparison: unlike floats, two NaNs are equal as text.
 func text(frames []Frame) string {
 	var b strings.Builder
 	for _, f := range frames {
@@ -33,9 +33,9 @@ func text(frames []Frame) string {
 	return b.String()
 }
 
-// sameAsLibrary compares a decoder, which may have been used before, with the
-// library's. What the library finds malformed may stand in what the decoder
-// passes over.
+// sameAsLibrary compares a decoder, which may have been used before, with the library's.
+// Requests that the library finds malformed are not compared: the malformed part may be
+// in fields that the decoder skips.
 func sameAsLibrary(d *Decoder, data []byte) error {
 	want, wantErr := decodeByLibrary(data)
 	got, err := d.Decode(data)
@@ -44,14 +44,14 @@ func sameAsLibrary(d *Decoder, data []byte) error {
 	case !wellFormed:
 		return nil
 	case (err == nil) != (wantErr == nil):
-		return fmt.Errorf("error %v, by the library %v", err, wantErr)
+		return fmt.Errorf("error %v, of the library %v", err, wantErr)
 	case text(got) != text(want):
 		return fmt.Errorf("got\n%swant\n%s", text(got), text(want))
 	}
 	return nil
 }
 
-func TestDecoderIsTheLibrarys(t *testing.T) {
+func TestDecoderMatchesLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d Decoder
 		for range rapid.IntRange(1, 3).Draw(t, "calls") {
@@ -66,7 +66,7 @@ func TestDecoderIsTheLibrarys(t *testing.T) {
 	})
 }
 
-// unusual are requests that are well-formed, but not as anybody writes them.
+// unusual are well-formed requests that no usual encoder writes.
 func unusual() (all [][]byte) {
 	text := func(s string) *commonpb.AnyValue {
 		return &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: s}}
@@ -100,14 +100,14 @@ func unusual() (all [][]byte) {
 		}
 		return data
 	}
-	// One message after the other in one field is both merged.
+	// Two concatenated messages in one field are merged.
 	request := func(resource *respb.Resource, metrics ...[]byte) []byte {
 		scope := []byte{}
 		for _, m := range metrics {
 			scope = protowire.AppendBytes(protowire.AppendTag(scope, 2, protowire.BytesType), m)
 		}
 		body := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), scope)
-		if resource != nil { // behind what it is about
+		if resource != nil { // after its metrics
 			body = protowire.AppendBytes(protowire.AppendTag(body, 1, protowire.BytesType), write(resource))
 		}
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), body)
@@ -138,7 +138,7 @@ func unusual() (all [][]byte) {
 	)
 }
 
-func TestDecodeWhatIsUnusual(t *testing.T) {
+func TestDecodeUnusual(t *testing.T) {
 	var d Decoder
 	for i, data := range unusual() {
 		if err := proto.Unmarshal(data, &colpb.ExportMetricsServiceRequest{}); err != nil {
@@ -150,7 +150,8 @@ func TestDecodeWhatIsUnusual(t *testing.T) {
 	}
 }
 
-// TestDecodedHistogramsMerge: what a decoder reuses shows in no histogram.
+// TestDecodedHistogramsMerge: memory that a decoder reuses does not leak counts into a
+// merge.
 func TestDecodedHistogramsMerge(t *testing.T) {
 	var d Decoder
 	for _, values := range [][]float64{{1, 2, 4, 8, 16}, {1, 1.5}} {
@@ -170,8 +171,8 @@ func TestDecodedHistogramsMerge(t *testing.T) {
 	}
 }
 
-// TestDecoderForgetsSeries: a sender that makes ever new ones takes no more
-// memory for it than others.
+// TestDecoderForgetsSeries: the cache stays bounded for a sender that keeps creating new
+// series.
 func TestDecoderForgetsSeries(t *testing.T) {
 	var d Decoder
 	for i := range maxSeries + 10 {
@@ -184,13 +185,12 @@ func TestDecoderForgetsSeries(t *testing.T) {
 		}
 	}
 	if len(d.series) > maxSeries {
-		t.Errorf("%d series kept", len(d.series))
+		t.Errorf("%d series in the cache, the limit is %d", len(d.series), maxSeries)
 	}
 }
 
-// FuzzDecode: whatever is sent, what is accepted is what the library reads in
-// it, is consistent, encodes again to the same, and merges without taking more
-// memory than float64's range.
+// FuzzDecode: any accepted request decodes as by the library, is consistent, can be
+// encoded and decoded again, and merges within the memory of float64's range.
 func FuzzDecode(f *testing.F) {
 	for _, frames := range [][]Frame{
 		nil,
@@ -243,7 +243,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := Decode(again); err != nil {
-			t.Fatalf("decode what was encoded: %v", err)
+			t.Fatalf("decode the encoded frames: %v", err)
 		}
 	})
 }

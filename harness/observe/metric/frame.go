@@ -1,7 +1,7 @@
 package metric
 
-// Point is what one series did in the second of its frame. Value is used by
-// counters and gauges, Hist by histograms.
+// Point is the value of one series in the second of its frame: Value of a counter or
+// a gauge, Hist of a histogram.
 type Point struct {
 	Series Series
 	Kind   Kind
@@ -9,21 +9,21 @@ type Point struct {
 	Hist   *Hist
 }
 
-// Frame is the additive metrics of one second from one source. A late
-// completion comes as a further frame for its second.
+// Frame holds additive metrics of one second from one source. A late completion is
+// sent in a further frame for its second.
 type Frame struct {
 	Source   string // "worker/0", "database", ...: see the constants
-	Sequence uint64 // 1, 2, 3, ... without a gap within its source; 0 = the sender does not number (foreign OTLP)
+	Sequence uint64 // 1, 2, 3, ... without gaps within its source; 0: not numbered (foreign OTLP)
 	Second   int64  // unix second to which the points belong
-	Closing  bool   // last frame of its source; its points are the stream's totals
+	Closing  bool   // last frame of its source; its points are totals over the stream
 	Points   []Point
 }
 
-// CounterPoint makes a point of a counter.
+// CounterPoint makes a counter's point.
 func CounterPoint(s Series, v float64) Point { return Point{Series: s, Kind: Counter, Value: v} }
 
-// GaugePoint makes a point of a gauge.
+// GaugePoint makes a gauge's point.
 func GaugePoint(s Series, v float64) Point { return Point{Series: s, Kind: Gauge, Value: v} }
 
-// HistPoint makes a point of a histogram, which it does not copy.
+// HistPoint makes a histogram's point. It does not copy the histogram.
 func HistPoint(s Series, h *Hist) Point { return Point{Series: s, Kind: Histogram, Hist: h} }

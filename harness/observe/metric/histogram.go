@@ -7,26 +7,26 @@ import (
 
 // Scale is the resolution at which we record. Bucket i of scale s holds the
 // values in (b^i, b^(i+1)] with b = 2^(2^-s), as OpenTelemetry's exponential
-// histograms do. At scale 7 b = 1.00543, and the geometric middle of a bucket
+// histograms do. At scale 7 b = 1.00543, and the geometric midpoint of a bucket
 // is within 0.28 % of each of its values (DESIGN: at most 0.5 %).
 const Scale = 7
 
-// minScale still tells 2^-1024 from 2^1024 in a handful of buckets; a
-// histogram from elsewhere is never merged below it.
+// minScale is the coarsest scale accepted from other senders: the whole range of
+// float64 fits in a few buckets.
 const minScale = -10
 
 // Hist is a mergeable histogram of values >= 0. The zero value is empty, at
-// scale Scale. Negative values and NaN count as zero observations of value 0,
-// which keeps Count exact; Min then tells that there were some.
+// scale Scale. NaN is recorded as 0, and negative values are counted with the zeros,
+// which keeps Count exact; a negative Min reveals them.
 type Hist struct {
 	zero   uint64   // observations <= 0
 	offset int      // bucket index of counts[0]
 	counts []uint64 // dense from the lowest to the highest bucket used
 	total  uint64
 	sum    float64
-	min    float64 // of no meaning while total is 0
+	min    float64 // undefined while total is 0
 	max    float64
-	coarse int // Scale - scale: how far below our own resolution; zero value means none
+	coarse int // Scale - scale: halvings of the resolution; 0: full resolution
 }
 
 // Record adds n observations of v.
@@ -51,8 +51,8 @@ func (h *Hist) Record(v float64, n uint64) {
 	h.add(bucketOf(v, h.Scale()), n)
 }
 
-// Scale is the resolution that this histogram has: Scale, or less after a
-// merge with a coarser one.
+// Scale is the resolution of this histogram: the constant Scale, or less after a merge
+// with a coarser histogram.
 func (h *Hist) Scale() int { return Scale - h.coarse }
 
 // bucketOf maps v > 0 to its bucket: ceil(log_b v) - 1.
@@ -77,25 +77,25 @@ func upperBound(i, scale int) float64 {
 	return math.Exp2(math.Ldexp(float64(i+1), -scale))
 }
 
-// middle is the geometric middle of bucket i.
-func middle(i, scale int) float64 {
+// midpoint is the geometric midpoint of bucket i.
+func midpoint(i, scale int) float64 {
 	return math.Exp2(math.Ldexp(float64(i)+0.5, -scale))
 }
 
 func (h *Hist) add(index int, n uint64) {
 	if at := index - h.offset; at < 0 || at >= len(h.counts) {
-		h.cover(index, index)
+		h.extend(index, index)
 	}
 	h.counts[index-h.offset] += n
 }
 
-// Merge adds the observations of other, which stays as it is. The result has
-// the coarser of the two resolutions; an empty histogram has none to keep.
+// Merge adds the observations of other, which it does not change. The result has the
+// coarser of the two resolutions; that of an empty histogram is ignored.
 func (h *Hist) Merge(other *Hist) {
 	if other == nil || other.total == 0 {
 		return
 	}
-	h.meet(other.offset, len(other.counts), other.coarse, other.min, other.max)
+	h.prepareMerge(other.offset, len(other.counts), other.coarse, other.min, other.max)
 	shift := h.coarse - other.coarse
 	if shift == 0 && len(other.counts) > 0 {
 		into := h.counts[other.offset-h.offset:][:len(other.counts)]
@@ -112,10 +112,9 @@ func (h *Hist) Merge(other *Hist) {
 	h.sum += other.sum
 }
 
-// meet makes room for the buckets of another histogram that is not empty, which
-// has some from offset on, at the coarser of both resolutions, and takes its
-// bounds.
-func (h *Hist) meet(offset, buckets, coarse int, lowest, highest float64) {
+// prepareMerge prepares for the buckets of another, non-empty histogram: it reduces the
+// resolution to the coarser of both, extends the counts, and updates min and max.
+func (h *Hist) prepareMerge(offset, buckets, coarse int, lowest, highest float64) {
 	if h.total == 0 {
 		h.counts, h.coarse = h.counts[:0], coarse
 		h.min, h.max = lowest, highest
@@ -127,13 +126,13 @@ func (h *Hist) meet(offset, buckets, coarse int, lowest, highest float64) {
 	}
 	if buckets > 0 {
 		shift := h.coarse - coarse
-		h.cover(offset>>shift, (offset+buckets-1)>>shift)
+		h.extend(offset>>shift, (offset+buckets-1)>>shift)
 	}
 }
 
-// cover makes the counts reach from one bucket to another, and further where
-// they do. What lies behind them, up to their capacity, is always zero.
-func (h *Hist) cover(first, last int) {
+// extend grows the counts to include the buckets from first to last. Counts beyond
+// their length, up to their capacity, are always zero.
+func (h *Hist) extend(first, last int) {
 	if len(h.counts) == 0 {
 		h.offset = first
 	}
@@ -153,7 +152,7 @@ func (h *Hist) cover(first, last int) {
 	h.offset -= below
 }
 
-// coarsen halves the resolution until the scale is reached.
+// coarsen reduces the resolution to a lower scale.
 func (h *Hist) coarsen(scale int) {
 	shift := h.Scale() - scale
 	old, offset := h.counts, h.offset
@@ -188,7 +187,7 @@ func (h *Hist) Count() uint64 { return h.total }
 // Sum is the sum of the observations.
 func (h *Hist) Sum() float64 { return h.sum }
 
-// Mean is the mean observation; false where there is none.
+// Mean is the mean observation; false if the histogram is empty.
 func (h *Hist) Mean() (float64, bool) {
 	if h.total == 0 {
 		return 0, false
@@ -196,15 +195,15 @@ func (h *Hist) Mean() (float64, bool) {
 	return h.sum / float64(h.total), true
 }
 
-// Min is the smallest observation; false where there is none.
+// Min is the smallest observation; false if the histogram is empty.
 func (h *Hist) Min() (float64, bool) { return h.min, h.total > 0 }
 
-// Max is the largest observation; false where there is none.
+// Max is the largest observation; false if the histogram is empty.
 func (h *Hist) Max() (float64, bool) { return h.max, h.total > 0 }
 
-// Quantile is the observation of rank ceil(q n), the smallest one that at
-// least the share q of all does not exceed, to the resolution of the
-// histogram; false where there is none. q is in [0, 1].
+// Quantile is the observation of rank ceil(q n), q in [0, 1]: the smallest observation
+// that at least the share q of all observations does not exceed, to the resolution of
+// the histogram. It is false if the histogram is empty.
 func (h *Hist) Quantile(q float64) (float64, bool) {
 	if h.total == 0 || math.IsNaN(q) {
 		return 0, false
@@ -221,14 +220,14 @@ func (h *Hist) Quantile(q float64) (float64, bool) {
 	seen := h.zero
 	for i, n := range h.counts {
 		if seen += n; seen >= rank {
-			return min(max(middle(h.offset+i, h.Scale()), h.min), h.max), true
+			return min(max(midpoint(h.offset+i, h.Scale()), h.min), h.max), true
 		}
 	}
 	return h.max, true
 }
 
-// AtLeast bounds the number of observations >= limit: those in buckets wholly
-// at or above it (lo) and those in buckets that reach it (hi).
+// AtLeast bounds the number of observations >= limit: lo counts the buckets that lie
+// entirely at or above it, hi also the bucket that contains it.
 func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 	if h.total == 0 || limit > h.max {
 		return 0, 0
@@ -239,8 +238,8 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 	if limit <= 0 {
 		return h.total - h.zero, h.total
 	}
-	// Bounds grow with the bucket: from the first that reaches the limit on all
-	// do, and those after it lie wholly at or above it.
+	// Upper bounds increase with the index: the first bucket that reaches the limit
+	// may contain it, and all later ones lie above it.
 	first := sort.Search(len(h.counts), func(i int) bool { return upperBound(h.offset+i, h.Scale()) >= limit })
 	for i := first; i < len(h.counts); i++ {
 		hi += h.counts[i]

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sameHist compares what merging must keep exactly, and sums within what the
-// order of additions may change.
+// sameHist returns the difference of two histograms. Sums may differ by the order of
+// additions.
 func sameHist(a, b *Hist) string {
 	trim := func(h *Hist) Hist {
 		c := *h
@@ -21,7 +21,7 @@ func sameHist(a, b *Hist) string {
 			c.counts, c.offset = nil, 0
 		}
 		if c.sum = 0; c.total == 0 {
-			c.coarse, c.min, c.max = 0, 0, 0 // of no meaning
+			c.coarse, c.min, c.max = 0, 0, 0 // undefined
 		}
 		return c
 	}
@@ -29,14 +29,14 @@ func sameHist(a, b *Hist) string {
 	if !slices.Equal(p.counts, q.counts) {
 		return "buckets: " + cmp.Diff(p.counts, q.counts)
 	}
-	p.counts, q.counts = nil, nil // comparing thousands of buckets by cmp is slow
+	p.counts, q.counts = nil, nil // cmp is slow for thousands of buckets
 	if diff := cmp.Diff(p, q, cmp.AllowUnexported(Hist{})); diff != "" {
 		return diff
 	}
 	return cmp.Diff(a.sum, b.sum, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.EquateNaNs())
 }
 
-// values are times as we measure them, some of them 0.
+// values are realistic times, some of them 0.
 func values(least int) *rapid.Generator[[]float64] {
 	value := rapid.OneOf(
 		rapid.Float64Range(1e-3, 1e7),
@@ -55,7 +55,7 @@ func recorded(values []float64) *Hist {
 	return h
 }
 
-// hists are as they may arrive: recorded here or, coarser, elsewhere.
+// hists are histograms of our resolution, or coarser ones as of other senders.
 var hists = rapid.Custom(func(t *rapid.T) *Hist {
 	h := recorded(values(0).Draw(t, "values"))
 	if rapid.Bool().Draw(t, "coarse") {
@@ -92,7 +92,7 @@ func TestMergeIsAssociativeAndCommutative(t *testing.T) {
 	})
 }
 
-func TestMergeIsRecordingBoth(t *testing.T) {
+func TestMergeEqualsRecordingBoth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := values(0).Draw(t, "a"), values(0).Draw(t, "b")
 		if diff := sameHist(recorded(slices.Concat(a, b)), merged(recorded(a), recorded(b))); diff != "" {
@@ -101,7 +101,7 @@ func TestMergeIsRecordingBoth(t *testing.T) {
 	})
 }
 
-// TestRecordAnything: whatever a script measures, the counts agree.
+// TestRecordAnything: the invariants hold for any float64.
 func TestRecordAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, n := &Hist{}, uint64(0)
@@ -122,7 +122,7 @@ func TestRecordAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h.Count() != n {
-			t.Fatalf("count %d of %d", h.Count(), n)
+			t.Fatalf("count %d, want %d", h.Count(), n)
 		}
 	})
 }
@@ -137,10 +137,10 @@ func TestQuantilesAreWithinHalfAPercent(t *testing.T) {
 			got, ok := h.Quantile(q)
 			exact := all[max(int(math.Ceil(q*float64(len(all)))), 1)-1]
 			if !ok || math.Abs(got-exact) > 0.005*exact {
-				t.Fatalf("p%g is %g, exactly %g", q*100, got, exact)
+				t.Fatalf("p%g is %g, want %g", q*100, got, exact)
 			}
 			if got < before {
-				t.Fatalf("p%g is %g, below the one before, %g", q*100, got, before)
+				t.Fatalf("p%g is %g, below the previous percentile %g", q*100, got, before)
 			}
 			before = got
 		}
@@ -166,15 +166,15 @@ func TestAtLeastBracketsTheCount(t *testing.T) {
 			}
 		}
 		if lo, hi := h.AtLeast(limit); lo > exact || exact > hi || hi > h.Count() {
-			t.Fatalf("%d of %d are at least %g, said to be %d to %d", exact, len(all), limit, lo, hi)
+			t.Fatalf("%d of %d are at least %g, got %d to %d", exact, len(all), limit, lo, hi)
 		}
 	})
 }
 
-// TestCoarseningIsRecordingCoarsely: a coarse bucket is the union of finer
-// ones. Rounding may put a value on an edge into the neighbour at either
-// scale, so such values are left out.
-func TestCoarseningIsRecordingCoarsely(t *testing.T) {
+// TestCoarseningEqualsRecordingCoarsely: a coarse bucket is the union of finer ones.
+// Rounding may put a value on a bucket's bound into its neighbour at either scale, so
+// such values are omitted.
+func TestCoarseningEqualsRecordingCoarsely(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.IntRange(minScale, Scale).Draw(t, "scale")
 		fine, coarse := &Hist{}, &Hist{coarse: Scale - scale}
@@ -199,10 +199,10 @@ func TestEmptyHistHasNoNumbers(t *testing.T) {
 		"mean": h.Mean, "min": h.Min, "max": h.Max, "median": func() (float64, bool) { return h.Quantile(0.5) },
 	} {
 		if v, ok := f(); ok {
-			t.Errorf("%s of nothing is %g", name, v)
+			t.Errorf("%s of an empty histogram is %g", name, v)
 		}
 	}
 	if lo, hi := h.AtLeast(0); lo != 0 || hi != 0 {
-		t.Errorf("%d to %d of nothing are at least 0", lo, hi)
+		t.Errorf("%d to %d observations of an empty histogram are at least 0", lo, hi)
 	}
 }

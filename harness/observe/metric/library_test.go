@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// decodeByLibrary is what Decode must do, by the library's own parser.
+// decodeByLibrary is the reference for Decode, with the library's parser.
 func decodeByLibrary(data []byte) ([]Frame, error) {
 	req := &colpb.ExportMetricsServiceRequest{}
 	if err := proto.Unmarshal(data, req); err != nil {
@@ -109,7 +109,7 @@ func eachPoint(m *metricspb.Metric, yield func(end uint64, p Point)) error {
 				zero: p.GetZeroCount(), total: p.GetCount(), sum: p.GetSum(), min: p.GetMin(), max: p.GetMax(),
 				offset: int(p.GetPositive().GetOffset()), counts: p.GetPositive().GetBucketCounts(),
 			}
-			err := h.accept(histNotes{
+			err := h.accept(histInfo{
 				scale: int(p.GetScale()), zeroThreshold: p.GetZeroThreshold(),
 				negative: slices.ContainsFunc(p.GetNegative().GetBucketCounts(), func(n uint64) bool { return n > 0 }),
 				hasSum:   p.Sum != nil, hasMin: p.Min != nil, hasMax: p.Max != nil,

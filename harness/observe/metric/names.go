@@ -7,7 +7,7 @@ const (
 	RateTotal    = ".total"
 )
 
-// Names of what we measure ourselves. The catalogue describes each of them.
+// Names of our own metrics. The catalogue describes each of them.
 const (
 	TransactionDuration   = "transaction_duration"
 	Transactions          = "transactions"
@@ -90,7 +90,7 @@ const (
 	PersistLag = "persist_lag"
 )
 
-// Names of k6's metrics that have a meaning of their own here.
+// Names of the k6 metrics that the code refers to.
 const (
 	RequestDuration = "http_req_duration"
 	RequestFailed   = "http_req_failed"
@@ -99,18 +99,18 @@ const (
 	DataSent        = "data_sent"
 )
 
-// DefaultSampleRate is how many samples of the database's sessions are taken a
-// second, unless their source reports another rate (DBSampleRate).
+// DefaultSampleRate is the number of samples of the database's sessions per second,
+// unless their source reports another rate (DBSampleRate).
 const DefaultSampleRate = 10
 
-// A worker keeps at most MaxSeries label sets of one metric apart. What comes above
-// that is counted under OverflowLabel, so that nothing is lost but detail.
+// A worker keeps at most MaxSeries label sets of one metric. Samples of further label
+// sets are counted in one series with OverflowLabel, so that only detail is lost.
 const (
 	MaxSeries     = 200
 	OverflowLabel = "overflow"
 )
 
-// LabelReader tells the series of replicas apart, of which a run has one each.
+// LabelReader identifies the replica of a series of replica_lag.
 const LabelReader = "reader"
 
 // Values of the label outcome.

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Resource attributes that carry a frame's identity; a sender without them is
-// foreign: its frames have no sequence, and its points are put to the second
-// in which their interval ends.
+// Resource attributes that identify a frame. A sender that does not set attrSource is
+// foreign: its frames have no sequence, and its points are assigned to the second in
+// which their interval ends.
 const (
 	attrSource   = "assay.source"
 	attrSequence = "assay.sequence"
@@ -130,7 +130,7 @@ func stringAttr(k, v string) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: validText(k), Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: validText(v)}}}
 }
 
-// validText: protobuf strings are UTF-8; a label from a script may be anything.
+// validText makes a valid protobuf string: a label from a script may not be UTF-8.
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func intAttr(k string, v int64) *commonpb.KeyValue {

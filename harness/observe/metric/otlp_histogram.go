@@ -6,33 +6,33 @@ import (
 )
 
 const (
-	// maxBuckets bounds what one histogram from outside may make us allocate:
+	// maxBuckets bounds the memory that a received histogram can make us allocate:
 	// the whole range of float64 at our own scale.
 	maxBuckets = 2100 << Scale
 	// maxScale is the finest resolution that OpenTelemetry's SDKs use.
 	maxScale = 20
 )
 
-// histNotes are what a histogram on the wire says beside its numbers.
-type histNotes struct {
+// histInfo holds the fields of an OTLP histogram that Hist does not have.
+type histInfo struct {
 	scale                  int
 	zeroThreshold          float64
-	negative               bool // it holds negative observations
+	negative               bool // it has negative observations
 	hasSum, hasMin, hasMax bool
 }
 
-// accept converts a histogram from the wire to the form that we record; the error
-// says why it cannot.
-func (h *Hist) accept(n histNotes) error {
+// accept converts a received histogram to the form that we record. It returns an error
+// if it cannot represent the histogram, or if its fields are inconsistent.
+func (h *Hist) accept(n histInfo) error {
 	switch {
 	case n.negative:
 		return fmt.Errorf("histogram holds negative observations")
 	case h.zero > 0 && n.zeroThreshold > 0:
 		return fmt.Errorf("histogram counts values up to %g as zero", n.zeroThreshold)
 	case len(h.counts) > maxBuckets:
-		return fmt.Errorf("histogram has %d buckets, more than %d", len(h.counts), maxBuckets)
+		return fmt.Errorf("histogram has %d buckets, the limit is %d", len(h.counts), maxBuckets)
 	case n.scale < minScale || n.scale > maxScale:
-		return fmt.Errorf("histogram has scale %d, not %d to %d", n.scale, minScale, maxScale)
+		return fmt.Errorf("histogram has scale %d, want %d to %d", n.scale, minScale, maxScale)
 	}
 	h.coarse = Scale - n.scale
 	if err := h.fit(); err != nil {
@@ -47,10 +47,10 @@ func (h *Hist) accept(n histNotes) error {
 	return h.check()
 }
 
-// fit cuts a foreign histogram to the buckets that it uses, which must be those
-// of float64 values: buckets are dense, so that two far apart would otherwise
-// make a merge allocate all between them. It also takes a finer resolution
-// down to ours.
+// fit trims a received histogram to the buckets that it uses, reduces a finer
+// resolution to ours, and returns an error if a bucket lies outside the range of
+// float64: buckets are dense, so that a merge would allocate all buckets between two
+// distant ones.
 func (h *Hist) fit() error {
 	first, last, ok := h.used()
 	if !ok {
@@ -60,7 +60,7 @@ func (h *Hist) fit() error {
 	h.counts, h.offset = h.counts[first:last+1], h.offset+first
 	lowest, highest := bucketOf(math.SmallestNonzeroFloat64, h.Scale()), bucketOf(math.MaxFloat64, h.Scale())
 	if h.offset < lowest || h.offset+len(h.counts)-1 > highest {
-		return fmt.Errorf("histogram has buckets %d to %d, those of numbers are %d to %d", h.offset, h.offset+len(h.counts)-1, lowest, highest)
+		return fmt.Errorf("histogram has buckets %d to %d, the range of float64 is %d to %d", h.offset, h.offset+len(h.counts)-1, lowest, highest)
 	}
 	if h.coarse < 0 {
 		h.coarsen(Scale)
@@ -68,7 +68,8 @@ func (h *Hist) fit() error {
 	return nil
 }
 
-// boundsFromBuckets sets min and max for a sender that left them out.
+// boundsFromBuckets sets min and max to the bounds of the buckets in use, for a sender
+// that omits them.
 func (h *Hist) boundsFromBuckets() {
 	h.min, h.max = 0, 0
 	first, last, ok := h.used()
@@ -81,13 +82,13 @@ func (h *Hist) boundsFromBuckets() {
 	}
 }
 
-// sumFromBuckets estimates the sum for a sender that left it out; 0 would read
-// as a mean of 0.
+// sumFromBuckets estimates the sum for a sender that omits it; 0 would read as a mean
+// of 0.
 func (h *Hist) sumFromBuckets() {
 	h.sum = 0
 	for i, n := range h.counts {
 		if n > 0 {
-			h.sum += float64(n) * middle(h.offset+i, h.Scale())
+			h.sum += float64(n) * midpoint(h.offset+i, h.Scale())
 		}
 	}
 }

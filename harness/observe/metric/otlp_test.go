@@ -45,7 +45,7 @@ var frames = rapid.Custom(func(t *rapid.T) Frame {
 	return f
 })
 
-// sameFrames leaves the order of points open: Encode groups them by metric.
+// sameFrames ignores the order of points: Encode groups them by metric.
 func sameFrames(a, b []Frame) string {
 	sorted := func(all []Frame) []Frame {
 		all = slices.Clone(all)
@@ -61,7 +61,7 @@ func sameFrames(a, b []Frame) string {
 		gocmp.Comparer(func(a, b *Hist) bool { return a == nil && b == nil || a != nil && b != nil && sameHist(a, b) == "" }))
 }
 
-func TestFramesSurviveOTLP(t *testing.T) {
+func TestFramesRoundTripOTLP(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(frames, 0, 3).Draw(t, "frames")
 		data, err := Encode(want...)
@@ -78,7 +78,7 @@ func TestFramesSurviveOTLP(t *testing.T) {
 	})
 }
 
-// TestEncodeAnyText: a label may come from a script, a digest from a database.
+// TestEncodeAnyText: labels come from scripts and databases, and may not be UTF-8.
 func TestEncodeAnyText(t *testing.T) {
 	bad := "\xff\xfe"
 	data, err := Encode(Frame{Source: bad, Points: []Point{CounterPoint(NewSeries(bad, bad, bad, bad), 1)}})
@@ -91,7 +91,7 @@ func TestEncodeAnyText(t *testing.T) {
 	}
 }
 
-func TestKeyTellsSeriesApart(t *testing.T) {
+func TestKeyIsUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := seriesOf.Draw(t, "a"), seriesOf.Draw(t, "b")
 		same := a.Name == b.Name && slices.Equal(a.Labels, b.Labels)
@@ -110,12 +110,12 @@ func TestKey(t *testing.T) {
 		"d{a:1}":                                  NewSeries("d", "", "a", "1", "a", "2"),
 	} {
 		if got := s.Key(); got != want {
-			t.Errorf("key %s, wanted %s", got, want)
+			t.Errorf("key %s, want %s", got, want)
 		}
 	}
 }
 
-// foreign is a request with one histogram, as another sender may make it.
+// foreign is a request with one histogram of another sender.
 func foreign(p *metricspb.ExponentialHistogramDataPoint) []byte {
 	h := &metricspb.ExponentialHistogram{
 		AggregationTemporality: metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA,
@@ -135,31 +135,31 @@ func buckets(offset int32, counts ...uint64) *metricspb.ExponentialHistogramData
 	return &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: offset, BucketCounts: counts}
 }
 
-func TestDecodeRefusesHistogramsThatLie(t *testing.T) {
+func TestDecodeRejectsInconsistentHistograms(t *testing.T) {
 	type point = metricspb.ExponentialHistogramDataPoint
 	for want, p := range map[string]*point{
-		"count is 3, buckets hold 2":        {Count: 3, Positive: buckets(0, 1, 1)},
-		"bucket counts overflow":            {Count: 0, Positive: buckets(0, math.MaxUint64, 1)},
-		"negative observations":             {Count: 1, Negative: buckets(0, 1)},
-		"scale 21":                          {Scale: 21},
-		"scale -11":                         {Scale: -11},
-		"as zero":                           {Count: 1, ZeroCount: 1, ZeroThreshold: 5},
-		"those of numbers are":              {Count: 1, Positive: buckets(math.MaxInt32, 1)},
-		"buckets -2147483648":               {Count: 1, Positive: buckets(math.MinInt32, 1)},
-		"min 2 above max 1":                 {Count: 1, ZeroCount: 1, Min: proto.Float64(2), Max: proto.Float64(1)},
-		"max 1.5, but no bucket":            {Count: 1, ZeroCount: 1, Min: proto.Float64(0), Max: proto.Float64(1.5)},
-		"above the buckets, which end at 2": {Count: 1, Positive: buckets(0, 1), Min: proto.Float64(1.5), Max: proto.Float64(3)},
-		"outside min 1.1 and max 1.9":       {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(1.1), Max: proto.Float64(1.9)},
-		"outside min 3 and max 4":           {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(3), Max: proto.Float64(4)},
+		"count is 3, buckets hold 2":                {Count: 3, Positive: buckets(0, 1, 1)},
+		"bucket counts overflow":                    {Count: 0, Positive: buckets(0, math.MaxUint64, 1)},
+		"negative observations":                     {Count: 1, Negative: buckets(0, 1)},
+		"scale 21":                                  {Scale: 21},
+		"scale -11":                                 {Scale: -11},
+		"as zero":                                   {Count: 1, ZeroCount: 1, ZeroThreshold: 5},
+		"the range of float64 is":                   {Count: 1, Positive: buckets(math.MaxInt32, 1)},
+		"buckets -2147483648":                       {Count: 1, Positive: buckets(math.MinInt32, 1)},
+		"min 2 above max 1":                         {Count: 1, ZeroCount: 1, Min: proto.Float64(2), Max: proto.Float64(1)},
+		"max 1.5, but all buckets are":              {Count: 1, ZeroCount: 1, Min: proto.Float64(0), Max: proto.Float64(1.5)},
+		"above the highest bucket, which ends at 2": {Count: 1, Positive: buckets(0, 1), Min: proto.Float64(1.5), Max: proto.Float64(3)},
+		"outside min 1.1 and max 1.9":               {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(1.1), Max: proto.Float64(1.9)},
+		"outside min 3 and max 4":                   {Count: 2, Positive: buckets(0, 1, 1), Min: proto.Float64(3), Max: proto.Float64(4)},
 	} {
 		if _, err := Decode(foreign(p)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `metric "h"`) {
-			t.Errorf("error %v, wanted %q", err, want)
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }
 
-// TestDecodeForeignHistograms: a finer scale, no min, max and sum, and buckets
-// far apart of which few are used.
+// TestDecodeForeignHistograms: a finer scale, without min, max and sum, and a wide range
+// of buckets of which few are used.
 func TestDecodeForeignHistograms(t *testing.T) {
 	counts := make([]uint64, 4000)
 	counts[0], counts[3999] = 1, 3 // at scale 10: (2^0, 2^(1/1024)] and (2^(3999/1024), 2^(4000/1024)]
@@ -174,6 +174,6 @@ func TestDecodeForeignHistograms(t *testing.T) {
 		t.Errorf("scale %d, min %g, max %g", h.Scale(), lowest, highest)
 	}
 	if want := 1 + 3*math.Exp2(4000.0/1024); math.Abs(h.Sum()-want) > 0.005*want {
-		t.Errorf("sum %g, wanted about %g", h.Sum(), want)
+		t.Errorf("sum %g, want about %g", h.Sum(), want)
 	}
 }

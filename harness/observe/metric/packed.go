@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 )
 
-// Packed is a histogram as few bytes, for keeping many: about one byte a bucket
-// instead of eight. It is never written anywhere; the zero value is empty.
+// Packed is a compact histogram for keeping many in memory: about one byte per bucket
+// instead of eight. It is never stored or sent; the zero value is empty.
 type Packed struct {
-	// Sum is the sum of the observations. Whoever merges from several senders
+	// Sum is the sum of the observations. Whoever merges histograms of several senders
 	// may set it, since the sum of floating-point numbers depends on their order.
 	Sum float64
 
@@ -18,14 +18,14 @@ type Packed struct {
 	offset   int32
 	length   int32 // buckets
 	coarse   int32
-	// counts are varints; a 0 is followed by how many more there are.
+	// counts are varints; a 0 is followed by the number of further zeros.
 	counts []byte
 }
 
 // Pack packs the histogram.
 func (h *Hist) Pack() Packed {
-	var room [4096]byte // more than most take: what is kept is as long as it must be
-	counts := room[:0]
+	var scratch [4096]byte // enough for most; the result is cloned to its exact size
+	counts := scratch[:0]
 	for i := 0; i < len(h.counts); {
 		if n := h.counts[i]; n > 0 {
 			counts = binary.AppendUvarint(counts, n)
@@ -48,12 +48,12 @@ func (h *Hist) Pack() Packed {
 // Count is the number of observations.
 func (p *Packed) Count() uint64 { return p.total }
 
-// MergePacked is Merge of a histogram that was packed.
+// MergePacked is Merge for a packed histogram.
 func (h *Hist) MergePacked(p *Packed) {
 	if p.total == 0 {
 		return
 	}
-	h.meet(int(p.offset), int(p.length), int(p.coarse), p.min, p.max)
+	h.prepareMerge(int(p.offset), int(p.length), int(p.coarse), p.min, p.max)
 	h.zero += p.zero
 	h.total += p.total
 	h.sum += p.Sum

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Packing loses nothing, and merging what was packed is merging.
-func TestPackedIsTheHistogram(t *testing.T) {
+// Packing is lossless, and merging a packed histogram equals merging the histogram.
+func TestPackedEqualsTheHistogram(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := hists.Draw(t, "a"), hists.Draw(t, "b")
 		packed := b.Pack()
@@ -27,7 +27,7 @@ func TestPackedIsTheHistogram(t *testing.T) {
 	})
 }
 
-// The sum is the one that was set, whatever was packed.
+// A sum that is set replaces the packed one.
 func TestPackedSumMayBeSet(t *testing.T) {
 	packed := recorded([]float64{1, 2, 4}).Pack()
 	packed.Sum = 7.5

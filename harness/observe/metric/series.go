@@ -10,12 +10,12 @@ type Kind uint8
 
 // The kinds of series.
 const (
-	Counter   Kind = iota + 1 // increments of this second; merged by sum
-	Gauge                     // last value of this second; merged by sum over sources, by latest within one
-	Histogram                 // observations of this second; merged bucket by bucket
+	Counter   Kind = iota + 1 // increase in this second; merged by sum
+	Gauge                     // last value in this second; summed over sources, the latest within one source
+	Histogram                 // observations in this second; merged by bucket
 
-	// Rate is a share of samples. In frames it is two counters, NAME.occurred and
-	// NAME.total, so that only the catalogue knows this kind.
+	// Rate is a share of samples. Frames hold two counters for it, NAME.occurred and
+	// NAME.total, so that only the catalogue has this kind.
 	Rate
 )
 
@@ -36,16 +36,16 @@ func (k Kind) String() string {
 // Label is one key and value of a series.
 type Label struct{ Key, Value string }
 
-// Series names what is measured: a metric and its labels, sorted by key.
+// Series identifies what is measured: a metric's name and labels, sorted by key.
 type Series struct {
 	Name   string
 	Unit   string // UCUM: "ms", "By", "s", "1" or empty
 	Labels []Label
 }
 
-// NewSeries sorts the labels, given as key, value, key, value. Empty values are
-// left out: a label that is not there and an empty one are the same. Of several
-// values for one key the first stays.
+// NewSeries makes a series with labels given as key, value, key, value. Labels with an
+// empty value are omitted: a missing label equals an empty one. Of several values for
+// one key it keeps the first.
 func NewSeries(name, unit string, keyValues ...string) Series {
 	s := Series{Name: name, Unit: unit}
 	for i := 0; i+1 < len(keyValues); i += 2 {
@@ -58,7 +58,7 @@ func NewSeries(name, unit string, keyValues ...string) Series {
 	return s
 }
 
-// Label returns the value of a label, or "" where the series has none.
+// Label returns the value of a label, or "" if the series does not have it.
 func (s Series) Label(key string) string {
 	for _, l := range s.Labels {
 		if l.Key == key {
@@ -68,8 +68,8 @@ func (s Series) Label(key string) string {
 	return ""
 }
 
-// Matches reports whether every label of the selector stands in the series
-// with the same value.
+// Matches reports whether the series has every label of the selector with the same
+// value.
 func (s Series) Matches(selector []Label) bool {
 	for _, want := range selector {
 		if s.Label(want.Key) != want.Value {
@@ -79,14 +79,14 @@ func (s Series) Matches(selector []Label) bool {
 	return true
 }
 
-// Key is the series as text, name{key:value,...}, equal exactly where name and
-// labels are equal.
+// Key is the series as text, name{key:value,...}. Two keys are equal if and only if
+// name and labels are.
 func (s Series) Key() string { return string(s.AppendKey(nil)) }
 
 // AppendKey appends the key.
 func (s Series) AppendKey(b []byte) []byte {
-	// A name from elsewhere may hold a brace, which would read as labels; the
-	// colons of Prometheus's names may stay.
+	// A foreign name may contain a brace, which would read as labels. The colons of
+	// Prometheus names need no escape.
 	b = appendEscaped(b, s.Name, &nameEscapes)
 	if len(s.Labels) == 0 {
 		return b
@@ -103,7 +103,7 @@ func (s Series) AppendKey(b []byte) []byte {
 	return append(b, '}')
 }
 
-// escapes are the bytes that a text would be misread with.
+// escapes is a set of bytes to escape.
 type escapes [256]bool
 
 var nameEscapes, labelEscapes = escapesOf(`\{`), escapesOf(`\,:{}`)

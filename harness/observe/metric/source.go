@@ -12,12 +12,11 @@ const (
 	SourceDatabase = "database"
 	SourceService  = "service"
 	SourceHost     = "host"
-	SourceLag      = "lag" // of replicas, and of readers of the binlog
+	SourceLag      = "lag"    // lag of replicas and of binlog readers
+	SourceGauges   = "gauges" // gauges of the service that the profile names
 
-	SourceGauges = "gauges" // that the profile names
-
-	// Sources of metrics that no frame carries under a name of its own: k6's own
-	// metrics come from the workers, and the ledger is compared after the run.
+	// Catalogue sources that no frame has: k6's metrics are sent by the workers, and
+	// the ledger is compared after the run.
 	SourceK6     = "k6"
 	SourceLedger = "ledger"
 )

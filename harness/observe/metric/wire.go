@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// field is one field of a protobuf message: value holds a number of whatever
-// width, bytes a text or a message.
+// field is one field of a protobuf message: value holds a number of any width, bytes a
+// string or a message.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
@@ -19,15 +19,15 @@ type field struct {
 	bytes  []byte
 }
 
-// is tells whether the field has this number and type. One of another type is
-// to be passed over, as one of an unknown number is.
+// is reports whether the field has this number and type. A field with an unexpected
+// type is skipped, like one with an unknown number.
 func (f field) is(number protowire.Number, kind protowire.Type) bool {
 	return f.number == number && f.kind == kind
 }
 
 func (f field) float() float64 { return math.Float64frombits(f.value) }
 
-// next cuts the first field off a message.
+// next parses the first field of a message and returns the rest.
 func next(b []byte) (f field, rest []byte, err error) {
 	number, kind, n := protowire.ConsumeTag(b)
 	if n < 0 {
@@ -50,9 +50,9 @@ func next(b []byte) (f field, rest []byte, err error) {
 	return f, b[n:], nil
 }
 
-var errNotText = errors.New("a text is not valid UTF-8")
+var errNotText = errors.New("string is not valid UTF-8")
 
-// text is the field as a string of its own.
+// text is a copy of the field as a string.
 func (f field) text() (string, error) {
 	if !utf8.Valid(f.bytes) {
 		return "", errNotText
@@ -60,11 +60,11 @@ func (f field) text() (string, error) {
 	return string(f.bytes), nil
 }
 
-// attribute is a KeyValue: a key, and a value of one of several types, of which
-// the last one counts.
+// attribute is a message KeyValue: a key, and a value of one of several types. If
+// several are set the last one counts.
 type attribute struct {
 	key    string
-	kind   protowire.Number // of the value's field in AnyValue; 0: it has none
+	kind   protowire.Number // field of AnyValue that is set; 0: none
 	text   string
 	number uint64
 }
@@ -72,7 +72,7 @@ type attribute struct {
 // Fields of AnyValue.
 const (
 	anyString, anyBool, anyInt, anyDouble = 1, 2, 3, 4
-	anyLast                               = 8 // the others: lists, bytes and references
+	anyLast                               = 8 // 5 to 8 are lists, bytes and references
 )
 
 func readAttribute(b []byte) (a attribute, err error) {
@@ -116,7 +116,7 @@ func (a *attribute) readValue(b []byte) (err error) {
 	return nil
 }
 
-// label is the value as a label has it.
+// label is the value as a label value.
 func (a attribute) label() string {
 	switch a.kind {
 	case anyString:
@@ -131,7 +131,7 @@ func (a attribute) label() string {
 	return ""
 }
 
-// readBuckets appends the counts of a message Buckets.
+// readBuckets reads a message Buckets, and appends its counts.
 func readBuckets(b []byte, offset *int, counts []uint64) ([]uint64, error) {
 	for len(b) > 0 {
 		f, rest, err := next(b)
@@ -156,7 +156,8 @@ func readBuckets(b []byte, offset *int, counts []uint64) ([]uint64, error) {
 	return counts, nil
 }
 
-// readCounts appends packed varints: most of what a record consists of.
+// readCounts appends packed varints. They make up most of a record, hence the fast path
+// for those of one byte.
 func readCounts(b []byte, counts []uint64) ([]uint64, error) {
 	counts = slices.Grow(counts, min(len(b), maxBuckets+1))
 	for i := 0; i < len(b) && len(counts) <= maxBuckets; {
@@ -175,5 +176,5 @@ func readCounts(b []byte, counts []uint64) ([]uint64, error) {
 	return counts, nil
 }
 
-// zigzag is a sint32.
+// zigzag decodes a sint32.
 func zigzag(v uint64) int { return int(int32(protowire.DecodeZigZag(v & math.MaxUint32))) }

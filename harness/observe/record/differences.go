@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Difference is one evidence file that is not as it was sealed.
+// Difference is one evidence file that differs from the manifest.
 type Difference struct {
 	Path string // relative to evidence/
 	How  string // "is missing", "was added", or "has changed"
@@ -36,30 +36,31 @@ func Differences(dir string) (manifest []byte, all []Difference, err error) {
 	return manifest, all, nil
 }
 
-// differences are in the order of the manifest, then by path.
+// differences lists the files of the manifest in its order, then the added files by
+// path.
 func differences(evidence string, manifest []byte) (all []Difference, err error) {
-	var was Manifest
-	if err := json.Unmarshal(manifest, &was); err != nil {
+	var sealed Manifest
+	if err := json.Unmarshal(manifest, &sealed); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	is, err := manifestOf(evidence, was.Run)
+	current, err := manifestOf(evidence, sealed.Run)
 	if err != nil {
 		return nil, err
 	}
-	now := map[string]ManifestFile{}
-	for _, f := range is.Files {
-		now[f.Path] = f
+	byPath := map[string]ManifestFile{}
+	for _, f := range current.Files {
+		byPath[f.Path] = f
 	}
-	for _, f := range was.Files {
-		switch found, ok := now[f.Path]; {
+	for _, f := range sealed.Files {
+		switch found, ok := byPath[f.Path]; {
 		case !ok:
 			all = append(all, Difference{f.Path, missingFile})
 		case found != f:
 			all = append(all, Difference{f.Path, changedFile})
 		}
-		delete(now, f.Path)
+		delete(byPath, f.Path)
 	}
-	for _, path := range slices.Sorted(maps.Keys(now)) {
+	for _, path := range slices.Sorted(maps.Keys(byPath)) {
 		all = append(all, Difference{path, addedFile})
 	}
 	return all, nil

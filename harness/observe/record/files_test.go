@@ -29,17 +29,17 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("over a folder: %v", err)
 	}
 	if err := WriteFile(filepath.Join(dir, "no", "b.json"), nil); err == nil {
-		t.Error("into no folder: no error")
+		t.Error("in a missing folder: no error")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
-		t.Errorf("left are %v", all)
+		t.Errorf("files in the folder: %v", all)
 	}
 }
 
-// Attempts counts what was tried, sealed or not, of one profile by one revision.
+// Attempts counts the runs of one profile by one revision, sealed or not.
 func TestAttempts(t *testing.T) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	if n := Attempts(runs, "payment", "abc"); n != 0 {
@@ -55,7 +55,7 @@ func TestAttempts(t *testing.T) {
 		if i == 0 {
 			err = errors.Join(w.Environment(Environment{}), w.Seal(Facts{}))
 		} else {
-			err = w.frames.close() // under way still
+			err = w.frames.close() // not sealed
 		}
 		if err != nil {
 			t.Fatal(err)

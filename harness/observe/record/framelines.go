@@ -9,7 +9,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// frameLine is one point of one frame, as WriteLines tells it.
+// frameLine is the JSON line of one point of one frame.
 type frameLine struct {
 	Source   string            `json:"source"`
 	Sequence uint64            `json:"sequence"`

@@ -22,13 +22,13 @@ func TestLedgerInParts(t *testing.T) {
 	var acks, rows []ledger.Entry
 	for i := range int64(1000) {
 		e := entry(fmt.Sprint(i), 1000+i)
-		if i%100 != 3 { // else never acknowledged
+		if i%100 != 3 { // 3 is never acknowledged
 			acks = append(acks, e)
 		}
-		if i%100 != 5 { // else lost
+		if i%100 != 5 { // 5 is lost
 			rows = append(rows, ledger.Entry{Hash: e.Hash, Millis: e.Millis + i%7})
 		}
-		if i%100 == 8 {
+		if i%100 == 8 { // 8 is duplicated
 			rows = append(rows, e)
 		}
 	}
@@ -39,13 +39,13 @@ func TestLedgerInParts(t *testing.T) {
 	if want.Missing != 10 || want.Duplicated != 10 || want.Unacknowledged != 10 {
 		t.Fatalf("compared at once: %+v", want)
 	}
-	for _, most := range []int64{20, 333, maxIdentities} {
-		got, err := openLedger(filepath.Join(dir, EvidenceDir, ledgerDir), LedgerFact{State: StateOK}, most)
+	for _, limit := range []int64{20, 333, maxIdentities} {
+		got, err := openLedger(filepath.Join(dir, EvidenceDir, ledgerDir), LedgerFact{State: StateOK}, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, *got); diff != "" {
-			t.Errorf("in parts of %d: %s", most, diff)
+			t.Errorf("in parts of %d: %s", limit, diff)
 		}
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// model is a timeline that keeps every frame and reads them all each time.
+// model is a naive timeline: it keeps every frame, and scans them all on each read.
 type model struct{ frames []metric.Frame }
 
 func (m *model) Add(f metric.Frame) {
-	again := func(o metric.Frame) bool { return f.Sequence > 0 && o.Source == f.Source && o.Sequence == f.Sequence }
-	if !slices.ContainsFunc(m.frames, again) {
+	resent := func(o metric.Frame) bool { return f.Sequence > 0 && o.Source == f.Source && o.Sequence == f.Sequence }
+	if !slices.ContainsFunc(m.frames, resent) {
 		m.frames = append(m.frames, f)
 	}
 }
 
-// each visits the points of what matches, of one source or of all ("").
+// each visits the matching points of one source, or of all sources ("").
 func (m *model) each(source, name string, kind metric.Kind, selector []metric.Label, span Span, visit func(metric.Frame, metric.Point)) {
 	for _, f := range m.frames {
 		for _, p := range f.Points {
@@ -45,8 +45,8 @@ func (m *model) hist(source, name string, selector []metric.Label, span Span) *m
 	return h
 }
 
-// level is a gauge in one second: the newest of each source and series.
-func (m *model) level(source, name string, selector []metric.Label, second int64) (total float64, found bool) {
+// gauge adds up a gauge in one second: the newest value of each source and series.
+func (m *model) gauge(source, name string, selector []metric.Label, second int64) (total float64, found bool) {
 	newest := map[string]metric.Frame{}
 	value := map[string]float64{}
 	m.each(source, name, metric.Gauge, selector, Span{second, second + 1}, func(f metric.Frame, p metric.Point) {
@@ -71,8 +71,8 @@ var (
 	})
 )
 
-// someFrames are numbered as their senders do, some twice; value makes what
-// counters and gauges hold.
+// someFrames have the sequences of their sources; some are resent. value generates the
+// values of counters and gauges.
 func someFrames(t *rapid.T, value *rapid.Generator[float64]) (all []metric.Frame) {
 	sequences := map[string]uint64{}
 	for range rapid.IntRange(0, 20).Draw(t, "frames") {
@@ -110,24 +110,24 @@ func histText(h *metric.Hist) string {
 	return text
 }
 
-// Every reading at any time equals that of the model.
-// The values are whole, so that their sums are exact.
-func TestTimelineIsTheModel(t *testing.T) {
+// Every method returns what the model returns, also between two frames. The values are
+// integers, so that their sums are exact.
+func TestTimelineMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.Map(rapid.IntRange(0, 2000), func(i int) float64 { return float64(i) })
-		line, model := NewTimeline(), &model{}
+		timeline, model := NewTimeline(), &model{}
 		for _, f := range someFrames(t, whole) {
-			line.Add(f)
+			timeline.Add(f)
 			model.Add(f)
 			if rapid.IntRange(0, 9).Draw(t, "ask") == 0 {
-				compareWithModel(t, line, model)
+				compareWithModel(t, timeline, model)
 			}
 		}
-		compareWithModel(t, line, model)
+		compareWithModel(t, timeline, model)
 	})
 }
 
-func compareWithModel(t *rapid.T, line *Timeline, model *model) {
+func compareWithModel(t *rapid.T, timeline *Timeline, model *model) {
 	span := rapid.SampledFrom([]Span{All, {100, 106}, {103, 104}, {105, 103}, {0, 2_000_000_000}}).Draw(t, "span")
 	selector := someSelector.Draw(t, "selector")
 	same := func(what string, got, want any) {
@@ -142,24 +142,24 @@ func compareWithModel(t *rapid.T, line *Timeline, model *model) {
 	}
 	of := func(v float64, found bool) number { return number{v, found} }
 	for _, name := range append(someNames, "none") {
-		same("sum", of(line.Sum(name, selector, span)), of(model.sum("", name, selector, span)))
-		same("histogram", histText(line.Hist(name, selector, span)), histText(model.hist("", name, selector, span)))
-		same("level", of(line.Level(name, selector, 103)), of(model.level("", name, selector, 103)))
-		counts := line.Counts(name, selector, Span{100, 112})
+		same("sum", of(timeline.Sum(name, selector, span)), of(model.sum("", name, selector, span)))
+		same("histogram", histText(timeline.Hist(name, selector, span)), histText(model.hist("", name, selector, span)))
+		same("gauge sum", of(timeline.GaugeSum(name, selector, 103)), of(model.gauge("", name, selector, 103)))
+		counts := timeline.Counts(name, selector, Span{100, 112})
 		for i, n := range counts {
 			second := Span{100 + int64(i), 101 + int64(i)}
 			want, found := model.sum("", name, selector, second)
 			same("count", n, want)
-			if by, ok := line.BySecond(name, selector)[second.From]; ok != found || by != want {
+			if by, ok := timeline.BySecond(name, selector)[second.From]; ok != found || by != want {
 				t.Fatalf("by second %v: %g, %t", second, by, ok)
 			}
 		}
 		for _, source := range append(someSources, "nobody") {
-			same("sum of "+source, of(line.SumOf(source, name, selector, span)), of(model.sum(source, name, selector, span)))
-			same("count of "+source, line.CountOf(source, name), model.hist(source, name, nil, All).Count())
-			values, ok := line.Gauge(name, selector, source, Span{100, 112})
+			same("sum of "+source, of(timeline.SumOf(source, name, selector, span)), of(model.sum(source, name, selector, span)))
+			same("count of "+source, timeline.CountOf(source, name), model.hist(source, name, nil, All).Count())
+			values, ok := timeline.Gauge(name, selector, source, Span{100, 112})
 			for i := range values {
-				same("gauge of "+source, of(values[i], ok[i]), of(model.level(source, name, selector, 100+int64(i))))
+				same("gauge of "+source, of(values[i], ok[i]), of(model.gauge(source, name, selector, 100+int64(i))))
 			}
 		}
 	}
@@ -168,50 +168,50 @@ func compareWithModel(t *rapid.T, line *Timeline, model *model) {
 		seconds = append(seconds, f.Second)
 	}
 	slices.Sort(seconds)
-	same("seconds", line.Seconds(), slices.Compact(seconds))
+	same("seconds", timeline.Seconds(), slices.Compact(seconds))
 }
 
-// The order of frames does not change a bit, for any values: the
-// same certificate comes of the same frames.
-func TestOrderOfFramesShowsNowhere(t *testing.T) {
+// The order of frames does not change a bit of any result, so that the same frames
+// always give the same certificate.
+func TestTimelineIgnoresOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frames := someFrames(t, rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1e-3, 1e6)))
 		shuffled := slices.Clone(frames)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		read := func(frames []metric.Frame) (text string) {
-			line := NewTimeline()
+			timeline := NewTimeline()
 			for _, f := range frames {
-				line.Add(f)
+				timeline.Add(f)
 			}
 			for _, name := range someNames {
-				sum, _ := line.Sum(name, nil, All)
-				level, _ := line.Level(name, nil, 103)
-				text += fmt.Sprintln(sum, level, histText(line.Hist(name, nil, All)), line.Counts(name, nil, Span{100, 112}))
+				sum, _ := timeline.Sum(name, nil, All)
+				gauge, _ := timeline.GaugeSum(name, nil, 103)
+				text += fmt.Sprintln(sum, gauge, histText(timeline.Hist(name, nil, All)), timeline.Counts(name, nil, Span{100, 112}))
 			}
 			return text
 		}
 		if a, b := read(frames), read(shuffled); a != b {
-			t.Fatalf("one way\n%sthe other\n%s", a, b)
+			t.Fatalf("in one order\n%sin the other\n%s", a, b)
 		}
 	})
 }
 
-// What a timeline was given may be used again: a decoder does.
-func TestTimelineKeepsNothingOfAFrame(t *testing.T) {
+// A caller may reuse the memory of a frame's points, as a decoder does.
+func TestTimelineCopiesPoints(t *testing.T) {
 	h := &metric.Hist{}
 	h.Record(5, 1)
 	s := metric.NewSeries("h", "ms")
 	points := []metric.Point{metric.HistPoint(s, h)}
-	line := NewTimeline()
-	line.Add(metric.Frame{Source: "w", Sequence: 1, Second: 1, Points: points})
-	line.Add(metric.Frame{Source: "w", Sequence: 2, Second: 1, Closing: true, Points: points})
+	timeline := NewTimeline()
+	timeline.Add(metric.Frame{Source: "w", Sequence: 1, Second: 1, Points: points})
+	timeline.Add(metric.Frame{Source: "w", Sequence: 2, Second: 1, Closing: true, Points: points})
 	h.Record(7, 1)
 	points[0] = metric.CounterPoint(s, 3)
-	if n := line.Hist("h", nil, All).Count(); n != 1 {
+	if n := timeline.Hist("h", nil, All).Count(); n != 1 {
 		t.Errorf("%d observations, want 1", n)
 	}
-	if p := line.Sources()[0].Totals[0]; p.Kind != metric.Histogram || p.Hist.Count() != 1 {
+	if p := timeline.Sources()[0].Totals[0]; p.Kind != metric.Histogram || p.Hist.Count() != 1 {
 		t.Errorf("total is %+v", p)
 	}
 }

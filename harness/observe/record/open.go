@@ -14,15 +14,15 @@ import (
 	"assay/harness/hint"
 )
 
-// Why a folder is no sealed record.
+// Why a folder is not a valid sealed record.
 var (
 	ErrNoRun = hint.With(errors.New("not a run folder: it has no evidence"),
 		"name the folder of a run, like: assay judge runs/latest")
-	// ErrNotSealed: the run has no manifest, as it did not finish, and cannot be
+	// ErrNotSealed: the run has no manifest because it did not finish; it cannot be
 	// judged.
 	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not finish"),
-		"certify again: an unfinished run is no evidence")
-	// ErrChanged: files are not those that were sealed.
+		"certify again: an unfinished run cannot be judged")
+	// ErrChanged: files differ from the manifest.
 	ErrChanged = hint.With(errors.New("the record has changed since it was sealed"),
 		"restore the record as it was sealed, or certify again")
 )
@@ -72,13 +72,13 @@ func readManifest(dir string) ([]byte, error) {
 	return nil, fmt.Errorf("open record %s: %w", dir, err)
 }
 
-// CheckSeal fails where a run folder's evidence is not as it was sealed.
+// CheckSeal returns an error if a run folder's evidence is not as it was sealed.
 func CheckSeal(dir string) error {
 	_, err := unchanged(dir)
 	return err
 }
 
-// unchanged returns the manifest of a sealed record whose files all agree with it.
+// unchanged returns the manifest of a sealed record after comparing all files with it.
 func unchanged(dir string) ([]byte, error) {
 	manifest, err := readManifest(dir)
 	if err != nil {
@@ -103,12 +103,12 @@ func compareFiles(evidence string, manifest []byte) error {
 	}
 }
 
-// Attempts counts the runs of a profile below a runs folder by the same revision of
-// the tool, sealed or not.
+// Attempts counts the runs of a profile in a runs folder by the same revision of the
+// tool, sealed or not.
 func Attempts(runs, profile, revision string) (n int) {
 	folders, err := os.ReadDir(runs)
 	if err != nil {
-		return 0 // there have been none yet
+		return 0 // no runs yet
 	}
 	for _, f := range folders {
 		data, err := os.ReadFile(filepath.Join(runs, f.Name(), EvidenceDir, planFile))

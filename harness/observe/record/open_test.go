@@ -21,7 +21,7 @@ func frame(sequence uint64, value float64) metric.Frame {
 	}
 }
 
-// sealed makes a run folder that holds these frames.
+// sealed makes a sealed run folder with these frames.
 func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs", "r")
@@ -50,8 +50,8 @@ func sequences(dir string) (all []uint64, err error) {
 	return all, err
 }
 
-// A file that was cut off anywhere is an error, never a shorter run.
-func TestTornFramesAreAnError(t *testing.T) {
+// A file that is truncated anywhere is an error, never a shorter run.
+func TestTruncatedFramesAreAnError(t *testing.T) {
 	dir := sealed(t, frame(1, 3), frame(2, 5), frame(3, 8))
 	if got, err := sequences(dir); err != nil || !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Fatalf("frames %v, error %v", got, err)
@@ -65,13 +65,12 @@ func TestTornFramesAreAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := sequences(dir); err == nil {
-			t.Errorf("the first %d of %d bytes give frames %v and no error", n, len(whole), got)
+			t.Errorf("truncated to %d of %d bytes: frames %v and no error", n, len(whole), got)
 		}
 	}
 }
 
-// FuzzEachFrame: reading any file ends, and what is
-// accepted can be written again.
+// FuzzEachFrame: reading any file terminates, and accepted frames can be encoded again.
 func FuzzEachFrame(f *testing.F) {
 	one, err := metric.Encode(frame(1, 3), frame(2, 0.5))
 	if err != nil {
@@ -98,17 +97,17 @@ func FuzzEachFrame(f *testing.F) {
 		if err := os.WriteFile(framesOf(dir), zip.EncodeAll(stream, nil), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_ = record.EachFrame(dir, func(got metric.Frame) error { // what is malformed is refused
+		_ = record.EachFrame(dir, func(got metric.Frame) error { // malformed frames are an error
 			if _, err := metric.Encode(got); err != nil {
-				t.Fatalf("accepted, but cannot be written: %v", err)
+				t.Fatalf("accepted, but cannot be encoded: %v", err)
 			}
 			return nil
 		})
 	})
 }
 
-// Folders that are no sealed record have different errors, and nothing is left of a run that
-// never started but what was there before.
+// Each kind of folder that is not a sealed record has its own error, and Discard removes
+// everything that Create made.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := record.Open(dir); !errors.Is(err, record.ErrNoRun) {
@@ -120,7 +119,7 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := record.Open(filepath.Join(runs, "a")); !errors.Is(err, record.ErrNotSealed) {
-		t.Errorf("a run under way: %v", err)
+		t.Errorf("an unfinished run: %v", err)
 	}
 	if _, err := record.Create(filepath.Join(runs, "a"), record.Plan{}); err == nil {
 		t.Error("a second run was made in the folder of the first")

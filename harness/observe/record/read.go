@@ -10,14 +10,14 @@ import (
 	"assay/harness/plan"
 )
 
-// Span is a span of unix seconds, [From, To).
+// Span is the range [From, To) of unix seconds.
 type Span struct{ From, To int64 }
 
-// All contains every second. It is for sums: Counts and Gauge make a value for each
-// second of their span.
+// All contains every second. It is for sums only: Counts, Totals and Gauge allocate a
+// value for each second of their span.
 var All = Span{From: math.MinInt64, To: math.MaxInt64}
 
-// SpanOf places a window of the plan in time.
+// SpanOf is the span of a window of the plan that started at t0.
 func SpanOf(t0 time.Time, w plan.Window) Span {
 	return Span{
 		From: t0.Unix() + int64(w.Start/time.Second),
@@ -43,36 +43,37 @@ func (t *Timeline) Hist(name string, selector []metric.Label, span Span) *metric
 	return h
 }
 
-// MergeHist is Hist into an existing histogram, which saves the memory of many.
+// MergeHist is Hist into an existing histogram, which saves allocations.
 func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.Label, span Span) {
-	for _, l := range t.of(name) {
-		if l.kind != metric.Histogram || !l.series.Matches(selector) {
+	for _, s := range t.of(name) {
+		if s.kind != metric.Histogram || !s.series.Matches(selector) {
 			continue
 		}
-		l.sort(t.ranks())
-		first := sort.Search(len(l.cells), func(i int) bool { return l.cells[i].second >= span.From })
-		for i := first; i < len(l.cells) && l.cells[i].second < span.To; i++ {
-			into.MergePacked(&l.cells[i].hist)
+		s.sort(t.ranks())
+		first := sort.Search(len(s.hists), func(i int) bool { return s.hists[i].second >= span.From })
+		for i := first; i < len(s.hists) && s.hists[i].second < span.To; i++ {
+			into.MergePacked(&s.hists[i].hist)
 		}
 	}
 }
 
-// Counts is Sum second by second: one value for each second of the span, 0 where it
-// has no point.
+// Counts is Sum by second: one value for each second of the span, 0 where it has no
+// point.
 func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
 	t.each(name, metric.Counter, selector, span, func(p *point) { out[p.second-span.From] += p.value })
 	return out
 }
 
-// Totals is the sum of a histogram's observations second by second, as Counts.
+// Totals is the sum of a histogram's observations by second, in the form of Counts.
 func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
 	t.each(name, metric.Histogram, selector, span, func(p *point) { out[p.second-span.From] += p.value })
 	return out
 }
 
-// Gauge is a gauge of one source, second by second; ok: the second has a value.
+// Gauge is a gauge of one source by second; ok[i] is whether second i of the span has
+// a value.
 func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {
 	values, ok = make([]float64, max(0, span.Seconds())), make([]bool, max(0, span.Seconds()))
 	from := t.numberOf(source)
@@ -96,13 +97,13 @@ func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span
 	return total, found
 }
 
-// CountOf is how many observations of a histogram came from one source, over
-// the whole run and all series of that name.
+// CountOf is the number of observations of a histogram from one source, over the whole
+// run and all series of that name.
 func (t *Timeline) CountOf(source, name string) (n uint64) {
 	from := t.numberOf(source)
-	for _, l := range t.of(name) {
-		if from >= 0 && int(from) < len(l.seen) {
-			n += l.seen[from]
+	for _, s := range t.of(name) {
+		if from >= 0 && int(from) < len(s.observations) {
+			n += s.observations[from]
 		}
 	}
 	return n
@@ -117,18 +118,18 @@ func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]floa
 
 // Series lists the series of a name, sorted by key.
 func (t *Timeline) Series(name string) (all []metric.Series) {
-	for _, l := range t.of(name) {
-		all = append(all, l.series)
+	for _, s := range t.of(name) {
+		all = append(all, s.series)
 	}
 	return all
 }
 
 // Seconds lists the seconds that have a point, in order.
 func (t *Timeline) Seconds() (all []int64) {
-	for _, l := range t.lines {
-		for i := range l.points {
-			if i == 0 || l.points[i].second != l.points[i-1].second {
-				all = append(all, l.points[i].second)
+	for _, s := range t.series {
+		for i := range s.points {
+			if i == 0 || s.points[i].second != s.points[i-1].second {
+				all = append(all, s.points[i].second)
 			}
 		}
 	}
@@ -136,16 +137,16 @@ func (t *Timeline) Seconds() (all []int64) {
 	return slices.Compact(all)
 }
 
-// Level adds up a gauge in one second over all sources and all series of that
-// name that match the selector; false where none has a value in it.
-func (t *Timeline) Level(name string, selector []metric.Label, second int64) (total float64, found bool) {
+// GaugeSum adds up a gauge in one second over all sources and all series of that name
+// that match the selector; false where none has a value in it.
+func (t *Timeline) GaugeSum(name string, selector []metric.Label, second int64) (total float64, found bool) {
 	t.each(name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p *point) {
 		total, found = total+p.value, true
 	})
 	return total, found
 }
 
-// numberOf is the source's number, -1 of one that sent nothing.
+// numberOf is the source's number, or -1 if it sent nothing.
 func (t *Timeline) numberOf(source string) int32 {
 	if s := t.sources[source]; s != nil {
 		return s.number
@@ -154,18 +155,18 @@ func (t *Timeline) numberOf(source string) int32 {
 }
 
 // each visits the values within a span in a fixed order, so that sums of
-// floating-point numbers are the same every time. Of a gauge it visits the last one
-// of each source and second.
+// floating-point numbers are reproducible. Of a gauge it visits only the last value of
+// each source and second.
 func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p *point)) {
-	for _, l := range t.of(name) {
-		if l.kind != kind || !l.series.Matches(selector) {
+	for _, s := range t.of(name) {
+		if s.kind != kind || !s.series.Matches(selector) {
 			continue
 		}
-		l.sort(t.ranks())
-		first := sort.Search(len(l.points), func(i int) bool { return l.points[i].second >= span.From })
-		for i := first; i < len(l.points) && l.points[i].second < span.To; i++ {
-			p := &l.points[i]
-			if kind == metric.Gauge && i+1 < len(l.points) && l.points[i+1].second == p.second && l.points[i+1].source == p.source {
+		s.sort(t.ranks())
+		first := sort.Search(len(s.points), func(i int) bool { return s.points[i].second >= span.From })
+		for i := first; i < len(s.points) && s.points[i].second < span.To; i++ {
+			p := &s.points[i]
+			if kind == metric.Gauge && i+1 < len(s.points) && s.points[i+1].second == p.second && s.points[i+1].source == p.source {
 				continue
 			}
 			visit(p)

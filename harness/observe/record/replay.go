@@ -12,7 +12,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// maxFrame bounds one frame in the file.
+// maxFrame is the maximum size of one frame in the file, bytes.
 const maxFrame = 64 << 20
 
 // EachFrame visits the frames of a sealed run folder in the order of arrival. A
@@ -48,7 +48,7 @@ func eachFrame(path string, visit func(metric.Frame) error) error {
 			return nil
 		}
 		if err == nil && size > maxFrame {
-			err = fmt.Errorf("%d bytes, more than %d", size, maxFrame)
+			err = fmt.Errorf("%d bytes, the limit is %d", size, maxFrame)
 		}
 		data.Reset()
 		if err == nil {

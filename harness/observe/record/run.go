@@ -8,7 +8,7 @@ import (
 	"assay/harness/spec"
 )
 
-// Run is a sealed record in memory: all that verdict and diagnosis read.
+// Run is a sealed record in memory: the only input of verdict and diagnosis.
 type Run struct {
 	Plan        Plan
 	Environment Environment
@@ -19,12 +19,12 @@ type Run struct {
 	Rejudged    *Digest            // thresholds that replace the run's own; nil: none
 }
 
-// Plan is evidence/plan.json: what was asked.
+// Plan is evidence/plan.json: what was requested.
 type Plan struct {
 	Schema     string            `json:"schema"` // "assay/plan/v1"
 	Run        string            `json:"run"`
 	Profile    spec.Profile      `json:"profile"`
-	Load       plan.Plan         `json:"load"`               // of a Run up to the look at which it ended
+	Load       plan.Plan         `json:"load"`               // in a Run: up to the look at which it ended
 	Target     string            `json:"target"`             // base URL
 	Database   string            `json:"database,omitempty"` // DSN without password, else Insights; empty: the run had none
 	Insights   string            `json:"insights,omitempty"` // the instance whose waits are read from Performance Insights; empty: none
@@ -33,7 +33,7 @@ type Plan struct {
 	Scripts    []Digest          `json:"scripts"` // the scenario and the local modules it imports
 	Scope      string            `json:"scope"`   // "smoke" or "certificate"
 	Tool       Tool              `json:"tool"`
-	Overrides  map[string]string `json:"overrides,omitempty"` // changes of the profile by the command line: "rate", "hold"
+	Overrides  map[string]string `json:"overrides,omitempty"` // profile values that the command line changed: "rate", "hold"
 }
 
 // Digest names a file and its content.
@@ -46,7 +46,7 @@ type Digest struct {
 type Tool struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // commit of the build; empty: unknown
-	Dirty    bool   `json:"dirty"`              // built from changed sources, or unknown
+	Dirty    bool   `json:"dirty"`              // built from modified sources, or unknown
 	Go       string `json:"go"`
 	K6       string `json:"k6"`
 }
@@ -57,7 +57,7 @@ type Environment struct {
 	Host       Host      `json:"host"`   // the generator's
 	Database   *Database `json:"database,omitempty"`
 	Service    *Service  `json:"service,omitempty"` // nil: it reports no build
-	CoLocation []string  `json:"co_location"`       // on the generator's host: "service", "database"
+	CoLocation []string  `json:"co_location"`       // what shares the generator's host: "service", "database"
 }
 
 // Host describes one machine.
@@ -66,7 +66,7 @@ type Host struct {
 	OS     string `json:"os"`
 	Kernel string `json:"kernel"`
 	CPU    string `json:"cpu"`    // model
-	CPUs   int    `json:"cpus"`   // that this process may use
+	CPUs   int    `json:"cpus"`   // available to this process
 	Memory int64  `json:"memory"` // bytes
 }
 
@@ -78,7 +78,7 @@ type Database struct {
 	Instruments []string          `json:"instruments,omitempty"` // turned on for the run and restored after it
 }
 
-// Service is what the system under test reports of itself.
+// Service is what the system under test reports about itself.
 type Service struct {
 	Builds []Build `json:"builds"` // sorted by metric
 }
@@ -94,17 +94,17 @@ type Facts struct {
 	Schema      string     `json:"schema"` // "assay/facts/v1"
 	T0          time.Time  `json:"t0"`     // start of all schedules; a whole second
 	Ended       time.Time  `json:"ended"`
-	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan: "interrupted", ...; empty: it did not
+	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan did: "interrupted", ...; empty: it did not
 	Interrupted bool       `json:"interrupted,omitempty"`
-	Look        int        `json:"look,omitempty"`          // at which of the plan's looks the hold ended, from 1; 0: the plan has none
+	Look        int        `json:"look,omitempty"`          // the plan's look, counted from 1, at which the hold ended; 0: the plan has none
 	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
-	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the generator's wall clock; nil: not known
+	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the generator's wall clock; nil: unknown
 	Workers     []Worker   `json:"workers"`
 	Collectors  []Collect  `json:"collectors"`
 	Ledger      LedgerFact `json:"ledger"`
 	Limitations []string   `json:"limitations,omitempty"`
 	Issued      time.Time  `json:"issued"`
-	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, this one included; 0: not known
+	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
 }
 
 // Abort is a condition under which the profile stops a run, to protect the target,
@@ -112,17 +112,17 @@ type Facts struct {
 type Abort struct {
 	Metric     string  `json:"metric"`     // a rate, like http_req_failed
 	Expression string  `json:"expression"` // like "rate>0.5 for 10s"
-	Share      float64 `json:"share"`      // its limit
+	Share      float64 `json:"share"`      // the limit of the expression, [0,1]
 	From       int64   `json:"from"`
 	To         int64   `json:"to"`
-	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0, of Total that ended then
-	Total      float64 `json:"total"`
+	Occurred   float64 `json:"occurred"` // samples of the metric that were not 0
+	Total      float64 `json:"total"`    // all samples of the metric in these seconds
 }
 
 // States of a collector and of the ledger.
 const (
 	StateOK     = "ok"
-	StateAbsent = "absent" // not wanted, or nothing to read
+	StateAbsent = "absent" // not configured, or nothing to read
 	StateFailed = "failed"
 )
 
@@ -130,7 +130,7 @@ const (
 type Worker struct {
 	Source string `json:"source"`           // "worker/0"
 	Exit   string `json:"exit"`             // "0", "signal: killed", ...
-	Error  string `json:"error,omitempty"`  // last error line of its log, where it failed
+	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
 }
 

@@ -7,30 +7,30 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Timeline is all frames of a run, merged: for each series and second the value of
+// Timeline holds the merged frames of a run: for each series and second the value of
 // each source, and histograms over all sources. The order in which frames are added
 // does not matter; of several gauges of one source in one second the one with the
-// highest sequence counts. A frame with a sequence that was added before is ignored,
-// so that a resend counts once. It keeps no reference to the frames' points except
-// their labels. Reading sorts on first use: a timeline belongs to one goroutine.
+// highest sequence counts. A frame whose sequence was added before is ignored, so that
+// a resend counts once. It keeps no reference to the frames' points except their
+// labels. Reading sorts on first use: a timeline must not be shared by goroutines.
 type Timeline struct {
-	lines   map[string]*line   // by series key and kind
-	named   map[string][]*line // by name, sorted by key once read
+	series  map[string]*timeSeries   // by series key and kind
+	named   map[string][]*timeSeries // by name; each list sorted by key if sorted
 	sorted  bool
 	key     []byte // scratch
 	sources map[string]*stream
 	order   []*stream // by number
-	ranked  []int32   // place of each source among their names, by number; once read
+	ranked  []int32   // rank of each source by name, indexed by number; nil until read
 }
 
 // Source is what was received from one sender.
 type Source struct {
 	Name    string
-	Frames  uint64         // frames received, the closing one not counted
-	Highest uint64         // highest sequence received, the closing frame's included
+	Frames  uint64         // frames received, without the closing frame
+	Highest uint64         // highest sequence received, including the closing frame's
 	Missing uint64         // sequences below Highest that were not received
 	Closed  bool           // its closing frame was received
-	Totals  []metric.Point // of the closing frame
+	Totals  []metric.Point // points of the closing frame
 }
 
 // stream is a Source while frames are added.
@@ -43,7 +43,7 @@ type stream struct {
 
 // NewTimeline makes an empty timeline.
 func NewTimeline() *Timeline {
-	return &Timeline{lines: map[string]*line{}, named: map[string][]*line{}, sources: map[string]*stream{}}
+	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, sources: map[string]*stream{}}
 }
 
 // Add merges one frame.
@@ -65,7 +65,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	}
 	src.Frames++
 	for _, p := range f.Points {
-		t.line(p).add(f, src.number, p)
+		t.seriesOf(p).add(f, src.number, p)
 	}
 }
 
@@ -90,17 +90,17 @@ func clone(points []metric.Point) []metric.Point {
 	return points
 }
 
-func (t *Timeline) line(p metric.Point) *line {
+func (t *Timeline) seriesOf(p metric.Point) *timeSeries {
 	t.key = append(p.Series.AppendKey(t.key[:0]), 0, byte(p.Kind))
-	l := t.lines[string(t.key)]
-	if l == nil {
+	s := t.series[string(t.key)]
+	if s == nil {
 		key := string(t.key)
-		l = &line{key: key, series: p.Series, kind: p.Kind}
-		t.lines[key] = l
-		t.named[p.Series.Name] = append(t.named[p.Series.Name], l)
+		s = &timeSeries{key: key, series: p.Series, kind: p.Kind}
+		t.series[key] = s
+		t.named[p.Series.Name] = append(t.named[p.Series.Name], s)
 		t.sorted = false
 	}
-	return l
+	return s
 }
 
 // Sources lists the senders, sorted by name.
@@ -114,8 +114,7 @@ func (t *Timeline) Sources() []Source {
 	return all
 }
 
-// ranks are the places of the sources in the order of their names, in which sums are
-// made.
+// ranks are the ranks of the sources by name, the order in which values are summed.
 func (t *Timeline) ranks() []int32 {
 	if t.ranked == nil {
 		byName := slices.Clone(t.order)
@@ -129,10 +128,10 @@ func (t *Timeline) ranks() []int32 {
 }
 
 // of lists the series of a name in the order of their keys.
-func (t *Timeline) of(name string) []*line {
+func (t *Timeline) of(name string) []*timeSeries {
 	if !t.sorted {
-		for _, lines := range t.named {
-			slices.SortFunc(lines, func(a, b *line) int { return cmp.Compare(a.key, b.key) })
+		for _, all := range t.named {
+			slices.SortFunc(all, func(a, b *timeSeries) int { return cmp.Compare(a.key, b.key) })
 		}
 		t.sorted = true
 	}

@@ -37,15 +37,15 @@ const (
 type Writer struct {
 	dir    string
 	run    string
-	made   []string // folders that did not exist before, the innermost first
+	made   []string // folders that Create made, innermost first
 	frames *zipFile
 	second int64 // of the last frame
 	acks   map[string]*zipFile
 }
 
-// Vacant fails where a run folder cannot be made: the folder is not empty, or is a
-// file.
-func Vacant(dir string) error {
+// CheckEmpty returns an error if no run folder can be made: the path is a folder that is
+// not empty, or a file.
+func CheckEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case err == nil && len(entries) > 0:
@@ -58,10 +58,10 @@ func Vacant(dir string) error {
 	return hint.With(err, "name another folder with --out")
 }
 
-// Create makes a run folder with its plan. It fails where the folder exists
-// and is not empty.
+// Create makes a run folder and writes its plan. It fails if the folder exists and is
+// not empty.
 func Create(dir string, p Plan) (_ *Writer, err error) {
-	if err := Vacant(dir); err != nil {
+	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
 	w := &Writer{dir: dir, run: p.Run, made: missing(dir), acks: map[string]*zipFile{}}
@@ -82,7 +82,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	return w, err
 }
 
-// missing lists the folder and those above it that do not exist.
+// missing lists the folder and its parents that do not exist, innermost first.
 func missing(dir string) (all []string) {
 	for {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -112,12 +112,12 @@ func (w *Writer) Frame(f metric.Frame) error {
 	if f.Second == w.second {
 		return nil
 	}
-	// About once a second: a full disk must be noticed before the end.
+	// Flush about once a second, so that a full disk is noticed during the run.
 	w.second = f.Second
 	return w.frames.flush()
 }
 
-// Acknowledged appends acknowledged identities of one source.
+// Acknowledged appends identities that one source acknowledged.
 func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
 	s := w.acks[source]
 	if s == nil {
@@ -145,14 +145,14 @@ func (w *Writer) Persisted(entries []ledger.Entry) error {
 // Environment writes evidence/environment.json.
 func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e) }
 
-// Seal writes the facts and the manifest. Nothing can be appended after it.
+// Seal writes the facts and the manifest. Nothing can be appended afterwards.
 func (w *Writer) Seal(f Facts) error {
 	errs := []error{w.frames.close()}
 	for _, s := range w.acks {
 		errs = append(errs, s.close())
 	}
 	errs = append(errs, w.writeJSON(factsFile, f))
-	if err := cmp.Or(errs...); err != nil { // once is enough of a full disk
+	if err := cmp.Or(errs...); err != nil { // only the first: a full disk fails them all
 		return fmt.Errorf("seal record: %w", err)
 	}
 	m, err := manifestOf(w.path(), w.run)
@@ -162,8 +162,8 @@ func (w *Writer) Seal(f Facts) error {
 	return w.writeJSON(manifestFile, m)
 }
 
-// Discard closes the files of a run that never started, and removes what Create made
-// of its folder.
+// Discard closes the files of a run that never started, and removes its evidence and
+// the folders that Create made.
 func (w *Writer) Discard() error {
 	var errs []error
 	if w.frames != nil {
@@ -174,7 +174,7 @@ func (w *Writer) Discard() error {
 	}
 	errs = append(errs, os.RemoveAll(w.path()))
 	for _, dir := range w.made {
-		_ = os.Remove(dir) // fails where another run has begun below it
+		_ = os.Remove(dir) // fails if another run has started in it
 	}
 	return errors.Join(errs...)
 }
@@ -190,8 +190,8 @@ func (w *Writer) writeJSON(name string, content any) error {
 
 // WriteFile writes a file atomically, with mode 0644 where it is new.
 func WriteFile(path string, data []byte) error {
-	// The temporary file is in the same folder: the file system of another one may
-	// have room where this one has none.
+	// The temporary file is in the same folder: another folder may be on a file system
+	// that has space when this one is full.
 	err := renameio.WriteFile(path, data, 0o644, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -140,8 +140,8 @@ func TestLedgerThatWasNotReadBack(t *testing.T) {
 	}
 }
 
-// Two senders must not share a file, in which one would overwrite the other.
-func TestSourcesOfOneFileName(t *testing.T) {
+// Two sources must not share a file, in which one would overwrite the other.
+func TestSourcesWithTheSameFileName(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "run"), aPlan())
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func TestSourcesOfOneFileName(t *testing.T) {
 	}
 }
 
-// A disk that fails is an error, at the latest when the record is sealed, and
-// then it is not sealed.
+// A disk error is reported at the latest when the record is sealed, and the record is
+// then not sealed.
 func TestDiskErrors(t *testing.T) {
 	for name, fail := range map[string]func(*Writer) error{
 		"frames": func(w *Writer) error { return w.frames.file.Close() },
@@ -200,13 +200,12 @@ func TestDiskErrors(t *testing.T) {
 			t.Errorf("%s: opening gives %v", name, err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, EvidenceDir, ".*")); len(left) > 0 {
-			t.Errorf("%s: left are %v", name, left)
+			t.Errorf("%s: temporary files are left: %v", name, left)
 		}
 	}
 }
 
-// A record can be read once more before it is sealed; nothing comes into it
-// after that.
+// A record can be replayed before it is sealed; nothing can be appended afterwards.
 func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := Create(dir, aPlan())

@@ -11,21 +11,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zipFile is a compressed file that is appended to.
+// zipFile is a zstd-compressed file open for appending.
 type zipFile struct {
 	file   *os.File
 	zip    *zstd.Encoder
 	closed bool
-	err    error // of the closing
+	err    error // result of close
 }
 
 func createZip(path string) (*zipFile, error) {
-	// Two sources of one file name must not overwrite each other.
+	// Two sources with the same file name must not overwrite each other.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open record: %w", err)
 	}
-	// One goroutine: the generator may be on this machine.
+	// One goroutine, because the generator may share this machine.
 	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
@@ -45,7 +45,7 @@ func (s *zipFile) write(parts ...[]byte) error {
 	return nil
 }
 
-// flush writes data that is in memory.
+// flush writes buffered data to the file.
 func (s *zipFile) flush() error {
 	if err := s.zip.Flush(); err != nil {
 		return fmt.Errorf("append to record: %w", err)
@@ -53,7 +53,7 @@ func (s *zipFile) flush() error {
 	return nil
 }
 
-// close ends the file; a second call returns the same error.
+// close closes the file; further calls return the same error.
 func (s *zipFile) close() error {
 	if !s.closed {
 		s.closed, s.err = true, cmp.Or(s.zip.Close(), s.file.Close())

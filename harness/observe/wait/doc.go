@@ -1,8 +1,8 @@
-// Package wait is what is known about database waits: to which class an event
-// or a session's state belongs, what it means, what would confirm it, and what
-// helps (WAITS section 4).
+// Package wait is the knowledge base of database waits: the class of a wait event or of
+// a session's state, its meaning, how to confirm it as the cause, and its remedy (WAITS
+// section 4).
 //
-// Input: classes.json, and a file in families for each family of servers, which
-// knowledge.schema.json describes; a further family is a further file. Output:
-// lookups. Collectors ask for the class when they sample, diagnosis for the rest.
+// Input: classes.json, and a file in families for each family of servers, both described
+// by knowledge.schema.json; to support a further family, add a file. Output: lookups, of
+// the class for collectors, of the rest for diagnosis.
 package wait

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Server is a kind of database server, as record.Database names it: MySQL and
-// MariaDB are two of one family. Aurora belongs to the kind whose language it speaks.
+// Server is a kind of database server, as record.Database names it: MySQL and MariaDB
+// are two servers of one family. Aurora counts as MySQL or PostgreSQL, by its SQL.
 type Server string
 
-// The servers that code has to name; the files in families have them all.
+// The servers that code refers to; the files in families list all.
 const (
 	MySQL      Server = "mysql"
 	MariaDB    Server = "mariadb"
 	PostgreSQL Server = "postgresql"
 )
 
-// The classes that code has to name; classes.json has them all.
+// The classes that code refers to; classes.json lists all.
 const (
 	Commit     = "commit"
 	Binlog     = "binlog"
@@ -27,20 +27,20 @@ const (
 	CPU        = "CPU"
 	Engine     = "engine"
 	BufferPool = "buffer pool"
-	Other      = "other" // of events that are not known: they keep their name
+	Other      = "other" // class of unknown events, which keep their name
 )
 
-// Class is what waits of one kind have in common.
+// Class describes a class of waits.
 type Class struct {
 	Name        string   `json:"class"`
-	Component   string   `json:"component"` // of a transaction's time, that it belongs to
+	Component   string   `json:"component"` // of a transaction's time
 	Meaning     string   `json:"meaning"`
-	Confirm     string   `json:"confirm"`     // what would show that it is the cause
-	Experiments []string `json:"experiments"` // in scenarios/experiments, the most telling first
+	Confirm     string   `json:"confirm"`     // how to confirm that it is the cause
+	Experiments []string `json:"experiments"` // in scenarios/experiments, the most conclusive first
 	Remedy      string   `json:"remedy"`
 }
 
-// entry is an event or a state.
+// entry describes events or states that match a pattern.
 type entry struct {
 	Pattern     string   `json:"pattern"`
 	Servers     []Server `json:"servers"`
@@ -52,7 +52,7 @@ type entry struct {
 	Source      string   `json:"source"`
 }
 
-// family is what is known of the waits of one family of servers.
+// family holds the entries of one family of servers.
 type family struct {
 	Servers []Server `json:"servers"`
 	Events  []entry  `json:"events"`
@@ -62,7 +62,7 @@ type family struct {
 //go:embed classes.json families/*.json
 var files embed.FS
 
-// knowledge is all that the files say. Every entry names its servers.
+// knowledge merges all files. Every entry has its servers set.
 type knowledge struct {
 	Classes []Class `json:"classes"`
 	family
@@ -77,8 +77,8 @@ func readAll() (k knowledge) {
 		var f family
 		read("families/"+e.Name(), &f)
 		k.Servers = append(k.Servers, f.Servers...)
-		k.Events = append(k.Events, f.named(f.Events)...)
-		k.States = append(k.States, f.named(f.States)...)
+		k.Events = append(k.Events, f.withServers(f.Events)...)
+		k.States = append(k.States, f.withServers(f.States)...)
 	}
 	return k
 }
@@ -89,12 +89,12 @@ func read(name string, into any) {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		panic(name + ": " + err.Error()) // the test reads it too
+		panic(name + ": " + err.Error()) // the file is embedded and tested
 	}
 }
 
-// named completes entries that are of all the family's servers.
-func (f family) named(entries []entry) []entry {
+// withServers sets the servers of entries that apply to the whole family.
+func (f family) withServers(entries []entry) []entry {
 	for i := range entries {
 		if entries[i].Servers == nil {
 			entries[i].Servers = f.Servers
@@ -103,11 +103,11 @@ func (f family) named(entries []entry) []entry {
 	return entries
 }
 
-// Servers are those whose waits are known.
+// Servers lists the servers whose waits are known.
 func Servers() []Server { return slices.Clone(base.Servers) }
 
-// ClassOf is the class of an event, whose name stands without the prefix wait/;
-// Other where it is not known.
+// ClassOf is the class of an event, named without the prefix wait/; Other if the event
+// is unknown.
 func ClassOf(s Server, event string) string {
 	if e, ok := find(base.Events, s, func(pattern string) bool { return match(pattern, event) }); ok {
 		return e.Class
@@ -115,16 +115,16 @@ func ClassOf(s Server, event string) string {
 	return Other
 }
 
-// ClassOfState is the class that a session's state tells of where no wait event
-// shows; not ok where it tells of none. Upper and lower case are the same.
+// ClassOfState is the class inferred from the state of a session without a wait event;
+// not ok if the state implies none. It ignores case.
 func ClassOfState(s Server, state string) (class string, ok bool) {
 	state = strings.ToLower(state)
 	e, ok := find(base.States, s, func(pattern string) bool { return match(strings.ToLower(pattern), state) })
 	return e.Class, ok
 }
 
-// About is what is known of an event of this class: the class's text, and where
-// the event has more to say its own.
+// About describes an event of this class: by the texts of the class, except those that
+// the event's entry has itself.
 func About(s Server, event, class string) Class {
 	about := Class{Name: class, Component: class}
 	if i := slices.IndexFunc(base.Classes, func(c Class) bool { return c.Name == class }); i >= 0 {
@@ -132,7 +132,7 @@ func About(s Server, event, class string) Class {
 	}
 	e, ok := find(base.Events, s, func(pattern string) bool { return match(pattern, event) })
 	if !ok || e.Class != class {
-		return about // a session's state, or a row lock that shows as engine work
+		return about // a session's state, or a row lock that is reported as engine work
 	}
 	about.Meaning = e.Meaning
 	if e.Confirm != "" {
@@ -147,7 +147,7 @@ func About(s Server, event, class string) Class {
 	return about
 }
 
-// Classes are the names of all classes.
+// Classes lists the names of all classes.
 func Classes() (names []string) {
 	for _, c := range base.Classes {
 		names = append(names, c.Name)
@@ -155,12 +155,12 @@ func Classes() (names []string) {
 	return names
 }
 
-// ComponentOf is the component that a class belongs to.
+// ComponentOf is the component of a transaction's time to which a class belongs.
 func ComponentOf(class string) string { return About("", "", class).Component }
 
-func find(entries []entry, s Server, fits func(pattern string) bool) (entry, bool) {
+func find(entries []entry, s Server, matches func(pattern string) bool) (entry, bool) {
 	for _, e := range entries {
-		if slices.Contains(e.Servers, s) && fits(e.Pattern) {
+		if slices.Contains(e.Servers, s) && matches(e.Pattern) {
 			return e, true
 		}
 	}
@@ -168,8 +168,8 @@ func find(entries []entry, s Server, fits func(pattern string) bool) (entry, boo
 }
 
 func match(pattern, name string) bool {
-	if start, any := strings.CutSuffix(pattern, "*"); any {
-		return strings.HasPrefix(name, start)
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(name, prefix)
 	}
 	return pattern == name
 }

@@ -62,12 +62,12 @@ func TestKnowledgeFollowsItsSchema(t *testing.T) {
 		if bytes.Equal(changed, data) {
 			t.Errorf("%s is not in %s", c.was, c.file)
 		} else if check(changed) == nil {
-			t.Errorf("%s is accepted for %s", c.bad, c.was)
+			t.Errorf("%s: %s is valid in place of %s", c.file, c.bad, c.was)
 		}
 	}
 }
 
-// A server belongs to one family, and entries are of servers of theirs.
+// Every server belongs to exactly one family, and entries name only servers of a family.
 func TestServersOfFamilies(t *testing.T) {
 	for _, s := range []Server{MySQL, MariaDB, PostgreSQL} {
 		if !slices.Contains(Servers(), s) {
@@ -80,15 +80,15 @@ func TestServersOfFamilies(t *testing.T) {
 	for _, e := range slices.Concat(base.Events, base.States) {
 		for _, s := range e.Servers {
 			if !slices.Contains(base.Servers, s) {
-				t.Errorf("%s is of %s, which belongs to no family", e.Pattern, s)
+				t.Errorf("%s is for %s, which belongs to no family", e.Pattern, s)
 			}
 		}
 	}
 }
 
-// Every class that an entry names is described, once; and no entry stands behind
-// one that takes all of its events.
-func TestKnowledgeIsWhole(t *testing.T) {
+// Every class of an entry is described exactly once, and no entry is shadowed by an
+// earlier one.
+func TestKnowledgeIsComplete(t *testing.T) {
 	var names []string
 	for _, c := range base.Classes {
 		if slices.Contains(names, c.Name) {
@@ -109,7 +109,7 @@ func TestKnowledgeIsWhole(t *testing.T) {
 			for _, before := range entries[:i] {
 				for _, s := range e.Servers {
 					if slices.Contains(before.Servers, s) && match(before.Pattern, e.Pattern) {
-						t.Errorf("%s on %s never counts: %s comes first", e.Pattern, s, before.Pattern)
+						t.Errorf("%s on %s is shadowed by %s", e.Pattern, s, before.Pattern)
 					}
 				}
 			}
@@ -117,7 +117,7 @@ func TestKnowledgeIsWhole(t *testing.T) {
 	}
 }
 
-// What would confirm a cause can be run.
+// Every experiment of an entry or a class exists.
 func TestExperimentsExist(t *testing.T) {
 	var all []string
 	for _, c := range base.Classes {
@@ -132,7 +132,7 @@ func TestExperimentsExist(t *testing.T) {
 		}
 	}
 	if len(all) == 0 {
-		t.Error("nothing is confirmed by an experiment")
+		t.Error("no class has an experiment")
 	}
 }
 
@@ -170,6 +170,6 @@ func TestAbout(t *testing.T) {
 		t.Errorf("the state is of class %q", class)
 	}
 	if _, ok := ClassOfState(PostgreSQL, "Commit"); ok {
-		t.Error("a state of another server tells something")
+		t.Error("a state of another server has a class")
 	}
 }

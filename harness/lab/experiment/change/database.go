@@ -162,15 +162,15 @@ func (c connection) checkBinlog(ctx context.Context) error {
 
 // answered reports whether an error is the server's answer.
 func (c connection) answered(err error) bool {
-	var a database.Answer
-	_, ok := c.db.Dialect.Answer(err)
+	var a database.ServerError
+	_, ok := c.db.Dialect.ServerError(err)
 	return ok || errors.As(err, &a)
 }
 
 // withRights adds the right that is missing as a hint, where the server refuses for
 // that reason.
 func (c connection) withRights(err error) error {
-	a, _ := c.db.Dialect.Answer(err)
+	a, _ := c.db.Dialect.ServerError(err)
 	if a.Condition != database.Denied {
 		return err
 	}

@@ -88,7 +88,7 @@ func Open(path string, r Request) (*Session, error) {
 	if s.Dir == "" {
 		s.Dir = filepath.Join(r.Options.Journal, s.Asked.ID)
 	}
-	if err := record.Vacant(s.Dir); err != nil {
+	if err := record.CheckEmpty(s.Dir); err != nil {
 		return nil, err
 	}
 	return s, s.checkCapacity()

@@ -83,7 +83,7 @@ func Public(dsn string) string {
 // or this host.
 func Reason(err error) string {
 	for _, d := range drivers {
-		if a, ok := d.Dialect().Answer(err); ok {
+		if a, ok := d.Dialect().ServerError(err); ok {
 			return a.Message
 		}
 	}

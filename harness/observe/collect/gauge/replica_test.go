@@ -105,7 +105,7 @@ func watch(t *testing.T, o gauge.Options, while func()) *record.Timeline {
 // lags are the readings, in ms, second by second, from the first on.
 func lags(all *record.Timeline, name string) (values []float64) {
 	for _, second := range all.Seconds() {
-		if v, ok := all.Level(name, nil, second); ok {
+		if v, ok := all.GaugeSum(name, nil, second); ok {
 			values = append(values, v)
 		}
 	}
@@ -160,7 +160,7 @@ func TestReplica(t *testing.T) {
 						read, seconds := 0, 0
 						for second := from.Unix() + 1; second < to.Unix(); second++ {
 							seconds++
-							if got, ok := all.Level(metric.ReplicaLag, nil, second); ok {
+							if got, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
 								read++
 								v = max(v, got)
 							}

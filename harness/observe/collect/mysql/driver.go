@@ -80,8 +80,8 @@ var dialect = database.Dialect{
 	},
 	ChangeRights: "GRANT SYSTEM_VARIABLES_ADMIN, REPLICATION SLAVE, REPLICATION CLIENT ON *.* (MariaDB: SUPER, REPLICATION SLAVE, BINLOG MONITOR)",
 
-	Answer: answer,
-	Hint:   connectHint,
+	ServerError: serverError,
+	Hint:        connectHint,
 }
 
 // supports tells versions that are tested, and those between them.
@@ -109,12 +109,12 @@ var conditions = map[uint16]database.Condition{
 	code.ER_SPECIFIC_ACCESS_DENIED_ERROR: database.Denied,
 }
 
-func answer(err error) (database.Answer, bool) {
+func serverError(err error) (database.ServerError, bool) {
 	var e *driver.MySQLError
 	if !errors.As(err, &e) {
-		return database.Answer{}, false
+		return database.ServerError{}, false
 	}
-	return database.Answer{Message: e.Message, Condition: conditions[e.Number]}, true
+	return database.ServerError{Message: e.Message, Condition: conditions[e.Number]}, true
 }
 
 // Error numbers that go-mysql has no name for.

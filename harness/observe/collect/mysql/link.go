@@ -239,7 +239,7 @@ func (l *link) drop() {
 // broken reports whether the connection is of no use after this error. Three errors
 // end it although they come as an answer.
 func broken(err error) bool {
-	if _, answered := answer(err); answered {
+	if _, answered := serverError(err); answered {
 		return is(err, code.ER_SERVER_SHUTDOWN, errKilledMariaDB, errIdle)
 	}
 	return err != nil // time-out, closed, malformed

@@ -121,7 +121,7 @@ func (r *Replica) checkReplication(ctx context.Context) error {
 
 // granted says which right is missing, if that is it.
 func granted(err error, right, where string) error {
-	if a, _ := answer(err); a.Condition == database.Denied {
+	if a, _ := serverError(err); a.Condition == database.Denied {
 		return &database.Error{Problem: "its state cannot be read: " + a.Message, Remedy: fmt.Sprintf("run as an administrator of the %s: GRANT %s ON *.* TO the user", where, right)}
 	}
 	return err

@@ -69,7 +69,7 @@ var dialect = database.Dialect{
 	CancelFormat:   "SELECT pg_cancel_backend(%d)",
 	ChangeRights:   "see the manual of the statement",
 
-	Answer: answer,
+	ServerError: serverError,
 }
 
 func supports(version string) bool {
@@ -92,12 +92,12 @@ var conditions = map[string]database.Condition{
 	errTooMany: database.TooManyConnections, errDeadlock: database.Deadlock, errDenied: database.Denied,
 }
 
-func answer(err error) (database.Answer, bool) {
+func serverError(err error) (database.ServerError, bool) {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return database.Answer{}, false
+		return database.ServerError{}, false
 	}
-	return database.Answer{Message: e.Message, Condition: conditions[e.Code]}, true
+	return database.ServerError{Message: e.Message, Condition: conditions[e.Code]}, true
 }
 
 // is reports whether the server answered with one of these conditions.

@@ -16,27 +16,28 @@ import (
 	"time"
 )
 
-// Authority is one that only a test knows, and a server's certificate that it
-// has signed.
+// Authority is a certificate authority of the test, and a server certificate that
+// it has signed.
 type Authority struct {
-	Bundle    string // PEM file of the authority
+	Bundle    string // PEM file of the authority's certificate
 	Cert, Key string // PEM files of the server
 	Server    tls.Certificate
 }
 
-// NewAuthority makes one in a folder of the test; its server is 127.0.0.1.
+// NewAuthority writes its files to a temporary folder of the test; the server is
+// 127.0.0.1.
 func NewAuthority(t testing.TB) Authority {
 	t.Helper()
 	dir := t.TempDir()
 	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	caKey := newKey(t)
 	caDER := sign(t, ca, ca, caKey, caKey)
 	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server of a test"},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "test server"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},

@@ -1,5 +1,5 @@
-// Package databasetest stands in for what AWS puts around a database: a certificate
-// authority, and a proxy that checks IAM tokens.
+// Package databasetest emulates what AWS adds to a database: a certificate authority,
+// and a proxy that checks IAM tokens.
 //
 // Input: a real server. Output: PEM files, and an address that speaks TLS and checks
 // tokens as RDS does.

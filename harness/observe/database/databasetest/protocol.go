@@ -42,7 +42,7 @@ const (
 // accessDenied is ER_ACCESS_DENIED_ERROR.
 var accessDenied = append([]byte{0xff, 0x15, 0x04}, "#28000Access denied for user"...)
 
-// parseGreeting returns the greeting with TLS among its abilities, and the salt
+// parseGreeting returns the greeting with TLS among its capabilities, and the salt
 // for the password.
 func parseGreeting(body []byte) (hello, salt []byte, err error) {
 	end := bytes.IndexByte(body, 0)
@@ -69,7 +69,7 @@ func userOf(login []byte) string {
 func trimNull(b []byte) []byte { return bytes.TrimRight(b, "\x00") }
 
 // loginAs is the client's login with another user and password, without TLS and
-// without what may follow the schema.
+// without the fields after the schema.
 func loginAs(login []byte, as Backend, salt []byte) []byte {
 	flags := binary.LittleEndian.Uint32(login)
 	const connectAttrs, withDB = 1 << 20, 1 << 3
@@ -80,7 +80,7 @@ func loginAs(login []byte, as Backend, salt []byte) []byte {
 	out = append(append(out, byte(len(scramble))), scramble...)
 	if flags&withDB != 0 {
 		rest := login[32+len(userOf(login))+1:]
-		rest = rest[1+int(rest[0]):] // the client's own answer, which is short
+		rest = rest[1+int(rest[0]):] // the client's authentication response, whose length fits a byte
 		schema, _, _ := bytes.Cut(rest, []byte{0})
 		out = append(append(out, schema...), 0)
 	}

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// IAMProxy connects clients that log in with an IAM token, by TLS, to a real server,
-// as RDS does: it offers the server's greeting, switches to the method
-// mysql_clear_password, and checks the token. What follows goes through unchanged, as
-// the user of Backend.
+// IAMProxy connects clients that log in with an IAM token over TLS to a real server,
+// as RDS does: it forwards the server's greeting, switches to the method
+// mysql_clear_password, and checks the token. It then logs in as the user of Backend
+// and forwards everything else unchanged.
 type IAMProxy struct {
 	Addr      string
 	Authority Authority
-	Lifetime  time.Duration // of a token, as the proxy checks it
+	Lifetime  time.Duration // maximum age of a token
 
 	user     string
 	identity Identity
@@ -25,7 +25,7 @@ type IAMProxy struct {
 
 	mu     sync.Mutex
 	open   map[net.Conn]bool
-	tokens []string // that were accepted
+	tokens []string // accepted
 	denied int
 }
 
@@ -33,7 +33,7 @@ type IAMProxy struct {
 type Backend struct{ Addr, User, Password string }
 
 // NewIAMProxy starts a proxy for one user, whose tokens are signed by the identity. It
-// ends with the test.
+// stops when the test ends.
 func NewIAMProxy(t testing.TB, backend Backend, user string, identity Identity) *IAMProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func NewIAMProxy(t testing.TB, backend Backend, user string, identity Identity) 
 	return d
 }
 
-// Drop cuts all connections, as a failover does.
+// Drop closes all connections, as a failover does.
 func (p *IAMProxy) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *IAMProxy) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	// The client is told that there is TLS, whether the real server has it or not.
+	// Announce TLS to the client, whether the real server has it or not.
 	hello, salt, err := parseGreeting(greeting.body)
 	if err != nil || writePacket(conn, packet{0, hello}) != nil {
 		return
@@ -118,20 +118,20 @@ func (p *IAMProxy) serve(conn net.Conn) {
 	if writePacket(secure, packet{login.sequence + 1, append([]byte{0xfe}, "mysql_clear_password\x00\x00"...)}) != nil {
 		return
 	}
-	answer, err := readPacket(secure)
+	auth, err := readPacket(secure)
 	if err != nil {
 		return
 	}
-	token := string(trimNull(answer.body))
+	token := string(trimNull(auth.body))
 	if !p.accept(userOf(login.body), token) {
-		_ = writePacket(secure, packet{answer.sequence + 1, accessDenied})
+		_ = writePacket(secure, packet{auth.sequence + 1, accessDenied})
 		return
 	}
 	if writePacket(server, packet{1, loginAs(login.body, p.backend, salt)}) != nil {
 		return
 	}
 	done, err := readPacket(server)
-	if err != nil || writePacket(secure, packet{answer.sequence + 1, done.body}) != nil {
+	if err != nil || writePacket(secure, packet{auth.sequence + 1, done.body}) != nil {
 		return
 	}
 	var both sync.WaitGroup

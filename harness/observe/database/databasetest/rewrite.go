@@ -9,8 +9,8 @@ import (
 )
 
 // RewritingProxy connects clients to a real server, and replaces words in their
-// queries: a table or a variable that only Aurora has becomes one of the test's. It
-// returns its address.
+// queries, such as a table or a variable that only Aurora has, by those of the test.
+// It returns its address.
 func RewritingProxy(t testing.TB, server string, words ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,14 +12,14 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Identity is who signs tokens.
+// Identity holds the AWS credentials that sign tokens.
 type Identity struct{ KeyID, Secret, Region string }
 
-// TestIdentity is nobody's.
+// TestIdentity holds the example credentials of the AWS documentation.
 var TestIdentity = Identity{KeyID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", Region: "eu-west-1"}
 
-// Environment has the SDK's chain of credentials find the identity first, and nothing
-// of this machine's.
+// Environment makes the SDK's credential chain find this identity, and ignore the
+// configuration of this machine.
 func (i Identity) Environment() map[string]string {
 	return map[string]string{
 		"AWS_ACCESS_KEY_ID": i.KeyID, "AWS_SECRET_ACCESS_KEY": i.Secret, "AWS_SESSION_TOKEN": "",
@@ -28,7 +28,7 @@ func (i Identity) Environment() map[string]string {
 	}
 }
 
-// UseIdentity puts TestIdentity into the environment.
+// UseIdentity sets TestIdentity in the environment of the test.
 func UseIdentity(t testing.TB) Identity {
 	t.Helper()
 	for name, value := range TestIdentity.Environment() {
@@ -37,11 +37,11 @@ func UseIdentity(t testing.TB) Identity {
 	return TestIdentity
 }
 
-// emptyBody is the SHA-256 of nothing, which a presigned GET has as its body.
+// emptyBody is the SHA-256 of the empty body of a presigned GET.
 const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// signed tells whether a token is this identity's for user at addr, and not
-// older than lifetime: it signs the same again, and compares.
+// signed reports whether this identity signed the token for user at addr, and the
+// token is not older than lifetime: it signs the same request again and compares.
 func (i Identity) signed(token, addr, user string, lifetime time.Duration) bool {
 	u, err := url.Parse("https://" + token)
 	if err != nil || u.Host != addr {

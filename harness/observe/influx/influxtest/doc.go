@@ -1,5 +1,5 @@
-// Package influxtest asks real InfluxDB servers, for tests of what was written.
+// Package influxtest queries real InfluxDB servers, for tests of what was written.
 //
-// In: the servers of influxdtest. Out: one that can be killed, stopped and
-// started again, and what InfluxQL queries find in it.
+// Input: the servers of influxdtest. Output: a server that can be killed, frozen and
+// restarted, and the results of InfluxQL queries.
 package influxtest

@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// Series is one series of a query's answer. Values are float64, string or nil;
-// the first of a row is the time, in unix seconds.
+// Series is one series of a query's result. Values are float64, string or nil; the
+// first of a row is the time, in unix seconds.
 type Series struct {
 	Name    string            `json:"name"`
 	Tags    map[string]string `json:"tags"`
@@ -16,8 +16,8 @@ type Series struct {
 	Values  [][]any           `json:"values"`
 }
 
-// Query gives the series that an InfluxQL query finds, in order. A query that
-// is refused fails the test.
+// Query returns the series that an InfluxQL query finds, in order. An error fails the
+// test.
 func (s *Server) Query(database, query string) []Series {
 	s.t.Helper()
 	form := url.Values{"q": {query}, "db": {database}, "epoch": {"s"}}
@@ -35,31 +35,31 @@ func (s *Server) Query(database, query string) []Series {
 	if err != nil {
 		s.t.Fatalf("query %s: %v", query, err)
 	}
-	var told struct {
+	var parsed struct {
 		Error   string `json:"error"`
 		Results []struct {
 			Error  string   `json:"error"`
 			Series []Series `json:"series"`
 		} `json:"results"`
 	}
-	if err := json.Unmarshal(body, &told); err != nil {
+	if err := json.Unmarshal(body, &parsed); err != nil {
 		s.t.Fatalf("query %s: %v: %s", query, err, body)
 	}
 	var all []Series
-	for _, r := range told.Results {
+	for _, r := range parsed.Results {
 		if r.Error != "" {
 			s.t.Fatalf("query %s: %s", query, r.Error)
 		}
 		all = append(all, r.Series...)
 	}
-	if told.Error != "" {
-		s.t.Fatalf("query %s: %s", query, told.Error)
+	if parsed.Error != "" {
+		s.t.Fatalf("query %s: %s", query, parsed.Error)
 	}
 	return all
 }
 
-// Sum adds up what a query for one field finds, over all series and rows; the
-// second result is how many values there were.
+// Sum adds up the values that a query for one field finds, over all series and rows; n
+// is their number.
 func (s *Server) Sum(database, query string) (total float64, n int) {
 	s.t.Helper()
 	for _, series := range s.Query(database, query) {

@@ -9,14 +9,14 @@ import (
 	"assay/harness/servers/influxd/influxdtest"
 )
 
-// Server is an influxd of the test's own, on loopback.
+// Server is an influxd started for a test, on loopback.
 type Server struct {
 	server *influxdtest.Server
 	t      testing.TB
 }
 
-// Start starts a server with an administrator. A missing program fails the
-// test: a suite that skips its servers has tested nothing.
+// Start starts a server with an administrator account. It fails the test if influxd is
+// not found: a suite that skips its servers has tested nothing.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return &Server{influxdtest.Start(t), t}
@@ -34,7 +34,7 @@ func (s *Server) Token() string { return s.server.Token() }
 // Password is the administrator's.
 func (s *Server) Password() string { return s.server.Password }
 
-// Kill ends the server at once, as a crash does. Its data stay.
+// Kill kills the server, as a crash does. Its data remain.
 func (s *Server) Kill() {
 	s.t.Helper()
 	if err := s.server.Kill(); err != nil {
@@ -42,8 +42,8 @@ func (s *Server) Kill() {
 	}
 }
 
-// Freeze stops the server without ending it: it takes connections and never
-// answers.
+// Freeze stops the server's process: the kernel accepts connections, and nothing
+// responds.
 func (s *Server) Freeze() {
 	s.t.Helper()
 	if err := s.server.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -51,8 +51,8 @@ func (s *Server) Freeze() {
 	}
 }
 
-// Restart starts a killed server again, on the same data and port. It may be
-// called from any goroutine of the test.
+// Restart restarts a killed server with the same data and port. It may be called from
+// any goroutine of the test.
 func (s *Server) Restart() {
 	s.t.Helper()
 	if err := s.server.Restart(); err != nil {
@@ -60,5 +60,5 @@ func (s *Server) Restart() {
 	}
 }
 
-// user is the administrator.
+// user is the administrator's name.
 const user = influxd.User

@@ -1,7 +1,7 @@
-// Package metrictest compares frames with the catalogue of metrics, for the tests
-// of what sends them.
+// Package metrictest compares frames with the catalogue of metrics, for the tests of
+// the packages that send them.
 //
-// Input: frames. Output: what a frame has that the catalogue has otherwise.
+// Input: frames. Output: their differences from the catalogue.
 package metrictest
 
 import (
@@ -16,20 +16,20 @@ import (
 // Check fails the test where a frame differs from the catalogue.
 func Check(t testing.TB, frames ...metric.Frame) {
 	t.Helper()
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, f := range frames {
 		for _, d := range Differences(f) {
-			if !told[d] {
-				told[d] = true
+			if !reported[d] {
+				reported[d] = true
 				t.Error(d)
 			}
 		}
 	}
 }
 
-// Differences tells of each point whose kind, unit, source or labels are not those
-// of its metric in the catalogue, or whose metric is not there at all. A script
-// registers what metrics it likes, and may have any tag selected by an SLO.
+// Differences describes each point whose kind, unit, source or labels differ from the
+// catalogue, or whose metric is not in it. Workers may send further metrics, which a
+// script registers, and further labels on k6's metrics, by which an SLO selects.
 func Differences(f metric.Frame) (all []string) {
 	worker := metric.IsWorker(f.Source)
 	for _, p := range f.Points {
@@ -44,11 +44,11 @@ func Differences(f metric.Frame) (all []string) {
 			differs("not in the catalogue")
 			continue
 		case d.Kind != p.Kind:
-			differs("a %s, in the catalogue a %s", p.Kind, d.Kind)
-		case d.Unit != p.Series.Unit && p.Series.Name != metric.DBCounter && p.Series.Name != metric.DBGauge: // each variable has its own
-			differs("in %q, in the catalogue in %q", p.Series.Unit, d.Unit)
+			differs("kind %s, in the catalogue %s", p.Kind, d.Kind)
+		case d.Unit != p.Series.Unit && p.Series.Name != metric.DBCounter && p.Series.Name != metric.DBGauge: // the unit depends on the variable
+			differs("unit %q, in the catalogue %q", p.Series.Unit, d.Unit)
 		case worker && !d.From(metric.SourceWorker) && !d.From(metric.SourceK6), !worker && !d.From(f.Source):
-			differs("the catalogue has it from %s", strings.Join(d.Sources, ", "))
+			differs("source is %s in the catalogue", strings.Join(d.Sources, ", "))
 		}
 		for _, l := range p.Series.Labels {
 			if !slices.Contains(d.Labels, l.Key) && l.Key != metric.OverflowLabel && !d.From(metric.SourceK6) {
@@ -59,8 +59,8 @@ func Differences(f metric.Frame) (all []string) {
 	return all
 }
 
-// descriptor is the catalogue's entry of a point; of a rate's two counters that of
-// the rate, as a counter.
+// descriptor returns the catalogue's entry of a point; for the two counters of a rate it
+// is that of the rate, as a counter.
 func descriptor(p metric.Point) (metric.Descriptor, bool) {
 	name := p.Series.Name
 	for _, suffix := range []string{metric.RateTotal, metric.RateOccurred} {

@@ -16,7 +16,7 @@ func numbered(sequence uint64, second int64, value float64) metric.Frame {
 	}
 }
 
-func TestTimelineCountsAResendOnceAndKnowsWhatIsMissing(t *testing.T) {
+func TestTimelineIgnoresResendsAndCountsMissing(t *testing.T) {
 	frames := []metric.Frame{
 		numbered(1, 10, 1), numbered(2, 11, 2), numbered(2, 11, 2), numbered(4, 11, 8),
 		{Source: "worker/0", Sequence: 5, Closing: true, Points: []metric.Point{metric.CounterPoint(metric.NewSeries("total", ""), 1)}},
@@ -50,6 +50,6 @@ func TestTimelineReadsSpansOfAnyLength(t *testing.T) {
 		t.Errorf("sum in %v is %g, %t", span, sum, found)
 	}
 	if sum, found := tl.Sum("n", nil, Span{From: 1, To: 2_000_000_000}); sum != 0 || found {
-		t.Errorf("sum of nothing is %g, %t", sum, found)
+		t.Errorf("sum of an empty span is %g, %t", sum, found)
 	}
 }

@@ -21,19 +21,19 @@ import (
 func TestClock(t *testing.T) {
 	good, wrong := probe.Clock{Known: true, Synchronised: true, MaxError: 3 * time.Millisecond}, probe.Clock{Known: true}
 	for name, c := range map[string]struct {
-		clock     probe.Clock
-		elsewhere []string
-		state     State
-		words     string
+		clock  probe.Clock
+		remote []string
+		state  State
+		words  string
 	}{
-		"good":                   {good, []string{"database"}, OK, ""},
-		"wrong, nothing else":    {wrong, nil, OK, ""},
-		"wrong, one elsewhere":   {wrong, []string{"database"}, Warning, "not synchronised, and the database is on another"},
-		"wrong, both elsewhere":  {wrong, []string{"service", "database"}, Warning, "the service and the database are on another"},
-		"unknown, one elsewhere": {probe.Clock{}, []string{"service"}, Warning, "not known"},
-		"unknown, nothing else":  {probe.Clock{}, nil, OK, ""},
+		"good":                {good, []string{"database"}, OK, ""},
+		"wrong, all local":    {wrong, nil, OK, ""},
+		"wrong, one remote":   {wrong, []string{"database"}, Warning, "is not synchronised, and the database is on another host"},
+		"wrong, both remote":  {wrong, []string{"service", "database"}, Warning, "the service and the database are on another host"},
+		"unknown, one remote": {probe.Clock{}, []string{"service"}, Warning, "possibly not synchronised, and the service is on another host"},
+		"unknown, all local":  {probe.Clock{}, nil, OK, ""},
 	} {
-		t.Run(name, func(t *testing.T) { expect(t, clock(c.clock, c.elsewhere), c.state, c.words) })
+		t.Run(name, func(t *testing.T) { expect(t, clock(c.clock, c.remote), c.state, c.words) })
 	}
 }
 
@@ -55,42 +55,42 @@ func TestDatabaseClock(t *testing.T) {
 	}{
 		"not known": {probe.Offset{}, lag(5000), Warning, "cannot be read"},
 		"near":      {at(500 * time.Millisecond), lag(5000), OK, ""},
-		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead, give or take 1ms of this host's"},
+		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead of this host (±1ms): more than a tenth"},
 		"behind":    {at(-2 * time.Second), lag(5000), Warning, "2s behind"},
 		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, judged := databaseClock(c.offset, c.loads)
 			expect(t, f, c.state, c.words)
-			// What is only unknown says nothing against the figures.
+			// An unknown offset is no limitation.
 			if far := c.state == Warning && c.offset.Known; !judged || far != (f.Limitation != "") {
 				t.Errorf("judged %t, limitation %q", judged, f.Limitation)
 			}
 		})
 	}
 	if _, judged := databaseClock(at(time.Hour), []Load{{}}); judged {
-		t.Error("clocks are compared that no SLO needs")
+		t.Error("the clock is judged although no SLO depends on it")
 	}
 }
 
-func TestMayTarget(t *testing.T) {
+func TestParseTarget(t *testing.T) {
 	file := spec.File{Path: "thresholds.json", Targets: []string{"listed.test"}}
 	for target, words := range map[string]string{
 		"nonsense":               "not an http or https URL",
 		"ftp://127.0.0.1":        "not an http or https URL",
 		"http://:8080":           "not an http or https URL",
 		"http://127.0.0.1:8%zz":  "not an http or https URL",
-		"http://me:pw@127.0.0.1": "holds a user or password",
+		"http://me:pw@127.0.0.1": "contains a user or password",
 		"http://other.test":      "target host other.test is not allowed",
 	} {
-		u, f := mayTarget(target, file, []string{"named.test"})
+		u, f := parseTarget(target, file, []string{"named.test"})
 		expect(t, f, Lacking, words)
 		if u != nil || strings.Contains(fmt.Sprint(f), "pw") {
 			t.Errorf("%s: %v, %+v", target, u, f)
 		}
 	}
 	for _, target := range []string{"http://127.0.0.1:8080", "https://localhost", "http://listed.test/shop", "https://named.test:8443"} {
-		if u, f := mayTarget(target, file, []string{"named.test"}); u == nil {
+		if u, f := parseTarget(target, file, []string{"named.test"}); u == nil {
 			t.Errorf("%s is refused: %+v", target, f)
 		}
 	}
@@ -101,23 +101,23 @@ func TestTarget(t *testing.T) {
 	no := errors.New("dial tcp: some reason")
 	for name, c := range map[string]struct {
 		target  probe.Target
-		scripts connects
+		options scriptOptions
 		state   State
 		words   string
 	}{
-		"answers":                  {probe.Target{Status: "404 Not Found"}, connects{}, OK, ""},
-		"no such name":             {probe.Target{DNS: no}, connects{}, Lacking, "cannot be reached: DNS: some reason"},
-		"the script's own name":    {probe.Target{DNS: no}, connects{ownNames: true}, Warning, "DNS"},
-		"nobody listens":           {probe.Target{Dial: no}, connects{}, Lacking, "https://shop.test:8443/api cannot be reached: some reason"},
-		"nobody there, own name":   {probe.Target{Dial: no}, connects{ownNames: true}, Warning, "cannot be reached"},
-		"no TLS":                   {probe.Target{TLS: no}, connects{skipVerify: true}, Lacking, "by TLS: some reason"},
-		"the client's certificate": {probe.Target{TLS: no}, connects{clientTLS: true}, Warning, "by TLS"},
-		"not trusted":              {probe.Target{Trust: no}, connects{}, Lacking, "the certificate of target https://shop.test:8443/api is not trusted: some reason"},
-		"not verified":             {probe.Target{Trust: no}, connects{skipVerify: true}, Warning, "does not verify"},
-		"no HTTP":                  {probe.Target{HTTP: no}, connects{}, Warning, "does not answer in HTTP: some reason"},
+		"answers":                  {probe.Target{Status: "404 Not Found"}, scriptOptions{}, OK, ""},
+		"no such name":             {probe.Target{DNS: no}, scriptOptions{}, Lacking, "cannot be reached: DNS: some reason"},
+		"the script's own name":    {probe.Target{DNS: no}, scriptOptions{mapsHosts: true}, Warning, "DNS"},
+		"nobody listens":           {probe.Target{Dial: no}, scriptOptions{}, Lacking, "https://shop.test:8443/api cannot be reached: some reason"},
+		"nobody there, own name":   {probe.Target{Dial: no}, scriptOptions{mapsHosts: true}, Warning, "cannot be reached"},
+		"no TLS":                   {probe.Target{TLS: no}, scriptOptions{skipVerify: true}, Lacking, "cannot be reached: TLS handshake: some reason"},
+		"the client's certificate": {probe.Target{TLS: no}, scriptOptions{clientTLS: true}, Warning, "TLS handshake"},
+		"not trusted":              {probe.Target{Trust: no}, scriptOptions{}, Lacking, "the certificate of target https://shop.test:8443/api is not trusted: some reason"},
+		"not verified":             {probe.Target{Trust: no}, scriptOptions{skipVerify: true}, Warning, "does not verify"},
+		"no HTTP":                  {probe.Target{HTTP: no}, scriptOptions{}, Warning, "does not respond in HTTP: some reason"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := target(u, c.target, c.scripts)
+			f := target(u, c.target, c.options)
 			expect(t, f, c.state, c.words)
 			if (f.Limitation != "") != (name == "not verified") {
 				t.Errorf("limitation %q", f.Limitation)
@@ -127,25 +127,25 @@ func TestTarget(t *testing.T) {
 }
 
 // One script that verifies is enough to need a trusted certificate.
-func TestConnectsOfSeveralScripts(t *testing.T) {
+func TestScriptOptionsOfSeveralScripts(t *testing.T) {
 	loads := []Load{{Profile: spec.Profile{Name: "a"}}, {Profile: spec.Profile{Name: "b"}}}
 	skips := script{Script: fleet.Script{SkipsVerify: true, Reconnects: true}}
-	if c := connectsOf(loads, map[string]script{"a": skips, "b": skips}); !c.skipVerify {
-		t.Error("none verifies")
+	if c := scriptOptionsOf(loads, map[string]script{"a": skips, "b": skips}); !c.skipVerify {
+		t.Error("no script verifies, but skipVerify is not set")
 	}
-	c := connectsOf(loads, map[string]script{"a": skips, "b": {}})
+	c := scriptOptionsOf(loads, map[string]script{"a": skips, "b": {}})
 	if c.skipVerify || !c.reconnects["a"] || c.reconnects["b"] {
 		t.Errorf("%+v", c)
 	}
-	if connectsOf(nil, nil).skipVerify {
-		t.Error("what is not there does not verify")
+	if scriptOptionsOf(nil, nil).skipVerify {
+		t.Error("no scripts: skipVerify is set")
 	}
 }
 
 // mysql and postgresql are the dialects of two families.
 var mysql, postgresql = databases.Of("u@tcp(db)/").Dialect(), databases.Of("postgres://u@db/").Dialect()
 
-func TestDatabaseItself(t *testing.T) {
+func TestDatabaseServer(t *testing.T) {
 	no := errors.New("dial tcp: refused")
 	for name, c := range map[string]struct {
 		database probe.Database
@@ -158,21 +158,21 @@ func TestDatabaseItself(t *testing.T) {
 		"MySQL 9":      {probe.Database{Dialect: mysql, Version: "9.7.4"}, OK, ""},
 		"MySQL 8":      {probe.Database{Dialect: mysql, Version: "8.0.36-28"}, OK, ""},
 		"MySQL 5":      {probe.Database{Dialect: mysql, Version: "5.7.44-log"}, Warning, "version 5.7.44-log"},
-		"MySQL 10":     {probe.Database{Dialect: mysql, Version: "10.0.1"}, Warning, "nothing was tested"},
+		"MySQL 10":     {probe.Database{Dialect: mysql, Version: "10.0.1"}, Warning, "was not tested"},
 		"MariaDB 10.5": {probe.Database{Dialect: mysql, Version: "10.5.9-MariaDB"}, Warning, "10.5.9"},
 		"MariaDB 10.6": {probe.Database{Dialect: mysql, Version: "10.6.1-MariaDB-log"}, OK, ""},
 		"MariaDB 11":   {probe.Database{Dialect: mysql, Version: "11.4.2-MariaDB"}, OK, ""},
-		"who knows":    {probe.Database{Dialect: mysql, Version: ""}, Warning, "nothing was tested"},
+		"unknown":      {probe.Database{Dialect: mysql, Version: ""}, Warning, "was not tested"},
 
-		"PostgreSQL 13": {probe.Database{Dialect: postgresql, Version: "13.4"}, Warning, "nothing was tested"},
+		"PostgreSQL 13": {probe.Database{Dialect: postgresql, Version: "13.4"}, Warning, "was not tested"},
 		"PostgreSQL 15": {probe.Database{Dialect: postgresql, Version: "15.18 (Debian 15.18-0+deb12u1)"}, OK, ""},
 	} {
-		t.Run(name, func(t *testing.T) { expect(t, databaseItself(c.database), c.state, c.words) })
+		t.Run(name, func(t *testing.T) { expect(t, databaseServer(c.database), c.state, c.words) })
 	}
-	if !strings.Contains(databaseItself(probe.Database{Dialect: mysql, Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
-		t.Error("no word of the limit")
+	if !strings.Contains(databaseServer(probe.Database{Dialect: mysql, Err: no, Full: true}).Remedy, "SET GLOBAL max_connections") {
+		t.Error("the remedy does not raise the limit")
 	}
-	if f := databaseItself(probe.Database{Dialect: postgresql, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
+	if f := databaseServer(probe.Database{Dialect: postgresql, Err: no, Full: true}); !strings.Contains(f.Remedy, "ALTER SYSTEM SET max_connections = N; and restart it") {
 		t.Errorf("%+v", f)
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
@@ -193,13 +193,13 @@ func TestConnections(t *testing.T) {
 		"not known":                 {d(0, 0), service.Pool{}, []Size{small}, Warning, "cannot be read"},
 		"none":                      {d(10, 11), service.Pool{}, []Size{small}, Lacking, "0 of 10 connections left, and the run itself needs 2"},
 		"one":                       {d(10, 9), service.Pool{}, []Size{small}, Lacking, "1 of 10"},
-		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Warning, "the run and the service may take 7"},
+		"two":                       {d(10, 8), service.Pool{}, []Size{small}, Warning, "the run and the service may need 7"},
 		"six":                       {d(10, 4), service.Pool{}, []Size{small}, Warning, "6 of 10"},
 		"a handful":                 {d(10, 3), service.Pool{}, []Size{small}, OK, ""},
-		"what the pool has not yet": {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may take 47"},
-		"a pool that is open":       {d(100, 60), service.Pool{Known: true, Open: 50, Max: 50}, []Size{small}, OK, ""},
+		"a pool that may grow":      {d(100, 60), service.Pool{Known: true, Open: 10, Max: 50}, []Size{small}, Warning, "may need 47"},
+		"a pool that is fully open": {d(100, 60), service.Pool{Known: true, Open: 50, Max: 50}, []Size{small}, OK, ""},
 		"a pool without limit":      {d(100, 60), service.Pool{Known: true, Open: 10}, []Size{small}, OK, ""},
-		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may take 17"},
+		"the script's own":          {d(20, 4), service.Pool{}, []Size{small, sql}, Warning, "may need 17"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, connections(c.database, c.pool, c.sizes), c.state, c.words) })
 	}
@@ -238,23 +238,23 @@ func TestLedger(t *testing.T) {
 	}{
 		"works":              {probe.Ledger{}, OK, ""},
 		"cannot be read":     {probe.Ledger{Read: denied}, Lacking, "ledger of profile p cannot be read: denied"},
-		"is read slowly":     {probe.Ledger{Read: slow}, Warning, "is read slowly"},
+		"is read slowly":     {probe.Ledger{Read: slow}, Warning, "reading the ledger of profile p is slow: timed out"},
 		"cannot be cleaned":  {probe.Ledger{Clean: denied}, Lacking, "ledger of profile p cannot be cleaned up: denied"},
-		"is cleaned slowly":  {probe.Ledger{Clean: slow}, Warning, "is cleaned up slowly"},
+		"is cleaned slowly":  {probe.Ledger{Clean: slow}, Warning, "cleaning up the ledger of profile p is slow: timed out"},
 		"cannot be and slow": {probe.Ledger{Read: denied, Clean: slow}, Lacking, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, ledger("p", "thresholds.json", c.tried), c.state, c.words) })
 	}
 }
 
-// A view that is not there keeps no run from starting.
+// An unreachable view is only a warning.
 func TestInflux(t *testing.T) {
-	f := influxFinding(probe.Influx{Shown: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
-	expect(t, f, Warning, "will not be seen while it goes on: dial: refused")
+	f := influxFinding(probe.Influx{Name: "x", Err: hint.With(errors.New("dial: refused"), "start it")})
+	expect(t, f, Warning, "cannot be watched live: dial: refused")
 	if f.Remedy != "start it" {
 		t.Errorf("the remedy is %q", f.Remedy)
 	}
-	expect(t, influxFinding(probe.Influx{Shown: "x (database assay)"}), OK, "")
+	expect(t, influxFinding(probe.Influx{Name: "x (database assay)"}), OK, "")
 }
 
 func TestScriptFinding(t *testing.T) {
