@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Notes are the limitations of a collector's data, as sentences for the certificate,
-// each with the change that would remove it. They are safe for concurrent use.
+// Notes collects the limitations of a collector's data, as sentences for the
+// certificate, each with its remedy. It is safe for concurrent use.
 type Notes struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-// Add adds a sentence once.
+// Add adds a sentence unless it was added before.
 func (n *Notes) Add(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -22,7 +22,7 @@ func (n *Notes) Add(format string, args ...any) {
 	}
 }
 
-// All returns them in order.
+// All returns the sentences in the order in which they were added.
 func (n *Notes) All() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

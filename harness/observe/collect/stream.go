@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// backlog is how many frames wait while the sink is slow or fails. Further frames
-	// are lost, which the gap in their sequence shows.
+	// backlog is how many frames are queued while the sink is slow or fails. Further
+	// frames are dropped, which leaves a gap in the sequence.
 	backlog = 60
 	// patience is how long sending one frame is retried, and pause the time between.
 	patience = 2 * time.Second
@@ -26,10 +26,10 @@ type Stream struct {
 	queue  chan metric.Frame
 	done   sync.WaitGroup
 	last   uint64 // sequence of the newest frame
-	lost   int    // frames that the queue had no room for
+	lost   int    // frames dropped because the queue was full
 
 	failed int   // written by the goroutine, read after it ended
-	err    error // of the first frame that was given up
+	err    error // of the first frame that could not be sent
 }
 
 // NewStream makes a stream; Close ends it.
@@ -54,16 +54,16 @@ func (s *Stream) Send(second int64, points []metric.Point) {
 	}
 }
 
-// Put is Send for a source that has many frames at once, and time: it waits until
-// there is room.
+// Put is like Send but blocks while the queue is full, for a source that sends many
+// frames at once.
 func (s *Stream) Put(second int64, points []metric.Point) {
 	s.last++
 	s.queue <- metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
 }
 
 // Close sends what is queued and the closing frame, and stops the goroutine.
-// Its error tells of frames that were lost on the way. Once the sink has failed
-// for good, each further frame is tried only once, so that Close is bounded.
+// Its error reports frames that were not delivered. Once a frame was given up, each
+// further one is tried only once, so that Close returns in bounded time.
 func (s *Stream) Close(second int64) error {
 	close(s.queue)
 	s.done.Wait()
@@ -74,7 +74,7 @@ func (s *Stream) Close(second int64) error {
 		Points: []metric.Point{metric.CounterPoint(metric.Of(metric.WorkerFrames), float64(sent))},
 	})
 	if s.lost > 0 {
-		s.err = errors.Join(s.err, fmt.Errorf("send frames of %s: %d found no room", s.source, s.lost))
+		s.err = errors.Join(s.err, fmt.Errorf("send frames of %s: %d dropped, the queue was full", s.source, s.lost))
 	}
 	return s.err
 }

@@ -1,8 +1,8 @@
-// Package databases lists the database families that Assay knows, one Driver each,
-// and chooses the driver of a DSN.
+// Package databases lists the drivers of the supported database families and selects
+// the one for a DSN.
 //
-// A further family is one package beside collect/mysql, a line in drivers, and what
-// its waits mean, as a file in package wait.
+// To add a family, write a package next to collect/mysql, add a line to drivers, and
+// describe its waits in a file of package wait.
 //
-// Input: a DSN. Output: its driver, and what that does with the DSN.
+// Input: a DSN. Output: its driver, and shortcuts to the driver's methods.
 package databases

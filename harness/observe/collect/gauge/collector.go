@@ -152,7 +152,7 @@ func (w *watched) watch(ctx context.Context) {
 // look keeps what a look found.
 func (w *watched) look(v float64, err error) {
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
-		err = fmt.Errorf("%g is no reading", v) // what readers say before they have read anything
+		err = fmt.Errorf("%g is not a valid reading", v) // what readers say before they have read anything
 	}
 	if (err != nil) != w.failing {
 		w.failing = err != nil

@@ -37,8 +37,8 @@ func (r *replica) open(ctx context.Context) error {
 	for _, dsn := range []string{r.dsn, r.source} {
 		driver := databases.Of(dsn)
 		if _, can := driver.(databases.Replicator); !can {
-			return hint.With(fmt.Errorf("of %s no lag is read", driver.Dialect().Name),
-				"leave --db-reader and the SLO out: replicas of MySQL, MariaDB and Aurora MySQL can be watched")
+			return hint.With(fmt.Errorf("the lag of %s replicas cannot be read", driver.Dialect().Name),
+				"leave --db-reader and the SLO out: only replicas of MySQL, MariaDB and Aurora MySQL are supported")
 		}
 	}
 	r.reader = databases.Of(r.dsn).(databases.Replicator).Replica(r.dsn, r.source)

@@ -223,11 +223,11 @@ func TestReplicaRefused(t *testing.T) {
 				}
 			}
 			reader := p.replica.DSN()
-			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "of PostgreSQL no lag is read", "--db-reader")
+			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
 			refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
 			refused("of another", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
-			refused("no replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "replicates from nowhere", "--db-reader")
-			refused("no right", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its state cannot be read", "GRANT REPLICATION CLIENT")
+			refused("no replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
+			refused("no right", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
 			refused("nobody there", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
 			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
 			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
@@ -264,7 +264,7 @@ func TestAuroraReplica(t *testing.T) {
 	}
 	// A row that is no longer brought up to date is no reading.
 	mysqldtest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
-	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "does not tell its lag") {
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "does not report its lag") {
 		t.Errorf("%v", err)
 	}
 }

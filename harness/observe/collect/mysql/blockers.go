@@ -8,17 +8,17 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// blocker is a session that holds a row lock, and how many wait for it.
+// blocker is a session that holds a row lock.
 type blocker struct {
 	session
-	waiters int
-	waitID  uint64
+	waiters int    // sessions that wait for it
+	waitID  uint64 // of its innermost wait in progress; 0: none
 }
 
-// readBlockers finds the sessions that hold row locks which others wait for, and
-// what these holders do: a lock whose holder waits for its commit has another cause
-// than one that many want. Its cost grows with the square of the waiters; it is read
-// at most once a second.
+// readBlockers finds the sessions that hold contended row locks, and what each of
+// them is doing: contention behind a slow commit has another cause than a hot row. Its
+// cost grows with the square of the number of waiters, so it runs at most once per
+// second.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
 		return nil, nil
@@ -41,7 +41,7 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	})
 	if denied(err) {
 		c.noBlockers = true
-		c.notes.Add("database: who holds the row locks that others wait for is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
+		c.notes.Add("database: the sessions that block others on row locks are not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
 		return nil, nil
 	}
 	waiters := map[sampling.Session]int{}
@@ -51,7 +51,7 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	return sampling.Blockers(waiters), err
 }
 
-// holder is the blocker as it is counted.
+// holder classifies what the blocker is doing.
 func (b blocker) holder() sampling.Session {
 	if b.Event == "idle" || b.Command == "Sleep" && b.Event == "" {
 		return sampling.Idle

@@ -25,17 +25,17 @@ const (
 	commitEvent  = "Commit" // a commit without wait event and state
 )
 
-// classify says what a session does or waits for (WAITS sections 2 and 4): a
-// row lock; else the wait in progress; else the session's state, from which the class
-// is inferred; else CPU, inferred too. event is the wait's name without the prefix
-// wait/, or the state, or cpu.
+// classify returns what a session is doing or waiting for (WAITS sections 2 and 4): a
+// row lock; else the wait in progress; else a class inferred from the session's state;
+// else CPU, also inferred. event is the wait's name without the prefix wait/, or the
+// state, or cpu.
 func classify(s session) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(s.Event, "wait/")
 	server := s.flavour.name
 	switch {
 	case s.RowLock:
-		// Locks and waits are not read at the same instant: the session may be in
-		// another wait by now.
+		// Locks and waits are not read atomically: the session may be in another wait
+		// by now.
 		if event != handlerEvent && wait.ClassOf(server, event) != wait.RowLock {
 			event = rowLockEvent
 		}
@@ -55,8 +55,8 @@ func classify(s session) (event, class string, inferred bool) {
 	return cpuEvent, wait.CPU, true
 }
 
-// isDML reports whether a statement changes rows. On MariaDB that is unknown for
-// prepared statements (statement/com/Execute).
+// isDML reports whether a statement changes rows. It is false for MariaDB's prepared
+// statements (statement/com/Execute), whose kind is unknown.
 func isDML(statement string) bool {
 	switch kind, _ := strings.CutPrefix(statement, "statement/sql/"); kind {
 	case "insert", "insert_select", "update", "update_multi", "delete", "delete_multi", "replace", "replace_select", "load", "commit", "xa_commit", "xa_prepare":

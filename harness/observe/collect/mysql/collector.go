@@ -13,13 +13,13 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// Options says what is read, and where the journal is.
+// Options configures a Collector.
 type Options struct {
 	// Schema limits statement times to the load's schema. Empty: the DSN's schema;
 	// where that has none, all schemas.
 	Schema string
-	// Journal is the folder that holds what has to be restored if this process is
-	// killed. Empty: no journal is kept.
+	// Journal is the folder of the crash journal, from which a later run restores the
+	// instruments if this process is killed. Empty: no journal.
 	Journal string
 }
 
@@ -27,29 +27,29 @@ type Options struct {
 type Collector struct {
 	schema string
 	public string // DSN without password
-	broken error  // of the DSN; Start returns it
+	dsnErr error  // why the DSN is invalid; Start returns it
 
-	mu           sync.Mutex // held for one exchange with the server at a time; guards the rest
+	mu           sync.Mutex // guards the fields below; held during each exchange with the server
 	link         *link
 	server       *server // nil: never connected
 	sampler      sampler
-	started      time.Time // when the server did
-	switched     switched  // what this run switched on in that server
+	started      time.Time // when the server started
+	switched     switched  // what this run enabled on that server
 	instrumented bool      // instrument succeeded at least once
 	journal      journal
 	notes        collect.Notes
 	closed       bool
 
-	noHistory  bool // the length of the history list cannot be read
-	noBlockers bool // who holds row locks cannot be read
+	noHistory  bool // no privilege to read the history list length
+	noBlockers bool // no privilege to read which sessions hold row locks
 }
 
 var _ sampling.Collector = (*Collector)(nil)
 
-// New makes a collector of the server at the DSN. It does not connect.
+// New returns a collector for the server at the DSN. It does not connect.
 func New(dsn string, o Options) *Collector {
 	c := &Collector{schema: o.Schema, journal: journal{folder: o.Journal}}
-	if c.link, c.broken = newLink(dsn); c.broken != nil {
+	if c.link, c.dsnErr = newLink(dsn); c.dsnErr != nil {
 		return c
 	}
 	if named, err := (Driver{}).Parse(dsn); err == nil {
@@ -67,8 +67,8 @@ func (c *Collector) Source() string { return collect.Database }
 // connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {
 	switch {
-	case c.broken != nil:
-		return c.broken
+	case c.dsnErr != nil:
+		return c.dsnErr
 	case c.closed:
 		return errors.New("collector is closed")
 	}
@@ -86,8 +86,8 @@ func (c *Collector) connect(ctx context.Context) error {
 	return nil
 }
 
-// Start connects, switches instruments on, and takes a first sample. Without the
-// right to switch them on it goes on with what is on; Notes says so.
+// Start connects, enables instruments, and takes a first sample. Without the privilege
+// to enable them it continues with those that are enabled and adds a note.
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Collector) Start(ctx context.Context) error {
 }
 
 func (c *Collector) start(ctx context.Context) error {
-	if c.broken == nil {
+	if c.dsnErr == nil {
 		c.link.joinRun()
 	}
 	if err := c.connect(ctx); err != nil {
@@ -113,14 +113,15 @@ func (c *Collector) start(ctx context.Context) error {
 	return c.trySample(ctx)
 }
 
-// trySample makes sure that what Run reads can be read.
+// trySample verifies that sessions can be sampled. Where only row locks cannot be
+// read it continues without them and adds a note.
 func (c *Collector) trySample(ctx context.Context) error {
 	_, err := c.sampler.take(ctx, c.link)
 	if !c.link.flavour.countsRowLocks && (denied(err) || is(err, code.ER_NO_SUCH_TABLE)) {
 		reason := err
 		c.sampler.noLocks = true
 		if _, err = c.sampler.take(ctx, c.link); err == nil {
-			c.notes.Add("database: row locks cannot be told from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
+			c.notes.Add("database: row lock waits cannot be distinguished from other engine work (%v); run as an administrator: GRANT SELECT ON performance_schema.* TO %s;",
 				reason, c.account(ctx))
 		}
 	}
@@ -130,17 +131,17 @@ func (c *Collector) trySample(ctx context.Context) error {
 	return nil
 }
 
-// Notes are the limits of what was seen, as sentences for the certificate, each
-// with the SQL that would remove it.
+// Notes lists what could not be observed, as sentences for the certificate, each with
+// the SQL that would fix it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Close restores the instruments, over a new connection if the old one is lost, and
-// disconnects. Its error says which SQL restores them by hand; where another run
-// still needs them Notes says so.
+// disconnects. Its error contains the SQL that restores them by hand. While another
+// run uses the server it leaves them enabled and adds a note.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.broken != nil {
+	if c.closed || c.dsnErr != nil {
 		return nil
 	}
 	c.closed = true

@@ -12,8 +12,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// settings are the variables that decide durability, speed and what can be
-// seen. A server has only some of them; those it lacks are left out.
+// settings are the variables that determine durability, performance and what can be
+// observed. Each server has only some of them.
 var settings = []string{
 	"aurora_version", "version_comment", "version_compile_machine",
 	// durability
@@ -30,11 +30,11 @@ var settings = []string{
 	// concurrency
 	"autocommit", "innodb_autoinc_lock_mode", "innodb_deadlock_detect", "innodb_lock_wait_timeout", "innodb_thread_concurrency",
 	"max_connections", "thread_cache_size", "thread_handling", "transaction_isolation", "tx_isolation",
-	// what is seen
+	// what can be observed
 	"performance_schema", "performance_schema_digests_size", "read_only",
 }
 
-// server is what the first connection reads of it.
+// server holds what the first connection reads about the server.
 type server struct {
 	flavour   *flavour
 	version   string // such as 9.7.4 or 10.11.19, without what distributions append
@@ -42,12 +42,12 @@ type server struct {
 	variables map[string]string
 }
 
-// usable is nil if waits can be read from the server, else the reason why not.
+// usable returns why waits cannot be read from the server; nil if they can.
 func (s server) usable() error {
 	switch {
 	case !strings.EqualFold(s.variables["performance_schema"], "ON"):
 		return &sampling.BlindError{
-			Why:    fmt.Sprintf("performance_schema is off in %s %s, so that no waits can be seen", s.flavour.name, s.version),
+			Why:    fmt.Sprintf("performance_schema is off in %s %s, so waits cannot be observed", s.flavour.name, s.version),
 			Remedy: "restart the server with performance_schema=ON (in its option file, or as --performance-schema=ON)",
 		}
 	case s.major < s.flavour.oldest:
@@ -56,7 +56,7 @@ func (s server) usable() error {
 	return nil
 }
 
-// inspect reads what the server is. It needs no privilege.
+// inspect reads version and settings. It needs no privilege.
 func (l *link) inspect(ctx context.Context) (server, error) {
 	s := server{flavour: l.flavour, variables: map[string]string{}}
 	names := make([]any, len(settings))
@@ -85,9 +85,8 @@ func (l *link) inspect(ctx context.Context) (server, error) {
 	return s, nil
 }
 
-// Describe tells what the server is: flavour, version, settings, and which
-// instruments Start switched on. It works after a failed Start too, and while
-// Run runs.
+// Describe returns the server's flavour, version and settings, and the instruments that
+// Start enabled. It also works after a failed Start and during Run.
 func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

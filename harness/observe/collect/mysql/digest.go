@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 )
 
-// digestDigits is how much of a digest is its label: 64 bits.
+// digestDigits is the length of a digest label in hexadecimal digits: 64 bits.
 const digestDigits = 16
 
-// textDigest replaces the digest on MariaDB: it is the same for the text of a running
-// statement and for the DIGEST_TEXT of finished ones, so that samples and statement
-// times can be joined.
+// textDigest replaces the server's digest on MariaDB. It is the same for the text of a
+// running statement and the DIGEST_TEXT of finished ones, so that samples and
+// statement times can be joined.
 func textDigest(text string) string {
 	if text == "" {
 		return ""

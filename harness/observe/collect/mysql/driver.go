@@ -16,15 +16,14 @@ import (
 	"assay/harness/observe/database"
 )
 
-// Driver is that of MySQL, MariaDB and Aurora MySQL, which have one form of DSN:
-// which of them a server is shows when it answers. See flavour.
+// Driver is the driver for MySQL, MariaDB and Aurora MySQL. They share one form of DSN;
+// the flavour is known once a server has answered.
 type Driver struct{}
 
-// Accepts takes any DSN: this family's have no scheme.
+// Accepts reports true for any DSN: those of this family have no scheme.
 func (Driver) Accepts(string) bool { return true }
 
-// Open opens the database at the DSN. Its times are read in UTC, as the server's
-// session then gives them.
+// Open opens the database at the DSN, with sessions whose time zone is UTC.
 func (Driver) Open(dsn string) (*database.DB, error) {
 	c, err := Config(dsn)
 	if err != nil {
@@ -42,17 +41,17 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	return database.NewDB(sql.OpenDB(connector), &dialect), nil
 }
 
-// Collector samples the server at the DSN. It does not connect yet.
+// Collector returns a collector for the server at the DSN. It does not connect.
 func (Driver) Collector(dsn, journal string) sampling.Collector {
 	return New(dsn, Options{Journal: journal})
 }
 
-// Examine looks whether the waits can be read, without a change to the server.
+// Examine checks whether waits can be read, without changing the server.
 func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	return Examine(ctx, dsn)
 }
 
-// Dialect is how the servers are asked.
+// Dialect describes the SQL of this family.
 func (Driver) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
@@ -84,7 +83,7 @@ var dialect = database.Dialect{
 	Hint:        connectHint,
 }
 
-// supports tells versions that are tested, and those between them.
+// supports reports whether a version is in the range that is tested.
 func supports(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -96,7 +95,7 @@ func supports(version string) bool {
 	return major == 8 || major == 9
 }
 
-// conditions of answers, by the servers' error numbers.
+// conditions maps the servers' error numbers.
 var conditions = map[uint16]database.Condition{
 	code.ER_CON_COUNT_ERROR:              database.TooManyConnections,
 	code.ER_TOO_MANY_USER_CONNECTIONS:    database.TooManyConnections,
@@ -129,8 +128,8 @@ func is(err error, numbers ...uint16) bool {
 	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
 }
 
-// denied reports whether the user lacks a right on what the collector reads or
-// switches on. The last are rows and tables that nobody may change.
+// denied reports whether the user lacks a privilege that the collector needs.
+// ER_WRONG_PERFSCHEMA_USAGE means rows and tables that nobody may change.
 func denied(err error) bool {
 	return dialect.Is(err, database.Denied) || is(err, code.ER_WRONG_PERFSCHEMA_USAGE)
 }

@@ -13,19 +13,17 @@ import (
 	"assay/harness/observe/database"
 )
 
-// Parameters of a DSN that only Assay knows.
+// DSN parameters that Assay adds to those of the driver.
 const (
-	// paramCA names a PEM file of the certificate authorities that the server's
-	// certificate must come from, such as the bundle that AWS publishes for RDS.
-	// It implies TLS.
+	// paramCA names a PEM file with the only certificate authorities to trust, such as
+	// the bundle that AWS publishes for RDS. It implies TLS.
 	paramCA = "tlsCA"
-	// paramIAM names the AWS region whose IAM logs the user in: each new
-	// connection gets a token of its own instead of a password.
+	// paramIAM names the AWS region for IAM authentication: each new connection logs
+	// in with a fresh token instead of a password.
 	paramIAM = "iamRegion"
 )
 
-// Parse reads a DSN without a look at anything else: a file that it names may be
-// missing.
+// Parse reads a DSN. It does not read the files that the DSN names.
 func (Driver) Parse(dsn string) (database.DSN, error) {
 	if dsn == "" {
 		return database.DSN{}, database.ErrNoDSN
@@ -48,7 +46,7 @@ func (Driver) Parse(dsn string) (database.DSN, error) {
 	return d, nil
 }
 
-// WithPassword is the DSN with this password; as it was where it cannot be read.
+// WithPassword returns the DSN with this password, or unchanged if it is invalid.
 func (Driver) WithPassword(dsn, password string) string {
 	c, err := parse(dsn)
 	if err != nil {
@@ -58,9 +56,8 @@ func (Driver) WithPassword(dsn, password string) string {
 	return c.FormatDSN()
 }
 
-// Config reads a DSN into the driver's configuration, with Assay's parameters
-// carried out. It connects to nothing, and reads the file of certificate
-// authorities.
+// Config converts a DSN to the driver's configuration and applies Assay's parameters.
+// It reads the CA file but does not connect.
 func Config(dsn string) (*driver.Config, error) {
 	c, err := parse(dsn)
 	if err != nil {
@@ -84,7 +81,7 @@ func Config(dsn string) (*driver.Config, error) {
 	return c, nil
 }
 
-// parse reads a DSN; Assay's parameters stay among Params.
+// parse reads a DSN and leaves Assay's parameters in Params.
 func parse(dsn string) (*driver.Config, error) {
 	c, err := driver.ParseDSN(escapePath(dsn))
 	if err != nil {
@@ -93,8 +90,8 @@ func parse(dsn string) (*driver.Config, error) {
 	return c, nil
 }
 
-// escapePath lets the path of the authorities' file stand in a DSN as people write
-// it: to the driver the last slash begins the schema.
+// escapePath escapes the path of the CA file, so that users need not: the driver takes
+// what follows the last slash as the schema.
 func escapePath(dsn string) string {
 	for _, before := range []string{"?", "&"} {
 		if i := strings.LastIndex(dsn, before+paramCA+"="); i >= 0 {
@@ -108,15 +105,14 @@ func escapePath(dsn string) string {
 	return dsn
 }
 
-// take removes a parameter, which the driver would send to the server as a
-// variable to set.
+// take removes a parameter; the driver would send it to the server as a system variable.
 func take(c *driver.Config, name string) (value string, named bool) {
 	value, named = c.Params[name]
 	delete(c.Params, name)
 	return value, named
 }
 
-// trustOnly is TLS with the authorities in the file, and no others.
+// trustOnly returns a TLS configuration that trusts only the authorities in the file.
 func trustOnly(file string) (*tls.Config, error) {
 	remedy := paramCA + " names a PEM file, such as the global-bundle.pem that AWS publishes for RDS"
 	pem, err := os.ReadFile(file)
@@ -130,20 +126,20 @@ func trustOnly(file string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil // the driver sets the server's name
 }
 
-// connectHint is the next step after an error of connecting.
+// connectHint returns the next step after a failed connection; empty: none.
 func connectHint(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
 	var expired x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return "name the authority's file in the DSN: " + paramCA + "=FILE; for RDS and Aurora the global-bundle.pem that AWS publishes"
+		return "name the CA file in the DSN: " + paramCA + "=FILE; for RDS and Aurora the global-bundle.pem that AWS publishes"
 	case errors.As(err, &misnamed):
-		return "name the server in the DSN as its certificate does: the cluster's or the instance's endpoint, not an alias or address"
+		return "use the host name as its certificate does: the endpoint of the cluster or instance, not an alias or address"
 	case errors.As(err, &expired):
-		return "renew the server's certificate; on RDS choose one of the certificate authorities that are valid"
+		return "renew the server's certificate; on RDS choose a certificate authority that is still valid"
 	case errors.Is(err, driver.ErrNoTLS):
-		return "switch TLS on in the server"
+		return "switch TLS on: configure a certificate on the server"
 	}
 	return ""
 }

@@ -34,10 +34,10 @@ func TestConfigRefuses(t *testing.T) {
 		"no region":        {"u@tcp(db:3306)/s?tls=true&iamRegion=Ireland", `"Ireland", which is not an AWS region`, "eu-west-1"},
 		"and a password":   {"u:secret@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "both a password and iamRegion", "leave the password out"},
 		"no user":          {"tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "needs a user", "user@tcp"},
-		"a socket":         {"u@unix(/tmp/s)/s?tls=true&iamRegion=eu-west-1", "goes with tcp", "user@tcp"},
-		"no TLS":           {"u@tcp(db:3306)/s?iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
-		"TLS not verified": {"u@tcp(db:3306)/s?tls=skip-verify&iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
-		"TLS if it likes":  {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only by TLS that is verified", "tlsCA=FILE"},
+		"a socket":         {"u@unix(/tmp/s)/s?tls=true&iamRegion=eu-west-1", "needs tcp", "user@tcp"},
+		"no TLS":           {"u@tcp(db:3306)/s?iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
+		"TLS not verified": {"u@tcp(db:3306)/s?tls=skip-verify&iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
+		"TLS if it likes":  {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mysql.Config(c.dsn)
@@ -196,7 +196,7 @@ func TestTokensWithoutCredentials(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	err = database.Ping(t.Context(), db)
-	if err == nil || databases.Reason(err) != "no AWS credentials for a token of IAM" || !strings.Contains(hint.Of(err), "aws sts get-caller-identity") {
+	if err == nil || databases.Reason(err) != "no AWS credentials for an IAM token" || !strings.Contains(hint.Of(err), "aws sts get-caller-identity") {
 		t.Errorf("%v; hint %q", err, hint.Of(err))
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// Examine looks, before a run, whether the waits of the server at the DSN can be
-// read, and changes nothing. Its error is the one that Start would give: a
-// *sampling.RightsError where the user may not read them.
+// Examine checks before a run whether waits can be read from the server at the DSN. It
+// changes nothing. It returns the error that Start would return: a
+// *sampling.RightsError if the user may not read them.
 func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	c := New(dsn, Options{})
-	defer func() { _ = c.Close() }() // nothing was switched on: there is nothing to restore
+	defer func() { _ = c.Close() }() // nothing was enabled, so there is nothing to restore
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.connect(ctx); err != nil {
@@ -26,7 +26,7 @@ func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 		return sampling.Examination{}, err
 	}
 	for _, on := range off.switchOn() {
-		// The server checks the right before it looks for rows, of which there is none.
+		// The server checks the privilege first; no row matches.
 		switch err := c.link.exec(ctx, "UPDATE performance_schema."+on.table+" SET ENABLED = 'YES' WHERE NAME = ''"); {
 		case denied(err):
 			c.cannotSwitch(ctx, on)

@@ -8,26 +8,26 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// flavour is what MySQL and MariaDB differ in, as data. All else is the same code.
-// Aurora MySQL is MySQL here.
+// flavour holds the differences between MySQL and MariaDB. Aurora MySQL counts as
+// MySQL.
 type flavour struct {
 	name    wait.Server // in records and in package wait
-	oldest  int         // major version of which waits can be read
-	timeout string      // format: bounds each statement of a session; takes milliseconds
+	oldest  int         // first major version whose waits can be read
+	timeout string      // format of the statement that sets the statement timeout; takes milliseconds
 	// instruments that must be on, as LIKE patterns.
 	instruments []string
 
-	// sample returns the active sessions, with those that wait for a row lock; or,
-	// where those cannot be told one by one, with their number alone.
+	// sample returns the active sessions and whether each waits for a row lock, or,
+	// if countsRowLocks, only how many do.
 	sample         string
-	countsRowLocks bool   // sample tells their number
-	sampleWithout  string // without row locks, where sample costs too much or may not be read
+	countsRowLocks bool
+	sampleWithout  string // without row locks, where reading them costs too much or is denied
 	blockers       string
-	digestIsText   bool   // a running statement has no digest; sample returns its text
-	unlabelled     string // beside the digests: the time in statements that have none; empty: none
-	commitHasGaps  bool   // a commit passes through states that show nothing
-	transactions   string // how many ended; empty: SHOW STATUS tells
-	historyLength  string // undo that purge is behind with; empty: SHOW STATUS tells
+	digestIsText   bool   // running statements have no digest; sample returns their text
+	unlabelled     string // query for the time in statements without a digest; empty: all have one
+	commitHasGaps  bool   // during parts of a commit a session shows neither wait nor state
+	transactions   string // query for the number of ended transactions; empty: in SHOW STATUS
+	historyLength  string // query for the history list length; empty: in SHOW STATUS
 }
 
 //go:embed sql/sample_mysql.sql
@@ -45,8 +45,8 @@ var blockersMySQL string
 //go:embed sql/blockers_mariadb.sql
 var blockersMariaDB string
 
-// commonInstruments are those that both flavours have. The latches of InnoDB are
-// left alone: they cost too much for a certifying run.
+// commonInstruments exist in both flavours. InnoDB's latches are not among them: they
+// cost too much for a certifying run.
 var commonInstruments = []string{
 	"wait/io/file/sql/binlog", "wait/io/file/innodb/innodb_log_file", "wait/io/file/innodb/innodb_data_file",
 	"wait/io/table/sql/handler", "wait/lock/table/sql/handler",
@@ -65,29 +65,28 @@ var mySQL = flavour{
 var mariaDB = flavour{
 	name: wait.MariaDB, timeout: "SET SESSION max_statement_time = %d / 1000",
 	instruments: slices.Concat(commonInstruments, []string{
-		// What a session that waits for a metadata lock sleeps on.
-		// lock/metadata/sql/mdl, which is off here by default, shows the same waits,
-		// but every statement pays for it: 0.7 of 26 us CPU a commit (one session,
-		// nothing flushed), nine tenths of what all instruments cost.
+		// The condition variable of sessions that wait for a metadata lock.
+		// lock/metadata/sql/mdl, off by default here, shows the same waits but costs
+		// every statement: 0.7 of 26 us CPU per commit (one session, nothing flushed),
+		// nine tenths of the cost of all instruments.
 		"wait/synch/cond/sql/MDL_context::COND_wait_status",
 		"wait/synch/cond/sql/THD::COND_wakeup_ready", "wait/synch/mutex/sql/LOG::LOCK_log",
-		// The other queues of a group commit: seen in 81 of 16,000 samples of
-		// sessions, of 32. LOCK_prepare_ordered was in none, and every commit
-		// takes it.
+		// The other queues of a group commit, seen in 81 of 16,000 session samples with
+		// 32 sessions. LOCK_prepare_ordered, which every commit takes, was seen in none.
 		"wait/synch/mutex/sql/LOCK_commit_ordered",
 		"wait/synch/mutex/sql/LOCK_after_binlog_sync", "wait/synch/cond/sql/MYSQL_BIN_LOG::COND_queue_busy",
 	}),
 	sample: sampleMariaDB, countsRowLocks: true, sampleWithout: sampleMariaDB, blockers: blockersMariaDB,
 	digestIsText: true,
-	// Prepared statements have no digest. Their time, over all schemas, is found by
-	// these instruments, whose names serve as digests.
+	// Prepared statements have no digest. These instruments give their time over all
+	// schemas; the instruments' names serve as digests.
 	unlabelled: `SELECT NULL, SUBSTRING(EVENT_NAME, 11), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED
 FROM performance_schema.events_statements_summary_global_by_event_name
 WHERE EVENT_NAME IN ('statement/com/Execute', 'statement/com/Prepare')`,
 	commitHasGaps: true,
 }
 
-// flavourOf tells the flavour by what the server says of its version.
+// flavourOf derives the flavour from the result of SELECT VERSION().
 func flavourOf(version string) *flavour {
 	if strings.Contains(strings.ToLower(version), "mariadb") {
 		return &mariaDB
@@ -95,5 +94,5 @@ func flavourOf(version string) *flavour {
 	return &mySQL
 }
 
-// IsMariaDB tells MariaDB by what the server says of its version.
+// IsMariaDB reports whether the result of SELECT VERSION() is MariaDB's.
 func IsMariaDB(version string) bool { return flavourOf(version) == &mariaDB }

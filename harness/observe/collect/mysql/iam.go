@@ -14,25 +14,25 @@ import (
 	"assay/harness/observe/database"
 )
 
-// useTokens logs in by IAM. A token is valid for 15 minutes, and is checked only
-// when a connection is made: each new connection gets a fresh one, and connections
-// that are open need none. verified says that TLS verifies the server.
+// useTokens configures IAM authentication. A token is valid for 15 minutes and is
+// checked only when a connection is opened: each new connection gets a fresh one, and
+// open connections need none. verified: TLS verifies the server's certificate.
 func useTokens(c *driver.Config, region string, verified bool) error {
 	example := "write for example user@tcp(shop.cluster-abc.eu-west-1.rds.amazonaws.com:3306)/shop?" + paramIAM + "=eu-west-1&" + paramCA + "=global-bundle.pem"
 	switch {
 	case !database.IsRegion(region):
 		return &database.Error{Problem: fmt.Sprintf("%s is %q, which is not an AWS region", paramIAM, region), Remedy: example}
 	case c.Passwd != "":
-		return &database.Error{Problem: "the DSN has both a password and " + paramIAM, Remedy: "leave the password out: IAM makes one for each connection"}
+		return &database.Error{Problem: "the DSN has both a password and " + paramIAM, Remedy: "leave the password out: IAM issues a token for each connection"}
 	case c.User == "":
 		return &database.Error{Problem: paramIAM + " needs a user", Remedy: example}
 	case c.Net != "tcp":
-		return &database.Error{Problem: fmt.Sprintf("%s goes with tcp, not with %s", paramIAM, c.Net), Remedy: example}
+		return &database.Error{Problem: fmt.Sprintf("%s needs tcp, not %s", paramIAM, c.Net), Remedy: example}
 	case !verified:
-		// Whoever reads a token can log in with it.
-		return &database.Error{Problem: "tokens of IAM are sent only by TLS that is verified, and the DSN has none", Remedy: "add " + paramCA + "=FILE, the global-bundle.pem that AWS publishes for RDS"}
+		// Anyone who intercepts a token can log in with it.
+		return &database.Error{Problem: "IAM tokens are sent only over verified TLS, which the DSN does not configure", Remedy: "add " + paramCA + "=FILE, the global-bundle.pem that AWS publishes for RDS"}
 	}
-	c.AllowCleartextPasswords = true // that is how RDS takes tokens
+	c.AllowCleartextPasswords = true // RDS expects the token as a cleartext password
 	credentials := &credentials{region: region}
 	return c.Apply(driver.BeforeConnect(func(ctx context.Context, c *driver.Config) error {
 		token, err := credentials.token(ctx, c.Addr, c.User)
@@ -44,8 +44,8 @@ func useTokens(c *driver.Config, region string, verified bool) error {
 	}))
 }
 
-// credentials come from the SDK's ordinary chain (environment, shared files, web
-// identity, container, instance), which renews those that expire.
+// credentials come from the SDK's default chain (environment, shared files, web
+// identity, container, instance), which renews expiring ones.
 type credentials struct {
 	region string
 
@@ -78,11 +78,10 @@ func (c *credentials) load(ctx context.Context) (aws.CredentialsProvider, error)
 	return c.provider, nil
 }
 
-// credentialsError says in one line what the SDK says in many clauses, which could
-// name what is secret.
+// credentialsError replaces the SDK's long error, which could contain secrets.
 func credentialsError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return fmt.Errorf("no AWS credentials in time: %w", context.Cause(ctx))
+		return fmt.Errorf("timed out getting AWS credentials: %w", context.Cause(ctx))
 	}
-	return &database.Error{Problem: "no AWS credentials for a token of IAM", Remedy: "see that this works here: aws sts get-caller-identity; and that the role may rds-db:connect"}
+	return &database.Error{Problem: "no AWS credentials for an IAM token", Remedy: "check that this works here: aws sts get-caller-identity; and that the role allows rds-db:connect"}
 }

@@ -10,8 +10,8 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// consumers that must be on. MySQL has all but the first on by default, MariaDB
-// 10.11 neither of the first two (WAITS section 3).
+// consumers that must be enabled. By default MySQL enables all but the first, MariaDB
+// 10.11 all but the first two (WAITS section 3).
 var consumers = []string{
 	"events_waits_current", "events_statements_current",
 	"global_instrumentation", "thread_instrumentation", "statements_digest",
@@ -34,9 +34,9 @@ const (
 	setupInstruments = "setup_instruments"
 )
 
-// instrument switches on what is off and remembers it, also in the journal. It is
-// called again after a reconnect: a restart of the server has switched off what was
-// on. Without the right to change the setup it goes on, with a note.
+// instrument enables what is disabled and saves the former state, also in the journal.
+// It is called again after a reconnect, because a restart of the server resets the
+// setup. Without the privilege to change the setup it continues and adds a note.
 func (c *Collector) instrument(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (c *Collector) instrument(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Remembered first: a connection that is lost now leaves unknown whether the
-	// server has done it.
+	// Saved before the change: if the connection is lost now, it is unknown whether the
+	// server has made it.
 	before := c.switched
 	c.switched = before.and(off)
 	if err := c.keep(); err != nil {
@@ -78,7 +78,7 @@ func (c *Collector) instrument(ctx context.Context) error {
 	return c.keep()
 }
 
-// off reads what is off and should be on.
+// off reads which needed consumers and instruments are disabled.
 func (c *Collector) off(ctx context.Context) (off switched, err error) {
 	statement := "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' AND NAME IN " + list(consumers)
 	err = c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
@@ -109,14 +109,14 @@ func (c *Collector) off(ctx context.Context) (off switched, err error) {
 	return off, nil
 }
 
-// cannotSwitch notes what stays off, with a statement that names exactly the rows.
+// cannotSwitch adds a note with the rows that stay disabled and the SQL to enable them.
 func (c *Collector) cannotSwitch(ctx context.Context, on change) {
 	account := c.account(ctx)
-	c.notes.Add("database: %d rows of %s are off and %s may not switch them on, so that some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
+	c.notes.Add("database: %d rows of %s are disabled and %s may not enable them, so some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
 		len(on.names), on.table, account, on.statement, on.table, account)
 }
 
-// readable turns a refused read of performance_schema into what to run.
+// readable wraps an error; a refused read gets the GRANT that would allow it.
 func (c *Collector) readable(what string, err error) error {
 	if !denied(err) {
 		return fmt.Errorf("%s: %w", what, err)
@@ -128,7 +128,7 @@ func (c *Collector) readable(what string, err error) error {
 	}
 }
 
-// account is the user as a GRANT names it.
+// account returns the current user as a GRANT names it.
 func (c *Collector) account(ctx context.Context) string {
 	account := ""
 	err := c.link.query(ctx, "SELECT CURRENT_USER()", nil, func(rows *sql.Rows) error { return rows.Scan(&account) })

@@ -14,11 +14,10 @@ import (
 	"assay/harness/observe/database"
 )
 
-// Replica is a replica of MySQL, MariaDB or Aurora, whose lag is read. An Aurora
-// replica shares the writer's storage, has no binlog to read, and tells its lag
-// itself. The lag of another is the age of the first transaction that the source
-// has in its binlog and the replica has not executed: the replica tells it to whole
-// seconds, but not while its replication stands still.
+// Replica reads the lag of a MySQL, MariaDB or Aurora replica. An Aurora replica shares
+// the writer's storage and reports its lag itself. For the others the lag is the age of
+// the first transaction in the source's binlog that the replica has not executed: the
+// replica reports only whole seconds, and nothing while replication is stopped.
 type Replica struct {
 	dsn, source string
 
@@ -68,7 +67,7 @@ func (r *Replica) Open(ctx context.Context) (err error) {
 	case !is(err, code.ER_UNKNOWN_SYSTEM_VARIABLE):
 		return err
 	case r.source == "":
-		return &database.Error{Problem: "it is no Aurora, and the database that it follows is not named", Remedy: "set ASSAY_DB to the DSN of what it replicates from"}
+		return &database.Error{Problem: "it is not Aurora, and its source is not named", Remedy: "set ASSAY_DB to the DSN of the source"}
 	}
 	if r.primary, err = r.connect(ctx, r.source); err != nil {
 		return fmt.Errorf("the database that it follows: %w", err)
@@ -103,18 +102,18 @@ func (r *Replica) checkReplication(ctx context.Context) error {
 	of := pick(status, "Source_Server_Id", "Master_Server_Id")
 	switch {
 	case status == nil:
-		return &database.Error{Problem: "it replicates from nowhere", Remedy: "name a replica of the database with --db-reader"}
+		return &database.Error{Problem: "it is not a replica", Remedy: "name a replica of the database with --db-reader"}
 	case of != id && of != "0":
 		return &database.Error{Problem: fmt.Sprintf("it replicates from server %s, and the database is server %s", of, id), Remedy: "name a replica that follows the database of ASSAY_DB directly"}
 	case pick(status, "Replica_SQL_Running", "Slave_SQL_Running") != "Yes" || pick(status, "Replica_IO_Running", "Slave_IO_Running") == "No":
-		return &database.Error{Problem: "its replication is stopped", Remedy: "START REPLICA; and wait until it has caught up"}
+		return &database.Error{Problem: "its replication is stopped", Remedy: "run START REPLICA, and wait until it has caught up"}
 	}
 	r.end, end, err = first(ctx, r.primary.DB, showBinlog)
 	switch {
 	case err != nil:
 		return granted(err, "REPLICATION CLIENT (MariaDB: BINLOG MONITOR)", "database")
 	case end == nil:
-		return &database.Error{Problem: "the database that it follows writes no binlog", Remedy: "name the database that the replica follows as ASSAY_DB"}
+		return &database.Error{Problem: "its source writes no binlog", Remedy: "name the database that the replica follows as ASSAY_DB"}
 	}
 	return nil
 }
@@ -122,7 +121,7 @@ func (r *Replica) checkReplication(ctx context.Context) error {
 // granted says which right is missing, if that is it.
 func granted(err error, right, where string) error {
 	if a, _ := serverError(err); a.Condition == database.Denied {
-		return &database.Error{Problem: "its state cannot be read: " + a.Message, Remedy: fmt.Sprintf("run as an administrator of the %s: GRANT %s ON *.* TO the user", where, right)}
+		return &database.Error{Problem: "its replication status cannot be read: " + a.Message, Remedy: fmt.Sprintf("run as an administrator of the %s: GRANT %s ON *.* TO the user", where, right)}
 	}
 	return err
 }
@@ -133,7 +132,7 @@ func (r *Replica) Lag(ctx context.Context) (float64, error) {
 		var ms float64
 		err := r.reader.QueryRowContext(ctx, auroraLag).Scan(&ms)
 		if errors.Is(err, sql.ErrNoRows) {
-			err = errors.New("the replica does not tell its lag")
+			err = errors.New("the replica does not report its lag")
 		}
 		return ms, err
 	}

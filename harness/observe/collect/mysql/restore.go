@@ -11,10 +11,10 @@ import (
 	"assay/harness/observe/collect/sampling"
 )
 
-// Instruments that one run has switched on may be needed by another run on the same
-// server. A run that ends alone restores what it has switched on, and what earlier
-// runs have left in the folder of its journal. A run that ends while another one
-// watches the server leaves everything on, and notes so.
+// Instruments that one run has enabled may be needed by another run on the same server.
+// A run that ends while no other uses the server restores what it enabled, and what
+// earlier runs recorded in its journal folder. A run that ends while another uses the
+// server leaves everything enabled and adds a note.
 
 const (
 	// restoreTimeout bounds the restore, with a reconnect if it needs one.
@@ -111,9 +111,9 @@ func (c *Collector) leaveOn() error {
 	if !c.switched.empty() {
 		next := ""
 		if c.journal.folder != "" {
-			next = "; the next run with the same folder of runs that ends alone restores them"
+			next = "; the last run on this server with the same runs folder restores them"
 		}
-		c.notes.Add("database: %d instruments and consumers that this run switched on stay on, as another run of Assay still watches this server%s; run as an administrator: %s",
+		c.notes.Add("database: %d instruments and consumers that this run enabled stay on because another run of Assay still uses this server%s; run as an administrator: %s",
 			len(c.switched.names()), next, c.switched.restoreSQL())
 	}
 	c.switched = switched{}
@@ -154,7 +154,7 @@ func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 		return nil
 	}
 	if !c.switched.empty() {
-		slog.Warn("the database was restarted, or another server answers at its address: what was switched on before is not restored")
+		slog.Warn("the database was restarted, or another server answers at its address: instruments enabled before are not restored")
 	}
 	c.started, c.switched = started, switched{}
 	return nil

@@ -105,7 +105,7 @@ func (s *statements) restart() { s.last = nil }
 // as one.
 func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels sampling.Digests) ([]metric.Point, error) {
 	if changed[""].count > 0 {
-		c.notes.Add("database: performance_schema has no room for more statement digests, so that the digest other holds statements of any schema; " +
+		c.notes.Add("database: the digest table of performance_schema is full, so the digest \"other\" includes statements of any schema; " +
 			"run as an administrator: TRUNCATE TABLE performance_schema.events_statements_summary_by_digest;")
 	}
 	order := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {

@@ -88,7 +88,7 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 	switch {
 	case denied(err):
 		c.noHistory = true
-		c.notes.Add("database: the length of the history list (undo that purge is behind with) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
+		c.notes.Add("database: the history list length (undo not purged yet) is not recorded; run as an administrator: GRANT PROCESS ON *.* TO %s;", c.account(ctx))
 		return now, nil
 	case err == nil:
 		now[historyLength] = length

@@ -55,7 +55,7 @@ func connect(ctx context.Context, of database.Insights) (*api, error) {
 	}
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "see that this works here: aws sts get-caller-identity"}
+		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "check that this works here: aws sts get-caller-identity"}
 	}
 	if loaded.Region == "" {
 		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}

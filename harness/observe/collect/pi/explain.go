@@ -21,13 +21,13 @@ func explain(ctx context.Context, err error, resource string) error {
 	var unreachable net.Error
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("no answer of Performance Insights in time: %w", context.Cause(ctx))
+		return fmt.Errorf("timed out waiting for Performance Insights: %w", context.Cause(ctx))
 	case strings.Contains(err.Error(), "get credentials"), strings.Contains(err.Error(), "get identity"), strings.Contains(err.Error(), "refresh cached credentials"):
-		return &database.Error{Problem: "no AWS credentials", Remedy: "see that this works here: aws sts get-caller-identity"}
+		return &database.Error{Problem: "no AWS credentials", Remedy: "check that this works here: aws sts get-caller-identity"}
 	case errors.As(err, &unreachable):
-		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Remedy: "see that the region is right, and that https to pi.REGION.amazonaws.com goes through"}
+		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Remedy: "check the region, and that https to pi.REGION.amazonaws.com is not blocked"}
 	}
-	return &database.Error{Problem: "Performance Insights gives no answer that can be read: " + database.Reason(err), Remedy: "see what AWS_ENDPOINT_URL_PI names, if it is set"}
+	return &database.Error{Problem: "the answer of Performance Insights cannot be read: " + database.Reason(err), Remedy: "check AWS_ENDPOINT_URL_PI, if it is set"}
 }
 
 // refused explains a refusal of the API, by its code.
@@ -40,17 +40,17 @@ func refused(answer smithy.APIError, resource string) error {
 	remedy := ""
 	switch code := answer.ErrorCode(); {
 	case strings.HasPrefix(code, "Throttl"), code == "TooManyRequestsException", code == "RequestLimitExceeded":
-		problem, remedy = "Performance Insights is throttling: "+text, "let other readers of its API pause, or ask AWS for a higher quota"
+		problem, remedy = "Performance Insights is throttling: "+text, "pause other clients of its API, or ask AWS for a higher quota"
 	case code == "ExpiredTokenException", code == "ExpiredToken":
 		problem, remedy = "the AWS credentials have expired", "log in again, or use credentials that the SDK can renew: a role, or SSO"
 	case code == "UnrecognizedClientException", code == "InvalidClientTokenId", code == "MissingAuthenticationToken":
-		remedy = "see whose the credentials are: aws sts get-caller-identity"
+		remedy = "check whose credentials these are: aws sts get-caller-identity"
 	case code == "RequestTimeTooSkewed", code == "RequestExpired", code == "InvalidSignatureException", code == "SignatureDoesNotMatch":
-		remedy = "set this host's clock right (timedatectl), and see that the secret key is the one of the key id"
+		remedy = "correct this host's clock (timedatectl), and check that the secret key belongs to the key id"
 	case code == "NotAuthorizedException", code == "AccessDeniedException", code == "AccessDenied":
 		remedy = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; the instance must have Performance Insights switched on, in this region", resource)
 	case code == "InvalidArgumentException", code == "ValidationException":
-		remedy = "see the DbiResourceId and the region: aws rds describe-db-instances"
+		remedy = "check the DbiResourceId and the region: aws rds describe-db-instances"
 	case code == "InternalServiceError":
 		remedy = "try again later"
 	}

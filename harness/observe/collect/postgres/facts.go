@@ -54,7 +54,7 @@ func (c *Collector) readFacts(ctx context.Context) error {
 	switch {
 	case !f.activities:
 		return &sampling.BlindError{
-			Why:    fmt.Sprintf("track_activities is off in %s %s, so that no waits can be seen", flavour, c.server.version),
+			Why:    fmt.Sprintf("track_activities is off in %s %s, so waits cannot be observed", flavour, c.server.version),
 			Remedy: "run as an administrator: ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf();",
 		}
 	case !f.all && f.hidden > 0:
@@ -87,12 +87,12 @@ func (c *Collector) noteStatements() {
 	case f.schema == "":
 		c.notes.Add("database: times of statements are not recorded; run as an administrator: %s", extension)
 	case f.old():
-		c.notes.Add("database: times of statements are not recorded, as the extension pg_stat_statements is of version %s; run as an administrator: ALTER EXTENSION pg_stat_statements UPDATE; -- in database %s", f.version, f.database)
+		c.notes.Add("database: times of statements are not recorded: version %s of the extension pg_stat_statements is too old; run as an administrator: ALTER EXTENSION pg_stat_statements UPDATE; -- in database %s", f.version, f.database)
 	case f.track == "none":
 		c.notes.Add("database: times of statements are not recorded; run as an administrator: ALTER SYSTEM SET pg_stat_statements.track = top; SELECT pg_reload_conf();")
 	}
 	if !f.queryID {
-		c.notes.Add("database: sessions do not tell which statement they run; run as an administrator: ALTER SYSTEM SET compute_query_id = auto; SELECT pg_reload_conf();")
+		c.notes.Add("database: sessions do not show which statement they run; run as an administrator: ALTER SYSTEM SET compute_query_id = auto; SELECT pg_reload_conf();")
 	}
 }
 

@@ -6,7 +6,7 @@ package postgres
 // so that statement times and this rest add up to the time in the database.
 var (
 	outside    = struct{ digest, text string }{"outside", "outside of statements: commits, parsing, planning, sending"}
-	everything = struct{ digest, text string }{"all", "all statements and commits: pg_stat_statements would tell them apart"}
+	everything = struct{ digest, text string }{"all", "all statements and commits: without pg_stat_statements they cannot be separated"}
 )
 
 // rest is that time over a run, in ms. A statement is counted at once, active

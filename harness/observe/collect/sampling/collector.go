@@ -10,23 +10,21 @@ import (
 // Collector is the collector of a database.
 type Collector interface {
 	collect.Collector
-	// Describe tells what the server is, also after a failed Start and while
-	// Run runs.
+	// Describe returns what the server is, also after a failed Start and during Run.
 	Describe(ctx context.Context) (record.Database, error)
-	// Notes are the limits of what was seen, as sentences for the certificate,
-	// each with what would lift it. They are whole after Close.
+	// Notes lists what could not be observed, as sentences for the certificate, each
+	// with its remedy. The list is complete after Close.
 	Notes() []string
 }
 
-// Examination is what a collector would meet, found out without a change to the
-// server.
+// Examination is what a collector would find, determined without changing the server.
 type Examination struct {
-	Off   int      // instruments and consumers that are off and would be switched on
-	Notes []string // what could not be seen, each with the SQL that would make it visible
-	Hints []string // what else could be seen, likewise; a run does not need it
+	Off   int      // number of disabled instruments and consumers that a run would enable
+	Notes []string // what could not be observed, each with the SQL that would fix it
+	Hints []string // what else could be observed, likewise; optional for a run
 }
 
-// RightsError is a user who may not read what a collector needs.
+// RightsError means that the user may not read what a collector needs.
 type RightsError struct {
 	Err error
 	SQL string // what an administrator runs to allow it
@@ -35,13 +33,13 @@ type RightsError struct {
 func (e *RightsError) Error() string { return e.Err.Error() + "; " + e.Hint() }
 func (e *RightsError) Unwrap() error { return e.Err }
 
-// Hint is the next step.
+// Hint returns the next step.
 func (e *RightsError) Hint() string { return "run as an administrator: " + e.SQL }
 
-// BlindError is a server that shows no waits to anybody.
+// BlindError means that the server shows waits to no user.
 type BlindError struct{ Why, Remedy string }
 
 func (e *BlindError) Error() string { return e.Why + ": " + e.Remedy }
 
-// SharedServer is the note of a run during which another run watched the server.
-const SharedServer = "database: another run of Assay used this server at the same time: waits, counters and statement times hold its load too, and it may have slowed this run down"
+// SharedServer is the note of a run during which another run used the server.
+const SharedServer = "database: another run of Assay used this server at the same time: waits, counters and statement times include its load, and it may have slowed this run down"

@@ -1,10 +1,10 @@
 package sampling
 
 const (
-	// MaxDigests bounds the values of the label digest; later ones are Other. A value
-	// that is known stays: a label that changed its meaning would be worse.
+	// MaxDigests bounds the values of the label digest; later ones become Other. Known
+	// values are never evicted, so that a label keeps its meaning.
 	MaxDigests = 50
-	// Other is the label of all statements without one of their own.
+	// Other labels all statements that have no label of their own.
 	Other = "other"
 	// TopDigests is how many statements of a second get a label of their own, by time.
 	TopDigests = 20

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// period is the time between samples. A sample is due in the middle of its tenth
-	// of a second, the counters are read at the end of a second: each has 50 ms before
-	// it can delay the other.
+	// period is the time between samples. Samples are due half-way through each tenth of
+	// a second and counters are read at the end of a second, so each has 50 ms before
+	// it delays the other.
 	period = time.Second / metric.DefaultSampleRate
 	offset = period / 2
 
@@ -22,20 +22,19 @@ const (
 )
 
 // Database is a server that is sampled over one connection, which may be lost.
-// Its methods are called one at a time, and end in bounded time by themselves. Their
-// ctx is never done: a connection that is cut off in the middle of an exchange could
-// not be used for what is left to do.
+// Its methods are called one at a time and return in bounded time by themselves. Their
+// ctx is never done: cancelling an exchange would break the connection, which is still
+// needed to restore the server.
 type Database interface {
-	// Connected tells whether there is a connection. A method that loses it drops
-	// it.
+	// Connected reports whether there is a connection. A method that loses it closes it.
 	Connected() bool
-	// Connect makes a new connection, and prepares again what a restart of the server
-	// has undone. After an error there is none.
+	// Connect opens a new connection and redoes the setup that a restart of the server
+	// has undone. After an error there is no connection.
 	Connect(ctx context.Context) error
 	// Sample returns the active sessions at this moment.
 	Sample(ctx context.Context) ([]Session, error)
-	// Read returns gauges, and the increases of counters and statements since its last
-	// call. With an error it returns what it had read until then.
+	// Read returns gauges, and the increases of counters and statement totals since its
+	// last call. With an error it also returns what it read before.
 	Read(ctx context.Context) ([]metric.Point, error)
 }
 
@@ -53,15 +52,14 @@ type run struct {
 	attempt time.Time // not to reconnect before
 }
 
-// Run samples until ctx is done. A server that cannot be reached leaves a gap:
-// its seconds have frames with no samples, and the sample that ends the gap
-// tells how long it was. Its error tells of a server that was gone at the end,
-// and of frames that could not be sent.
+// Run samples until ctx is done. While the server cannot be reached, frames have no
+// samples; the next sample records the length of the gap. The error reports a server
+// that was unreachable at the end, and frames that could not be sent.
 func Run(ctx context.Context, db Database, sink collect.Sink) error {
 	now := time.Now()
 	r := &run{db: db, seconds: collect.NewSeconds(now), stream: collect.NewStream(collect.Database, sink), began: now}
 	inner := context.WithoutCancel(ctx)
-	r.read(inner) // what later increases are counted from
+	r.read(inner) // the base of later increases
 	r.current.points = nil
 	next := r.tickAt(now)
 	for {
@@ -72,10 +70,10 @@ func Run(ctx context.Context, db Database, sink collect.Sink) error {
 		if now := time.Now(); !now.Before(end) {
 			r.endSecond(inner, now)
 		} else if current := r.tickAt(now); current > next {
-			next = current // a long exchange has passed over the ticks before
+			next = current // skip the ticks missed during a long exchange
 		} else {
-			// Reconnecting may take long: the second is determined again before a
-			// sample is added to it.
+			// Reconnecting may take long: determine the current second again before
+			// adding a sample to it.
 			if !r.reconnected(inner) {
 				r.sample(inner)
 			}
@@ -90,8 +88,8 @@ func (r *run) instant(i int64) time.Time {
 	return r.seconds.Begin(0).Add(time.Duration(i)*period + offset)
 }
 
-// tickAt is the tick to take at t: one that has been due for less than half a
-// period counts as not missed.
+// tickAt is the tick to take at t. One that is less than half a period overdue is not
+// missed yet.
 func (r *run) tickAt(t time.Time) int64 {
 	return int64(t.Sub(r.seconds.Begin(0)) / period)
 }
@@ -122,8 +120,8 @@ func (r *run) sample(ctx context.Context) {
 	r.current.add(sessions)
 }
 
-// endSecond reads the counters and sends the frames of the seconds that have
-// ended: several after a stall, of which the last has the increases.
+// endSecond reads the counters and sends the frames of the seconds that have ended:
+// several after a stall, the last of which has the increases.
 func (r *run) endSecond(ctx context.Context, now time.Time) {
 	ended := r.seconds.Index(now) - 1
 	for ; r.index < ended; r.index++ {
@@ -138,8 +136,8 @@ func (r *run) send() {
 	r.stream.Send(r.seconds.Unix(r.index), r.current.take())
 }
 
-// read reads the counters, when there is a connection; else the next reading
-// covers the time until then.
+// read reads the counters if there is a connection. If not, the next reading covers
+// this time too.
 func (r *run) read(ctx context.Context) {
 	if !r.db.Connected() {
 		return
@@ -151,8 +149,8 @@ func (r *run) read(ctx context.Context) {
 	}
 }
 
-// reconnected makes a new connection if the old one is gone, at most every so
-// often. It reports whether it had to try.
+// reconnected opens a new connection if the old one is lost, at most once per retry
+// interval. It reports whether it tried.
 func (r *run) reconnected(ctx context.Context) bool {
 	if r.db.Connected() || time.Now().Before(r.attempt) {
 		return false
@@ -167,7 +165,7 @@ func (r *run) reconnected(ctx context.Context) bool {
 	return true
 }
 
-// failed reports a connection that was lost, once.
+// failed logs an error, and once per outage a warning that the connection is lost.
 func (r *run) failed(err error) {
 	if !r.db.Connected() && r.lost.IsZero() {
 		r.lost = time.Now()
@@ -188,7 +186,7 @@ func (r *run) finish(ctx context.Context) error {
 		from = r.began
 	}
 	if gap := now.Sub(from); gap > 2*period {
-		r.current.interval.Record(ms(gap), 1) // a gap that no sample ended
+		r.current.interval.Record(ms(gap), 1) // a gap that lasted until the end
 	}
 	r.send()
 	err := r.stream.Close(r.seconds.Unix(r.index))

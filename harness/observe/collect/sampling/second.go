@@ -7,15 +7,15 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Session is what one sample saw of one active session.
+// Session is one active session in one sample.
 type Session struct {
 	Event    string // the wait's name, or the session's state, or cpu
 	Class    string
-	Inferred bool   // from the state, not from a wait
+	Inferred bool   // from the session's state rather than a wait event
 	Digest   string // of its statement, as Digests labels it; empty: not known
 }
 
-// Series has what the session does as labels.
+// Series returns the named series with the session's activity as labels.
 func (s Session) Series(name string) metric.Series {
 	inferred := ""
 	if s.Inferred {
@@ -24,7 +24,7 @@ func (s Session) Series(name string) metric.Series {
 	return metric.NewSeries(name, "", "event", s.Event, "class", s.Class, "inferred", inferred, "digest", s.Digest)
 }
 
-// second is what one second's frame will hold.
+// second accumulates the frame of one second.
 type second struct {
 	samples  int
 	sessions map[Session]int
@@ -44,7 +44,7 @@ func (s *second) add(sessions []Session) {
 	}
 }
 
-// take returns the points and resets the second. A second without samples says so.
+// take returns the points and resets the second. Without samples the count is 0.
 func (s *second) take() []metric.Point {
 	full := *s
 	*s = second{}
@@ -70,7 +70,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // maxText is how much of a statement's text becomes a label.
 const maxText = 120
 
-// Shorten cuts a statement's text for a label.
+// Shorten truncates a statement's text for a label.
 func Shorten(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxText {
