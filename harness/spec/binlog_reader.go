@@ -35,7 +35,7 @@ func (r *reader) binlogReader(n *node) *BinlogReader {
 	}
 	for _, key := range []string{"unit", "url"} {
 		if c := n.get(key); c != nil && !n.names("metric") && n.names("sql") {
-			r.fail(c, key+" goes with metric", "")
+			r.fail(c, fmt.Sprintf("%q requires \"metric\"", key), "")
 		}
 	}
 	if unit := n.get("unit"); unit != nil {

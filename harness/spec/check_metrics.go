@@ -25,7 +25,7 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 	var all Errors
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
 		if problem := taken(name, registered[name]); problem != "" {
-			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "give the script's metric another name"})
+			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "rename the script's metric"})
 		} else if _, ok := known[name]; !ok {
 			known[name] = scriptMetric(name, registered[name])
 		}
@@ -42,9 +42,9 @@ func taken(name, typ string) (problem string) {
 	d, _ := builtin(name)
 	switch {
 	case d.From(metric.SourceWorker) || d.JudgedBySecond():
-		return fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name))
+		return fmt.Sprintf("the script registers %s, which is a metric of Assay", quote(name))
 	case d.From(metric.SourceK6) && kindWord(d.Kind) != typ:
-		return fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, kindWord(d.Kind))
+		return fmt.Sprintf("the script registers %s as a %s, but in k6 it is a %s", quote(name), typ, kindWord(d.Kind))
 	}
 	return ""
 }
@@ -97,6 +97,6 @@ func (p Profile) unknownMetric(name, key string, known map[string]metric.Descrip
 	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return !fit(known[n]) })
 	return Error{
 		Place: p.place(key), Problem: unknown("metric", name, fitting),
-		Next: fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
+		Next: fmt.Sprintf("metrics known once %s has initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
 	}
 }

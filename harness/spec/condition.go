@@ -12,8 +12,8 @@ import (
 // stopping are keys of k6's thresholds that stop a run. Here that is no business
 // of an SLO: a run that breaks one goes on, so that it is measured by how much.
 var stopping = map[string]refusal{
-	"abortOnFail":    {`"abortOnFail" does not go here: what stops a run stands in the profile's "abort"`, likeThis(example["abort"])},
-	"delayAbortEval": {`"delayAbortEval" does not go here: what stops a run stands in the profile's "abort", with how long it must last`, likeThis(example["abort"])},
+	"abortOnFail":    {`"abortOnFail" is not supported here: use the profile's "abort" to stop a run`, likeThis(example["abort"])},
+	"delayAbortEval": {`"delayAbortEval" is not supported here: use the profile's "abort", which takes a duration, to stop a run`, likeThis(example["abort"])},
 }
 
 // condition reads an SLO's condition: an expression, or k6's object that holds
@@ -28,7 +28,7 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 	word, _ := r.oneOf(basis, "basis", string(Counted), string(Inferred))
 	s.Basis = Basis(word)
 	if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
-		r.fail(basis, reason, `write "counted", or leave "basis" out`)
+		r.fail(basis, reason, `write "counted", or omit "basis"`)
 	}
 	return ok && n.whole()
 }
@@ -37,11 +37,11 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 func (s SLO) alwaysCounted() string {
 	switch {
 	case s.Descriptor().From(metric.SourceLedger):
-		return s.Metric + " is always counted: every transaction of the run is compared"
+		return s.Metric + " is always counted: every transaction of the run is reconciled"
 	case s.OfGauge():
 		return s.Metric + " is always counted, second by second"
 	case s.Aggregate == Max:
-		return "max is always counted: from the largest value of a run nothing follows for the next one's"
+		return "max is always counted: the maximum of one run says nothing about the next run"
 	}
 	return ""
 }

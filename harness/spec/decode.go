@@ -49,11 +49,11 @@ func (r *reader) file(n *node) File {
 		return f
 	}
 	if len(profiles.children) == 0 {
-		r.fail(profiles, "there is no profile", "add "+example["profiles"])
+		r.fail(profiles, "want at least one profile", "add "+example["profiles"])
 	}
 	for _, c := range profiles.children {
 		if !profileName.MatchString(c.name) {
-			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(c.name)), "")
+			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", quote(c.name)), "")
 		}
 		f.Profiles[c.name] = r.profile(c)
 	}
@@ -65,7 +65,7 @@ func (r *reader) file(n *node) File {
 func (r *reader) version(n *node) bool {
 	v, ok := r.number(n)
 	if ok && v != version {
-		r.fail(n, fmt.Sprintf("version %s is not known: this program reads version %d", n.text, version), "")
+		r.fail(n, fmt.Sprintf("unsupported version %s: want %d", n.text, version), "")
 		return false
 	}
 	return true
@@ -75,7 +75,7 @@ func (r *reader) version(n *node) bool {
 // second time. Their values are not looked at.
 func (r *reader) reportDuplicates(n *node) {
 	for _, c := range n.duplicates {
-		r.failKey(c, fmt.Sprintf("key %s stands here twice", quote(c.name)), "")
+		r.failKey(c, fmt.Sprintf("duplicate key %s", quote(c.name)), "")
 	}
 	for _, c := range n.children {
 		r.reportDuplicates(c)

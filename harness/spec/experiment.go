@@ -108,8 +108,8 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 	if len(p.Load.Stages) > 0 {
 		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
 			return Profile{}, &Error{
-				Place: p.place("load"), Problem: "the profile has stages, and the experiment changes phases",
-				Next: "leave all but the target out of the experiment's load, or name another profile",
+				Place: p.place("load"), Problem: "the experiment changes phases, but the profile has stages",
+				Next: "change only the target in the experiment's load, or choose a profile with phases",
 			}
 		}
 		return p, nil

@@ -71,7 +71,7 @@ func (r *reader) experiment(n *node) Experiment {
 func (r *reader) line(n *node) string {
 	text, _ := r.text(n)
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		r.fail(n, "is not one line of text", "")
+		r.fail(n, "must be one line of text", "")
 	}
 	return text
 }
@@ -90,7 +90,7 @@ func (r *reader) whole(n *node, least, most int) int {
 func (r *reader) part(n *node, most float64) float64 {
 	v, ok := r.number(n)
 	if ok && !(v > 0 && v <= most) {
-		r.fail(n, fmt.Sprintf("%s is not above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
+		r.fail(n, fmt.Sprintf("%s is out of range: want above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
 	}
 	return v
 }
@@ -121,7 +121,7 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 func (r *reader) rate(n *node) float64 {
 	v, ok := r.number(n)
 	if ok && !(v > 0 && v <= MaxRate) {
-		r.fail(n, fmt.Sprintf("rate %s is not above 0 and at most %d a second", n.text, int(MaxRate)), "")
+		r.fail(n, fmt.Sprintf("rate %s is out of range: want above 0 and at most %d per second", n.text, int(MaxRate)), "")
 	}
 	return v
 }
@@ -155,12 +155,12 @@ func (r *reader) primary(n *node) (all []string) {
 		case !slices.Contains(known, name):
 			r.fail(c, unknown("metric", name, known), "known: "+strings.Join(known, ", "))
 		case slices.Contains(all, name):
-			r.fail(c, fmt.Sprintf("%s stands here twice", quote(name)), "")
+			r.fail(c, "duplicate metric "+quote(name), "")
 		}
 		all = append(all, name)
 	}
 	if n != nil && !n.bad && len(all) == 0 {
-		r.fail(n, "there is no metric", "write for example "+example["primary"])
+		r.fail(n, "want at least one metric", "write for example "+example["primary"])
 	}
 	return all
 }
@@ -175,7 +175,7 @@ func (r *reader) capacity(n *node) *Capacity {
 	}
 	if m := n.get("max"); m != nil {
 		if c.Max = r.rate(m); n.sound("from") && n.sound("max") && c.Max < c.From {
-			r.fail(m, fmt.Sprintf("max %g is less than from, %g", c.Max, c.From), "")
+			r.fail(m, fmt.Sprintf("max %g is less than from %g", c.Max, c.From), "")
 		}
 	}
 	if t := n.get("trial"); t != nil {

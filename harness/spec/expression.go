@@ -56,12 +56,12 @@ func (s *SLO) parseExpression(text string) (problem string) {
 	case "avg", "med", "min", "count", "value":
 		return fmt.Sprintf("%s cannot be judged", name)
 	case recoveryTime:
-		return recoveryTime + " is not known yet"
+		return recoveryTime + " is not supported yet"
 	default:
 		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated"})
 	}
 	if !slices.Contains(operators, operator) {
-		return fmt.Sprintf("operator %q does not go with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))
+		return fmt.Sprintf("operator %q cannot be used with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))
 	}
 	return s.parseBound(bound)
 }
@@ -125,7 +125,7 @@ func (s *SLO) checkTime() (problem string) {
 func (s *SLO) checkShare() (problem string) {
 	switch {
 	case s.Bound > 1:
-		return fmt.Sprintf("bound %g is not a share, 0 to 1", s.Bound)
+		return fmt.Sprintf("bound %g is not a share from 0 to 1", s.Bound)
 	case s.Bound == 0 && s.Operator == "<", s.Bound == 1 && s.Operator == ">":
 		return fmt.Sprintf("rate%s%g can never hold", s.Operator, s.Bound)
 	case s.Bound == 0 && s.Operator == ">=", s.Bound == 1 && s.Operator == "<=":
@@ -153,7 +153,7 @@ func (s *SLO) parseMetric(key string) (problem string) {
 	}
 	body, closed := strings.CutSuffix(strings.TrimSpace(rest), "}")
 	if !closed {
-		return fmt.Sprintf("%s lacks its closing brace", quote(key))
+		return fmt.Sprintf("%s has no closing brace", quote(key))
 	}
 	tags, problem := splitTags(body)
 	if problem != "" {

@@ -54,7 +54,7 @@ func (r *reader) gauges(n *node) map[string]Gauge {
 		return nil
 	}
 	if len(n.children) == 0 {
-		r.fail(n, "there is no gauge", "write for example "+exampleOf(n))
+		r.fail(n, "want at least one gauge", "write for example "+exampleOf(n))
 	}
 	all := map[string]Gauge{}
 	for _, name := range names {

@@ -36,7 +36,7 @@ func TestGauges(t *testing.T) {
 		t.Error(err)
 	}
 	var taken *spec.Error
-	if err := p.CheckMetrics(map[string]string{"queue_depth": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of this program") {
+	if err := p.CheckMetrics(map[string]string{"queue_depth": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of Assay") {
 		t.Errorf("%v", err)
 	}
 	data, err := json.Marshal(p)

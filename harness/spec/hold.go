@@ -16,13 +16,13 @@ func (l Load) holdMaxFault() (problem, hint string) {
 	looks := l.HoldMax / l.Hold
 	switch {
 	case l.HoldMax <= l.Hold:
-		return fmt.Sprintf("hold_max %v is not longer than hold, %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v", or leave it out`, 2*l.Hold)
+		return fmt.Sprintf("hold_max %v is not longer than the hold of %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v", or omit it`, 2*l.Hold)
 	case l.HoldMax > MaxLooks*l.Hold:
-		return fmt.Sprintf("hold_max %v is more than %d times hold, %v", l.HoldMax, MaxLooks, l.Hold), fmt.Sprintf(`write at most "%v", or a longer hold`, MaxLooks*l.Hold)
+		return fmt.Sprintf("hold_max %v is more than %d times the hold of %v", l.HoldMax, MaxLooks, l.Hold), fmt.Sprintf(`write at most "%v", or a longer hold`, MaxLooks*l.Hold)
 	case l.HoldMax%l.Hold != 0 && looks == 1:
-		return fmt.Sprintf("hold_max %v is not a multiple of hold, %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v"`, 2*l.Hold)
+		return fmt.Sprintf("hold_max %v is not a multiple of the hold of %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v"`, 2*l.Hold)
 	case l.HoldMax%l.Hold != 0:
-		return fmt.Sprintf("hold_max %v is not a multiple of hold, %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v" or "%v"`, looks*l.Hold, (looks+1)*l.Hold)
+		return fmt.Sprintf("hold_max %v is not a multiple of the hold of %v", l.HoldMax, l.Hold), fmt.Sprintf(`write "%v" or "%v"`, looks*l.Hold, (looks+1)*l.Hold)
 	}
 	return "", ""
 }

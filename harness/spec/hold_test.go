@@ -31,7 +31,7 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 		}
 	}
 	// The whole load may take a day, with all its looks.
-	if _, err := longer.WithHold(8 * time.Hour); err == nil || err.Error() != "profiles.longer.load.hold_max: the load up to here takes 24h0m40s, more than 24h0m0s" {
+	if _, err := longer.WithHold(8 * time.Hour); err == nil || err.Error() != "profiles.longer.load.hold_max: the load up to here lasts 24h0m40s, more than 24h0m0s" {
 		t.Errorf("error %v", err)
 	}
 	hold := time.Minute

@@ -33,7 +33,7 @@ func TestLagOfReaders(t *testing.T) {
 		t.Error(err)
 	}
 	var taken *spec.Error
-	if err := p.CheckMetrics(map[string]string{"replica_lag": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of this program") {
+	if err := p.CheckMetrics(map[string]string{"replica_lag": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of Assay") {
 		t.Errorf("%v", err)
 	}
 }

@@ -52,7 +52,7 @@ func (r *reader) ledger(n *node) *Ledger {
 	case c.kind != jsontext.KindBeginArray:
 		l.Cleanup = Statements{r.statement(c, "cleanup")}
 	case len(c.children) == 0:
-		r.fail(c, "is empty", "write for example "+example["cleanup"])
+		r.fail(c, "must not be empty", "write for example "+example["cleanup"])
 	default:
 		for _, one := range c.children {
 			l.Cleanup = append(l.Cleanup, r.statement(one, "cleanup"))
@@ -65,7 +65,7 @@ func (r *reader) ledger(n *node) *Ledger {
 func (r *reader) statement(n *node, key string) string {
 	text, ok := r.text(n)
 	if ok && !strings.Contains(text, "?") {
-		r.fail(n, "has no question mark, which stands for the run id", "write for example "+example[key])
+		r.fail(n, "has no ? placeholder for the run id", "write for example "+example[key])
 	}
 	return text
 }

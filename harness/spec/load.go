@@ -61,7 +61,7 @@ func (c *loadCheck) rate(v float64, zero bool, path ...string) {
 	case v < 0 || v == 0 && !zero:
 		c.fail(fmt.Sprintf("rate %g is not above 0", v), "", path...)
 	case v > MaxRate:
-		c.fail(fmt.Sprintf("rate %g is more than %d a second", v, int(MaxRate)), "", path...)
+		c.fail(fmt.Sprintf("rate %g is more than %d per second", v, int(MaxRate)), "", path...)
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *loadCheck) duration(d, least time.Duration, path ...string) {
 	case d < 0:
 		c.fail(fmt.Sprintf("%s %v is negative", name, d), "", path...)
 	case d%time.Second != 0:
-		c.fail(fmt.Sprintf("%s %v is not whole seconds", name, d), "", path...)
+		c.fail(fmt.Sprintf("%s %v is not a whole number of seconds", name, d), "", path...)
 	case d < least:
 		c.fail(fmt.Sprintf("%s %v is less than %v", name, d, least), "", path...)
 	case d > MaxDuration:
@@ -95,7 +95,7 @@ func (c *loadCheck) total(parts []phaseLength) {
 			return
 		}
 		if sum += p.d; sum > MaxDuration {
-			c.fail(fmt.Sprintf("the load up to here takes %v, more than %v", sum, MaxDuration), "", p.path...)
+			c.fail(fmt.Sprintf("the load up to here lasts %v, more than %v", sum, MaxDuration), "", p.path...)
 			return
 		}
 	}
@@ -123,9 +123,9 @@ func (l Load) check(sound func(path ...string) bool) []loadFault {
 	if c.fine("target") && c.fine("baseline", "rate") {
 		switch {
 		case l.Baseline.Rate > l.Target*(1+rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is above the target, %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
+			c.fail(fmt.Sprintf("baseline rate %g is above the target of %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
 		case l.Baseline.Rate < l.Target*BaselineShare*(1-rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target, %g", l.Baseline.Rate, BaselineShare*100, l.Target),
+			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target of %g", l.Baseline.Rate, BaselineShare*100, l.Target),
 				fmt.Sprintf("write at least %g", l.Target*BaselineShare), "baseline", "rate")
 		}
 	}
@@ -173,9 +173,9 @@ func (l Load) checkStages(c *loadCheck) {
 	switch {
 	case !known:
 	case !judged:
-		c.fail("no stage is judged", `add "judge": true to the stages that the SLOs must hold in`, "stages")
+		c.fail("no stage is judged", `add "judge": true to the stages in which the SLOs must hold`, "stages")
 	case hold < MinHold:
-		c.fail(fmt.Sprintf("the judged stages take %v, less than %v", hold, MinHold), "", "stages")
+		c.fail(fmt.Sprintf("the judged stages last %v in total, less than %v", hold, MinHold), "", "stages")
 	}
 	c.total(parts)
 }

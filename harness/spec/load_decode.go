@@ -55,7 +55,7 @@ func (r *reader) stages(n *node, l *Load) bool {
 		if slices.Contains(phases, c.name) {
 			no := refusal{}
 			if len(apart) == 0 { // one is enough to tell
-				no = refusal{fmt.Sprintf("%q and \"stages\" exclude each other", c.name), "a load has either target and phases, or stages"}
+				no = refusal{fmt.Sprintf("%q and \"stages\" are mutually exclusive", c.name), "a load has either target and phases, or stages"}
 			}
 			apart[c.name] = no
 		}
@@ -69,7 +69,7 @@ func (r *reader) stages(n *node, l *Load) bool {
 	}
 	if len(l.Stages) == 0 {
 		if stages != nil && !stages.bad {
-			r.fail(stages, "there is no stage", "add "+example["stages"])
+			r.fail(stages, "want at least one stage", "add "+example["stages"])
 		}
 		return false
 	}
@@ -99,7 +99,7 @@ func (r *reader) phases(n *node, l *Load) bool {
 	if h := n.get("hold_max"); h != nil {
 		var ok bool
 		if l.HoldMax, ok = r.duration(h); ok && l.HoldMax == 0 { // in a Load that is none at all
-			r.fail(h, "hold_max 0s is not longer than hold", "leave it out where the hold shall not go on")
+			r.fail(h, "hold_max 0s is not longer than the hold", "omit it to keep the hold fixed")
 		}
 	}
 	l.Cooldown = r.phase(n.get("cooldown"), DefaultCooldown)

@@ -98,15 +98,15 @@ func (s SLO) fits(d metric.Descriptor, known bool) (problem string) {
 	case !known:
 		ok, what = s.Aggregate != Exact, "has no "+s.Count
 	case len(d.SLO) > 0 && d.Kind == metric.Counter:
-		what = "counts"
+		what = "is a count"
 	case len(d.SLO) > 0 && d.Unit == unitMs && !s.Sampled():
 		what = "is a time"
 	case d.Kind == metric.Counter:
-		return fmt.Sprintf("%s is a counter: SLOs stand on trends and rates (throughput is judged without one)", s.Metric)
+		return fmt.Sprintf("%s is a counter: SLOs apply to trends and rates (throughput is always judged)", s.Metric)
 	case len(d.SLO) == 0 && d.Kind == metric.Gauge:
-		return fmt.Sprintf("%s is a gauge: SLOs stand on trends and rates", s.Metric)
+		return fmt.Sprintf("%s is a gauge: SLOs apply to trends and rates", s.Metric)
 	case len(d.SLO) == 0:
-		return fmt.Sprintf("%s is about the generator: SLOs stand on what the system does", s.Metric)
+		return fmt.Sprintf("%s measures the generator: SLOs apply to the system under test", s.Metric)
 	}
 	if ok {
 		return ""

@@ -18,7 +18,7 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 	}
 	l, before := p.Load, p.Target()
 	if before <= 0 {
-		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "there is no rate to scale", ""}})
+		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "the load has no rate to scale", ""}})
 	}
 	// Multiplying first keeps whole numbers whole; the target itself is exact.
 	scale := func(rate float64) float64 {

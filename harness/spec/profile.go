@@ -79,7 +79,7 @@ func (r *reader) timeout(n *node) time.Duration {
 	}
 	d, ok := r.duration(n)
 	if ok && (d <= 0 || d > maxTimeout) {
-		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
+		r.fail(n, fmt.Sprintf("timeout %v is out of range: want above 0 and at most %v", d, maxTimeout), "")
 	}
 	return d
 }
@@ -88,7 +88,7 @@ func (r *reader) needs(n *node) (all []string) {
 	for _, c := range r.list(n) {
 		need, ok := r.oneOf(c, "need", "db")
 		if ok && slices.Contains(all, need) {
-			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
+			r.fail(c, "duplicate need "+quote(need), "")
 		}
 		all = append(all, need)
 	}

@@ -126,7 +126,7 @@ func (r *reader) objectBut(n *node, required, optional []string, refused map[str
 		}
 		near, _ := nearest(c.name, known)
 		n.lost = append(n.lost, near)
-		r.failKey(c, unknown("key", c.name, known), "keys here: "+strings.Join(known, ", "))
+		r.failKey(c, unknown("key", c.name, known), "known keys: "+strings.Join(known, ", "))
 	}
 	r.missing(n, required)
 	return true
@@ -158,7 +158,7 @@ func (r *reader) text(n *node) (text string, ok bool) {
 		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" {
-		r.fail(n, "is empty", likeThis(exampleOf(n)))
+		r.fail(n, "must not be empty", likeThis(exampleOf(n)))
 		return "", false
 	}
 	return n.text, true

@@ -7,7 +7,7 @@ import (
 
 // retired are rules that had a limit once (RULEBOOK 1a).
 var retired = map[string]refusal{"generator-lag": {
-	"generator-lag has no limit any more: the generator's own share of each latency is measured, and judged by itself",
+	"generator-lag no longer has a limit: the generator's share of each latency is measured and judged separately",
 	"remove it",
 }}
 
@@ -34,7 +34,7 @@ func (r *reader) share(n *node) *float64 {
 	}
 	v, ok := r.number(n)
 	if ok && (v < 0 || v > 1) {
-		r.fail(n, fmt.Sprintf("%g is not a share, 0 to 1", v), "")
+		r.fail(n, fmt.Sprintf("%g is not a share from 0 to 1", v), "")
 	}
 	return &v
 }
@@ -45,7 +45,7 @@ func (r *reader) gap(n *node) *time.Duration {
 	}
 	d, ok := r.duration(n)
 	if ok && (d <= 0 || d > MaxDuration) {
-		r.fail(n, fmt.Sprintf("gap %v is not above 0 and at most %v", d, MaxDuration), "")
+		r.fail(n, fmt.Sprintf("gap %v is out of range: want above 0 and at most %v", d, MaxDuration), "")
 	}
 	return &d
 }

@@ -27,7 +27,7 @@ func splitTags(body string) (tags []string, problem string) {
 		}
 	}
 	if in != 0 {
-		return nil, fmt.Sprintf("%s lacks a closing quote", quote(body))
+		return nil, fmt.Sprintf("%s has no closing quote", quote(body))
 	}
 	return append(tags, body[start:]), ""
 }
@@ -41,7 +41,7 @@ func (s *SLO) addSelector(tags []string) (problem string) {
 			return fmt.Sprintf("%s is not a tag:value", quote(tag))
 		}
 		if slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == key }) {
-			return fmt.Sprintf("tag %s stands here twice", quote(key))
+			return fmt.Sprintf("duplicate tag %s", quote(key))
 		}
 		s.Selector = append(s.Selector, metric.Label{Key: key, Value: value})
 	}

@@ -17,7 +17,7 @@ func (r *reader) slos(n *node) []SLO {
 		return nil
 	}
 	if len(n.children) == 0 {
-		r.fail(n, "there is no SLO", "add "+example["slo"])
+		r.fail(n, "want at least one SLO", "add "+example["slo"])
 	}
 	var all []SLO
 	stands := map[string]int{} // line, by what the SLO asks
@@ -36,7 +36,7 @@ func (r *reader) slos(n *node) []SLO {
 		}
 		conditions := r.list(c)
 		if len(conditions) == 0 && c.kind == jsontext.KindBeginArray {
-			r.fail(c, "there is no expression", "use "+forms(builtin(s.Metric)))
+			r.fail(c, "want at least one expression", "use "+forms(builtin(s.Metric)))
 		}
 		for _, e := range conditions {
 			s := s // each its own, on the same metric
@@ -45,7 +45,7 @@ func (r *reader) slos(n *node) []SLO {
 			}
 			id := fmt.Sprint(s.MetricText(), s.Aggregate, s.Count, s.Quantile, s.Operator, s.Bound)
 			if line, ok := stands[id]; ok {
-				r.fail(e, fmt.Sprintf("%s asks the same as line %d", quote(s.Expression), line), "")
+				r.fail(e, fmt.Sprintf("%s duplicates the SLO in line %d", quote(s.Expression), line), "")
 				continue
 			}
 			stands[id] = s.At.Line

@@ -145,7 +145,7 @@ func parse(path string, data []byte) (*node, *Error) {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
 	}
 	if len(data) > maxBytes {
-		return nil, fail(0, "", fmt.Sprintf("%d bytes: more than the %d that such a file may have", len(data), maxBytes))
+		return nil, fail(0, "", fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), maxBytes))
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")
@@ -158,7 +158,7 @@ func parse(path string, data []byte) (*node, *Error) {
 			return root, nil
 		}
 		if err == nil {
-			return nil, fail(p.next(), "", "there is more after the end of the object")
+			return nil, fail(p.next(), "", "unexpected data after the end of the object")
 		}
 	}
 	place := ""
@@ -171,7 +171,7 @@ func parse(path string, data []byte) (*node, *Error) {
 	case errors.As(err, &deep):
 		return nil, fail(deep.offset, place, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "the file ends before the object does")
+		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "unexpected end of file")
 	case errors.As(err, &syntax):
 		return nil, fail(int(syntax.ByteOffset), place, "not JSON: "+oneLine(syntax.Err.Error()))
 	}
