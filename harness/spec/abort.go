@@ -13,8 +13,8 @@ import (
 
 var abortForm = regexp.MustCompile(`^\s*rate\s*>\s*([0-9]+(?:\.[0-9]+)?)\s+for\s+(\S+)\s*$`)
 
-// abort reads the conditions under which a run is stopped. They take the whole
-// metric: what hurts the target is not one endpoint's business.
+// abort reads the conditions under which a run is stopped. They apply to a whole
+// metric, without tags: the target is overloaded as a whole, not by endpoint.
 func (r *reader) abort(n *node) (all []Abort) {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return nil

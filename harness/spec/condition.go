@@ -9,9 +9,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// stopping are keys of k6's thresholds that stop a run. Here that is no business
-// of an SLO: a run that breaks one goes on, so that it is measured by how much.
-var stopping = map[string]refusal{
+// abortKeys are the keys of k6's thresholds that stop a run. Here an SLO never does:
+// a run that violates one continues, to measure by how much.
+var abortKeys = map[string]refusal{
 	"abortOnFail":    {`"abortOnFail" is not supported here: use the profile's "abort" to stop a run`, likeThis(example["abort"])},
 	"delayAbortEval": {`"delayAbortEval" is not supported here: use the profile's "abort", which takes a duration, to stop a run`, likeThis(example["abort"])},
 }
@@ -22,7 +22,7 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 	if n.kind != jsontext.KindBeginObject {
 		return r.expression(n, s, named)
 	}
-	r.objectBut(n, []string{"threshold"}, []string{"basis"}, stopping)
+	r.objectRefusing(n, []string{"threshold"}, []string{"basis"}, abortKeys)
 	ok := r.expression(n.get("threshold"), s, named)
 	basis := n.get("basis")
 	word, _ := r.oneOf(basis, "basis", string(Counted), string(Inferred))
@@ -30,7 +30,7 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 	if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
 		r.fail(basis, reason, `write "counted", or omit "basis"`)
 	}
-	return ok && n.whole()
+	return ok && n.validTree()
 }
 
 // alwaysCounted says why no test can infer the SLO; empty where one can.
@@ -58,11 +58,11 @@ func (r *reader) expression(n *node, s *SLO, named bool) bool {
 	}
 	s.At = r.position(n)
 	problem := s.parseExpression(n.text)
-	// A wrong aggregate explains more than its wrong operator or bound. What a
-	// metric without a readable name takes is not known.
+	// A wrong aggregate explains more than a wrong operator or bound. It cannot be
+	// checked for a metric whose name could not be read.
 	if s.Aggregate != "" && (named || known) {
-		if misfit := s.fits(d, known); misfit != "" {
-			problem = misfit
+		if mismatch := s.mismatch(d, known); mismatch != "" {
+			problem = mismatch
 		}
 	}
 	if problem == "" {

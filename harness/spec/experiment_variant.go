@@ -52,7 +52,7 @@ func (r *reader) variant(n *node) (v Variant) {
 		v.Command = &Commands{Apply: r.words(c.get("apply"), "word"), Revert: r.words(c.get("revert"), "word")}
 	}
 	if b := n.get("binlog_readers"); b != nil {
-		v.Readers = r.whole(b, 0, MaxReaders)
+		v.Readers = r.integer(b, 0, MaxReaders)
 	}
 	return v
 }
@@ -82,7 +82,7 @@ func (r *reader) settings(n *node) (all []Setting) {
 // maxValue bounds a variable's value, which is kept in a journal.
 const maxValue = 4096
 
-// words reads a list of texts, none of them blank.
+// words reads a list of non-blank texts.
 func (r *reader) words(n *node, what string) (all []string) {
 	for _, c := range r.list(n) {
 		word, _ := r.text(c)
@@ -94,8 +94,8 @@ func (r *reader) words(n *node, what string) (all []string) {
 	return all
 }
 
-// flags reads a list of options and their values; a program's own check says
-// whether it knows them.
+// flags reads a list of options and their values. Whether the program knows them
+// is checked by the program.
 func (r *reader) flags(n *node) []string {
 	all := r.words(n, "flag")
 	if len(all) > 0 && all[0] != "" && !strings.HasPrefix(all[0], "--") {
