@@ -41,8 +41,8 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 	}
 }
 
-// Whatever the hold becomes, a hold_max that comes out is a whole number of
-// looks, and no look is added to a hold that had one alone.
+// Whatever the new hold, hold_max is a whole number of looks, and a hold with a single
+// look keeps a single look.
 func TestWithHoldKeepsLooksWhole(t *testing.T) {
 	p := decode(t, "testdata/good/short.json").Profiles["longer"]
 	rapid.Check(t, func(t *rapid.T) {

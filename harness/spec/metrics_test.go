@@ -68,7 +68,7 @@ func TestCheckMetrics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.before != "" && strings.Count(good, c.before) != 1 {
-				t.Fatalf("%q stands %d times", c.before, strings.Count(good, c.before))
+				t.Fatalf("%q occurs %d times", c.before, strings.Count(good, c.before))
 			}
 			text := good
 			if c.before != "" {
@@ -93,9 +93,9 @@ func TestCheckMetrics(t *testing.T) {
 	}
 }
 
-// Everything that does not fit the script's metrics is told at once: what the
-// script takes first, then in the order of the file, a metric once.
-func TestCheckMetricsTellsAll(t *testing.T) {
+// All mismatches with the script's metrics are reported at once: name conflicts of
+// the script first, then in the order of the file, each metric once.
+func TestCheckMetricsReportsAll(t *testing.T) {
 	f, err := spec.Decode("t.json", []byte(`{"version": 1, "profiles": {"p": {
  "scenario": "s.js", "load": {"target": 1},
  "slo": {"zebra": ["p(95)<1", "max<2"], "http_req_duratoin{name:a}": ["max<3"], "calls": ["rate<0.1", "rate<0.2"],
