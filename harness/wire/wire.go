@@ -17,7 +17,7 @@ import (
 // Paths of the coordinator.
 const (
 	PathReady        = "/v1/ready"        // POST Ready; 204, or 4xx with the reason why the run cannot start
-	PathStart        = "/v1/start"        // POST Started; answers Go once every worker is ready
+	PathStart        = "/v1/start"        // POST StartRequest; answered by StartResponse once every worker is ready
 	PathMetrics      = "/v1/metrics"      // POST OTLP protobuf
 	PathAcknowledged = "/v1/acknowledged" // POST ledger entries; headers name source and sequence
 )
@@ -43,13 +43,13 @@ type Ready struct {
 }
 
 // Started says that a worker waits for the common start.
-type Started struct {
+type StartRequest struct {
 	Source string          `json:"source"`
 	Setup  json.RawMessage `json:"setup,omitempty"` // result of setup(), from the worker that ran it
 }
 
 // Go is the start signal.
-type Go struct {
+type StartResponse struct {
 	T0    time.Time       `json:"t0"`
 	Setup json.RawMessage `json:"setup,omitempty"`
 }
@@ -107,18 +107,18 @@ func (l *Link) Ready(ctx context.Context, metrics map[string]string) error {
 
 // Start waits for the common start. It blocks until every worker is ready, or ctx is
 // done.
-func (l *Link) Start(ctx context.Context, setup json.RawMessage) (Go, error) {
-	body, err := json.Marshal(Started{Source: l.Source, Setup: setup})
+func (l *Link) Start(ctx context.Context, setup json.RawMessage) (StartResponse, error) {
+	body, err := json.Marshal(StartRequest{Source: l.Source, Setup: setup})
 	if err != nil {
-		return Go{}, fmt.Errorf("wait for start: %w", err)
+		return StartResponse{}, fmt.Errorf("wait for start: %w", err)
 	}
 	answer, err := l.post(ctx, PathStart, "application/json", body, nil)
 	if err != nil {
-		return Go{}, err
+		return StartResponse{}, err
 	}
-	var g Go
+	var g StartResponse
 	if err := json.Unmarshal(answer, &g); err != nil {
-		return Go{}, fmt.Errorf("wait for start: %w", err)
+		return StartResponse{}, fmt.Errorf("wait for start: %w", err)
 	}
 	return g, nil
 }

@@ -89,7 +89,7 @@ func TestMessages(t *testing.T) {
 	}))
 	defer server.Close()
 	l := wire.New(server.URL, "secret", "worker/1")
-	var start wire.Go
+	var start wire.StartResponse
 	for _, c := range []struct {
 		send func() error
 		want message

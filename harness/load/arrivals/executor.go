@@ -32,14 +32,14 @@ type Starter interface {
 // which takes the next slot, waits until it is due and runs one iteration.
 type arrivalsExecutor struct {
 	*executor.BaseExecutor
-	config *configured
+	config *executorConfig
 	state  *lib.ExecutionState
 	metric *metrics.Metric
 	stripe Stripe
 	egress *egressGuard
 }
 
-func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
+func newExecutor(c *executorConfig, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
 	// Before any VU or setup() begins.
 	egress, err := guardEgress(state.Test.Runner, c.Parameters.Hosts)
@@ -89,7 +89,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 			return min(1, max(0, float64(time.Since(t0))/float64(e.config.duration()))), nil
 		},
 	})
-	r := newRunning(e, t0, out, cancel)
+	r := newExecution(e, t0, out, cancel)
 	var background, vus, deactivated sync.WaitGroup
 	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
 	background.Go(func() {

@@ -30,14 +30,14 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	}
 	e := &arrivalsExecutor{
 		BaseExecutor: &executor.BaseExecutor{},
-		config:       &configured{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
+		config:       &executorConfig{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
 		state:        lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus),
 		stripe:       Whole,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 3*slots)
-	r := &running{
+	r := &execution{
 		executor: e, t0: time.Now(), out: out, cancel: cancel, schedule: e.newSchedule(),
 		stopped: sync.OnceValue(func() time.Duration { return time.Minute }),
 	}

@@ -40,12 +40,12 @@ type Transaction struct {
 	sample metrics.Sample
 }
 
-// Begun is a transaction whose VU is about to run it: samples that the VU sends
+// TransactionStart is a transaction whose VU is about to run it: samples that the VU sends
 // from now on belong to it. Of its fields only Due, VU, Lag, Queueing and Stalls are set.
-type Begun Transaction
+type TransactionStart Transaction
 
 // GetSamples is empty: only our output reads it.
-func (*Begun) GetSamples() []metrics.Sample { return nil }
+func (*TransactionStart) GetSamples() []metrics.Sample { return nil }
 
 // GetSamples returns the transaction as a sample of transaction_duration.
 func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.sample} }

@@ -65,7 +65,7 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
-	var m wire.Started
+	var m wire.StartRequest
 	if !decode(w, r, &m) || !named(w, m.Source) {
 		return
 	}
@@ -79,13 +79,13 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
-	answer := wire.Go{T0: c.t0, Setup: c.setup}
+	answer := wire.StartResponse{T0: c.t0, Setup: c.setup}
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it sends no frames, which the rule "frames" detects
 }
 
-func (c *Coordinator) arrive(m wire.Started) {
+func (c *Coordinator) arrive(m wire.StartRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting[m.Source] = true
@@ -107,9 +107,9 @@ func (c *Coordinator) refuse(err error) {
 	}
 }
 
-// Started waits until every worker is ready to start, and returns t0. It fails when a
+// AwaitStart waits until every worker is ready to start, and returns t0. It fails when a
 // worker was refused or ctx is done.
-func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
+func (c *Coordinator) AwaitStart(ctx context.Context) (time.Time, error) {
 	select {
 	case <-c.started:
 		return c.t0, nil

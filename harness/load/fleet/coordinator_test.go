@@ -67,7 +67,7 @@ func TestBarrier(t *testing.T) {
 	}
 	before := time.Now()
 	third := wait(t.Context(), worker(2), "")
-	t0, err := c.Started(t.Context())
+	t0, err := c.AwaitStart(t.Context())
 	if ahead := t0.Sub(before); err != nil || t0.Nanosecond() != 0 || ahead < 1500*time.Millisecond || ahead > 2600*time.Millisecond {
 		t.Errorf("t0 is %s, %s ahead, %v", t0, t0.Sub(before), err)
 	}
@@ -103,7 +103,7 @@ func TestRefusal(t *testing.T) {
 	if got := <-waiting; !errors.As(got.err, &refused) {
 		t.Errorf("the other worker was told %v", got.err)
 	}
-	if _, err := c.Started(t.Context()); !errors.Is(err, why) {
+	if _, err := c.AwaitStart(t.Context()); !errors.Is(err, why) {
 		t.Errorf("the run was told %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestStartThatIsCalledOff(t *testing.T) {
 	why := errors.New("no patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, why)
 	defer cancel()
-	_, err := c.Started(ctx)
+	_, err := c.AwaitStart(ctx)
 	if !errors.Is(err, why) || !strings.Contains(err.Error(), "1 of 2 workers") {
 		t.Errorf("called off with %v", err)
 	}

@@ -98,8 +98,8 @@ func reason(err error) string {
 }
 
 var (
-	logError     = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
-	logComplaint = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
+	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
+	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
 	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// k6's action, before the error.
@@ -122,10 +122,10 @@ func LastError(log []byte) string {
 // that hangs.
 const noneFinished = "No script iterations fully finished"
 
-// FirstComplaint returns the first error or warning in a log of k6 in the same form:
+// FirstProblem returns the first error or warning in a log of k6 in the same form:
 // an exception of the script, or why a request failed.
-func FirstComplaint(log []byte) string {
-	for _, m := range logComplaint.FindAllSubmatch(log, -1) {
+func FirstProblem(log []byte) string {
+	for _, m := range logProblem.FindAllSubmatch(log, -1) {
 		text := oneLine(unquote(m[1]))
 		if strings.HasPrefix(text, noneFinished) {
 			continue

@@ -24,7 +24,7 @@ func TestFirstComplaint(t *testing.T) {
 		},
 		{`time="2026-11-21T05:34:19Z" level=warning msg="No script iterations fully finished, consider making the test duration longer"`, ""},
 	} {
-		if got := fleet.FirstComplaint([]byte(c.log)); got != c.want {
+		if got := fleet.FirstProblem([]byte(c.log)); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)
 		}
 	}

@@ -102,7 +102,7 @@ func TestViolationsCleared(t *testing.T) {
 			one.Due, one.Stalls = time.Second, stalled(c.stalls...)
 			if one.Outcome != arrivals.Dropped {
 				one.VU = "7"
-				a.add([]metrics.SampleContainer{&arrivals.Begun{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
+				a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
 			}
 			if c.taken > 0 {
 				tr := k.trail(t0.Add(one.Due+one.Latency), "pay", "7", c.taken, c.failed)
@@ -133,7 +133,9 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0)
-	begun := func(vu string, due time.Duration) *arrivals.Begun { return &arrivals.Begun{Due: due, VU: vu} }
+	begun := func(vu string, due time.Duration) *arrivals.TransactionStart {
+		return &arrivals.TransactionStart{Due: due, VU: vu}
+	}
 	ended := func(vu string, due, latency time.Duration) *arrivals.Transaction {
 		return &arrivals.Transaction{Due: due, VU: vu, Latency: latency, Outcome: arrivals.TimedOut, Interrupted: true}
 	}
@@ -141,7 +143,7 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
 		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
 	})
-	h := a.bucket(a.secondOf(1000 * ms)).hists[a.own.open]
+	h := a.bucket(a.secondOf(1000 * ms)).hists[a.txn.open]
 	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
 		if _, is := h.AtLeast(limit); is != want {
 			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
@@ -163,7 +165,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 		return metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(1200 * ms), Value: 150}}
 	}
 	a.add([]metrics.SampleContainer{
-		&arrivals.Begun{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
+		&arrivals.TransactionStart{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
 		sample(k.registry.MustNewMetric("checkout_time", metrics.Trend, metrics.Time)),
 		sample(k.registry.MustNewMetric("basket_size", metrics.Trend)),
 	})
@@ -207,7 +209,7 @@ func TestChecksAreCleared(t *testing.T) {
 		}
 		tags := k.registry.RootTagSet().With(arrivals.VUTag, "7")
 		a.add([]metrics.SampleContainer{
-			&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
+			&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
 			request,
 			metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: k.registry.MustNewMetric(metrics.ChecksName, metrics.Rate), Tags: tags}, Time: t0.Add(1101 * ms), Value: 0}},
 		})
@@ -227,7 +229,7 @@ func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0)
 	a.add([]metrics.SampleContainer{
-		&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled()},
+		&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled()},
 		k.trail(t0.Add(3500*ms), "pay", "7", 2400*ms, false),
 	})
 	got, key := pointsOf(a), metric.NewSeries(metric.EndedRequestTime, "").Key()

@@ -35,13 +35,13 @@ type Session struct {
 }
 
 const (
-	// settle is how long after a second's end its frame is made, for samples
+	// frameDelay is how long after a second's end its frame is made, for samples
 	// that are still in k6's pipeline (50 ms batches).
-	settle = 120 * time.Millisecond
-	// giveUp ends a run whose coordinator has not answered for this long.
-	giveUp = 15 * time.Second
-	// lastFlush bounds sending the rest at the end.
-	lastFlush = 20 * time.Second
+	frameDelay = 120 * time.Millisecond
+	// deliveryTimeout ends a run whose coordinator has not answered for this long.
+	deliveryTimeout = 15 * time.Second
+	// closeTimeout bounds sending the rest at the end.
+	closeTimeout = 20 * time.Second
 )
 
 // frameOutput is the k6 output that aggregates in process and sends frames.
@@ -50,7 +50,7 @@ type frameOutput struct {
 	log    logrus.FieldLogger
 	agg    *aggregate
 	self   *selfMeter
-	gc     *collector
+	gc     *gcTuner
 
 	stopRun func(error)
 	stop    chan struct{}
@@ -77,7 +77,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	w.agg = newAggregate(s)
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
-		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newCollector(s.Rate),
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newGCTuner(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, nil
 }
@@ -109,10 +109,10 @@ func (o *frameOutput) send() {
 	for {
 		o.gc.adjust()
 		now := time.Now()
-		next := now.Truncate(time.Second).Add(time.Second + settle)
+		next := now.Truncate(time.Second).Add(time.Second + frameDelay)
 		select {
 		case <-time.After(next.Sub(now)):
-			err := o.flush(o.agg.take(o.second()), time.Now().Add(giveUp))
+			err := o.flush(o.agg.take(o.second()), time.Now().Add(deliveryTimeout))
 			if err != nil {
 				o.log.WithError(err).Error("frames cannot be delivered")
 				o.stopRun(fmt.Errorf("frames cannot be delivered: %w", err))
@@ -137,7 +137,7 @@ func (o *frameOutput) second() int64 {
 
 func (o *frameOutput) close() error {
 	const everything = int64(1) << 62
-	deadline := time.Now().Add(lastFlush)
+	deadline := time.Now().Add(closeTimeout)
 	if err := o.flush(o.agg.take(everything), deadline); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (o *frameOutput) close() error {
 
 // flush sends frames and acknowledged identities, and retries until the deadline.
 // Samples that arrive meanwhile stay in the aggregate.
-func (o *frameOutput) flush(t taken, deadline time.Time) error {
-	defer o.agg.reuse(t)
+func (o *frameOutput) flush(t drained, deadline time.Time) error {
+	defer o.agg.recycle(t)
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++

@@ -38,7 +38,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 		a.redirects = c.own
 		a.start(time.Unix(100, 0))
 		for _, answers := range c.answers {
-			a.add([]metrics.SampleContainer{&arrivals.Begun{VU: "1"}})
+			a.add([]metrics.SampleContainer{&arrivals.TransactionStart{VU: "1"}})
 			for _, status := range answers {
 				a.add([]metrics.SampleContainer{answer(status)})
 			}
@@ -47,7 +47,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 		failed := 0.0
 		for _, points := range pointsOf(a) {
 			for key, n := range points {
-				if key == a.cat.series[a.own.outcomes[arrivals.Failed]].Key() {
+				if key == a.index.series[a.txn.outcomes[arrivals.Failed]].Key() {
 					failed += n
 				}
 			}

@@ -35,7 +35,7 @@ func (m *selfMeter) points() []metric.Point {
 		metric.CounterPoint(metric.Of(metric.WorkerCPU), cpu-m.cpu),
 		metric.GaugePoint(metric.Of(metric.WorkerCPUs), float64(runtime.GOMAXPROCS(0))),
 	}
-	if sent := sentToDatabases.Swap(0); sent > 0 {
+	if sent := databaseBytesSent.Swap(0); sent > 0 {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
 	// The waiting time of a thread that has ended is no longer counted.

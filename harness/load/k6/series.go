@@ -61,20 +61,20 @@ var ended = map[string]metric.Series{
 // redirects are the statuses that net/http follows.
 var redirects = []string{"301", "302", "303", "307", "308"}
 
-// slot is where the samples of one k6 time series go: a series of the frame, and the
+// mapping is where the samples of one k6 time series go: a series of the frame, and the
 // SLOs on it.
-type slot struct {
-	metric *metrics.Metric
-	kind   metrics.MetricType
-	index  int    // of the series; for a rate that of NAME.total
-	hits   int    // of NAME.occurred, for a rate
-	ended  int    // series of sums by the second of its end; -1: none
-	slos   []int  // indexes into catalogue.slos
-	total  *int64 // samples of the series' name, over the whole run
+type mapping struct {
+	metric   *metrics.Metric
+	kind     metrics.MetricType
+	index    int    // of the series; for a rate that of NAME.total
+	occurred int    // of NAME.occurred, for a rate
+	ended    int    // series of sums by the second of its end; -1: none
+	slos     []int  // indexes into seriesIndex.slos
+	total    *int64 // samples of the series' name, over the whole run
 }
 
-// catalogue maps every k6 time series to its slot. Not safe for concurrent use.
-type catalogue struct {
+// seriesIndex maps every k6 time series to its slot. Not safe for concurrent use.
+type seriesIndex struct {
 	slos    []spec.SLO
 	series  []metric.Series
 	kinds   []metric.Kind
@@ -83,27 +83,27 @@ type catalogue struct {
 	cleared []int // series of slo_violations_cleared, by SLO
 
 	byKey     map[string]int
-	cached    map[*metrics.TagSet]*tagged
+	cached    map[*metrics.TagSet]*tagSet
 	maxCached int
-	last      *tagged        // last one used: samples of a request share their tags
+	last      *tagSet        // last one used: samples of a request share their tags
 	count     map[string]int // label sets by metric
 	totals    map[string]*int64
 }
 
-// tagged are the slots of the k6 time series with one tag set: about ten, for which a
+// tagSet is the slots of the k6 time series with one tag set: about ten, for which a
 // list is faster than a map.
-type tagged struct {
+type tagSet struct {
 	tags       *metrics.TagSet
-	slots      []*slot
+	slots      []*mapping
 	redirect   bool // the response is a redirect
 	unanswered bool // the request had no response
 	vu         *vu  // nil: taken by none
 }
 
-func newCatalogue(slos []spec.SLO, vus int) *catalogue {
-	c := &catalogue{
+func newSeriesIndex(slos []spec.SLO, vus int) *seriesIndex {
+	c := &seriesIndex{
 		maxCached: max(leastCached, cachedPerVU*vus),
-		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagged{}, last: &tagged{},
+		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, s := range slos {
@@ -118,7 +118,7 @@ func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 }
 
 // add returns the index of a series, which it adds where it is new.
-func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
+func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
 	key := s.Key()
 	if i, ok := c.byKey[key]; ok {
 		return i
@@ -130,7 +130,7 @@ func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 }
 
 // find returns the slot of a k6 time series; a holds the VUs.
-func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
+func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
 		if c.last == nil {
@@ -138,7 +138,7 @@ func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			c.last = &tagged{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
+			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 			}
@@ -156,16 +156,16 @@ func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 }
 
 // total is the counter of the samples of a name.
-func (c *catalogue) total(name string) *int64 {
+func (c *seriesIndex) total(name string) *int64 {
 	if c.totals[name] == nil {
 		c.totals[name] = new(int64)
 	}
 	return c.totals[name]
 }
 
-func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
+func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
-	s := &slot{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
+	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)
 	}
@@ -173,7 +173,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	switch s.kind {
 	case metrics.Rate:
 		s.index = c.add(metric.NewSeries(name+metric.RateTotal, "", labels...), metric.Counter)
-		s.hits = c.add(metric.NewSeries(name+metric.RateOccurred, "", labels...), metric.Counter)
+		s.occurred = c.add(metric.NewSeries(name+metric.RateOccurred, "", labels...), metric.Counter)
 	case metrics.Trend:
 		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Histogram)
 	case metrics.Gauge:
@@ -195,7 +195,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 }
 
 // labels are the kept tags of a time series, or the overflow label.
-func (c *catalogue) labels(ts metrics.TimeSeries) []string {
+func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	name := ts.Metric.Name
 	keys := slices.Concat(keptTags, keptFor[name])
 	for _, slo := range c.slos {

@@ -11,7 +11,7 @@ const maxRedirects = 10
 
 // vu is the state of a VU's current transaction.
 type vu struct {
-	begun        bool
+	inTransaction bool
 	second       int64 // unix second in which it was scheduled
 	stalls       *arrivals.Stalls
 	last         time.Duration // end of its last request, or else its begin; since t0
@@ -21,8 +21,8 @@ type vu struct {
 	redirects    int           // in a row
 }
 
-// requestEnd is how a request ended.
-type requestEnd struct {
+// requestResult is how a request ended.
+type requestResult struct {
 	failed      bool
 	byGenerator bool          // it failed without a response while the generator stalled
 	stalled     time.Duration // for how long the generator stalled while it was open
@@ -38,8 +38,8 @@ func (a *aggregate) vu(name string) *vu {
 	return v
 }
 
-func (v *vu) begin(second int64, t *arrivals.Begun) {
-	*v = vu{begun: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
+func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
+	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
 }
 
 func (v *vu) end() { *v = vu{} }
@@ -49,7 +49,7 @@ func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6
 // returns the last redirect as its response, and counts it as a success.
-func (v *vu) request(end time.Duration, r requestEnd, redirect bool) {
+func (v *vu) request(end time.Duration, r requestResult, redirect bool) {
 	v.last = end
 	v.requests++
 	if redirect {

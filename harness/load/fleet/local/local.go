@@ -16,9 +16,9 @@ import (
 	"assay/harness/servers/process"
 )
 
-// termWait is how long a worker may take to end: its iterations are interrupted at
+// stopTimeout is how long a worker may take to end: its iterations are interrupted at
 // once, and sending its last frames may take 20 s.
-const termWait = 30 * time.Second
+const stopTimeout = 30 * time.Second
 
 // Exit is how a worker ended.
 type Exit struct {
@@ -107,7 +107,7 @@ func (f *Fleet) watch() {
 func (w *worker) wait() {
 	err := w.Err()
 	_ = w.log.Close() // the child wrote to it, not this process
-	w.exit = Exit{Source: w.Source, Status: "0", Logged: fleet.FirstComplaint(head(w.Log))}
+	w.exit = Exit{Source: w.Source, Status: "0", Logged: fleet.FirstProblem(head(w.Log))}
 	if err == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (f *Fleet) PIDs() map[string]int {
 func (f *Fleet) Stop(ctx context.Context) {
 	f.signal(syscall.SIGTERM)
 	f.signal(syscall.SIGCONT) // a stopped worker receives no other signal
-	timer := time.NewTimer(termWait)
+	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()
 	select {
 	case <-f.done:

@@ -16,30 +16,30 @@ const (
 	// garbage of one transaction with one request, in bytes: 12 KiB measured
 	// (make bench), with room for a script's own.
 	garbage = 16 << 10
-	// roomFactor is the least garbage between two collections, as a multiple of the
+	// minRoomFactor is the least garbage between two collections, as a multiple of the
 	// live heap.
-	roomFactor = 4
-	// mostRoom bounds both.
-	mostRoom = 1 << 30
-	// leastGC is the least target in percent: Go's default.
-	leastGC = 100
+	minRoomFactor = 4
+	// maxRoom bounds both.
+	maxRoom = 1 << 30
+	// minPercent is the least target in percent: Go's default.
+	minPercent = 100
 )
 
-// collector adjusts the target of Go's garbage collector. Memory stops growing after
+// gcTuner adjusts the target of Go's garbage collector. Memory stops growing after
 // collectEvery seconds at the planned rate.
-type collector struct {
+type gcTuner struct {
 	rate    float64 // transactions a second
 	percent int     // current target
 	leave   bool    // the environment has set the target
 }
 
-func newCollector(rate float64) *collector {
-	return &collector{rate: rate, leave: os.Getenv("GOGC") != ""}
+func newGCTuner(rate float64) *gcTuner {
+	return &gcTuner{rate: rate, leave: os.Getenv("GOGC") != ""}
 }
 
 // adjust sets the target where the live heap has changed. Setting it stops the world
 // for a moment, so small changes are ignored.
-func (c *collector) adjust() {
+func (c *gcTuner) adjust() {
 	if c.leave {
 		return
 	}
@@ -55,8 +55,8 @@ func (c *collector) adjust() {
 // second.
 func gcPercent(live uint64, rate float64) int {
 	heap := float64(max(live, 1))
-	room := min(max(roomFactor*heap, rate*collectEvery*garbage), mostRoom)
-	return int(max(leastGC, 100*room/heap))
+	room := min(max(minRoomFactor*heap, rate*collectEvery*garbage), maxRoom)
+	return int(max(minPercent, 100*room/heap))
 }
 
 // liveHeap is the heap after the last collection, in bytes.
