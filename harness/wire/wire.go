@@ -36,19 +36,19 @@ const (
 	EnvSource = "ASSAY_SOURCE"
 )
 
-// Ready says that a worker has initialised its script and VUs.
+// Ready reports that a worker has initialised its script and VUs.
 type Ready struct {
 	Source  string            `json:"source"`
 	Metrics map[string]string `json:"metrics"` // registered metrics: name -> "trend", "rate", "counter", "gauge"
 }
 
-// Started says that a worker waits for the common start.
+// StartRequest reports that a worker waits for the common start.
 type StartRequest struct {
 	Source string          `json:"source"`
 	Setup  json.RawMessage `json:"setup,omitempty"` // result of setup(), from the worker that ran it
 }
 
-// Go is the start signal.
+// StartResponse is the start signal.
 type StartResponse struct {
 	T0    time.Time       `json:"t0"`
 	Setup json.RawMessage `json:"setup,omitempty"`
@@ -62,8 +62,8 @@ type Link struct {
 	client *http.Client
 }
 
-// FromEnvironment makes the link that the environment describes and removes its
-// variables; nil where they are not set.
+// FromEnvironment makes the link that the environment describes, or nil if the
+// variables are not set, and removes them.
 func FromEnvironment() *Link {
 	url, token, source := os.Getenv(EnvURL), os.Getenv(EnvToken), os.Getenv(EnvSource)
 	for _, name := range []string{EnvURL, EnvToken, EnvSource} {
@@ -85,7 +85,7 @@ func New(url, token, source string) *Link {
 	}
 }
 
-// RefusedError is an answer that a retry does not change.
+// RefusedError is a 4xx response, which a retry would not change.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -137,8 +137,8 @@ func (l *Link) Acknowledged(ctx context.Context, sequence uint64, body []byte) e
 	return err
 }
 
-// maxAnswer bounds the longest answer, the start signal: the result of setup(), of up
-// to 16 MiB, and the rest of the message.
+// maxAnswer bounds a response. The longest is the start signal, with up to 16 MiB of
+// setup()'s result.
 const maxAnswer = 17 << 20
 
 func (l *Link) post(ctx context.Context, path, contentType string, body []byte, headers map[string]string) ([]byte, error) {

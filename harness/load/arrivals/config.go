@@ -24,7 +24,7 @@ type Parameters struct {
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
 	RunSetup bool          `json:"run_setup"` // this worker runs setup() for the whole fleet
-	Hosts    []string      `json:"hosts"`     // that the load may go to, apart from loopback
+	Hosts    []string      `json:"hosts"`     // allowed targets, in addition to loopback
 }
 
 // Config is the executor's configuration in k6.
@@ -55,25 +55,25 @@ func (c *executorConfig) duration() time.Duration {
 	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
 }
 
-// Validate checks the parameters, which the plan writes.
+// Validate checks the parameters, which come from the plan.
 func (c *executorConfig) Validate() []error {
 	errs := c.BaseConfig.Validate()
 	if len(c.Parameters.Stages) == 0 {
-		errs = append(errs, errors.New("there are no stages"))
+		errs = append(errs, errors.New("want at least one stage"))
 	}
 	if c.Parameters.VUs < 1 {
-		errs = append(errs, errors.New("there are no VUs"))
+		errs = append(errs, errors.New("want at least one VU"))
 	}
 	if c.Parameters.Timeout <= 0 {
-		errs = append(errs, errors.New("the time-out must be positive"))
+		errs = append(errs, errors.New("the timeout must be positive"))
 	}
 	return errs
 }
 
-// GetGracefulStop is how long transactions may go on after the last arrival.
+// GetGracefulStop is how long transactions may run after the last arrival.
 func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.Timeout }
 
-// GetExecutionRequirements asks for all VUs from the start.
+// GetExecutionRequirements requests all VUs from the start.
 func (c *executorConfig) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
 	return []lib.ExecutionStep{
 		{PlannedVUs: uint64(c.Parameters.VUs)},

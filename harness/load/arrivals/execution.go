@@ -21,8 +21,8 @@ type execution struct {
 	cancel   context.CancelFunc
 	stalls   Stalls
 	leader   leader
-	// stopped is the instant, since t0, after which no slot is due any more, once
-	// the run's context is done: the same at every call.
+	// stopped returns the time since t0 at which the run's context was found done:
+	// later slots are not due. It is the same at every call.
 	stopped func() time.Duration
 
 	exceptions atomic.Int64 // iterations that threw
@@ -81,7 +81,7 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	defer timer.Stop()
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
-		free := time.Since(r.t0)
+		idleSince := time.Since(r.t0)
 		r.stalls.idle.Add(1)
 		r.leader.acquire(ctx, wake)
 		r.stalls.idle.Add(-1)
@@ -97,7 +97,7 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 			r.wait(ctx, timer, due-now)
 			now = time.Since(r.t0)
 			t.Lag = max(0, now-due)
-		case due >= free: // idle when the slot fell due, and late to take it
+		case due >= idleSince: // the VU was idle when the slot fell due, and takes it late
 			t.Lag = now - due
 		default:
 			t.Lag = r.stalls.lagOf(due, now)
@@ -129,8 +129,8 @@ func (r *execution) wait(ctx context.Context, timer *time.Timer, d time.Duration
 	}
 }
 
-// waitUntil waits for the end of the schedule, although its last slots may have
-// been served before it: the seconds after them are judged too.
+// waitUntil waits for the end of the schedule, even if its last slots have been
+// served before: the seconds after them are judged too.
 func (r *execution) waitUntil(ctx context.Context, end time.Duration) {
 	select {
 	case <-time.After(end - time.Since(r.t0)):
@@ -169,7 +169,7 @@ func (r *execution) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 // maxLogged bounds the worker's log: a script may throw at every transaction.
 const maxLogged = 1000
 
-// logException logs what a script threw, as k6's own executors do.
+// logException logs a script's exception as k6's own executors do.
 func (r *execution) logException(err error) {
 	if errext.IsInterruptError(err) { // test.abort() in the script
 		r.fail(err)
@@ -179,7 +179,7 @@ func (r *execution) logException(err error) {
 	switch n := r.exceptions.Add(1); {
 	case n > maxLogged:
 	case n == maxLogged:
-		r.executor.GetLogger().Errorf("%d iterations have exceptions; further ones are counted but not logged", n)
+		r.executor.GetLogger().Errorf("%d iterations threw an exception; further ones are counted but not logged", n)
 	case errors.As(err, &exception):
 		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
@@ -200,8 +200,8 @@ func (r *execution) report(t *Transaction, end time.Time) {
 	r.out <- t
 }
 
-// dropUnserved reports the slots that fell due and that no VU took, because all
-// were busy until the run ended. It returns that end, since t0.
+// dropUnserved reports the due slots that no VU took because all were busy until the
+// run ended. It returns the end of the run, since t0.
 func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
 	end = time.Since(r.t0)
 	if ctx.Err() != nil {
@@ -218,8 +218,8 @@ func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
 	}
 }
 
-// startHeartbeat starts the heartbeat and its echo. The function that it returns
-// stops them, after it has counted the slots up to the end.
+// startHeartbeat starts the heartbeat and its echo. stop counts the slots up to the
+// end of the run, and stops both.
 func (r *execution) startHeartbeat(ctx context.Context) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
 	echo := startEcho(r.t0, &r.stalls)

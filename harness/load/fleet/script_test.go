@@ -30,7 +30,7 @@ func TestFirstComplaint(t *testing.T) {
 	}
 }
 
-// What k6 v1.8.1 logs, and the line that is left of it.
+// Logs of k6 v1.8.1, and the line shown of each.
 func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{"", ""},

@@ -12,13 +12,13 @@ const maxRedirects = 10
 // vu is the state of a VU's current transaction.
 type vu struct {
 	inTransaction bool
-	second       int64 // unix second in which it was scheduled
-	stalls       *arrivals.Stalls
-	last         time.Duration // end of its last request, or else its begin; since t0
-	failed       bool          // a request failed
-	systemFailed bool          // a request failed, and not for a stall of the generator
-	requests     int           // that have ended
-	redirects    int           // in a row
+	second        int64 // unix second in which it was scheduled
+	stalls        *arrivals.Stalls
+	last          time.Duration // end of its last request, or else its begin; since t0
+	failed        bool          // a request failed
+	systemFailed  bool          // a request failed, and not for a stall of the generator
+	requests      int           // that have ended
+	redirects     int           // in a row
 }
 
 // requestResult is how a request ended.
