@@ -19,8 +19,8 @@ const (
 	acknowledgedKey    = "ledger_id"
 )
 
-// aggregate folds samples into one-second buckets. Samples come from one goroutine
-// in the order in which each VU made them; another one may take the buckets.
+// aggregate folds samples into one-second buckets. One goroutine adds samples, those
+// of each VU in order; another one may take the buckets.
 type aggregate struct {
 	run            string
 	seed           uint64
@@ -35,11 +35,11 @@ type aggregate struct {
 	free      []*bucket
 	now       time.Duration         // since t0, at the samples that are being added
 	vus       map[string]*vu        // by name
-	redirects bool                  // the script sets its own limit of redirects
+	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnSLOs   []int                 // SLOs of transaction_duration
-	txnTotals []*int64              // totals that a transaction counts in
+	txnTotals []*int64              // totals to which a transaction adds
 }
 
 // txnSeries are the series of transactions.
@@ -142,42 +142,42 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if t.Lag > a.displacedAfter {
 		b.count(a.txn.displaced, 1)
 	}
-	lost := outcome == arrivals.Dropped && t.Lag > t.Queueing
-	if lost {
+	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing
+	if droppedByGenerator {
 		b.count(a.txn.lost, 1)
 	}
 	cleared := a.cleared(t, v.requests)
-	undone := false // also when cleared of the generator's share
+	stillFailed := false // not completed, even when cleared of the generator's share
 	switch outcome {
 	case arrivals.Failed:
-		undone = !v.failedByGenerator()
+		stillFailed = !v.failedByGenerator()
 	case arrivals.TimedOut:
-		undone = cleared > a.timeout
+		stillFailed = cleared > a.timeout
 	case arrivals.Dropped:
-		undone = !lost
+		stillFailed = !droppedByGenerator
 	}
 	if outcome != arrivals.Completed {
-		b.count(a.txn.undone, boolToFloat(!undone))
+		b.count(a.txn.undone, boolToFloat(!stillFailed))
 	}
 	for _, i := range a.txnSLOs {
 		slo := a.index.slos[i]
 		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
-			undone || !lost && slo.Violates(milliseconds(cleared)))
+			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
 	}
-	if t.Interrupted { // k6 does not report a request that was open
+	if t.Interrupted { // k6 does not report a request that is open when the run ends
 		b.observe(a.txn.open, milliseconds(t.Due+t.Latency-v.last))
 	}
 }
 
-// wakeups of one request that a generator short of CPU delays: to send it, to read
-// the response, and of the VU that waits for it (net/http has one goroutine to write
-// and one to read a connection).
+// wakeups is the number of wake-ups per request that a generator short of CPU delays:
+// the goroutine that sends it, the one that reads the response (net/http has one of
+// each per connection), and the VU that waits for it.
 const wakeups = 3
 
-// cleared is a transaction's latency without the generator's own share: its late
+// cleared is a transaction's latency without the generator's share: its lag at the
 // start, and its stalls while the transaction ran.
 func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration {
 	if t.Outcome == arrivals.Dropped {
@@ -217,8 +217,8 @@ func (a *aggregate) request(c *httpext.Trail) {
 }
 
 // sample counts a sample in the second in which its VU's transaction was scheduled,
-// or without one in the second in which it was taken. of is the request that it
-// measures; nil: none.
+// or, outside of a transaction, in its own second. of is the request that it
+// measures, or nil.
 func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	to := a.index.find(s.TimeSeries, a)
 	v := a.index.last.vu
@@ -255,7 +255,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	failed, byGenerator, cleared := false, false, s.Value
 	switch {
 	case of == nil && v != nil && v.inTransaction && to.kind == metrics.Rate:
-		byGenerator = v.failedByGenerator() // as a check of a response that did not come
+		byGenerator = v.failedByGenerator() // e.g. a check of a missing response
 	case of != nil && to.kind == metrics.Rate && of.byGenerator:
 		cleared = 0
 	case of != nil && to.kind == metrics.Trend:
@@ -272,8 +272,8 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 	}
 }
 
-// judge counts a sample for an SLO: whether it violates it as measured, and whether
-// it still does when cleared of the generator's share.
+// judge counts a sample of an SLO, whether it violates the SLO as measured, and
+// whether it still does when cleared of the generator's share.
 func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
 	b.count(a.index.judged[slo], 1)
 	b.count(a.index.broken[slo], boolToFloat(measured))
@@ -293,8 +293,8 @@ func (a *aggregate) acknowledge(s *metrics.Sample) {
 	}
 }
 
-// second is the unix second of a sample. After the start it follows the monotonic
-// clock from t0, so that a step of the wall clock has no effect.
+// second is the unix second of a time. After the start it is computed from t0 by the
+// monotonic clock, so that a step of the wall clock has no effect.
 func (a *aggregate) second(t time.Time) int64 {
 	if a.t0.IsZero() {
 		return t.Unix()

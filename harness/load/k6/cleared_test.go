@@ -17,8 +17,8 @@ const ms = time.Millisecond
 // stalled is a generator that stalled in these spans.
 func stalled(spans ...arrivals.Stall) *arrivals.Stalls { return arrivals.StalledFor(spans...) }
 
-// A violation as measured is cleared of the generator's share: late start, stalls
-// while it was open, and nothing else.
+// Latencies are cleared of the generator's share: its lag at the start and its stalls
+// while the transaction or request was open, and nothing else.
 func TestViolationsCleared(t *testing.T) {
 	unanswered := func(tr *httpext.Trail, k k6Metrics) *httpext.Trail {
 		for i := range tr.Samples {
@@ -30,12 +30,12 @@ func TestViolationsCleared(t *testing.T) {
 	type counts struct{ measured, cleared float64 }
 	for name, c := range map[string]struct {
 		txn    arrivals.Transaction
-		taken  time.Duration // by its request, which ends with it; 0: it made none
+		taken  time.Duration // by its request, which ends with it; 0: no request
 		failed bool
-		silent bool // without an answer
+		silent bool // no response
 		stalls []arrivals.Stall
 		want   map[string]counts
-		undone bool // by the generator
+		undone bool // not completed because of the generator
 	}{
 		"slow by itself": {
 			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms,
@@ -114,7 +114,7 @@ func TestViolationsCleared(t *testing.T) {
 			a.add([]metrics.SampleContainer{&one})
 			got := pointsOf(a)[a.secondOf(one.Due)]
 			if undone := got[metric.NewSeries(metric.GeneratorUndone, "", "scenario", "payment").Key()]; (undone == 1) != c.undone {
-				t.Errorf("%g transactions not completed through the generator's fault, want %t", undone, c.undone)
+				t.Errorf("%g transactions not completed because of the generator, want %t", undone, c.undone)
 			}
 			for _, slo := range []string{txn, pay, failed} {
 				is := counts{got[metric.NewSeries(metric.Violations, "", "slo", slo).Key()], got[metric.NewSeries(metric.ViolationsCleared, "", "slo", slo).Key()]}
@@ -127,7 +127,7 @@ func TestViolationsCleared(t *testing.T) {
 }
 
 // A request that is open when the run ends is not reported by k6. It is counted with
-// the time that it has taken.
+// its duration so far.
 func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
@@ -177,7 +177,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 	}
 }
 
-// A stall is divided among the seconds that it covers.
+// A stall is split among the seconds that it covers.
 func TestStallsAreCountedBySecond(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment"})
 	a.start(time.Unix(1000, 0))
@@ -191,8 +191,8 @@ func TestStallsAreCountedBySecond(t *testing.T) {
 	}
 }
 
-// A check of a response that did not come while the generator stalled is cleared with
-// its request; a check of one that came is not.
+// A failed check is cleared with its request if there was no response while the
+// generator stalled; a failed check of a response is not.
 func TestChecksAreCleared(t *testing.T) {
 	checks := spec.SLO{Metric: metrics.ChecksName, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
 	for name, tt := range map[string]struct {
@@ -221,8 +221,8 @@ func TestChecksAreCleared(t *testing.T) {
 	}
 }
 
-// Ended iterations and requests are counted in the second of their end, though their
-// transaction was scheduled before.
+// Ended iterations and requests are counted in the second of their end, even if their
+// transaction was scheduled earlier.
 func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})

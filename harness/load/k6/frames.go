@@ -33,7 +33,7 @@ func (a *aggregate) take(end int64) drained {
 	return t
 }
 
-// recycle takes back the buckets of t, which must not be read any more.
+// recycle resets the buckets of t for reuse; they must not be read any more.
 func (a *aggregate) recycle(t drained) {
 	for _, b := range t.buckets {
 		clear(b.values)
@@ -46,11 +46,11 @@ func (a *aggregate) recycle(t drained) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	const most = 16 // more seconds than are open together, except after a long stall
+	const most = 16 // more seconds than are in use at once, except after a long stall
 	a.free = append(a.free, t.buckets[:min(len(t.buckets), max(0, most-len(a.free)))]...)
 }
 
-// points are in the order of the series.
+// points returns the bucket's points in the order of the series.
 func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Point {
 	var points []metric.Point
 	for i, touched := range b.touched {
@@ -66,7 +66,7 @@ func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Po
 	return points
 }
 
-// closing is the totals of the stream.
+// closing returns the points of the closing frame: the totals of the stream.
 func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()

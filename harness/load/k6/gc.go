@@ -6,22 +6,22 @@ import (
 	"runtime/metrics"
 )
 
-// A worker's garbage collections are the first to disturb its latencies: on one core
-// a collection of a small heap takes 20 ms, and the backlog as long again. So they
-// must be rare at the planned rate, which they are not with a target in percent of a
+// Garbage collections are the first disturbance of a worker's latencies: on one core a
+// collection of a small heap takes 20 ms, and its backlog as long again. They must be
+// rare at the planned rate, which they are not with Go's default target of 100 % of a
 // live heap of 20 MiB.
 const (
 	// collectEvery is the intended time between collections, in seconds.
 	collectEvery = 5
-	// garbage of one transaction with one request, in bytes: 12 KiB measured
-	// (make bench), with room for a script's own.
+	// garbage is that of one transaction with one request, in bytes: 12 KiB measured
+	// (make bench), and a reserve for the script's own.
 	garbage = 16 << 10
-	// minRoomFactor is the least garbage between two collections, as a multiple of the
-	// live heap.
+	// minRoomFactor is the minimum of garbage between two collections, as a multiple of
+	// the live heap.
 	minRoomFactor = 4
-	// maxRoom bounds both.
+	// maxRoom bounds the garbage between two collections, in bytes.
 	maxRoom = 1 << 30
-	// minPercent is the least target in percent: Go's default.
+	// minPercent is the lowest target in percent: Go's default.
 	minPercent = 100
 )
 
@@ -30,17 +30,17 @@ const (
 type gcTuner struct {
 	rate    float64 // transactions a second
 	percent int     // current target
-	leave   bool    // the environment has set the target
+	fixed   bool    // the environment sets the target
 }
 
 func newGCTuner(rate float64) *gcTuner {
-	return &gcTuner{rate: rate, leave: os.Getenv("GOGC") != ""}
+	return &gcTuner{rate: rate, fixed: os.Getenv("GOGC") != ""}
 }
 
-// adjust sets the target where the live heap has changed. Setting it stops the world
-// for a moment, so small changes are ignored.
+// adjust sets the target for the current live heap. Setting it stops the world for a
+// moment, so that small changes are ignored.
 func (c *gcTuner) adjust() {
-	if c.leave {
+	if c.fixed {
 		return
 	}
 	percent := gcPercent(liveHeap(), c.rate)

@@ -35,12 +35,12 @@ type Session struct {
 }
 
 const (
-	// frameDelay is how long after a second's end its frame is made, for samples
-	// that are still in k6's pipeline (50 ms batches).
+	// frameDelay is how long after the end of a second its frame is made: samples may
+	// still be in k6's pipeline (50 ms batches).
 	frameDelay = 120 * time.Millisecond
 	// deliveryTimeout ends a run whose coordinator has not answered for this long.
 	deliveryTimeout = 15 * time.Second
-	// closeTimeout bounds sending the rest at the end.
+	// closeTimeout bounds sending the last frames at the end.
 	closeTimeout = 20 * time.Second
 )
 
@@ -57,7 +57,7 @@ type frameOutput struct {
 	stopped chan struct{}
 
 	frames  uint64 // sent so far; the next frame has the sequence frames+1
-	batches uint64 // of acknowledged identities
+	batches uint64 // of acknowledged identities, sent so far
 }
 
 var _ output.WithTestRunStop = &frameOutput{}
@@ -88,7 +88,7 @@ func (o *frameOutput) Description() string { return "assay frames" }
 // SetTestRunStopCallback sets the function that ends the run.
 func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = stop }
 
-// Start starts the sending.
+// Start starts sending frames.
 func (o *frameOutput) Start() error {
 	go o.send()
 	return nil
@@ -97,7 +97,7 @@ func (o *frameOutput) Start() error {
 // AddMetricSamples adds samples: k6 never calls it concurrently.
 func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
 
-// Stop sends the rest and closes the stream.
+// Stop sends the last frames and closes the stream.
 func (o *frameOutput) Stop() error {
 	close(o.stop)
 	<-o.stopped
@@ -114,21 +114,21 @@ func (o *frameOutput) send() {
 		case <-time.After(next.Sub(now)):
 			err := o.flush(o.agg.take(o.second()), time.Now().Add(deliveryTimeout))
 			if err != nil {
-				o.log.WithError(err).Error("frames cannot be delivered")
-				o.stopRun(fmt.Errorf("frames cannot be delivered: %w", err))
+				o.log.WithError(err).Error("cannot deliver frames")
+				o.stopRun(fmt.Errorf("deliver frames: %w", err))
 				<-o.stop
 				return
 			}
 		case <-o.stop:
 			if err := o.close(); err != nil {
-				o.log.WithError(err).Error("the last frames cannot be delivered")
+				o.log.WithError(err).Error("cannot deliver the last frames")
 			}
 			return
 		}
 	}
 }
 
-// second is the current one on the aggregate's clock.
+// second is the current second by the aggregate's clock.
 func (o *frameOutput) second() int64 {
 	o.agg.mu.Lock()
 	defer o.agg.mu.Unlock()
@@ -187,9 +187,9 @@ func retry(deadline time.Time, send func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		one, done := context.WithTimeout(ctx, 5*time.Second)
-		err := send(one)
-		done()
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := send(try)
+		cancel()
 		var refused *wire.RefusedError
 		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
 			return err

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
-	// has its own. It is cleared at that size: a script with unbounded URLs would let
-	// it grow.
-	leastCached = 20_000
+	// minCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
+	// has its own. The cache is cleared at that size, as a script with unbounded URLs
+	// would let it grow.
+	minCached   = 20_000
 	cachedPerVU = 20
 )
 
 // keptTags are the tags of k6 that become labels of every metric: few, because each
-// label set costs a histogram a second. Tags that an SLO selects by are kept too.
+// label set costs one histogram per second. Tags that an SLO selects by are kept too.
 var keptTags = []string{"scenario", "name"}
 
 // keptFor are further tags of single metrics.
@@ -31,8 +31,8 @@ var keptFor = map[string][]string{
 	metrics.GroupDurationName: {"group"},
 }
 
-// SystemTags are the tags that k6 must set: those that become labels, and those that
-// an SLO selects by. Every other one costs time at each request.
+// SystemTags are the system tags that k6 must set: those that become labels, and those
+// that an SLO selects by. Any other one would cost time at each request.
 func SystemTags(slos []spec.SLO) []string {
 	tags := slices.Clone(keptTags)
 	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
@@ -48,8 +48,8 @@ func SystemTags(slos []spec.SLO) []string {
 	return tags
 }
 
-// ended are the series that sum k6's metrics by the second of the end of the
-// iteration or request.
+// ended are the series that sum k6's metrics by the second in which the iteration or
+// request ended.
 var ended = map[string]metric.Series{
 	metrics.IterationsName:        metric.Of(metric.EndedIterations),
 	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
@@ -66,14 +66,15 @@ var redirects = []string{"301", "302", "303", "307", "308"}
 type mapping struct {
 	metric   *metrics.Metric
 	kind     metrics.MetricType
-	index    int    // of the series; for a rate that of NAME.total
-	occurred int    // of NAME.occurred, for a rate
-	ended    int    // series of sums by the second of its end; -1: none
+	index    int    // of the series; of NAME.total for a rate
+	occurred int    // index of NAME.occurred, for a rate
+	ended    int    // index of the series in ended; -1: none
 	slos     []int  // indexes into seriesIndex.slos
 	total    *int64 // samples of the series' name, over the whole run
 }
 
-// seriesIndex maps every k6 time series to its slot. Not safe for concurrent use.
+// seriesIndex maps every k6 time series to series of frames. It is not safe for
+// concurrent use.
 type seriesIndex struct {
 	slos    []spec.SLO
 	series  []metric.Series
@@ -90,19 +91,19 @@ type seriesIndex struct {
 	totals    map[string]*int64
 }
 
-// tagSet is the slots of the k6 time series with one tag set: about ten, for which a
-// list is faster than a map.
+// tagSet holds the mappings of the k6 time series with one tag set: about ten, for
+// which a list is faster than a map.
 type tagSet struct {
 	tags       *metrics.TagSet
-	slots      []*mapping
+	mappings   []*mapping
 	redirect   bool // the response is a redirect
 	unanswered bool // the request had no response
-	vu         *vu  // nil: taken by none
+	vu         *vu  // nil: the samples are of no VU
 }
 
 func newSeriesIndex(slos []spec.SLO, vus int) *seriesIndex {
 	c := &seriesIndex{
-		maxCached: max(leastCached, cachedPerVU*vus),
+		maxCached: max(minCached, cachedPerVU*vus),
 		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
@@ -117,7 +118,7 @@ func newSeriesIndex(slos []spec.SLO, vus int) *seriesIndex {
 	return c
 }
 
-// add returns the index of a series, which it adds where it is new.
+// add returns the index of a series, which it adds if it is new.
 func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
 	key := s.Key()
 	if i, ok := c.byKey[key]; ok {
@@ -129,7 +130,7 @@ func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
 	return i
 }
 
-// find returns the slot of a k6 time series; a holds the VUs.
+// find returns the mapping of a k6 time series; a holds the VUs.
 func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
@@ -145,17 +146,17 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 			c.cached[ts.Tags] = c.last
 		}
 	}
-	for _, s := range c.last.slots {
+	for _, s := range c.last.mappings {
 		if s.metric == ts.Metric {
 			return s
 		}
 	}
 	s := c.resolve(ts)
-	c.last.slots = append(c.last.slots, s)
+	c.last.mappings = append(c.last.mappings, s)
 	return s
 }
 
-// total is the counter of the samples of a name.
+// total returns the counter of all samples of a metric.
 func (c *seriesIndex) total(name string) *int64 {
 	if c.totals[name] == nil {
 		c.totals[name] = new(int64)
@@ -184,7 +185,7 @@ func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	if s.kind == metrics.Trend || s.kind == metrics.Rate {
 		s.total = c.total(c.series[s.index].Name)
 	} else {
-		s.total = new(int64) // the record holds sums and gauges, from which samples cannot be counted
+		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
 	}
 	for i, slo := range c.slos {
 		if slo.Metric == name && selects(slo, ts.Tags) {
@@ -245,7 +246,7 @@ func unit(m *metrics.Metric) string {
 	return ""
 }
 
-// isRequestDuration: the metric has one sample a request, whose failure is known.
+// isRequestDuration reports whether the metric has one duration per request.
 func isRequestDuration(name string) bool {
 	return strings.HasPrefix(name, "http_req_") && name != metrics.HTTPReqFailedName
 }

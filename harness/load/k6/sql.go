@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// databaseBytesSent counts the bytes that k6/x/sql has sent: they do not go through the
-// VU's dialer, and k6 has no metric of them. The fleet must know whether a scenario
-// sends anything at all.
+// databaseBytesSent counts the bytes that k6/x/sql has sent: it does not use the VU's
+// dialer, and k6 has no metric of them. Without them, a scenario that only uses SQL
+// would seem to send nothing.
 var databaseBytesSent atomic.Int64
 
 // registerSQL registers the drivers that k6/x/sql offers to scripts.
@@ -39,7 +39,7 @@ func dialCounted(ctx context.Context, network, address string) (net.Conn, error)
 		return nil, err
 	}
 	switch c := conn.(type) {
-	case *net.TCPConn: // with all its methods: the driver uses the socket
+	case *net.TCPConn: // embedded with all its methods, as the driver uses the socket
 		return &countedTCP{c}, nil
 	case *net.UnixConn:
 		return &countedUnix{c}, nil

@@ -21,14 +21,14 @@ type vu struct {
 	redirects     int           // in a row
 }
 
-// requestResult is how a request ended.
+// requestResult is the outcome of a request.
 type requestResult struct {
 	failed      bool
 	byGenerator bool          // it failed without a response while the generator stalled
-	stalled     time.Duration // for how long the generator stalled while it was open
+	stalled     time.Duration // time for which the generator stalled while it was open
 }
 
-// vu returns the VU of a name.
+// vu returns the VU with this name.
 func (a *aggregate) vu(name string) *vu {
 	v := a.vus[name]
 	if v == nil {
@@ -44,7 +44,8 @@ func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
 
 func (v *vu) end() { *v = vu{} }
 
-// failedByGenerator: every failed request failed while the generator stalled.
+// failedByGenerator reports whether a request failed, and each that did had no response
+// while the generator stalled.
 func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6
