@@ -9,26 +9,26 @@ import (
 	"assay/harness/spec"
 )
 
-// Limits of one worker, above which a plan is refused: what one k6 process can hold,
-// not what is recommended.
+// Limits of one worker, above which a plan is refused: what one k6 process can
+// sustain, not what is recommended.
 const (
-	// MaxRate is the highest rate of a worker; the prototype reached 22,000 arrivals
-	// a second on one core.
+	// MaxRate is the highest rate of a worker, in arrivals per second; a prototype
+	// reached 22,000 on one core.
 	MaxRate = 100_000
 	// MaxVUs bounds memory: a VU of a small script takes about 0.3 MiB.
 	MaxVUs = 20_000
 	minVUs = 10
-	// room is the factor over the VUs that a system just within its SLOs needs.
-	room = 1.5
-	// maxDisplaced is how late the generator may start a slot before its load
-	// counts as displaced, unless a latency bound is tighter (RULEBOOK, offered).
+	// vuHeadroom is the factor over the VUs that a system just within its SLOs needs.
+	vuHeadroom = 1.5
+	// maxDisplaced is how late the generator may start a slot before the slot counts
+	// as displaced, unless a latency bound is tighter (RULEBOOK, offered).
 	maxDisplaced = 100 * time.Millisecond
 )
 
 // New plans a profile on a number of workers.
 func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if workers < 1 {
-		return Plan{}, fmt.Errorf("plan %s: %d workers: there must be at least one", p.Name, workers)
+		return Plan{}, fmt.Errorf("plan %s: %d workers: want at least one", p.Name, workers)
 	}
 	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
 	if len(p.Load.Stages) > 0 {
@@ -45,11 +45,11 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 		peak = max(peak, s.From, s.To)
 	}
 	if peak > float64(workers)*MaxRate {
-		return Plan{}, fmt.Errorf("plan %s: %g/s is more than the %d/s that one worker may have", p.Name, peak/float64(workers), MaxRate)
+		return Plan{}, fmt.Errorf("plan %s: %g/s per worker is more than the maximum of %d/s: use more workers", p.Name, peak/float64(workers), MaxRate)
 	}
 	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
 	if vus > MaxVUs {
-		return Plan{}, fmt.Errorf("plan %s: %g/s need %d VUs a worker, more than the %d that one can hold: name more workers, a shorter time-out or a tighter transaction_duration SLO",
+		return Plan{}, fmt.Errorf("plan %s: %g/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
 			p.Name, peak, vus, MaxVUs)
 	}
 	pl.Fleet = Share(workers, vus)
@@ -64,9 +64,9 @@ func (p *Plan) add(name string, d time.Duration, from, to float64) Window {
 	return Window{Start: start, End: start + d}
 }
 
-// addPhases adds warm-up and baseline at the baseline's rate, the ramp, the hold, and
-// a cool-down at the target rate: the last judged transactions meet the same load as
-// the first.
+// addPhases adds warm-up and baseline at the baseline's rate, the ramp, the hold with
+// its extensions, and a cool-down at the target rate, so that the last judged
+// transactions run under the same load as the first.
 func (p *Plan) addPhases(l spec.Load) {
 	low := l.Baseline.Rate
 	if l.Baseline.For == 0 {
@@ -89,8 +89,8 @@ func (p *Plan) addPhases(l spec.Load) {
 	p.add(Cooldown, l.Cooldown, l.Target, l.Target)
 }
 
-// addStages adds the stages of an event's shape. The first one that is not judged is
-// the baseline.
+// addStages adds the stages of an event's shape. The first stage with a rate that is
+// not judged is the baseline.
 func (p *Plan) addStages(l spec.Load) {
 	rate := 0.0
 	for _, s := range l.Stages {
@@ -111,30 +111,30 @@ func (p *Plan) addStages(l spec.Load) {
 	}
 }
 
-// countArrivals gives each stage rate x seconds arrivals. It rounds the sum since t0,
-// so that fractions are not lost in each stage.
+// countArrivals sets the arrivals of each stage to rate x seconds. It rounds the
+// cumulative sum, so that the stages' fractions are not lost.
 func countArrivals(stages []Stage) {
-	exact, given := 0.0, int64(0)
+	exact, assigned := 0.0, int64(0)
 	for i := range stages {
 		s := &stages[i]
 		exact += (s.From + s.To) / 2 * s.Duration.Seconds()
-		s.Arrivals = int64(math.Round(exact)) - given
-		given += s.Arrivals
+		s.Arrivals = int64(math.Round(exact)) - assigned
+		assigned += s.Arrivals
 	}
 }
 
-// VUs is the number of virtual users of a worker for a rate: by Little's law rate x
-// mean latency, with the largest mean that the latency SLOs of the transaction allow
-// (the share of each quantile step at its bound, the rest at the time-out), times
-// room. Without such an SLO the mean may be the time-out: bounds of requests do not
-// bound a transaction of several. More concurrency than that means that the SLOs are
-// missed; arrivals then queue, and their wait counts.
+// VUs is the number of virtual users of a worker for a rate in arrivals per second: by
+// Little's law rate x mean latency, with the largest mean that the SLOs on
+// transaction_duration allow (for p(N): N % of the transactions at the bound, the rest
+// at the timeout), times vuHeadroom. Without such an SLO the largest mean is the
+// timeout: bounds of requests do not bound a transaction of several requests. If more
+// VUs are busy, the SLOs are violated; arrivals then queue, and latencies include it.
 func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
-	n := math.Ceil(rate * meanAllowed(slos, timeout).Seconds() * room)
+	n := math.Ceil(rate * maxMean(slos, timeout).Seconds() * vuHeadroom)
 	return int(max(n, minVUs))
 }
 
-func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
+func maxMean(slos []spec.SLO, timeout time.Duration) time.Duration {
 	best := timeout
 	for _, s := range slos {
 		if s.Aggregate != spec.Percentile || s.Metric != metric.TransactionDuration {
@@ -147,9 +147,9 @@ func meanAllowed(slos []spec.SLO, timeout time.Duration) time.Duration {
 	return best
 }
 
-// DisplacedAfter is how late the generator may start a slot before that slot's load
-// is displaced: the tightest latency bound, at most maxDisplaced. Bounds of a script's
-// own trends do not count: they may be bytes.
+// DisplacedAfter is how late the generator may start a slot before it counts as
+// displaced: the tightest latency bound, at most maxDisplaced. Bounds of a script's own
+// trends do not count, as their unit is unknown.
 func DisplacedAfter(slos []spec.SLO) time.Duration {
 	limit := maxDisplaced
 	for _, s := range slos {

@@ -15,7 +15,7 @@ const (
 )
 
 // Stage is a part of the run in which the rate changes linearly From one value
-// To another (arrivals a second, the whole fleet's).
+// To another (arrivals per second of the whole fleet).
 type Stage struct {
 	Name     string        `json:"name"`
 	Start    time.Duration `json:"start_ns"` // since t0
@@ -52,13 +52,13 @@ type Fleet struct {
 // Plan is what a run will do.
 type Plan struct {
 	Unit     string   `json:"unit"`
-	Target   float64  `json:"target"` // highest judged rate, arrivals a second
+	Target   float64  `json:"target"` // highest judged rate, arrivals per second
 	Stages   []Stage  `json:"stages"`
 	Baseline *Window  `json:"baseline,omitempty"` // nil: the plan has none
 	Judged   []Window `json:"judged"`
-	// Looks are the ends of the hold, since t0, at which the run may be judged: an
-	// undecided run continues to the next. The first is that of Judged; nil: the plan
-	// has one look.
+	// Looks are the times since t0 at which the hold may end and be judged: an
+	// undecided run continues to the next. The first is the end of Judged; nil: there
+	// is only that one.
 	Looks   []time.Duration `json:"looks_ns,omitempty"`
 	Timeout time.Duration   `json:"timeout_ns"`
 	Even    bool            `json:"even,omitempty"`
@@ -84,22 +84,22 @@ func (p Plan) Arrivals() (n int64) {
 	return n
 }
 
-// LowestJudged is the lowest rate of a judged stage, arrivals a second; Target
+// LowestJudged is the lowest rate of a judged stage, arrivals per second; Target
 // is the highest.
 func (p Plan) LowestJudged() float64 {
 	low := p.Target
 	for _, s := range p.Stages {
-		if p.judges(s) {
+		if p.isJudged(s) {
 			low = min(low, s.From, s.To)
 		}
 	}
 	return low
 }
 
-// AtTarget is the time for which judged stages hold the target.
+// AtTarget is the total time for which judged stages hold the target.
 func (p Plan) AtTarget() (d time.Duration) {
 	for _, s := range p.Stages {
-		if p.judges(s) && s.From == p.Target && s.To == p.Target {
+		if p.isJudged(s) && s.From == p.Target && s.To == p.Target {
 			d += s.Duration
 		}
 	}
@@ -109,14 +109,14 @@ func (p Plan) AtTarget() (d time.Duration) {
 // JudgedArrivals is the number of transactions scheduled in judged windows.
 func (p Plan) JudgedArrivals() (n int64) {
 	for _, s := range p.Stages {
-		if p.judges(s) {
+		if p.isJudged(s) {
 			n += s.Arrivals
 		}
 	}
 	return n
 }
 
-func (p Plan) judges(s Stage) bool {
+func (p Plan) isJudged(s Stage) bool {
 	for _, w := range p.Judged {
 		if s.Start >= w.Start && s.End() <= w.End {
 			return true
@@ -125,10 +125,10 @@ func (p Plan) judges(s Stage) bool {
 	return false
 }
 
-// At is the plan of a run that ends its hold at a look, counted from 1: judged up to
-// that look, without the holds after it, and, unless it is the last, without the
-// cool-down, as the next hold had begun. For a plan with one look, and at 0, it is the
-// plan itself.
+// At is the plan of a run whose hold ends at a look, counted from 1: it is judged up to
+// that look and has no later stages. The cool-down remains only after the last look, as
+// otherwise the next hold has begun. At(0), and for a plan with a single look, it is
+// the plan itself.
 func (p Plan) At(look int) Plan {
 	if look < 1 || len(p.Looks) == 0 {
 		return p

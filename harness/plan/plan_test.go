@@ -41,7 +41,7 @@ func TestNewLaysOutPhases(t *testing.T) {
 			{Name: plan.Cooldown, Start: 100 * second, Duration: 5 * second, From: 100, To: 100, Arrivals: 500},
 		},
 		Baseline: &baseline, Judged: []plan.Window{window(40, 100)},
-		// No SLO on the transaction: 100/s for up to 10 s each, and room.
+		// No SLO on the transaction: 100/s for up to 10 s each, and headroom.
 		Fleet:          plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", VUs: 1500}}},
 		DisplacedAfter: 100 * time.Millisecond,
 	}
@@ -114,7 +114,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no hold", with(func(l *spec.Load) { l.Hold = 0 }), 1, "no transaction"},
 		{"no rate", with(func(l *spec.Load) { l.Target, l.Baseline.Rate = 0, 0 }), 1, "no transaction"},
 		{"not judged", spec.Load{Stages: []spec.Stage{{Rate: 10, For: second}}}, 1, "no transaction"},
-		{"too fast", with(func(l *spec.Load) { l.Target = 3 * plan.MaxRate }), 2, "150000/s is more"},
+		{"too fast", with(func(l *spec.Load) { l.Target = 3 * plan.MaxRate }), 2, "150000/s per worker is more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := plan.New(spec.Profile{Name: "p", Load: c.load, Timeout: second}, c.workers, 0)
@@ -151,10 +151,10 @@ func TestVUs(t *testing.T) {
 	}
 }
 
-// A worker short of VUs would hold arrivals back and blame the system.
+// A worker without enough VUs would delay arrivals and charge the system for it.
 func TestTooManyVUsAreRefused(t *testing.T) {
 	p := spec.Profile{Name: "p", Timeout: 10 * second, Load: spec.Load{Target: 3000, Hold: 10 * second}}
-	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), "45000 VUs a worker") {
+	if _, err := plan.New(p, 1, 0); err == nil || !strings.Contains(err.Error(), "45000 VUs per worker") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := plan.New(p, 3, 0); err != nil {

@@ -12,7 +12,7 @@ import (
 	"assay/harness/spec"
 )
 
-// loads draws what spec.Decode lets through.
+// loads draws loads that spec.Decode accepts.
 var loads = rapid.Custom(func(t *rapid.T) spec.Load {
 	seconds := func(name string, least int) time.Duration {
 		return time.Duration(rapid.IntRange(least, 1000).Draw(t, name)) * second
@@ -40,10 +40,10 @@ var loads = rapid.Custom(func(t *rapid.T) spec.Load {
 	return spec.Load{Stages: append(stages, spec.Stage{Rate: rate.Draw(t, "last"), For: seconds("for", 10), Judge: true})}
 })
 
-// area is the integral of the rate over a stage: the arrivals it asks for.
+// area is the integral of the rate over a stage: its arrivals before rounding.
 func area(s plan.Stage) float64 { return (s.From + s.To) / 2 * s.Duration.Seconds() }
 
-func TestPlansHoldTogether(t *testing.T) {
+func TestPlansAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		load := loads.Draw(t, "load")
 		workers := rapid.IntRange(1, 40).Draw(t, "workers")
@@ -57,8 +57,8 @@ func TestPlansHoldTogether(t *testing.T) {
 	})
 }
 
-// checkStages: contiguous, never negative, and no stage more than one arrival
-// off its area, so that the whole schedule is the rounded whole area.
+// checkStages: stages are contiguous, never negative, and within one arrival of their
+// area; the whole schedule has the rounded total area.
 func checkStages(t *rapid.T, p plan.Plan) {
 	var end time.Duration
 	total, arrivals := 0.0, int64(0)
@@ -78,8 +78,8 @@ func checkStages(t *rapid.T, p plan.Plan) {
 	}
 }
 
-// checkWindows: each is exactly one stage of whole seconds at one rate, and
-// the target is the highest of those that are judged.
+// checkWindows: each window is exactly one stage of whole seconds at one rate, and
+// the target is the highest judged rate.
 func checkWindows(t *rapid.T, p plan.Plan, load spec.Load) {
 	target, judged := 0.0, int64(0)
 	windows := p.Judged

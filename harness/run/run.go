@@ -142,7 +142,7 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 	}
 	started := make(chan result, 1)
 	go func() {
-		t0, err := c.Started(ctx)
+		t0, err := c.AwaitStart(ctx)
 		if errors.Is(err, tooLong) {
 			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script())
 		}

@@ -13,8 +13,8 @@ import (
 
 var abortForm = regexp.MustCompile(`^\s*rate\s*>\s*([0-9]+(?:\.[0-9]+)?)\s+for\s+(\S+)\s*$`)
 
-// abort reads the conditions under which a run is stopped. They take the whole
-// metric: what hurts the target is not one endpoint's business.
+// abort reads the conditions under which a run is stopped. They apply to a whole
+// metric, without tags: the target is overloaded as a whole, not by endpoint.
 func (r *reader) abort(n *node) (all []Abort) {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return nil
@@ -39,11 +39,11 @@ func (r *reader) abort(n *node) (all []Abort) {
 		}
 		var err error
 		if a.Share, err = strconv.ParseFloat(m[1], 64); err != nil || a.Share >= 1 {
-			r.fail(c, fmt.Sprintf("%s: share %s is not at least 0 and below 1", quote(c.text), m[1]), "")
+			r.fail(c, fmt.Sprintf("%s: share %s is out of range: want at least 0 and below 1", quote(c.text), m[1]), "")
 			continue
 		}
 		if a.For, err = time.ParseDuration(m[2]); err != nil || a.For < time.Second || a.For%time.Second != 0 || a.For > MaxDuration {
-			r.fail(c, fmt.Sprintf("%s: %s is not whole seconds, 1s to %v", quote(c.text), quote(m[2]), MaxDuration), "")
+			r.fail(c, fmt.Sprintf("%s: %s is not a whole number of seconds from 1s to %v", quote(c.text), quote(m[2]), MaxDuration), "")
 			continue
 		}
 		a.Expression = fmt.Sprintf("rate>%s for %s", m[1], m[2])

@@ -57,7 +57,7 @@ func badEdits(t testing.TB) (all []badEdit) {
 		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
 		good := string(read(t, "testdata/good/"+base+".json"))
 		if !ok || strings.Count(good, before) != 1 {
-			t.Fatalf("testdata/bad.edits: %s: %q stands %d times in %s", line, before, strings.Count(good, before), base)
+			t.Fatalf("testdata/bad.edits: %s: %q occurs %d times in %s", line, before, strings.Count(good, before), base)
 		}
 		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
 		all = append(all, badEdit{plain, good, before, after, schema})
@@ -65,10 +65,9 @@ func badEdits(t testing.TB) (all []badEdit) {
 	return all
 }
 
-// Two mistakes in one file are told as each is told alone: neither makes the
-// other look like a third. One may hide the other, where it stands in what the
-// other makes unreadable.
-func TestNoMistakeMakesAnother(t *testing.T) {
+// Two mistakes in one file are reported as each is reported alone, without a third
+// error. One may hide the other, if it is in a value that the other makes unreadable.
+func TestTwoMistakesCauseNoThirdError(t *testing.T) {
 	edits := badEdits(t)
 	problems := func(text string) map[string]bool {
 		_, err := spec.Decode("bad.json", []byte(text))
@@ -82,15 +81,15 @@ func TestNoMistakeMakesAnother(t *testing.T) {
 		a, b := rapid.SampledFrom(edits).Draw(rt, "a"), rapid.SampledFrom(edits).Draw(rt, "b")
 		one := strings.Replace(a.good, a.before, a.after, 1)
 		if a.good != b.good || strings.Count(one, b.before) != 1 || strings.Count(b.after, a.before) != 0 {
-			return // they do not go together
+			return // they cannot be combined
 		}
 		known := problems(one)
 		for p := range problems(strings.Replace(b.good, b.before, b.after, 1)) {
 			known[p] = true
 		}
 		for p := range problems(strings.Replace(one, b.before, b.after, 1)) {
-			if !known[p] && !strings.HasSuffix(p, "stands here twice") && !strings.Contains(p+a.name+b.name, "stages") {
-				rt.Errorf("%s and %s make %s", a.name, b.name, p)
+			if !known[p] && !strings.HasPrefix(p, "duplicate ") && !strings.Contains(p+a.name+b.name, "stages") {
+				rt.Errorf("%s and %s cause %s", a.name, b.name, p)
 			}
 		}
 	})

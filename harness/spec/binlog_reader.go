@@ -2,8 +2,8 @@ package spec
 
 import "fmt"
 
-// BinlogReader says where the lag of a reader of the binlog is read: a change
-// data capture, say. The database does not know it: it has sent what it has sent.
+// BinlogReader says where to read the lag of a binlog reader, such as a change data
+// capture connector. The database knows what it has sent, not what was processed.
 type BinlogReader struct {
 	SQL    string `json:"sql,omitempty"`    // a query of the run's database that returns the lag in ms; empty: Metric
 	Metric string `json:"metric,omitempty"` // a gauge in Prometheus' text format; of several label sets the largest counts
@@ -30,12 +30,12 @@ func (r *reader) binlogReader(n *node) *BinlogReader {
 			r.fail(name, fmt.Sprintf("%s is not the name of a metric", quote(b.Metric)), "write for example "+example["metric"])
 		}
 	}
-	if both := n.get("sql") != nil && n.get("metric") != nil; both || !n.names("sql") && !n.names("metric") {
+	if both := n.get("sql") != nil && n.get("metric") != nil; both || !n.mayHave("sql") && !n.mayHave("metric") {
 		r.fail(n, `want either "sql" or "metric"`, "write for example "+example["binlog_reader"])
 	}
 	for _, key := range []string{"unit", "url"} {
-		if c := n.get(key); c != nil && !n.names("metric") && n.names("sql") {
-			r.fail(c, key+" goes with metric", "")
+		if c := n.get(key); c != nil && !n.mayHave("metric") && n.mayHave("sql") {
+			r.fail(c, fmt.Sprintf("%q requires \"metric\"", key), "")
 		}
 	}
 	if unit := n.get("unit"); unit != nil {

@@ -33,12 +33,12 @@ func needed(t *testing.T, d metric.Descriptor) string {
 	case "gauges":
 		return fmt.Sprintf(`, "gauges": {%q: {"metric": "queue"}}`, name)
 	}
-	t.Fatalf("%s needs %q, of which this test knows nothing", d.Name, d.Key)
+	t.Fatalf("%s needs %q, which this test does not know", d.Name, d.Key)
 	return ""
 }
 
-// Every metric that the catalogue lets an SLO name takes the conditions that stand
-// there, and no others, and only in a profile that says where it is read.
+// Every metric with SLO forms in the catalogue takes these conditions, and no others,
+// and only in a profile that says where to read it.
 func TestSLOsFollowTheCatalogue(t *testing.T) {
 	profile := func(d metric.Descriptor, condition, more string) error {
 		_, err := spec.Decode("t.json", fmt.Appendf(nil,
@@ -68,8 +68,8 @@ func aggregate(condition string) string {
 	return condition[:strings.IndexAny(condition, "(<>=")]
 }
 
-// What the catalogue knows of our own metrics stands in the schema too: their
-// conditions, and where they are read.
+// The schema agrees with the catalogue about Assay's own metrics: their conditions,
+// and where they are read.
 func TestSchemaFollowsTheCatalogue(t *testing.T) {
 	var schema struct {
 		Defs struct {
@@ -123,8 +123,7 @@ func TestSchemaFollowsTheCatalogue(t *testing.T) {
 	}
 }
 
-// The README's table of conditions names every metric of ours that an SLO may
-// name.
+// The README's table of conditions has every metric of Assay that an SLO may use.
 func TestReadmeFollowsTheCatalogue(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

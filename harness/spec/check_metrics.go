@@ -12,9 +12,9 @@ import (
 
 // CheckMetrics checks the SLOs and aborts against the metrics that exist once
 // the script has initialised: k6's, ours, and those registered, whose type is
-// "trend", "rate", "counter" or "gauge". Only now can a misspelt name be told
-// from a script's own metric. The error is Errors: what the script registers
-// wrongly, then the rest by its line where the profile comes from Decode.
+// "trend", "rate", "counter" or "gauge". Only then can a misspelt name be
+// distinguished from a script's own metric. The error is of type Errors: name
+// conflicts of the script's metrics first, then the others in the order of the file.
 func (p Profile) CheckMetrics(registered map[string]string) error {
 	known := map[string]metric.Descriptor{}
 	for _, d := range metric.Catalogue(func(metric.Descriptor) bool { return true }) {
@@ -24,66 +24,66 @@ func (p Profile) CheckMetrics(registered map[string]string) error {
 	}
 	var all Errors
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
-		if problem := taken(name, registered[name]); problem != "" {
-			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "give the script's metric another name"})
+		if problem := nameConflict(name, registered[name]); problem != "" {
+			all = append(all, &Error{Place: p.place("scenario"), Problem: problem, Next: "rename the script's metric"})
 		} else if _, ok := known[name]; !ok {
 			known[name] = scriptMetric(name, registered[name])
 		}
 	}
-	all = append(all, p.misfits(known)...)
+	all = append(all, p.mismatches(known)...)
 	if len(all) == 0 {
 		return nil
 	}
 	return all
 }
 
-// taken says why a script may not register a metric; empty where it may.
-func taken(name, typ string) (problem string) {
+// nameConflict says why a script may not register a metric; empty if it may.
+func nameConflict(name, typ string) (problem string) {
 	d, _ := builtin(name)
 	switch {
 	case d.From(metric.SourceWorker) || d.JudgedBySecond():
-		return fmt.Sprintf("the script registers %s, which is a metric of this program", quote(name))
+		return fmt.Sprintf("the script registers %s, which is a metric of Assay", quote(name))
 	case d.From(metric.SourceK6) && kindWord(d.Kind) != typ:
-		return fmt.Sprintf("the script registers %s as a %s, but it is a %s of k6", quote(name), typ, kindWord(d.Kind))
+		return fmt.Sprintf("the script registers %s as a %s, but in k6 it is a %s", quote(name), typ, kindWord(d.Kind))
 	}
 	return ""
 }
 
-// misfits are the SLOs and aborts whose metric does not exist or is of another
-// kind, in the order of the file. What is wrong with a metric itself is told
-// once, however many conditions there are on it.
-func (p Profile) misfits(known map[string]metric.Descriptor) (all Errors) {
-	type misfit struct {
+// mismatches are the SLOs and aborts whose metric does not exist or has another
+// kind, in the order of the file. A problem of a metric is reported once, however
+// many conditions there are on it.
+func (p Profile) mismatches(known map[string]metric.Descriptor) (all Errors) {
+	type mismatch struct {
 		at  Position
 		err *Error
 	}
-	var found []misfit
-	told := map[string]bool{}
-	tell := func(metric string, at Position, e Error) {
-		if key := metric + "\n" + e.Problem; !told[key] {
-			told[key] = true
+	var found []mismatch
+	reported := map[string]bool{}
+	report := func(metric string, at Position, e Error) {
+		if key := metric + "\n" + e.Problem; !reported[key] {
+			reported[key] = true
 			e.Path, e.Line = at.Path, at.Line
-			found = append(found, misfit{at, &e})
+			found = append(found, mismatch{at, &e})
 		}
 	}
 	for _, s := range p.SLOs {
 		d, ok := known[s.Metric]
 		if !ok {
 			judged := func(d metric.Descriptor) bool { return len(d.SLO) > 0 }
-			tell(s.MetricText(), s.At, p.unknownMetric(s.Metric, "slo", known, judged))
-		} else if problem := s.fits(d, true); problem != "" {
-			tell(s.MetricText(), s.At, Error{Place: p.place("slo", s.MetricText()), Problem: problem})
+			report(s.MetricText(), s.At, p.unknownMetric(s.Metric, "slo", known, judged))
+		} else if problem := s.mismatch(d, true); problem != "" {
+			report(s.MetricText(), s.At, Error{Place: p.place("slo", s.MetricText()), Problem: problem})
 		}
 	}
 	for _, a := range p.Abort {
 		d, ok := known[a.Metric]
 		if !ok {
-			tell("abort", a.At, p.unknownMetric(a.Metric, "abort", known, isRate))
+			report("abort", a.At, p.unknownMetric(a.Metric, "abort", known, isRate))
 		} else if !isRate(d) {
-			tell("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
+			report("abort", a.At, Error{Place: p.place("abort"), Problem: fmt.Sprintf("%s is a %s: an abort takes a rate", a.Metric, kindWord(d.Kind))})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b misfit) int { return cmp.Compare(a.at.offset, b.at.offset) })
+	slices.SortStableFunc(found, func(a, b mismatch) int { return cmp.Compare(a.at.offset, b.at.offset) })
 	for _, m := range found {
 		all = append(all, m.err)
 	}
@@ -92,11 +92,12 @@ func (p Profile) misfits(known map[string]metric.Descriptor) (all Errors) {
 
 func isRate(d metric.Descriptor) bool { return d.Kind == metric.Rate }
 
-// unknownMetric names the nearest of the metrics that could stand there.
+// unknownMetric is the error for an unknown metric; it suggests the nearest of those
+// that fit.
 func (p Profile) unknownMetric(name, key string, known map[string]metric.Descriptor, fit func(metric.Descriptor) bool) Error {
 	fitting := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(n string) bool { return !fit(known[n]) })
 	return Error{
 		Place: p.place(key), Problem: unknown("metric", name, fitting),
-		Next: fmt.Sprintf("known after %s initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
+		Next: fmt.Sprintf("metrics known once %s has initialised: %s", p.Scenario, strings.Join(fitting, ", ")),
 	}
 }

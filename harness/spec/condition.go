@@ -9,11 +9,11 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// stopping are keys of k6's thresholds that stop a run. Here that is no business
-// of an SLO: a run that breaks one goes on, so that it is measured by how much.
-var stopping = map[string]refusal{
-	"abortOnFail":    {`"abortOnFail" does not go here: what stops a run stands in the profile's "abort"`, likeThis(example["abort"])},
-	"delayAbortEval": {`"delayAbortEval" does not go here: what stops a run stands in the profile's "abort", with how long it must last`, likeThis(example["abort"])},
+// abortKeys are the keys of k6's thresholds that stop a run. Here an SLO never does:
+// a run that violates one continues, to measure by how much.
+var abortKeys = map[string]refusal{
+	"abortOnFail":    {`"abortOnFail" is not supported here: use the profile's "abort" to stop a run`, likeThis(example["abort"])},
+	"delayAbortEval": {`"delayAbortEval" is not supported here: use the profile's "abort", which takes a duration, to stop a run`, likeThis(example["abort"])},
 }
 
 // condition reads an SLO's condition: an expression, or k6's object that holds
@@ -22,26 +22,26 @@ func (r *reader) condition(n *node, s *SLO, named bool) bool {
 	if n.kind != jsontext.KindBeginObject {
 		return r.expression(n, s, named)
 	}
-	r.objectBut(n, []string{"threshold"}, []string{"basis"}, stopping)
+	r.objectRefusing(n, []string{"threshold"}, []string{"basis"}, abortKeys)
 	ok := r.expression(n.get("threshold"), s, named)
 	basis := n.get("basis")
 	word, _ := r.oneOf(basis, "basis", string(Counted), string(Inferred))
 	s.Basis = Basis(word)
 	if reason := s.alwaysCounted(); s.Basis == Inferred && reason != "" {
-		r.fail(basis, reason, `write "counted", or leave "basis" out`)
+		r.fail(basis, reason, `write "counted", or omit "basis"`)
 	}
-	return ok && n.whole()
+	return ok && n.validTree()
 }
 
 // alwaysCounted says why no test can infer the SLO; empty where one can.
 func (s SLO) alwaysCounted() string {
 	switch {
 	case s.Descriptor().From(metric.SourceLedger):
-		return s.Metric + " is always counted: every transaction of the run is compared"
+		return s.Metric + " is always counted: every transaction of the run is reconciled"
 	case s.OfGauge():
 		return s.Metric + " is always counted, second by second"
 	case s.Aggregate == Max:
-		return "max is always counted: from the largest value of a run nothing follows for the next one's"
+		return "max is always counted: the maximum of one run says nothing about the next run"
 	}
 	return ""
 }
@@ -58,11 +58,11 @@ func (r *reader) expression(n *node, s *SLO, named bool) bool {
 	}
 	s.At = r.position(n)
 	problem := s.parseExpression(n.text)
-	// A wrong aggregate explains more than its wrong operator or bound. What a
-	// metric without a readable name takes is not known.
+	// A wrong aggregate explains more than a wrong operator or bound. It cannot be
+	// checked for a metric whose name could not be read.
 	if s.Aggregate != "" && (named || known) {
-		if misfit := s.fits(d, known); misfit != "" {
-			problem = misfit
+		if mismatch := s.mismatch(d, known); mismatch != "" {
+			problem = mismatch
 		}
 	}
 	if problem == "" {

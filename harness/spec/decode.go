@@ -14,11 +14,12 @@ import (
 // version of the format that this package reads.
 const version = 1
 
-// profileName: it becomes part of folder names, tags and command lines.
+// profileName restricts names of profiles, which become part of folder names, tags
+// and command lines.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Decode reads a thresholds.json, strictly. Its error is Errors: all that is
-// wrong, each with its line. path is only repeated, in errors and in File.Path.
+// Decode reads a thresholds.json, strictly. Its error is of type Errors: every
+// mistake with its line. path is only used in errors and for File.Path.
 func Decode(path string, data []byte) (File, error) {
 	root, bad := parse(path, data)
 	if bad != nil {
@@ -49,33 +50,32 @@ func (r *reader) file(n *node) File {
 		return f
 	}
 	if len(profiles.children) == 0 {
-		r.fail(profiles, "there is no profile", "add "+example["profiles"])
+		r.fail(profiles, "want at least one profile", "add "+example["profiles"])
 	}
 	for _, c := range profiles.children {
 		if !profileName.MatchString(c.name) {
-			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(c.name)), "")
+			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", quote(c.name)), "")
 		}
 		f.Profiles[c.name] = r.profile(c)
 	}
 	return f
 }
 
-// version is false for a version that this package does not know: what else the
-// file holds is then not for it to judge.
+// version is false for an unsupported version, of which nothing else is checked.
 func (r *reader) version(n *node) bool {
 	v, ok := r.number(n)
 	if ok && v != version {
-		r.fail(n, fmt.Sprintf("version %s is not known: this program reads version %d", n.text, version), "")
+		r.fail(n, fmt.Sprintf("unsupported version %s: want %d", n.text, version), "")
 		return false
 	}
 	return true
 }
 
-// reportDuplicates reports the keys that stand in an object, or in one below it, a
-// second time. Their values are not looked at.
+// reportDuplicates reports the duplicate keys of an object and of those below it.
+// The values of the duplicates are not checked.
 func (r *reader) reportDuplicates(n *node) {
 	for _, c := range n.duplicates {
-		r.failKey(c, fmt.Sprintf("key %s stands here twice", quote(c.name)), "")
+		r.failKey(c, fmt.Sprintf("duplicate key %s", quote(c.name)), "")
 	}
 	for _, c := range n.children {
 		r.reportDuplicates(c)

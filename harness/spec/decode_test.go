@@ -109,7 +109,7 @@ func TestDecodeKeepsPositions(t *testing.T) {
 	p := decode(t, "testdata/good/full.json").Profiles["payment"]
 	for _, s := range p.SLOs {
 		if s.At.Path != "testdata/good/full.json" || s.At.Line < 21 || s.At.Line > 28 {
-			t.Errorf("%s stands at %+v", s.ID(), s.At)
+			t.Errorf("%s is at %+v", s.ID(), s.At)
 		}
 	}
 }
@@ -124,16 +124,16 @@ func TestDecodeGoodFiles(t *testing.T) {
 	}
 }
 
-// TestDecodeBadFiles compares all that Decode says of testdata/bad and of the
-// edits in testdata/bad.edits with testdata/bad.golden. An edit is one mistake,
-// which is told once.
+// TestDecodeBadFiles compares all errors of testdata/bad and of the edits in
+// testdata/bad.edits with testdata/bad.golden. An edit is one mistake, which is
+// reported once.
 func TestDecodeBadFiles(t *testing.T) {
 	var got strings.Builder
 	for _, c := range badCases(t) {
 		_, err := spec.Decode(c.path, c.data)
 		all := faults(t, c.path, err)
 		if len(all) > 1 && filepath.Ext(c.path) != ".json" {
-			t.Errorf("%s: one mistake is told %d times", c.path, len(all))
+			t.Errorf("%s: one mistake is reported %d times", c.path, len(all))
 		}
 		got.WriteString(listing(all))
 	}

@@ -2,9 +2,9 @@ package spec
 
 import "time"
 
-// Defaults of what a profile leaves out. Together they are a smoke run of less
-// than two minutes: scenario, load.target and slo are all that a profile needs to
-// say. thresholds.schema.json and the README state them too.
+// Defaults of optional keys. Together they are a smoke run of less than two minutes:
+// scenario, load.target and slo are the only keys that a profile needs.
+// thresholds.schema.json and the README state them too.
 const (
 	// DefaultUnit: a scenario is a business flow, which may take several requests.
 	DefaultUnit = "tps"
@@ -15,18 +15,18 @@ const (
 	// BaselineShare: the lower the load, the clearer what grows with it.
 	DefaultBaselineShare = 0.25
 	// DefaultBaselineFor gives the diagnosis 20 seconds of waits to compare with,
-	// as many as the groups that a hold is cut into (RULEBOOK 2c).
+	// as many as a hold has batches (RULEBOOK 2c).
 	DefaultBaselineFor = 20 * time.Second
 	// DefaultRamp is slow enough for pools to grow and processors to clock up, so
-	// that the hold begins at what it goes on with.
+	// that the hold begins in a steady state.
 	DefaultRamp = 15 * time.Second
 	// DefaultHold is the shortest round time above 40 s, the least that the
 	// inferred test takes (RULEBOOK 2c).
 	DefaultHold = 60 * time.Second
-	// DefaultCooldown keeps the target so long after the hold that its last
-	// transactions meet the same load as its first.
+	// DefaultCooldown keeps the target rate after the hold, so that its last
+	// transactions run under the same load as its first.
 	DefaultCooldown = 5 * time.Second
-	// DefaultTimeout is when people have given up (Nielsen's limit of attention,
-	// 1993), and well above any latency that is worth an SLO.
+	// DefaultTimeout is when people give up (Nielsen's limit of attention, 1993), and
+	// well above any latency worth an SLO.
 	DefaultTimeout = 10 * time.Second
 )

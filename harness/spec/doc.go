@@ -1,5 +1,5 @@
-// Package spec holds what is asked: the profiles of thresholds.json, decoded
-// strictly. Input: the file's bytes; output: a File of Profiles, in which what was
-// left out has its default, or Errors, each of which names file, line, place and
-// the nearest valid word. It is pure: reading the file is the caller's business.
+// Package spec decodes what a user requests: the profiles of thresholds.json and
+// experiment files. Input: the file's bytes; output: a File of Profiles, in which
+// omitted keys have their defaults, or Errors, each of which names file, line, place
+// and the nearest valid word. It is pure: the caller reads the file.
 package spec

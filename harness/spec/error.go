@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Error is what is wrong in a thresholds file, and where. Its text is one line,
-// file:line: place: problem; the hint is for the command to print below it.
+// Error is one mistake in a thresholds or experiment file. Its text is one line,
+// file:line: place: problem; the command prints the hint below it.
 type Error struct {
-	Path    string // of the file, as the caller named it; empty where no file is to blame
-	Line    int    // 1, 2, 3, ...; 0 where no line is to blame
+	Path    string // of the file, as the caller named it; empty if the error is in no file
+	Line    int    // 1, 2, 3, ...; 0 if the error is in no line
 	Place   string // keys from the top, e.g. "profiles.payment.load.target"; empty for the file itself
-	Problem string // with the nearest valid word where one is near
+	Problem string // with the nearest valid word, if one is near
 	Next    string // what to write instead; may be empty
 }
 
-// Hint is what to write instead; empty where there is nothing to say.
+// Hint is what to write instead; it may be empty.
 func (e *Error) Hint() string { return e.Next }
 
 func (e *Error) Error() string {
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors is all that is wrong in a file, in its order. There is at least one.
+// Errors are all mistakes in a file, in its order; at least one.
 type Errors []*Error
 
 // Error is one line: the first, and how many more there are.
@@ -46,7 +46,7 @@ func (e Errors) Error() string {
 	return fmt.Sprintf("%v (and %d more)", e[0], len(e)-1)
 }
 
-// Unwrap gives each of them to errors.As, which finds the first.
+// Unwrap lets errors.As find the first.
 func (e Errors) Unwrap() []error {
 	all := make([]error, len(e))
 	for i, one := range e {
@@ -55,13 +55,13 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
-// Position is where something stands in its file. It is not part of what is
-// asked, so any two positions are equal (go-cmp calls Equal) and JSON leaves
-// them out: a profile read back from a record has none.
+// Position is a place in a file. It is not part of the value, so any two positions
+// are equal (go-cmp calls Equal) and JSON omits them: a profile read back from a
+// record has none.
 type Position struct {
 	Path   string
 	Line   int
-	offset int // in bytes, which orders what stands in one line
+	offset int // in bytes; orders values within a line
 }
 
 // Equal is always true, see Position.
@@ -77,7 +77,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// unknown says that a word is not known, and which valid one is near.
+// unknown is the problem of an unknown word, with the nearest valid one.
 func unknown(what, word string, valid []string) string {
 	problem := fmt.Sprintf("unknown %s %s", what, quote(word))
 	if near, ok := nearest(word, valid); ok {

@@ -63,7 +63,7 @@ func exampleIn(n *node, key string) string {
 	return example[key]
 }
 
-// gaugeExample is what stands below the name of a gauge.
+// gaugeExample is the value of a gauge's key.
 const gaugeExample = `{"metric": "ingest_queue_length"}`
 
 // exampleOfPath is the example for a key of a profile, or "gauges." and a name.

@@ -13,27 +13,27 @@ import (
 //go:embed experiment.schema.json
 var ExperimentSchema []byte
 
-// Experiment is a decoded experiment file: one profile under several variants
-// of what is around it.
+// Experiment is a decoded experiment file: one profile, run under several variants
+// of its environment.
 type Experiment struct {
 	Path        string     // as the caller named it
 	Digest      string     // "sha256:" and the hex digest of the file's bytes
 	Name        string     // of the file, without folder and .json
 	Description string     // what is compared
-	Question    string     // that it answers
-	Source      string     // who found what before; may be empty
+	Question    string     // that the experiment answers
+	Source      string     // earlier findings; may be empty
 	Profile     string     // of thresholds.json
-	Load        LoadChange // what it changes of the profile's load
+	Load        LoadChange // changes to the profile's load
 	Pairs       int        // rounds in which every variant is run once
-	Tolerance   float64    // share; ratios up to this much from 1 are no change
+	Tolerance   float64    // share; a ratio within 1 +- Tolerance is no change
 	Seed        *uint64    // of the first round; nil: a random one
 	Primary     []string   // metrics that decide, as a comparison names them
 	Variants    []Variant  // the first is the control
-	Capacity    *Capacity  // nil: not asked for
+	Capacity    *Capacity  // nil: no capacity search
 }
 
-// LoadChange is what an experiment changes of a profile's load; zero and nil
-// leave it.
+// LoadChange is what an experiment changes in a profile's load; zero and nil values
+// change nothing.
 type LoadChange struct {
 	Target                       float64
 	Workers                      int
@@ -65,13 +65,13 @@ type Steps struct{ Apply, Revert []string }
 // Commands are a program with its arguments, and the program that undoes it.
 type Commands struct{ Apply, Revert []string }
 
-// Capacity asks for the highest rate within the SLOs of every variant.
+// Capacity is a search for the highest rate within the SLOs, for every variant.
 type Capacity struct {
 	From   float64       // the first rate; 0: the load's target
-	Max    float64       // the highest that is tried; 0: MaxRate
+	Max    float64       // the highest rate to try; 0: MaxRate
 	Trial  time.Duration // judged length of a trial
-	Trials int           // most of a rate that is close
-	Width  float64       // share of the upper bound at which the bracket is narrow enough
+	Trials int           // maximum number of trials of a rate whose outcome is close to the limit
+	Width  float64       // of the bracket at which the search ends, as a share of its upper bound
 }
 
 // Limits of an experiment.
@@ -86,12 +86,11 @@ const (
 	maxTolerance  = 0.5
 )
 
-// Local reports whether the variant needs the local stack, which alone may be
-// started again.
+// Local reports whether the variant needs the local stack, the only system that may
+// be restarted.
 func (v Variant) Local() bool { return len(v.Database)+len(v.Service) > 0 }
 
-// NeedsDatabase reports whether the variant does something to the database by
-// a connection to it.
+// NeedsDatabase reports whether the variant needs a connection to the database.
 func (v Variant) NeedsDatabase() bool { return len(v.Global) > 0 || v.SQL != nil || v.Readers > 0 }
 
 // Control is the variant that the others are compared with.
@@ -108,8 +107,8 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 	if len(p.Load.Stages) > 0 {
 		if c.Baseline != nil || c.Warmup != nil || c.Ramp != nil || c.Hold != nil || c.Cooldown != nil {
 			return Profile{}, &Error{
-				Place: p.place("load"), Problem: "the profile has stages, and the experiment changes phases",
-				Next: "leave all but the target out of the experiment's load, or name another profile",
+				Place: p.place("load"), Problem: "the experiment changes phases, but the profile has stages",
+				Next: "change only the target in the experiment's load, or choose a profile with phases",
 			}
 		}
 		return p, nil
@@ -128,7 +127,7 @@ func (c LoadChange) Apply(p Profile) (Profile, error) {
 	if c.Hold != nil {
 		p.Load = p.Load.withHold(*c.Hold)
 	}
-	if err := p.overrideError(p.Load.check(allSound)); err != nil {
+	if err := p.overrideError(p.Load.check(allValid)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil

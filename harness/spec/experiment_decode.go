@@ -15,8 +15,8 @@ import (
 	"assay/harness/observe/wait"
 )
 
-// DecodeExperiment reads an experiment file, as strictly as Decode does: its
-// error is Errors, all that is wrong, each with its line.
+// DecodeExperiment reads an experiment file, as strictly as Decode. Its error is of
+// type Errors: every mistake with its line.
 func DecodeExperiment(file string, data []byte) (Experiment, error) {
 	root, bad := parse(file, data)
 	if bad != nil {
@@ -50,13 +50,13 @@ func (r *reader) experiment(n *node) Experiment {
 	e.Profile = r.line(n.get("profile"))
 	e.Load = r.loadChange(n.get("load"))
 	if p := n.get("pairs"); p != nil {
-		e.Pairs = r.whole(p, 1, MaxPairs)
+		e.Pairs = r.integer(p, 1, MaxPairs)
 	}
 	if t := n.get("tolerance"); t != nil {
-		e.Tolerance = r.part(t, maxTolerance)
+		e.Tolerance = r.positiveShare(t, maxTolerance)
 	}
 	if s := n.get("seed"); s != nil {
-		seed := uint64(r.whole(s, 0, 1<<53))
+		seed := uint64(r.integer(s, 0, 1<<53))
 		e.Seed = &seed
 	}
 	e.Primary = r.primary(n.get("primary"))
@@ -67,17 +67,17 @@ func (r *reader) experiment(n *node) Experiment {
 	return e
 }
 
-// line reads a text of one line: it stands in sentences and tables.
+// line reads a text of one line, which appears in sentences and tables.
 func (r *reader) line(n *node) string {
 	text, _ := r.text(n)
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		r.fail(n, "is not one line of text", "")
+		r.fail(n, "must be one line of text", "")
 	}
 	return text
 }
 
-// whole reads a whole number between two limits.
-func (r *reader) whole(n *node, least, most int) int {
+// integer reads a whole number from least to most.
+func (r *reader) integer(n *node, least, most int) int {
 	v, ok := r.number(n)
 	if ok && (v != float64(int(v)) || v < float64(least) || v > float64(most)) {
 		r.fail(n, fmt.Sprintf("%s is not a whole number from %d to %d", n.text, least, most), "")
@@ -86,11 +86,11 @@ func (r *reader) whole(n *node, least, most int) int {
 	return int(v)
 }
 
-// part reads a share above 0.
-func (r *reader) part(n *node, most float64) float64 {
+// positiveShare reads a share above 0.
+func (r *reader) positiveShare(n *node, most float64) float64 {
 	v, ok := r.number(n)
 	if ok && !(v > 0 && v <= most) {
-		r.fail(n, fmt.Sprintf("%s is not above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
+		r.fail(n, fmt.Sprintf("%s is out of range: want above 0 and at most %g", n.text, most), "a share: 0.05 is 5 %")
 	}
 	return v
 }
@@ -103,7 +103,7 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 		c.Target = r.rate(t)
 	}
 	if w := n.get("workers"); w != nil {
-		c.Workers = r.whole(w, 1, MaxWorkers)
+		c.Workers = r.integer(w, 1, MaxWorkers)
 	}
 	if b := n.get("baseline"); r.object(b, []string{"rate", "for"}, nil) {
 		c.Baseline = &Baseline{Rate: r.rate(b.get("rate"))}
@@ -121,7 +121,7 @@ func (r *reader) loadChange(n *node) (c LoadChange) {
 func (r *reader) rate(n *node) float64 {
 	v, ok := r.number(n)
 	if ok && !(v > 0 && v <= MaxRate) {
-		r.fail(n, fmt.Sprintf("rate %s is not above 0 and at most %d a second", n.text, int(MaxRate)), "")
+		r.fail(n, fmt.Sprintf("rate %s is out of range: want above 0 and at most %d per second", n.text, int(MaxRate)), "")
 	}
 	return v
 }
@@ -129,9 +129,9 @@ func (r *reader) rate(n *node) float64 {
 // aggregates of a transaction's latency that an experiment can be decided on.
 var aggregates = []string{"p50", "p95", "p99", "p99.9", "mean"}
 
-// Metrics are those that an experiment can be decided on, as a comparison names
-// them: latency at equal load, the database's time of a transaction, all of it or
-// by class, and what a transaction costs.
+// Metrics are those that can decide an experiment, as a comparison names them:
+// latency at equal load, database time per transaction, in total and by class of
+// wait, and costs per transaction.
 func Metrics() (all []string) {
 	for _, a := range aggregates {
 		all = append(all, "transaction "+a)
@@ -155,12 +155,12 @@ func (r *reader) primary(n *node) (all []string) {
 		case !slices.Contains(known, name):
 			r.fail(c, unknown("metric", name, known), "known: "+strings.Join(known, ", "))
 		case slices.Contains(all, name):
-			r.fail(c, fmt.Sprintf("%s stands here twice", quote(name)), "")
+			r.fail(c, "duplicate metric "+quote(name), "")
 		}
 		all = append(all, name)
 	}
 	if n != nil && !n.bad && len(all) == 0 {
-		r.fail(n, "there is no metric", "write for example "+example["primary"])
+		r.fail(n, "want at least one metric", "write for example "+example["primary"])
 	}
 	return all
 }
@@ -174,8 +174,8 @@ func (r *reader) capacity(n *node) *Capacity {
 		c.From = r.rate(f)
 	}
 	if m := n.get("max"); m != nil {
-		if c.Max = r.rate(m); n.sound("from") && n.sound("max") && c.Max < c.From {
-			r.fail(m, fmt.Sprintf("max %g is less than from, %g", c.Max, c.From), "")
+		if c.Max = r.rate(m); n.valid("from") && n.valid("max") && c.Max < c.From {
+			r.fail(m, fmt.Sprintf("max %g is less than from %g", c.Max, c.From), "")
 		}
 	}
 	if t := n.get("trial"); t != nil {
@@ -185,15 +185,15 @@ func (r *reader) capacity(n *node) *Capacity {
 		}
 	}
 	if t := n.get("trials"); t != nil {
-		c.Trials = r.whole(t, 1, MaxTrials)
+		c.Trials = r.integer(t, 1, MaxTrials)
 	}
 	if w := n.get("width"); w != nil {
-		if c.Width = r.part(w, MaxWidth); !w.bad && c.Width < MinWidth {
+		if c.Width = r.positiveShare(w, MaxWidth); !w.bad && c.Width < MinWidth {
 			r.fail(w, fmt.Sprintf("width %g is less than %g", c.Width, MinWidth), "")
 		}
 	}
 	return &c
 }
 
-// variableName: it becomes part of a statement.
+// variableName restricts names of variables, which become part of a statement.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}(\.[A-Za-z_][A-Za-z0-9_]{0,63})?$`)

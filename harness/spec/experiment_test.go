@@ -49,8 +49,8 @@ func TestDecodeExperimentReadsEveryKey(t *testing.T) {
 	}
 }
 
-// TestExperimentsOfTheProject: those that come with it are good, and their
-// profiles take their loads.
+// TestExperimentsOfTheProject: the experiments of this repository are valid, and so
+// are their changes to the loads of their profiles.
 func TestExperimentsOfTheProject(t *testing.T) {
 	thresholds := decode(t, "../../thresholds.json")
 	schema := compileExperimentSchema(t)
@@ -119,7 +119,7 @@ func badExperiments(t testing.TB) (all []badCase) {
 		name, edit, _ := strings.Cut(line, " `")
 		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
 		if !ok || strings.Count(good, before) != 1 {
-			t.Fatalf("%s: %q stands %d times", line, before, strings.Count(good, before))
+			t.Fatalf("%s: %q occurs %d times", line, before, strings.Count(good, before))
 		}
 		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
 		all = append(all, badCase{plain, []byte(strings.Replace(good, before, after, 1)), schema})
@@ -134,7 +134,7 @@ func TestDecodeExperimentBadFiles(t *testing.T) {
 		_, err := spec.DecodeExperiment(c.path, c.data)
 		all := faults(t, c.path, err)
 		if len(all) > 1 {
-			t.Errorf("%s: one mistake is told %d times", c.path, len(all))
+			t.Errorf("%s: one mistake is reported %d times", c.path, len(all))
 		}
 		got.WriteString(listing(all))
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.data))
@@ -186,7 +186,7 @@ func FuzzDecodeExperiment(f *testing.F) {
 				t.Fatalf("variant %q names no folder", v.Name)
 			}
 			if v.SQL != nil && len(v.SQL.Revert) == 0 || v.Command != nil && len(v.Command.Revert) == 0 {
-				t.Fatalf("%+v cannot be taken back", v)
+				t.Fatalf("%+v cannot be reverted", v)
 			}
 		}
 		if p, err := e.Load.Apply(profile); err == nil && p.Target() <= 0 {

@@ -13,13 +13,13 @@ func (r *reader) variants(n *node) (all []Variant) {
 	for _, c := range r.list(n) {
 		v := r.variant(c)
 		if v.Name != "" && names[v.Name] {
-			r.fail(c.get("name"), fmt.Sprintf("variant %s stands here twice", quote(v.Name)), "")
+			r.fail(c.get("name"), fmt.Sprintf("duplicate variant %s", quote(v.Name)), "")
 		}
 		names[v.Name] = true
 		all = append(all, v)
 	}
 	if n != nil && !n.bad && (len(all) < 2 || len(all) > MaxVariants) {
-		r.fail(n, fmt.Sprintf("want from 2 to %d variants, the first of them the control", MaxVariants), "write for example "+example["variants"])
+		r.fail(n, fmt.Sprintf("want 2 to %d variants, the control first", MaxVariants), "write for example "+example["variants"])
 	}
 	return all
 }
@@ -31,7 +31,7 @@ func (r *reader) variant(n *node) (v Variant) {
 	name := n.get("name")
 	var ok bool
 	if v.Name, ok = r.text(name); ok && !profileName.MatchString(v.Name) {
-		r.fail(name, fmt.Sprintf("variant name %s: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", quote(v.Name)), "")
+		r.fail(name, fmt.Sprintf("variant name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", quote(v.Name)), "")
 	}
 	if d := n.get("description"); d != nil {
 		v.Description = r.line(d)
@@ -52,7 +52,7 @@ func (r *reader) variant(n *node) (v Variant) {
 		v.Command = &Commands{Apply: r.words(c.get("apply"), "word"), Revert: r.words(c.get("revert"), "word")}
 	}
 	if b := n.get("binlog_readers"); b != nil {
-		v.Readers = r.whole(b, 0, MaxReaders)
+		v.Readers = r.integer(b, 0, MaxReaders)
 	}
 	return v
 }
@@ -69,12 +69,12 @@ func (r *reader) settings(n *node) (all []Setting) {
 		case c.kind != jsontext.KindString && c.kind != jsontext.KindNumber:
 			r.fail(c, fmt.Sprintf("want a string or a number, not %s", kindWords[c.kind]), "write for example "+example["global"])
 		case len(c.text) > maxValue || strings.ContainsFunc(c.text, func(x rune) bool { return x < ' ' }):
-			r.fail(c, "is not one short line of text", "")
+			r.fail(c, fmt.Sprintf("must be one line of at most %d bytes", maxValue), "")
 		}
 		all = append(all, Setting{c.name, c.text})
 	}
 	if len(n.children) == 0 {
-		r.fail(n, "there is no variable", "write for example "+example["global"])
+		r.fail(n, "want at least one variable", "write for example "+example["global"])
 	}
 	return all
 }
@@ -82,20 +82,20 @@ func (r *reader) settings(n *node) (all []Setting) {
 // maxValue bounds a variable's value, which is kept in a journal.
 const maxValue = 4096
 
-// words reads a list of texts, none of them blank.
+// words reads a list of non-blank texts.
 func (r *reader) words(n *node, what string) (all []string) {
 	for _, c := range r.list(n) {
 		word, _ := r.text(c)
 		all = append(all, word)
 	}
 	if n != nil && !n.bad && (len(all) == 0 || len(all) > maxStatements) {
-		r.fail(n, fmt.Sprintf("want from 1 to %d %ss", maxStatements, what), "")
+		r.fail(n, fmt.Sprintf("want 1 to %d %ss", maxStatements, what), "")
 	}
 	return all
 }
 
-// flags reads a list of options and their values; a program's own check says
-// whether it knows them.
+// flags reads a list of options and their values. Whether the program knows them
+// is checked by the program.
 func (r *reader) flags(n *node) []string {
 	all := r.words(n, "flag")
 	if len(all) > 0 && all[0] != "" && !strings.HasPrefix(all[0], "--") {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// expressionForm is k6's threshold grammar: an aggregate, an operator and a
-// bound, with spaces between them if one likes.
+// expressionForm is k6's threshold grammar: an aggregate, an operator and a bound,
+// with optional spaces between them.
 var expressionForm = regexp.MustCompile(`^\s*([A-Za-z_]+(?:\([^()]*\))?)\s*([<>=!]+)\s*([^<>=!\s]+)\s*$`)
 
 // plainNumber is k6's documented float; strconv alone would let "inf", "nan"
@@ -21,13 +21,13 @@ var plainNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 const maxExact = 1 << 53
 
 var (
-	upper  = []string{"<", "<="}
-	either = []string{"<", "<=", ">", ">="}
-	equal  = []string{"=="}
+	upperOperators = []string{"<", "<="}
+	rateOperators  = []string{"<", "<=", ">", ">="}
+	exactOperators = []string{"=="}
 )
 
-// parseExpression reads e.g. "p(99.9)<250" into the SLO; a problem that is not
-// empty says why it cannot.
+// parseExpression reads e.g. "p(99.9)<250" into the SLO; problem says why it cannot,
+// or is empty.
 func (s *SLO) parseExpression(text string) (problem string) {
 	m := expressionForm.FindStringSubmatch(text)
 	if m == nil {
@@ -40,7 +40,7 @@ func (s *SLO) parseExpression(text string) (problem string) {
 	if called && name != "p" {
 		return fmt.Sprintf("unknown aggregate %s", quote(aggregate))
 	}
-	operators := upper
+	operators := upperOperators
 	switch name {
 	case "p":
 		s.Aggregate = Percentile
@@ -48,20 +48,20 @@ func (s *SLO) parseExpression(text string) (problem string) {
 			return problem
 		}
 	case "rate":
-		s.Aggregate, operators = Rate, either
+		s.Aggregate, operators = Rate, rateOperators
 	case "max":
 		s.Aggregate = Max
 	case "missing", "duplicated":
-		s.Aggregate, s.Count, operators = Exact, name, equal
+		s.Aggregate, s.Count, operators = Exact, name, exactOperators
 	case "avg", "med", "min", "count", "value":
 		return fmt.Sprintf("%s cannot be judged", name)
 	case recoveryTime:
-		return recoveryTime + " is not known yet"
+		return recoveryTime + " is not supported yet"
 	default:
 		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated"})
 	}
 	if !slices.Contains(operators, operator) {
-		return fmt.Sprintf("operator %q does not go with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))
+		return fmt.Sprintf("operator %q cannot be used with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))
 	}
 	return s.parseBound(bound)
 }
@@ -112,7 +112,7 @@ const (
 	maxTimeMs = float64(MaxDuration / time.Millisecond)
 )
 
-// checkTime refuses what is surely a slip in the unit.
+// checkTime refuses bounds that must be a mistake in the unit.
 func (s *SLO) checkTime() (problem string) {
 	if s.Bound < minTimeMs || s.Bound > maxTimeMs {
 		return fmt.Sprintf("bound %s is not between %g and %.0f milliseconds", strconv.FormatFloat(s.Bound, 'f', -1, 64), minTimeMs, maxTimeMs)
@@ -120,12 +120,12 @@ func (s *SLO) checkTime() (problem string) {
 	return ""
 }
 
-// checkShare refuses bounds that no share can break or none can keep: an SLO
-// that always holds certifies nothing.
+// checkShare refuses bounds that every share meets or none does: an SLO that always
+// holds certifies nothing.
 func (s *SLO) checkShare() (problem string) {
 	switch {
 	case s.Bound > 1:
-		return fmt.Sprintf("bound %g is not a share, 0 to 1", s.Bound)
+		return fmt.Sprintf("bound %g is not a share from 0 to 1", s.Bound)
 	case s.Bound == 0 && s.Operator == "<", s.Bound == 1 && s.Operator == ">":
 		return fmt.Sprintf("rate%s%g can never hold", s.Operator, s.Bound)
 	case s.Bound == 0 && s.Operator == ">=", s.Bound == 1 && s.Operator == "<=":
@@ -141,7 +141,7 @@ var metricName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{1,128}$`)
 var promName = regexp.MustCompile(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
 
 // parseMetric reads metric or metric{tag:value,...}, k6's sub-metric syntax.
-// Values may stand in " or ', and then hold commas.
+// Values in single or double quotes may contain commas.
 func (s *SLO) parseMetric(key string) (problem string) {
 	name, rest, braced := strings.Cut(key, "{")
 	s.Metric = strings.TrimSpace(name)
@@ -153,7 +153,7 @@ func (s *SLO) parseMetric(key string) (problem string) {
 	}
 	body, closed := strings.CutSuffix(strings.TrimSpace(rest), "}")
 	if !closed {
-		return fmt.Sprintf("%s lacks its closing brace", quote(key))
+		return fmt.Sprintf("%s has no closing brace", quote(key))
 	}
 	tags, problem := splitTags(body)
 	if problem != "" {

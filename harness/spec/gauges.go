@@ -9,7 +9,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Gauge says where a gauge of the catalogue is read.
+// Gauge says where to read a gauge of the catalogue.
 type Gauge struct {
 	Metric string `json:"metric"`        // of Prometheus' text format, name or name{label="value",...}; of several series that match, the largest counts
 	URL    string `json:"url,omitempty"` // where Metric is exposed; empty: where the service's metrics are
@@ -18,8 +18,7 @@ type Gauge struct {
 // promLabel is one label="value" of a selector, and the comma before the next.
 var promLabel = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*("(?:[^"\\]|\\.)*")\s*(,|$)`)
 
-// Selector is Metric taken apart. It is not ok where Metric is no selector, which
-// Decode refuses.
+// Selector parses Metric. ok is false if Metric is malformed, which Decode refuses.
 func (g Gauge) Selector() (name string, labels []metric.Label, ok bool) {
 	name, rest, braced := strings.Cut(g.Metric, "{")
 	name = strings.TrimSpace(name)
@@ -44,7 +43,7 @@ func (g Gauge) Selector() (name string, labels []metric.Label, ok bool) {
 	return name, labels, closed
 }
 
-// gauges reads where the gauges are read that the catalogue leaves to the profile.
+// gauges reads the sources of those gauges that the catalogue leaves to the profile.
 func (r *reader) gauges(n *node) map[string]Gauge {
 	var names []string
 	for _, d := range metric.Catalogue(func(d metric.Descriptor) bool { return d.JudgedBySecond() && d.From(metric.SourceGauges) }) {
@@ -54,7 +53,7 @@ func (r *reader) gauges(n *node) map[string]Gauge {
 		return nil
 	}
 	if len(n.children) == 0 {
-		r.fail(n, "there is no gauge", "write for example "+exampleOf(n))
+		r.fail(n, "want at least one gauge", "write for example "+exampleOf(n))
 	}
 	all := map[string]Gauge{}
 	for _, name := range names {

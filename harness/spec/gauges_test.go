@@ -13,8 +13,8 @@ import (
 	"assay/harness/spec"
 )
 
-// A gauge is judged by its seconds, is read where the profile says, and no worker
-// counts it.
+// A gauge is judged second by second and read where the profile says; workers do not
+// count its violations.
 func TestGauges(t *testing.T) {
 	f := decode(t, "testdata/good/gauges.json")
 	for profile, want := range map[string]spec.Gauge{
@@ -36,7 +36,7 @@ func TestGauges(t *testing.T) {
 		t.Error(err)
 	}
 	var taken *spec.Error
-	if err := p.CheckMetrics(map[string]string{"queue_depth": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of this program") {
+	if err := p.CheckMetrics(map[string]string{"queue_depth": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of Assay") {
 		t.Errorf("%v", err)
 	}
 	data, err := json.Marshal(p)
@@ -45,7 +45,7 @@ func TestGauges(t *testing.T) {
 		err = json.Unmarshal(data, &read)
 	}
 	if diff := cmp.Diff(p, read); err != nil || diff != "" {
-		t.Errorf("a record does not hold it: %v\n%s", err, diff)
+		t.Errorf("differs when read back from JSON: %v\n%s", err, diff)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%q: %q, %q, %v", text, name, labels, ok)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) { // it ends, and finds no name that is none
+	rapid.Check(t, func(t *rapid.T) { // it terminates, and every name it finds is valid
 		text := rapid.StringOf(rapid.SampledFrom([]rune(`ab_:0{}="\, `+"\n"))).Draw(t, "text")
 		if name, _, ok := (spec.Gauge{Metric: text}).Selector(); ok && !strings.HasPrefix(strings.TrimSpace(text), name) {
 			t.Errorf("%q is of %q", text, name)

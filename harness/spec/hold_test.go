@@ -31,7 +31,7 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 		}
 	}
 	// The whole load may take a day, with all its looks.
-	if _, err := longer.WithHold(8 * time.Hour); err == nil || err.Error() != "profiles.longer.load.hold_max: the load up to here takes 24h0m40s, more than 24h0m0s" {
+	if _, err := longer.WithHold(8 * time.Hour); err == nil || err.Error() != "profiles.longer.load.hold_max: the load up to here lasts 24h0m40s, more than 24h0m0s" {
 		t.Errorf("error %v", err)
 	}
 	hold := time.Minute
@@ -41,8 +41,8 @@ func TestWithHoldAndHoldMax(t *testing.T) {
 	}
 }
 
-// Whatever the hold becomes, a hold_max that comes out is a whole number of
-// looks, and no look is added to a hold that had one alone.
+// Whatever the new hold, hold_max is a whole number of looks, and a hold with a single
+// look keeps a single look.
 func TestWithHoldKeepsLooksWhole(t *testing.T) {
 	p := decode(t, "testdata/good/short.json").Profiles["longer"]
 	rapid.Check(t, func(t *rapid.T) {

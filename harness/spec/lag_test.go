@@ -10,7 +10,7 @@ import (
 	"assay/harness/spec"
 )
 
-// Lags of readers are judged by their seconds, and no worker counts them.
+// Lags of readers are judged second by second; workers do not count their violations.
 func TestLagOfReaders(t *testing.T) {
 	f := decode(t, "testdata/good/lag.json")
 	if diff := cmp.Diff(&spec.BinlogReader{SQL: "SELECT lag_ms FROM progress"}, f.Profiles["by-sql"].Reader); diff != "" {
@@ -26,14 +26,14 @@ func TestLagOfReaders(t *testing.T) {
 	}
 	for _, s := range p.SLOs {
 		if s.Sampled() || !s.OfGauge() || s.Latency() {
-			t.Errorf("%s is taken for one that samples of the load decide", s.ID())
+			t.Errorf("%s is treated as decided by samples of the load", s.ID())
 		}
 	}
 	if err := p.CheckMetrics(nil); err != nil {
 		t.Error(err)
 	}
 	var taken *spec.Error
-	if err := p.CheckMetrics(map[string]string{"replica_lag": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of this program") {
+	if err := p.CheckMetrics(map[string]string{"replica_lag": "trend"}); !errors.As(err, &taken) || !strings.Contains(taken.Problem, "which is a metric of Assay") {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Ledger says how persisted transactions are read back, and removed.
+// Ledger says how to read persisted transactions back, and how to remove them.
 type Ledger struct {
 	Persisted string     `json:"persisted"`         // query that returns identity and time
 	Cleanup   Statements `json:"cleanup,omitempty"` // remove the run's rows, in this order
 }
 
-// Statements are SQL statements. One alone is written as a string, in
-// thresholds.json and in a record.
+// Statements are SQL statements. A single one is written as a string, in
+// thresholds.json and in records.
 type Statements []string
 
-// MarshalJSON writes a string, or a list of several.
+// MarshalJSON writes one statement as a string and several as a list.
 func (s Statements) MarshalJSON() ([]byte, error) {
 	if len(s) == 1 {
 		return json.Marshal(s[0])
@@ -35,8 +35,8 @@ func (s *Statements) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(s))
 }
 
-// Arguments are the arguments of a statement of the ledger: every question mark
-// stands for the run id.
+// Arguments are the arguments of a statement of the ledger, in which every ? is the
+// run id.
 func Arguments(statement, run string) []any {
 	return slices.Repeat([]any{run}, strings.Count(statement, "?"))
 }
@@ -52,7 +52,7 @@ func (r *reader) ledger(n *node) *Ledger {
 	case c.kind != jsontext.KindBeginArray:
 		l.Cleanup = Statements{r.statement(c, "cleanup")}
 	case len(c.children) == 0:
-		r.fail(c, "is empty", "write for example "+example["cleanup"])
+		r.fail(c, "must not be empty", "write for example "+example["cleanup"])
 	default:
 		for _, one := range c.children {
 			l.Cleanup = append(l.Cleanup, r.statement(one, "cleanup"))
@@ -65,7 +65,7 @@ func (r *reader) ledger(n *node) *Ledger {
 func (r *reader) statement(n *node, key string) string {
 	text, ok := r.text(n)
 	if ok && !strings.Contains(text, "?") {
-		r.fail(n, "has no question mark, which stands for the run id", "write for example "+example[key])
+		r.fail(n, "has no ? placeholder for the run id", "write for example "+example[key])
 	}
 	return text
 }

@@ -17,8 +17,8 @@ const twoTables = `{"version": 1, "profiles": {"both": {
     "cleanup": ["DELETE FROM a WHERE run_id = ?", "DELETE FROM b WHERE run_id = ?"]
   }}}}`
 
-// A ledger over several tables names the run as often as it likes, and removes
-// rows by several statements.
+// A ledger over several tables may use the run id several times and remove rows by
+// several statements.
 func TestLedgerOfSeveralTables(t *testing.T) {
 	f, err := spec.Decode("thresholds.json", []byte(twoTables))
 	if err != nil {
@@ -37,7 +37,7 @@ func TestLedgerOfSeveralTables(t *testing.T) {
 }
 
 // A record holds the statements as thresholds.json did: records of one
-// statement are read as ever.
+// statement stay readable.
 func TestStatementsInRecords(t *testing.T) {
 	for text, want := range map[string]spec.Statements{
 		`{"persisted":"p"}`:                     nil,

@@ -10,29 +10,29 @@ import (
 
 // Limits of a load.
 const (
-	// MaxRate is the highest rate that a profile may ask of the fleet, in
-	// arrivals a second; more is a slip of the pen.
+	// MaxRate is the highest rate of a profile, in arrivals per second over the whole
+	// fleet; a higher one must be a typo.
 	MaxRate = 1e6
 	// MinHold is the shortest time that can be judged at all.
 	MinHold = 10 * time.Second
 	// MaxDuration bounds each phase and the whole load.
 	MaxDuration = 24 * time.Hour
-	// BaselineShare of the target is the least baseline: below it, caches, pools
-	// and batches work too differently to be compared with the hold.
+	// BaselineShare of the target is the lowest baseline rate: below it, caches, pools
+	// and batches behave too differently for a comparison with the hold.
 	BaselineShare = 0.2
-	// rounding is what scaling a rate may cost, relative.
+	// rounding is the relative error that scaling a rate may introduce.
 	rounding = 1e-9
 )
 
-// loadFault is what a load may not be; path leads to its key in the file.
+// loadFault is one mistake in a load; path leads to its key in the file.
 type loadFault struct {
 	path          []string
 	problem, hint string
 }
 
-// loadCheck gathers faults, and tells no value of which one is known.
+// loadCheck collects faults, at most one for each value.
 type loadCheck struct {
-	sound  func(path ...string) bool // false: the file is wrong about it already
+	valid  func(path ...string) bool // false: an error is already reported for the value
 	faults []loadFault
 	wrong  map[string]bool // paths that lead to a fault, as text
 }
@@ -47,33 +47,33 @@ func (c *loadCheck) fail(problem, hint string, path ...string) {
 	}
 }
 
-// fine reports whether the value at a path is known and nothing wrong with it.
-func (c *loadCheck) fine(path ...string) bool {
-	return c.sound(path...) && !c.wrong[strings.Join(path, "/")]
+// ok reports whether the value at a path is known and has no fault.
+func (c *loadCheck) ok(path ...string) bool {
+	return c.valid(path...) && !c.wrong[strings.Join(path, "/")]
 }
 
-// rate checks a rate; zero tells whether it may be 0.
+// rate checks a rate; zero says whether it may be 0.
 func (c *loadCheck) rate(v float64, zero bool, path ...string) {
 	switch {
-	case !c.sound(path...):
+	case !c.valid(path...):
 	case math.IsNaN(v):
 		c.fail("rate is not a number", "", path...)
 	case v < 0 || v == 0 && !zero:
 		c.fail(fmt.Sprintf("rate %g is not above 0", v), "", path...)
 	case v > MaxRate:
-		c.fail(fmt.Sprintf("rate %g is more than %d a second", v, int(MaxRate)), "", path...)
+		c.fail(fmt.Sprintf("rate %g is more than %d per second", v, int(MaxRate)), "", path...)
 	}
 }
 
-// duration checks a phase; windows and frames are whole seconds, so phases are.
+// duration checks a phase. Phases are whole seconds, as windows and frames are.
 func (c *loadCheck) duration(d, least time.Duration, path ...string) {
 	name := path[len(path)-1]
 	switch {
-	case !c.sound(path...):
+	case !c.valid(path...):
 	case d < 0:
 		c.fail(fmt.Sprintf("%s %v is negative", name, d), "", path...)
 	case d%time.Second != 0:
-		c.fail(fmt.Sprintf("%s %v is not whole seconds", name, d), "", path...)
+		c.fail(fmt.Sprintf("%s %v is not a whole number of seconds", name, d), "", path...)
 	case d < least:
 		c.fail(fmt.Sprintf("%s %v is less than %v", name, d, least), "", path...)
 	case d > MaxDuration:
@@ -87,27 +87,27 @@ type phaseLength struct {
 	d    time.Duration
 }
 
-// total checks the length of all phases, each of which is fine by itself.
+// total checks the total length of the phases, if each is valid.
 func (c *loadCheck) total(parts []phaseLength) {
 	sum := time.Duration(0)
 	for _, p := range parts {
-		if !c.fine(p.path...) {
+		if !c.ok(p.path...) {
 			return
 		}
 		if sum += p.d; sum > MaxDuration {
-			c.fail(fmt.Sprintf("the load up to here takes %v, more than %v", sum, MaxDuration), "", p.path...)
+			c.fail(fmt.Sprintf("the load up to here lasts %v, more than %v", sum, MaxDuration), "", p.path...)
 			return
 		}
 	}
 }
 
-// allSound is for loads that come from no file.
-func allSound(...string) bool { return true }
+// allValid is loadCheck.valid for loads that do not come from a file.
+func allValid(...string) bool { return true }
 
-// check lists what is wrong with a load, from the file or after an override.
-// What several values must be to each other is looked at where each is fine.
-func (l Load) check(sound func(path ...string) bool) []loadFault {
-	c := loadCheck{sound: sound}
+// check lists the faults of a load, from the file or after an override. Relations
+// between values are checked only if each value is valid.
+func (l Load) check(valid func(path ...string) bool) []loadFault {
+	c := loadCheck{valid: valid}
 	if len(l.Stages) > 0 {
 		l.checkStages(&c)
 		return c.faults
@@ -120,20 +120,20 @@ func (l Load) check(sound func(path ...string) bool) []loadFault {
 	c.duration(l.Hold, MinHold, "hold")
 	c.duration(l.HoldMax, 0, "hold_max")
 	c.duration(l.Cooldown, 0, "cooldown")
-	if c.fine("target") && c.fine("baseline", "rate") {
+	if c.ok("target") && c.ok("baseline", "rate") {
 		switch {
 		case l.Baseline.Rate > l.Target*(1+rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is above the target, %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
+			c.fail(fmt.Sprintf("baseline rate %g is above the target of %g", l.Baseline.Rate, l.Target), "", "baseline", "rate")
 		case l.Baseline.Rate < l.Target*BaselineShare*(1-rounding):
-			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target, %g", l.Baseline.Rate, BaselineShare*100, l.Target),
+			c.fail(fmt.Sprintf("baseline rate %g is less than %g %% of the target of %g", l.Baseline.Rate, BaselineShare*100, l.Target),
 				fmt.Sprintf("write at least %g", l.Target*BaselineShare), "baseline", "rate")
 		}
 	}
-	if c.fine("target") && c.fine("hold") && l.Target*l.Hold.Seconds() < 1 {
+	if c.ok("target") && c.ok("hold") && l.Target*l.Hold.Seconds() < 1 {
 		c.fail(fmt.Sprintf("rate %g schedules no transaction in a hold of %v", l.Target, l.Hold), "", "target")
 	}
 	longest := phaseLength{[]string{"hold"}, l.Hold}
-	if l.HoldMax != 0 && c.fine("hold") && c.fine("hold_max") {
+	if l.HoldMax != 0 && c.ok("hold") && c.ok("hold_max") {
 		if problem, hint := l.holdMaxFault(); problem != "" {
 			c.fail(problem, hint, "hold_max")
 		}
@@ -160,22 +160,22 @@ func (l Load) checkStages(c *loadCheck) {
 		c.duration(s.For, time.Second, at("for")...)
 		parts = append(parts, phaseLength{at("ramp"), s.Ramp}, phaseLength{at("for"), s.For})
 		c.rate(s.Rate, !s.Judge, at("rate")...)
-		if known = known && c.sound(at("judge")...); !s.Judge {
+		if known = known && c.valid(at("judge")...); !s.Judge {
 			continue
 		}
 		judged = true
-		known = known && c.fine(at("for")...)
+		known = known && c.ok(at("for")...)
 		hold += min(max(s.For, 0), MaxDuration)
-		if c.fine(at("rate")...) && c.fine(at("for")...) && s.Rate*s.For.Seconds() < 1 {
+		if c.ok(at("rate")...) && c.ok(at("for")...) && s.Rate*s.For.Seconds() < 1 {
 			c.fail(fmt.Sprintf("rate %g schedules no transaction in %v", s.Rate, s.For), "", at("rate")...)
 		}
 	}
 	switch {
 	case !known:
 	case !judged:
-		c.fail("no stage is judged", `add "judge": true to the stages that the SLOs must hold in`, "stages")
+		c.fail("no stage is judged", `add "judge": true to the stages in which the SLOs must hold`, "stages")
 	case hold < MinHold:
-		c.fail(fmt.Sprintf("the judged stages take %v, less than %v", hold, MinHold), "", "stages")
+		c.fail(fmt.Sprintf("the judged stages last %v in total, less than %v", hold, MinHold), "", "stages")
 	}
 	c.total(parts)
 }

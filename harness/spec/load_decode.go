@@ -8,8 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// phases are the keys of a load that has a hold; those of one that has stages
-// exclude them.
+// phases are the keys of a load with a hold; a load with stages has none of them.
 var phases = []string{"target", "warmup", "baseline", "ramp", "hold", "hold_max", "cooldown"}
 
 // load reads either form of a load.
@@ -32,13 +31,13 @@ func (r *reader) load(n *node) Load {
 	}
 	spacing, _ := r.oneOf(n.get("spacing"), "spacing", "poisson", "even")
 	l.Even = spacing == "even"
-	for _, f := range l.check(n.sound) {
+	for _, f := range l.check(n.valid) {
 		r.fail(n.at(f.path...), f.problem, f.hint)
 	}
 	return l
 }
 
-// staged reports whether a load is of stages, be it that the key is misspelt.
+// staged reports whether a load has stages, even if the key is misspelt.
 func staged(n *node) bool {
 	for _, c := range n.children {
 		near, _ := nearest(c.name, append([]string{"stages"}, phases...))
@@ -50,17 +49,17 @@ func staged(n *node) bool {
 }
 
 func (r *reader) stages(n *node, l *Load) bool {
-	apart := map[string]refusal{}
+	conflicting := map[string]refusal{}
 	for _, c := range n.children {
 		if slices.Contains(phases, c.name) {
-			no := refusal{}
-			if len(apart) == 0 { // one is enough to tell
-				no = refusal{fmt.Sprintf("%q and \"stages\" exclude each other", c.name), "a load has either target and phases, or stages"}
+			conflict := refusal{}
+			if len(conflicting) == 0 { // reporting one is enough
+				conflict = refusal{fmt.Sprintf("%q and \"stages\" are mutually exclusive", c.name), "a load has either target and phases, or stages"}
 			}
-			apart[c.name] = no
+			conflicting[c.name] = conflict
 		}
 	}
-	if !r.objectBut(n, []string{"stages"}, []string{"unit", "spacing"}, apart) {
+	if !r.objectRefusing(n, []string{"stages"}, []string{"unit", "spacing"}, conflicting) {
 		return false
 	}
 	stages := n.get("stages")
@@ -69,7 +68,7 @@ func (r *reader) stages(n *node, l *Load) bool {
 	}
 	if len(l.Stages) == 0 {
 		if stages != nil && !stages.bad {
-			r.fail(stages, "there is no stage", "add "+example["stages"])
+			r.fail(stages, "want at least one stage", "add "+example["stages"])
 		}
 		return false
 	}
@@ -98,8 +97,8 @@ func (r *reader) phases(n *node, l *Load) bool {
 	l.Hold = r.phase(n.get("hold"), DefaultHold)
 	if h := n.get("hold_max"); h != nil {
 		var ok bool
-		if l.HoldMax, ok = r.duration(h); ok && l.HoldMax == 0 { // in a Load that is none at all
-			r.fail(h, "hold_max 0s is not longer than hold", "leave it out where the hold shall not go on")
+		if l.HoldMax, ok = r.duration(h); ok && l.HoldMax == 0 { // 0 in a Load means no hold_max
+			r.fail(h, "hold_max 0s is not longer than the hold", "omit it to keep the hold fixed")
 		}
 	}
 	l.Cooldown = r.phase(n.get("cooldown"), DefaultCooldown)

@@ -11,11 +11,10 @@ import (
 // recoveryTime is reserved for the time a system takes back to its SLOs.
 const recoveryTime = "recovery_time"
 
-// SLOs stand on metrics whose samples can each keep or break the bound, which is
-// what the verdict counts: trends and rates of the load, the ledger, and gauges
-// that are read once a second. A counter has no such samples: throughput is judged
-// by itself, as completed over scheduled. A gauge of k6 or of a script holds a few
-// readings, and most of the time between them is not seen.
+// SLOs apply to metrics whose samples can each meet or violate the bound, which is
+// what the verdict counts: trends and rates of the load, the ledger, and gauges that
+// are read every second. A counter has no such samples: throughput is always judged,
+// as completed over scheduled. A gauge of k6 or of a script has too few readings.
 
 // scriptKinds are the types of metrics that a script registers, as k6 names them,
 // each with a metric of k6 that takes the same conditions.
@@ -35,9 +34,9 @@ func kindWord(k metric.Kind) string {
 	return k.String()
 }
 
-// builtin describes a metric that needs no registering by a script; not ok where a
-// script would have to register it. What only collectors send is of no concern to
-// a script, which may use its name.
+// builtin describes a metric that exists without a script; ok is false for one that a
+// script would have to register. Names of metrics that only collectors send are free
+// for scripts.
 func builtin(name string) (d metric.Descriptor, ok bool) {
 	if d, ok = metric.Find(name); ok && (len(d.SLO) > 0 || d.From(metric.SourceWorker) || d.From(metric.SourceK6)) {
 		return d, true
@@ -52,16 +51,15 @@ func (s SLO) Descriptor() metric.Descriptor {
 	return d
 }
 
-// OfGauge reports whether the readings of a gauge, one a second, decide the SLO.
+// OfGauge reports whether the readings of a gauge, one per second, decide the SLO.
 func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
 
 // Sampled reports whether samples of the load decide the SLO, so that workers
 // count its violations; the others are decided by the ledger, or by a gauge.
 func (s SLO) Sampled() bool { return !s.Descriptor().From(metric.SourceLedger) && !s.OfGauge() }
 
-// Latency reports whether the SLO bounds a percentile of times, in milliseconds,
-// that samples of the load have. A trend that a script registers may measure
-// anything.
+// Latency reports whether the SLO bounds a percentile of a latency of the load, in
+// milliseconds. A script's own trend is none: it may measure anything.
 func (s SLO) Latency() bool {
 	d := s.Descriptor()
 	return s.Aggregate == Percentile && s.Sampled() && d.Kind == metric.Histogram && d.Unit == unitMs
@@ -70,10 +68,10 @@ func (s SLO) Latency() bool {
 // unitMs is the unit of times.
 const unitMs = "ms"
 
-// anyForm is what conditions look like on a metric of which nothing is known.
+// anyForm shows the conditions of a metric that is not known yet.
 const anyForm = "p(95)<250 or max<1000 on a trend, rate<0.01 on a rate"
 
-// forms says which conditions a metric takes; not ok where it is not known yet.
+// forms shows the conditions that a metric takes; ok is false if it is not known yet.
 func forms(d metric.Descriptor, ok bool) string {
 	if !ok {
 		return anyForm
@@ -81,7 +79,7 @@ func forms(d metric.Descriptor, ok bool) string {
 	return strings.Join(d.SLO, " or ")
 }
 
-// takes reports whether a metric takes conditions of an aggregate.
+// takes reports whether a metric takes conditions on an aggregate.
 func takes(d metric.Descriptor, a Aggregate) bool {
 	return slices.ContainsFunc(d.SLO, func(example string) bool {
 		var s SLO
@@ -90,23 +88,23 @@ func takes(d metric.Descriptor, a Aggregate) bool {
 	})
 }
 
-// fits says why the aggregate does not go with a metric; known is false for one
-// that the script would have to register.
-func (s SLO) fits(d metric.Descriptor, known bool) (problem string) {
+// mismatch says why the aggregate cannot be used with a metric; known is false for
+// one that the script would have to register.
+func (s SLO) mismatch(d metric.Descriptor, known bool) (problem string) {
 	ok, what := takes(d, s.Aggregate), "is a "+kindWord(d.Kind)
 	switch {
 	case !known:
 		ok, what = s.Aggregate != Exact, "has no "+s.Count
 	case len(d.SLO) > 0 && d.Kind == metric.Counter:
-		what = "counts"
+		what = "is a count"
 	case len(d.SLO) > 0 && d.Unit == unitMs && !s.Sampled():
 		what = "is a time"
 	case d.Kind == metric.Counter:
-		return fmt.Sprintf("%s is a counter: SLOs stand on trends and rates (throughput is judged without one)", s.Metric)
+		return fmt.Sprintf("%s is a counter: SLOs apply to trends and rates (throughput is always judged)", s.Metric)
 	case len(d.SLO) == 0 && d.Kind == metric.Gauge:
-		return fmt.Sprintf("%s is a gauge: SLOs stand on trends and rates", s.Metric)
+		return fmt.Sprintf("%s is a gauge: SLOs apply to trends and rates", s.Metric)
 	case len(d.SLO) == 0:
-		return fmt.Sprintf("%s is about the generator: SLOs stand on what the system does", s.Metric)
+		return fmt.Sprintf("%s measures the generator: SLOs apply to the system under test", s.Metric)
 	}
 	if ok {
 		return ""

@@ -44,15 +44,15 @@ func TestCheckMetrics(t *testing.T) {
 		},
 		{
 			name: "counter", registered: map[string]string{"gateway_bytes": "counter"},
-			want: `t.json:26: profiles.payment.slo.gateway_bytes: gateway_bytes is a counter: SLOs stand on trends and rates (throughput is judged without one)`,
+			want: `t.json:26: profiles.payment.slo.gateway_bytes: gateway_bytes is a counter: SLOs apply to trends and rates (throughput is always judged)`,
 		},
 		{
 			name: "a name of ours taken", registered: map[string]string{"gateway_bytes": "trend", "transaction_duration": "trend"},
-			want: `profiles.payment.scenario: the script registers "transaction_duration", which is a metric of this program`,
+			want: `profiles.payment.scenario: the script registers "transaction_duration", which is a metric of Assay`,
 		},
 		{
 			name: "a name of k6 taken", registered: map[string]string{"gateway_bytes": "trend", "http_reqs": "gauge"},
-			want: `profiles.payment.scenario: the script registers "http_reqs" as a gauge, but it is a counter of k6`,
+			want: `profiles.payment.scenario: the script registers "http_reqs" as a gauge, but in k6 it is a counter`,
 		},
 		{
 			name: "abort on custom", before: `"http_req_failed": "rate>0.5`, after: `"gateway_errors": "rate>0.5`, registered: custom,
@@ -68,7 +68,7 @@ func TestCheckMetrics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.before != "" && strings.Count(good, c.before) != 1 {
-				t.Fatalf("%q stands %d times", c.before, strings.Count(good, c.before))
+				t.Fatalf("%q occurs %d times", c.before, strings.Count(good, c.before))
 			}
 			text := good
 			if c.before != "" {
@@ -93,9 +93,9 @@ func TestCheckMetrics(t *testing.T) {
 	}
 }
 
-// Everything that does not fit the script's metrics is told at once: what the
-// script takes first, then in the order of the file, a metric once.
-func TestCheckMetricsTellsAll(t *testing.T) {
+// All mismatches with the script's metrics are reported at once: name conflicts of
+// the script first, then in the order of the file, each metric once.
+func TestCheckMetricsReportsAll(t *testing.T) {
 	f, err := spec.Decode("t.json", []byte(`{"version": 1, "profiles": {"p": {
  "scenario": "s.js", "load": {"target": 1},
  "slo": {"zebra": ["p(95)<1", "max<2"], "http_req_duratoin{name:a}": ["max<3"], "calls": ["rate<0.1", "rate<0.2"],
@@ -115,11 +115,11 @@ func TestCheckMetricsTellsAll(t *testing.T) {
 		got = append(got, e.Error())
 	}
 	want := []string{
-		`profiles.p.scenario: the script registers "checks" as a trend, but it is a rate of k6`,
-		`profiles.p.scenario: the script registers "vus" as a rate, but it is a gauge of k6`,
+		`profiles.p.scenario: the script registers "checks" as a trend, but in k6 it is a rate`,
+		`profiles.p.scenario: the script registers "vus" as a rate, but in k6 it is a gauge`,
 		`t.json:3: profiles.p.slo: unknown metric "zebra"`,
 		`t.json:3: profiles.p.slo: unknown metric "http_req_duratoin": did you mean "http_req_duration"?`,
-		`t.json:3: profiles.p.slo.calls: calls is a counter: SLOs stand on trends and rates (throughput is judged without one)`,
+		`t.json:3: profiles.p.slo.calls: calls is a counter: SLOs apply to trends and rates (throughput is always judged)`,
 		`t.json:4: profiles.p.slo.bytes: bytes is a trend: use p(95)<250 or max<1000`,
 		`t.json:5: profiles.p.abort: bytes is a trend: an abort takes a rate`,
 	}

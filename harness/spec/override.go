@@ -9,16 +9,16 @@ import (
 
 // WithRate is the profile at another target rate: baseline, or all stages, in
 // the same proportion to it as before. The target of stages is the highest
-// judged rate. What a file may not ask for, an override may not either.
+// judged rate. Overrides are checked like the file.
 func (p Profile) WithRate(target float64) (Profile, error) {
-	c := loadCheck{sound: allSound}
+	c := loadCheck{valid: allValid}
 	c.rate(target, false, "target")
 	if err := p.overrideError(c.faults); err != nil {
 		return Profile{}, err
 	}
 	l, before := p.Load, p.Target()
 	if before <= 0 {
-		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "there is no rate to scale", ""}})
+		return Profile{}, p.overrideError([]loadFault{{[]string{"target"}, "the load has no rate to scale", ""}})
 	}
 	// Multiplying first keeps whole numbers whole; the target itself is exact.
 	scale := func(rate float64) float64 {
@@ -33,15 +33,15 @@ func (p Profile) WithRate(target float64) (Profile, error) {
 		l.Stages[i].Rate = scale(l.Stages[i].Rate)
 	}
 	p.Load = l
-	if err := p.overrideError(l.check(allSound)); err != nil {
+	if err := p.overrideError(l.check(allValid)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil
 }
 
-// WithHold is the profile with another hold. Stages have none: which of them
-// should change is not for a number to say. A hold_max that does not go with the
-// new hold changes with it, so that there are as many looks as before.
+// WithHold is the profile with another hold; it fails for a profile with stages, which
+// has none. A hold_max that does not fit the new hold changes with it, to keep the
+// number of looks.
 func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	if len(p.Load.Stages) > 0 {
 		return Profile{}, &Error{
@@ -51,13 +51,13 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 		}
 	}
 	p.Load = p.Load.withHold(d)
-	if err := p.overrideError(p.Load.check(allSound)); err != nil {
+	if err := p.overrideError(p.Load.check(allValid)); err != nil {
 		return Profile{}, err
 	}
 	return p, nil
 }
 
-// overrideError tells the first fault; it stands in no line of the file.
+// overrideError returns the first fault as an error without a line.
 func (p Profile) overrideError(faults []loadFault) error {
 	if len(faults) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (p Profile) overrideError(faults []loadFault) error {
 	return &Error{Place: p.place(append([]string{"load"}, f.path...)...), Problem: f.problem, Next: f.hint}
 }
 
-// place is how the file's errors would name a key of this profile.
+// place is the place of a key of this profile, as in errors of the file.
 func (p Profile) place(path ...string) string {
 	place := joinPlace("profiles", p.Name)
 	for _, step := range path {

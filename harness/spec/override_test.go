@@ -18,8 +18,8 @@ func TestWithRateRefuses(t *testing.T) {
 	for rate, want := range map[float64]string{
 		0:           "profiles.payment.load.target: rate 0 is not above 0",
 		-1:          "profiles.payment.load.target: rate -1 is not above 0",
-		1e12:        "profiles.payment.load.target: rate 1e+12 is more than 1000000 a second",
-		math.Inf(1): "profiles.payment.load.target: rate +Inf is more than 1000000 a second",
+		1e12:        "profiles.payment.load.target: rate 1e+12 is more than 1000000 per second",
+		math.Inf(1): "profiles.payment.load.target: rate +Inf is more than 1000000 per second",
 		1e-9:        "profiles.payment.load.target: rate 1e-09 schedules no transaction in a hold of 1m0s",
 	} {
 		if _, err := p.WithRate(rate); err == nil || err.Error() != want {
@@ -32,7 +32,7 @@ func TestWithRateRefuses(t *testing.T) {
 	// A stage above the judged ones may exceed what the target does not.
 	sale := decode(t, "testdata/good/stages.json").Profiles["flash-sale"]
 	sale.Load.Stages[0].Rate = 600
-	const want = "profiles.flash-sale.load.stages[0].rate: rate 1.2e+06 is more than 1000000 a second"
+	const want = "profiles.flash-sale.load.stages[0].rate: rate 1.2e+06 is more than 1000000 per second"
 	if _, err := sale.WithRate(6e5); err == nil || err.Error() != want {
 		t.Errorf("error  %v\nwanted %s", err, want)
 	}
@@ -67,7 +67,7 @@ func TestWithHold(t *testing.T) {
 		0:                        "profiles.payment.load.hold: hold 0s is less than 10s",
 		9 * time.Second:          "profiles.payment.load.hold: hold 9s is less than 10s",
 		-time.Minute:             "profiles.payment.load.hold: hold -1m0s is negative",
-		60500 * time.Millisecond: "profiles.payment.load.hold: hold 1m0.5s is not whole seconds",
+		60500 * time.Millisecond: "profiles.payment.load.hold: hold 1m0.5s is not a whole number of seconds",
 		25 * time.Hour:           "profiles.payment.load.hold: hold 25h0m0s is more than 24h0m0s",
 	} {
 		if _, err := p.WithHold(d); err == nil || err.Error() != want {

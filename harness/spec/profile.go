@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Profile is one entry of thresholds.json: a scenario, its load, and what the
-// system under test must hold.
+// Profile is one entry of thresholds.json: a scenario, its load, and the SLOs of the
+// system under test.
 type Profile struct {
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
@@ -21,14 +21,14 @@ type Profile struct {
 	Timeout     time.Duration    `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
 	SLOs        []SLO            `json:"slos"`       // sorted by metric, then by place in the file
 	Ledger      *Ledger          `json:"ledger,omitempty"`
-	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // where its lag is read
-	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // where the gauges of that name are read
+	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
+	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
 	Abort       []Abort          `json:"abort,omitempty"`
 	Needs       []string         `json:"needs,omitempty"` // "db": the script gets the database's DSN
 	Rules       Rules            `json:"rules"`
 }
 
-// Limits of a profile's timeout.
+// maxTimeout is the longest timeout of a profile.
 const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
@@ -52,8 +52,8 @@ func (r *reader) profile(n *node) Profile {
 	return p
 }
 
-// scenario reads a path that stays below the folder of the thresholds file:
-// the record names and digests it, and another machine must find it.
+// scenario reads a path below the folder of the thresholds file: the record holds the
+// path and digest, and the path must be valid on another machine.
 func (r *reader) scenario(n *node) string {
 	text, ok := r.text(n)
 	if !ok {
@@ -79,7 +79,7 @@ func (r *reader) timeout(n *node) time.Duration {
 	}
 	d, ok := r.duration(n)
 	if ok && (d <= 0 || d > maxTimeout) {
-		r.fail(n, fmt.Sprintf("timeout %v is not above 0 and at most %v", d, maxTimeout), "")
+		r.fail(n, fmt.Sprintf("timeout %v is out of range: want above 0 and at most %v", d, maxTimeout), "")
 	}
 	return d
 }
@@ -88,7 +88,7 @@ func (r *reader) needs(n *node) (all []string) {
 	for _, c := range r.list(n) {
 		need, ok := r.oneOf(c, "need", "db")
 		if ok && slices.Contains(all, need) {
-			r.fail(c, fmt.Sprintf("%s stands here twice", quote(need)), "")
+			r.fail(c, "duplicate need "+quote(need), "")
 		}
 		all = append(all, need)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// reader turns nodes into values and gathers all that is wrong, so that decoding
-// reads as a list of keys. A key that is missing is a nil node: what object has
-// reported of it is enough, and reading it reports no more. What is read comes with
-// ok false where it must not be used, so that one mistake is not reported twice.
+// reader turns nodes into values and collects errors, so that decoding reads as a
+// list of keys. A missing key is a nil node: object reports it, and reading a nil node
+// reports nothing more. Values are returned with ok false if they must not be used, so
+// that one mistake is not reported twice.
 type reader struct {
 	path   string
 	lines  []int // offsets of the line feeds
@@ -38,7 +38,7 @@ func newReader(path string, data []byte) *reader {
 	return r
 }
 
-// errors is all that is wrong, in the order of the file; nil where nothing is.
+// errors returns the collected Errors in the order of the file, or nil.
 func (r *reader) errors() error {
 	if len(r.faults) == 0 {
 		return nil
@@ -51,13 +51,13 @@ func (r *reader) errors() error {
 	return all
 }
 
-// fail tells what is wrong with a value.
+// fail reports a problem of a value.
 func (r *reader) fail(n *node, problem, hint string) {
 	n.bad = true
 	r.add(n.offset, n.place(), problem, hint)
 }
 
-// failKey tells what is wrong with a member's key. Its place is the object's.
+// failKey reports a problem of a member's key. Its place is the object's.
 func (r *reader) failKey(n *node, problem, hint string) {
 	n.bad = true
 	r.add(n.nameAt, n.parent.place(), problem, hint)
@@ -78,6 +78,7 @@ var kindWords = map[jsontext.Kind]string{
 	jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "a list",
 }
 
+// is checks the kind of a value and reports another one. It is false for nil.
 func (r *reader) is(n *node, kind jsontext.Kind, example string) bool {
 	if n == nil {
 		return false
@@ -96,20 +97,19 @@ func likeThis(example string) string {
 	return "write for example " + example
 }
 
-// refusal is why a known key does not go into an object, and what to do. An
-// empty one is reported elsewhere.
+// refusal is why a known key is not allowed in an object, and what to write instead.
+// An empty one is reported elsewhere.
 type refusal struct{ problem, hint string }
 
-// object checks that n is an object, tells its keys that are neither required
-// nor optional, and the required ones that it lacks. It is false where n is no
-// object at all: the values of the keys that are there are worth a look
-// whatever is wrong with others.
+// object checks that n is an object and reports its unknown keys and the missing
+// required ones. It is false only if n is not an object: the values of known keys are
+// read whatever is wrong with the others.
 func (r *reader) object(n *node, required, optional []string) bool {
-	return r.objectBut(n, required, optional, nil)
+	return r.objectRefusing(n, required, optional, nil)
 }
 
-// objectBut is object with keys that are refused with words of their own.
-func (r *reader) objectBut(n *node, required, optional []string, refused map[string]refusal) bool {
+// objectRefusing is object with keys that are refused for specific reasons.
+func (r *reader) objectRefusing(n *node, required, optional []string, refused map[string]refusal) bool {
 	if !r.is(n, jsontext.KindBeginObject, exampleOf(n)) {
 		return false
 	}
@@ -118,33 +118,33 @@ func (r *reader) objectBut(n *node, required, optional []string, refused map[str
 		if slices.Contains(known, c.name) {
 			continue
 		}
-		if no, ok := refused[c.name]; ok {
-			if no.problem != "" {
-				r.failKey(c, no.problem, no.hint)
+		if reason, ok := refused[c.name]; ok {
+			if reason.problem != "" {
+				r.failKey(c, reason.problem, reason.hint)
 			}
 			continue
 		}
 		near, _ := nearest(c.name, known)
-		n.lost = append(n.lost, near)
-		r.failKey(c, unknown("key", c.name, known), "keys here: "+strings.Join(known, ", "))
+		n.unresolved = append(n.unresolved, near)
+		r.failKey(c, unknown("key", c.name, known), "known keys: "+strings.Join(known, ", "))
 	}
 	r.missing(n, required)
 	return true
 }
 
-// missing tells the required keys that an object lacks. Those that are misspelt
-// are reported already, and so are missing keys where as many keys are unlike any
-// other.
+// missing reports the required keys that an object lacks, except those that are
+// misspelt, which are already reported. If there are as many unknown keys without a
+// near valid one as missing keys, each of these is assumed to be a misspelt one.
 func (r *reader) missing(n *node, required []string) {
-	missing := slices.DeleteFunc(slices.Clone(required), func(key string) bool { return n.get(key) != nil || slices.Contains(n.lost, key) })
-	strange := 0
-	for _, near := range n.lost {
+	missing := slices.DeleteFunc(slices.Clone(required), func(key string) bool { return n.get(key) != nil || slices.Contains(n.unresolved, key) })
+	unmatched := 0
+	for _, near := range n.unresolved {
 		if near == "" {
-			strange++
+			unmatched++
 		}
 	}
-	n.lost = append(n.lost, missing...)
-	if len(missing) <= strange {
+	n.unresolved = append(n.unresolved, missing...)
+	if len(missing) <= unmatched {
 		return
 	}
 	for _, key := range missing {
@@ -158,7 +158,7 @@ func (r *reader) text(n *node) (text string, ok bool) {
 		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" {
-		r.fail(n, "is empty", likeThis(exampleOf(n)))
+		r.fail(n, "must not be empty", likeThis(exampleOf(n)))
 		return "", false
 	}
 	return n.text, true
@@ -209,7 +209,7 @@ func (r *reader) oneOf(n *node, what string, words ...string) (word string, ok b
 	return n.text, true
 }
 
-// metricsURL reads where metrics are exposed; empty where the key is not there.
+// metricsURL reads the URL of exposed metrics; empty if the key is missing.
 func (r *reader) metricsURL(n *node) string {
 	if !r.is(n, jsontext.KindString, exampleOf(n)) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"assay/harness/spec"
 )
 
-// The README's thresholds.json is a good one, and its table names every key.
+// The README's thresholds.json is valid, and its table has every key.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

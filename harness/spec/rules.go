@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// retired are rules that had a limit once (RULEBOOK 1a).
+// retired are rules that no longer have a limit (RULEBOOK 1a).
 var retired = map[string]refusal{"generator-lag": {
-	"generator-lag has no limit any more: the generator's own share of each latency is measured, and judged by itself",
+	"generator-lag no longer has a limit: the generator's share of each latency is measured and judged separately",
 	"remove it",
 }}
 
 // rules reads the overrides of validity limits, under the RULEBOOK's ids.
 func (r *reader) rules(n *node) (all Rules) {
-	if !r.objectBut(n, nil, []string{"generator-drops", "offered", "generator-cpu", "machine", "collector"}, retired) {
+	if !r.objectRefusing(n, nil, []string{"generator-drops", "offered", "generator-cpu", "machine", "collector"}, retired) {
 		return all
 	}
 	all.GeneratorDrops = r.share(n.get("generator-drops"))
@@ -27,14 +27,14 @@ func (r *reader) rules(n *node) (all Rules) {
 	return all
 }
 
-// share reads a share in [0, 1]; nil where the key is not there.
+// share reads a share in [0, 1]; nil if the key is missing.
 func (r *reader) share(n *node) *float64 {
 	if n == nil {
 		return nil
 	}
 	v, ok := r.number(n)
 	if ok && (v < 0 || v > 1) {
-		r.fail(n, fmt.Sprintf("%g is not a share, 0 to 1", v), "")
+		r.fail(n, fmt.Sprintf("%g is not a share from 0 to 1", v), "")
 	}
 	return &v
 }
@@ -45,43 +45,43 @@ func (r *reader) gap(n *node) *time.Duration {
 	}
 	d, ok := r.duration(n)
 	if ok && (d <= 0 || d > MaxDuration) {
-		r.fail(n, fmt.Sprintf("gap %v is not above 0 and at most %v", d, MaxDuration), "")
+		r.fail(n, fmt.Sprintf("gap %v is out of range: want above 0 and at most %v", d, MaxDuration), "")
 	}
 	return &d
 }
 
-// RULEBOOK, section 1. A tenth of the smallest q of the SLOs, what their tightest
-// percentile leaves over: arrivals that the generator lost or displaced must be
-// few beside the violations that are allowed.
+// Default limits (RULEBOOK, section 1). Arrivals that the generator lost or displaced
+// must be few compared with the allowed violations: at most a tenth of the smallest q
+// of the SLOs, where q is the share of violations that a percentile allows.
 const (
-	tenth                  = 0.1
+	shareOfQ               = 0.1
 	maxDrops               = 0.001           // however loose the SLOs are
-	displacedWithoutBounds = 0.01            // ours: a tenth of a p(90)'s, where no percentile is judged
-	maxGeneratorCPU        = 0.8             // Hyperfoil's watchdog; over it stands among the limitations
-	maxTaken               = 0.02            // ours: of a host's CPU time, by its hypervisor or a quota; likewise
+	displacedWithoutBounds = 0.01            // ours: as for p(90), if no percentile is judged
+	maxGeneratorCPU        = 0.8             // Hyperfoil's watchdog; above it, a limitation
+	maxTaken               = 0.02            // ours: of a host's CPU time, stolen or throttled; above it, a limitation
 	minCollected           = 0.99            // ours: below it the bottleneck is undetermined
-	maxCollectorGap        = 2 * time.Second // ours; likewise
+	maxCollectorGap        = 2 * time.Second // ours: above it the bottleneck is undetermined
 )
 
 // Limits that no profile may override.
 const (
-	ClockShare     = 0.1 // of the tightest bound of a time: by how much clocks may differ, or one may be set
-	RecommendedCPU = 0.5 // most of its CPUs that a generator should need (Hyperfoil, Graviton runbook)
+	ClockShare     = 0.1 // share of the tightest bound of a time by which clocks may differ or be stepped
+	RecommendedCPU = 0.5 // largest recommended share of its CPUs that a generator uses (Hyperfoil, Graviton runbook)
 )
 
 // DefaultRules are the RULEBOOK's limits for a profile with these SLOs; none is
-// nil. The generator's lag has none: its share of each latency is counted, and
-// clears the system of what the generator caused (RULEBOOK 1a).
+// nil. The generator's lag has no limit: its share of each latency is measured, and
+// latencies are cleared of it (RULEBOOK 1a).
 func DefaultRules(slos []SLO) Rules {
-	q := 0.0
+	smallest := 0.0
 	for _, s := range slos {
-		if left := 1 - s.Quantile; s.Aggregate == Percentile && s.Sampled() && (q == 0 || left < q) {
-			q = left
+		if q := 1 - s.Quantile; s.Aggregate == Percentile && s.Sampled() && (smallest == 0 || q < smallest) {
+			smallest = q
 		}
 	}
 	drops, displaced, cpu, taken, share, gap := maxDrops, displacedWithoutBounds, maxGeneratorCPU, maxTaken, minCollected, maxCollectorGap
-	if q > 0 {
-		drops, displaced = min(maxDrops, q*tenth), q*tenth
+	if smallest > 0 {
+		drops, displaced = min(maxDrops, smallest*shareOfQ), smallest*shareOfQ
 	}
 	return Rules{GeneratorDrops: &drops, Offered: &displaced, GeneratorCPU: &cpu, Machine: &taken, CollectorShare: &share, CollectorGap: &gap}
 }

@@ -12,8 +12,8 @@ const (
 // target (MLPerf Inference: 600 s).
 const CertificateHold = 600 * time.Second
 
-// TargetHold is for how long the judged windows hold the target: time at a lower
-// rate certifies no more than that.
+// TargetHold is the total time for which judged windows hold the target rate; time at
+// a lower rate does not count.
 func (p Profile) TargetHold() time.Duration {
 	total := p.Load.Hold
 	for _, s := range p.Load.Stages {

@@ -1,12 +1,11 @@
 package spec
 
-// Limits and defaults of a search for the highest rate, which a command line and
-// an experiment file may both ask for. A load that was close once gets a second
-// trial. More would tell little: what a load's share of violations is does not
-// change, and close is where it lies near the limit.
+// Limits and defaults of a search for the highest rate, for the command line and for
+// experiment files. A load whose share of violations is close to the limit gets a
+// second trial; further ones would add little, as that share would not change.
 const (
-	DefaultTrials = 2   // most trials of a load that is close
-	DefaultWidth  = 0.1 // of the bracket when it is narrow enough, as a share of its upper bound
+	DefaultTrials = 2   // maximum number of trials of a load that is close to the limit
+	DefaultWidth  = 0.1 // of the bracket at which the search ends, as a share of its upper bound
 
 	MaxTrials = 20
 	MinWidth  = 0.005

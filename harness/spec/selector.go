@@ -10,15 +10,15 @@ import (
 
 // splitTags cuts tag:value,tag:value at the commas outside quotes.
 func splitTags(body string) (tags []string, problem string) {
-	start, in := 0, byte(0)
+	start, open := 0, byte(0) // open: the quote that is not closed yet
 	for i := range len(body) {
 		switch c := body[i]; {
-		case in != 0:
-			if c == in {
-				in = 0
+		case open != 0:
+			if c == open {
+				open = 0
 			}
 		case c == '"' || c == '\'':
-			in = c
+			open = c
 		case c == ',':
 			tags = append(tags, body[start:i])
 			start = i + 1
@@ -26,8 +26,8 @@ func splitTags(body string) (tags []string, problem string) {
 			return nil, fmt.Sprintf("braces inside %s: put the value in quotes", quote(body))
 		}
 	}
-	if in != 0 {
-		return nil, fmt.Sprintf("%s lacks a closing quote", quote(body))
+	if open != 0 {
+		return nil, fmt.Sprintf("%s has no closing quote", quote(body))
 	}
 	return append(tags, body[start:]), ""
 }
@@ -41,7 +41,7 @@ func (s *SLO) addSelector(tags []string) (problem string) {
 			return fmt.Sprintf("%s is not a tag:value", quote(tag))
 		}
 		if slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == key }) {
-			return fmt.Sprintf("tag %s stands here twice", quote(key))
+			return fmt.Sprintf("duplicate tag %s", quote(key))
 		}
 		s.Selector = append(s.Selector, metric.Label{Key: key, Value: value})
 	}
@@ -49,7 +49,7 @@ func (s *SLO) addSelector(tags []string) (problem string) {
 	return ""
 }
 
-// unquote trims spaces and one pair of quotes; a quote left over is an error.
+// unquote trims spaces and one pair of quotes; ok is false if a quote is left.
 func unquote(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	for _, q := range []string{`"`, `'`} {

@@ -17,10 +17,10 @@ func (r *reader) slos(n *node) []SLO {
 		return nil
 	}
 	if len(n.children) == 0 {
-		r.fail(n, "there is no SLO", "add "+example["slo"])
+		r.fail(n, "want at least one SLO", "add "+example["slo"])
 	}
 	var all []SLO
-	stands := map[string]int{} // line, by what the SLO asks
+	lines := map[string]int{} // line of each SLO
 	for _, c := range n.children {
 		var s SLO
 		problem, hint := s.parseMetric(c.name), `write for example "http_req_duration{name:pay}"`
@@ -32,23 +32,23 @@ func (r *reader) slos(n *node) []SLO {
 			r.failKey(c, problem, hint)
 		}
 		if s.Metric == recoveryTime {
-			continue // nobody knows yet what may stand there
+			continue // its conditions are not defined yet
 		}
 		conditions := r.list(c)
 		if len(conditions) == 0 && c.kind == jsontext.KindBeginArray {
-			r.fail(c, "there is no expression", "use "+forms(builtin(s.Metric)))
+			r.fail(c, "want at least one expression", "use "+forms(builtin(s.Metric)))
 		}
 		for _, e := range conditions {
-			s := s // each its own, on the same metric
+			s := s // a copy for each condition
 			if !r.condition(e, &s, named) || !named {
 				continue
 			}
 			id := fmt.Sprint(s.MetricText(), s.Aggregate, s.Count, s.Quantile, s.Operator, s.Bound)
-			if line, ok := stands[id]; ok {
-				r.fail(e, fmt.Sprintf("%s asks the same as line %d", quote(s.Expression), line), "")
+			if line, ok := lines[id]; ok {
+				r.fail(e, fmt.Sprintf("%s duplicates the SLO in line %d", quote(s.Expression), line), "")
 				continue
 			}
-			stands[id] = s.At.Line
+			lines[id] = s.At.Line
 			all = append(all, s)
 		}
 	}
@@ -56,8 +56,8 @@ func (r *reader) slos(n *node) []SLO {
 	return all
 }
 
-// reserved checks a metric of ours: its SLOs take no tags, and the profile says
-// where it is read, if it has to.
+// reserved checks an SLO on a metric of Assay: it takes no tags, and some need a key
+// of the profile that says where to read them.
 func (s SLO) reserved(profile *node) (problem, hint string) {
 	d := s.Descriptor()
 	read := "read"

@@ -10,12 +10,12 @@ import (
 type File struct {
 	Path     string             // as the caller named it; scenarios are relative to its folder
 	Digest   string             // "sha256:" and the hex digest of the file's bytes
-	Targets  []string           // hosts beside loopback that load may be sent to
+	Targets  []string           // hosts that load may be sent to, in addition to loopback
 	Profiles map[string]Profile // by name
 }
 
 // Load is the shape of the offered load: either Target with its phases, or
-// Stages. Rates are arrivals a second.
+// Stages. Rates are arrivals per second.
 type Load struct {
 	Unit     string        `json:"unit"` // "tps" or "rps"
 	Target   float64       `json:"target,omitempty"`
@@ -23,7 +23,7 @@ type Load struct {
 	Baseline Baseline      `json:"baseline"`
 	Ramp     time.Duration `json:"ramp_ns,omitempty"`
 	Hold     time.Duration `json:"hold_ns,omitempty"`
-	HoldMax  time.Duration `json:"hold_max_ns,omitempty"` // how long an undecided hold may go on; 0: not at all
+	HoldMax  time.Duration `json:"hold_max_ns,omitempty"` // longest extended hold of an undecided run; 0: Hold is not extended
 	Cooldown time.Duration `json:"cooldown_ns,omitempty"`
 	Stages   []Stage       `json:"stages,omitempty"`
 	Even     bool          `json:"even,omitempty"` // even spacing of arrivals instead of Poisson
@@ -44,7 +44,7 @@ type Stage struct {
 	Judge bool          `json:"judge,omitempty"`
 }
 
-// Aggregate is what an SLO compares with its bound.
+// Aggregate is the statistic that an SLO compares with its bound.
 type Aggregate string
 
 // The aggregates of SLO expressions.
@@ -55,13 +55,13 @@ const (
 	Exact      Aggregate = "exact"      // a count that must equal the bound: ledger's missing, duplicated
 )
 
-// Basis is what an SLO is decided on (RULEBOOK section 2a).
+// Basis is how an SLO is decided (RULEBOOK section 2a).
 type Basis string
 
 // The bases.
 const (
-	Counted  Basis = "counted"  // what this run showed, exactly
-	Inferred Basis = "inferred" // what holds of the system, at 95 % confidence
+	Counted  Basis = "counted"  // violations in this run are counted
+	Inferred Basis = "inferred" // a test about the system, at 95 % confidence
 )
 
 // SLO is one condition on one metric.
@@ -74,8 +74,8 @@ type SLO struct {
 	Count      string         `json:"count,omitempty"`    // for Exact: "missing" or "duplicated"
 	Operator   string         `json:"operator"`           // "<", "<=", ">", ">=" (the last two for Rate alone), "=="
 	Bound      float64        `json:"bound"`              // in the metric's own unit: ms for times, a share for rates
-	Basis      Basis          `json:"basis,omitempty"`    // as the file declares it; empty: the scope decides
-	At         Position       `json:"-"`                  // where the expression stands, for CheckMetrics
+	Basis      Basis          `json:"basis,omitempty"`    // as the file declares it; empty: by scope
+	At         Position       `json:"-"`                  // of the expression, for CheckMetrics
 }
 
 // MetricText is the metric with its selector, as thresholds.json writes it.
@@ -83,12 +83,12 @@ func (s SLO) MetricText() string {
 	return metric.Series{Name: s.Metric, Labels: s.Selector}.Key()
 }
 
-// ID is the SLO as text; equal exactly where the SLOs are.
+// ID is the SLO as text; two SLOs are equal if and only if their IDs are.
 func (s SLO) ID() string { return s.MetricText() + ":" + s.Expression }
 
-// Violates reports whether one sample breaks the SLO by itself: latency at or
-// over the bound, or for rates with an upper bound a sample that is not 0 (with
-// a lower bound: one that is 0).
+// Violates reports whether one sample violates the SLO: a latency at or over the
+// bound, or for rates with an upper bound a sample that is not 0 (with a lower bound:
+// one that is 0).
 func (s SLO) Violates(v float64) bool {
 	switch {
 	case s.AtLeast():
@@ -102,8 +102,8 @@ func (s SLO) Violates(v float64) bool {
 	}
 }
 
-// AtLeast reports whether the SLO bounds a share from below: what violates it is
-// then a sample that is 0.
+// AtLeast reports whether the SLO bounds a share from below: samples of 0 then
+// violate it.
 func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
 
 // Metrics that the ledger decides.
@@ -112,19 +112,19 @@ const (
 	PersistLagMetric = metric.PersistLag
 )
 
-// Abort stops a run that hurts the target: the metric's rate above Share for
-// the time For.
+// Abort stops a run that harms the target: when the metric's rate exceeds Share for
+// the duration For.
 type Abort struct {
 	Metric     string        `json:"metric"`
 	Expression string        `json:"expression"`
 	Share      float64       `json:"share"`
 	For        time.Duration `json:"for_ns"`
-	At         Position      `json:"-"` // where it stands, for CheckMetrics
+	At         Position      `json:"-"` // of the expression, for CheckMetrics
 }
 
 // Rules are the limits of the validity rules that a profile may override;
-// DefaultRules gives the RULEBOOK's, Limits both together. A nil pointer leaves
-// the default.
+// DefaultRules gives the RULEBOOK's, Limits applies the overrides to them. nil is the
+// default.
 type Rules struct {
 	GeneratorDrops *float64       `json:"generator_drops,omitempty"` // share of scheduled arrivals [0,1]
 	Offered        *float64       `json:"offered,omitempty"`         // share of slots displaced [0,1]

@@ -8,10 +8,10 @@ import (
 
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// Allows reports whether load may be sent to a host (a name or address, with
-// or without a port): this machine always, others where the file or extra, the
-// command line's list, names them. A load test aimed at the wrong system is an
-// outage, so what cannot be read as a host is not allowed.
+// Allows reports whether load may be sent to a host (a name or address, with or
+// without a port): this machine always, others if the file or extra, the command
+// line's list, contains them. A load test aimed at the wrong system is an outage, so
+// a malformed host is not allowed.
 func (f File) Allows(host string, extra []string) bool {
 	h := normalHost(host)
 	if h == "" {
@@ -34,7 +34,7 @@ func (f File) Allows(host string, extra []string) bool {
 }
 
 // normalHost is the host in lower case without port, brackets and final dot;
-// empty where it is none. Addresses come in their shortest form.
+// empty if it is malformed. Addresses are in their shortest form.
 func normalHost(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && (strings.HasSuffix(host[:i], "]") || !strings.Contains(host[:i], ":")) {
 		host = host[:i] // not of an IPv6 address without brackets

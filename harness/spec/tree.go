@@ -23,16 +23,16 @@ type node struct {
 	nameAt     int           // of the key's first byte, or of the value's
 	text       string        // of a string, unescaped; of a number, its digits
 	children   []*node       // in the order of the file
-	duplicates []*node       // members whose key stands before already; not among children
+	duplicates []*node       // members with a key of an earlier one; not among children
 
-	bad  bool     // an error is reported for it
-	lost []string // keys of an object whose values the file does not tell: missing or misspelt; "": it may be any
+	bad        bool     // an error is reported for it
+	unresolved []string // keys of an object that are missing or misspelt; "": an unknown key without a near valid one
 }
 
 // maxDepth is above what the format needs (6) and bounds the recursion.
 const maxDepth = 16
 
-// maxBytes bounds the memory that a foreign file may take.
+// maxBytes bounds the memory that a file may take.
 const maxBytes = 1 << 20
 
 // get returns a member of an object, or nil.
@@ -65,16 +65,16 @@ func (n *node) at(path ...string) *node {
 	return n
 }
 
-// names reports whether an object has a key, be it misspelt.
-func (n *node) names(key string) bool {
-	return n.get(key) != nil || slices.Contains(n.lost, key) || slices.Contains(n.lost, "")
+// mayHave reports whether an object has a key, possibly misspelt.
+func (n *node) mayHave(key string) bool {
+	return n.get(key) != nil || slices.Contains(n.unresolved, key) || slices.Contains(n.unresolved, "")
 }
 
-// has reports whether an object has a key, and what stands there the next; a
-// misspelt one may be it.
+// has reports whether an object has the value at a path of keys, any of which may be
+// misspelt.
 func (n *node) has(path ...string) bool {
 	for _, key := range path {
-		if !n.names(key) {
+		if !n.mayHave(key) {
 			return false
 		}
 		next := n.get(key)
@@ -86,25 +86,25 @@ func (n *node) has(path ...string) bool {
 	return true
 }
 
-// sound reports whether the value at a path is known: nothing is wrong with it
-// or above it, and where it is left out, no misspelt key was meant for it.
-func (n *node) sound(path ...string) bool {
+// valid reports whether the value at a path is known: no error is reported for it or
+// above it, and if it is missing, no misspelt key may stand for it.
+func (n *node) valid(path ...string) bool {
 	for _, name := range path {
 		next := n.step(name)
 		switch {
 		case next == nil:
-			return !n.names(name)
+			return !n.mayHave(name)
 		case next.bad:
 			return false
 		}
 		n = next
 	}
-	return n.whole()
+	return n.validTree()
 }
 
-// whole reports whether nothing is wrong with a value and those in it.
-func (n *node) whole() bool {
-	return !n.bad && len(n.lost) == 0 && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.whole() })
+// validTree reports whether a value and all values in it are without errors.
+func (n *node) validTree() bool {
+	return !n.bad && len(n.unresolved) == 0 && !slices.ContainsFunc(n.children, func(c *node) bool { return !c.validTree() })
 }
 
 // place is the path of keys from the top, e.g. profiles.payment.load.stages[1].
@@ -119,7 +119,7 @@ func (n *node) place() string {
 	return joinPlace(before, n.name)
 }
 
-// joinPlace appends a key, quoted where it could be misread or break the line.
+// joinPlace appends a key, quoted if it could be misread or break the line.
 func joinPlace(before, key string) string {
 	if quote(key) != `"`+key+`"` || key == "" || strings.ContainsAny(key, ". ") {
 		key = quote(key)
@@ -130,22 +130,22 @@ func joinPlace(before, key string) string {
 	return before + "." + key
 }
 
-// parser builds the tree. open is the innermost container it is in, which
-// syntax errors name as their place.
+// parser builds the tree. open is the innermost open container, which is the place of
+// syntax errors.
 type parser struct {
 	data []byte
 	dec  *jsontext.Decoder
 	open *node
 }
 
-// parse reads the whole file. What is no JSON ends it, with one error; invalid
-// UTF-8 is such an error of jsontext's defaults.
+// parse reads the whole file. It ends at the first syntax error, which includes
+// invalid UTF-8.
 func parse(path string, data []byte) (*node, *Error) {
 	fail := func(offset int, place, problem string) *Error {
 		return &Error{Path: path, Line: lineOf(data, offset), Place: place, Problem: problem}
 	}
 	if len(data) > maxBytes {
-		return nil, fail(0, "", fmt.Sprintf("%d bytes: more than the %d that such a file may have", len(data), maxBytes))
+		return nil, fail(0, "", fmt.Sprintf("the file has %d bytes, more than the maximum of %d", len(data), maxBytes))
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fail(0, "", "the file is empty")
@@ -158,7 +158,7 @@ func parse(path string, data []byte) (*node, *Error) {
 			return root, nil
 		}
 		if err == nil {
-			return nil, fail(p.next(), "", "there is more after the end of the object")
+			return nil, fail(p.next(), "", "unexpected data after the end of the object")
 		}
 	}
 	place := ""
@@ -171,7 +171,7 @@ func parse(path string, data []byte) (*node, *Error) {
 	case errors.As(err, &deep):
 		return nil, fail(deep.offset, place, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "the file ends before the object does")
+		return nil, fail(len(bytes.TrimRight(data, " \t\r\n")), place, "unexpected end of file")
 	case errors.As(err, &syntax):
 		return nil, fail(int(syntax.ByteOffset), place, "not JSON: "+oneLine(syntax.Err.Error()))
 	}
@@ -182,8 +182,8 @@ type depthError struct{ offset int }
 
 func (*depthError) Error() string { return "nested too deeply" }
 
-// value reads the next value into n, whose parent and name stand already:
-// place needs them when an error comes from deeper down.
+// value reads the next value into n, whose parent and name are set: place needs them
+// when an error occurs deeper down.
 func (p *parser) value(n *node, depth int) error {
 	n.offset = p.next()
 	if n.name == "" {

@@ -17,7 +17,7 @@ import (
 // Paths of the coordinator.
 const (
 	PathReady        = "/v1/ready"        // POST Ready; 204, or 4xx with the reason why the run cannot start
-	PathStart        = "/v1/start"        // POST Started; answers Go once every worker is ready
+	PathStart        = "/v1/start"        // POST StartRequest; answered by StartResponse once every worker is ready
 	PathMetrics      = "/v1/metrics"      // POST OTLP protobuf
 	PathAcknowledged = "/v1/acknowledged" // POST ledger entries; headers name source and sequence
 )
@@ -36,20 +36,20 @@ const (
 	EnvSource = "ASSAY_SOURCE"
 )
 
-// Ready says that a worker has initialised its script and VUs.
+// Ready reports that a worker has initialised its script and VUs.
 type Ready struct {
 	Source  string            `json:"source"`
 	Metrics map[string]string `json:"metrics"` // registered metrics: name -> "trend", "rate", "counter", "gauge"
 }
 
-// Started says that a worker waits for the common start.
-type Started struct {
+// StartRequest reports that a worker waits for the common start.
+type StartRequest struct {
 	Source string          `json:"source"`
 	Setup  json.RawMessage `json:"setup,omitempty"` // result of setup(), from the worker that ran it
 }
 
-// Go is the start signal.
-type Go struct {
+// StartResponse is the start signal.
+type StartResponse struct {
 	T0    time.Time       `json:"t0"`
 	Setup json.RawMessage `json:"setup,omitempty"`
 }
@@ -62,8 +62,8 @@ type Link struct {
 	client *http.Client
 }
 
-// FromEnvironment makes the link that the environment describes and removes its
-// variables; nil where they are not set.
+// FromEnvironment makes the link that the environment describes, or nil if the
+// variables are not set, and removes them.
 func FromEnvironment() *Link {
 	url, token, source := os.Getenv(EnvURL), os.Getenv(EnvToken), os.Getenv(EnvSource)
 	for _, name := range []string{EnvURL, EnvToken, EnvSource} {
@@ -85,7 +85,7 @@ func New(url, token, source string) *Link {
 	}
 }
 
-// RefusedError is an answer that a retry does not change.
+// RefusedError is a 4xx response, which a retry would not change.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -107,18 +107,18 @@ func (l *Link) Ready(ctx context.Context, metrics map[string]string) error {
 
 // Start waits for the common start. It blocks until every worker is ready, or ctx is
 // done.
-func (l *Link) Start(ctx context.Context, setup json.RawMessage) (Go, error) {
-	body, err := json.Marshal(Started{Source: l.Source, Setup: setup})
+func (l *Link) Start(ctx context.Context, setup json.RawMessage) (StartResponse, error) {
+	body, err := json.Marshal(StartRequest{Source: l.Source, Setup: setup})
 	if err != nil {
-		return Go{}, fmt.Errorf("wait for start: %w", err)
+		return StartResponse{}, fmt.Errorf("wait for start: %w", err)
 	}
 	answer, err := l.post(ctx, PathStart, "application/json", body, nil)
 	if err != nil {
-		return Go{}, err
+		return StartResponse{}, err
 	}
-	var g Go
+	var g StartResponse
 	if err := json.Unmarshal(answer, &g); err != nil {
-		return Go{}, fmt.Errorf("wait for start: %w", err)
+		return StartResponse{}, fmt.Errorf("wait for start: %w", err)
 	}
 	return g, nil
 }
@@ -137,8 +137,8 @@ func (l *Link) Acknowledged(ctx context.Context, sequence uint64, body []byte) e
 	return err
 }
 
-// maxAnswer bounds the longest answer, the start signal: the result of setup(), of up
-// to 16 MiB, and the rest of the message.
+// maxAnswer bounds a response. The longest is the start signal, with up to 16 MiB of
+// setup()'s result.
 const maxAnswer = 17 << 20
 
 func (l *Link) post(ctx context.Context, path, contentType string, body []byte, headers map[string]string) ([]byte, error) {

@@ -44,7 +44,7 @@ func TestFromEnvironmentRemovesTheVariables(t *testing.T) {
 	}
 }
 
-// The sender retries what may succeed the next time, and nothing else.
+// Only responses that may change on a retry are not refusals.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]struct{ fails, refused bool }{
 		200: {}, 204: {}, 400: {true, true}, 401: {true, true}, 410: {true, true}, 413: {true, true}, 422: {true, true},
@@ -89,7 +89,7 @@ func TestMessages(t *testing.T) {
 	}))
 	defer server.Close()
 	l := wire.New(server.URL, "secret", "worker/1")
-	var start wire.Go
+	var start wire.StartResponse
 	for _, c := range []struct {
 		send func() error
 		want message
@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The wait for the start ends with ctx, or with a malformed answer.
+// The wait for the start ends with ctx or with a malformed response.
 func TestStartThatDoesNotCome(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -26,7 +26,7 @@ func TestTargetFails(t *testing.T) {
 	o := options(t, "mariadb")
 	o.TargetArgs = []string{"--die"}
 	_, _, err := stack.Up(t.Context(), o, nil)
-	if err == nil || !strings.Contains(err.Error(), "start reference service: it ended at once: cannot use assay_service:***@tcp") {
+	if err == nil || !strings.Contains(err.Error(), "start reference service: the process exited: cannot use assay_service:***@tcp") {
 		t.Errorf("error %v", err)
 	}
 	noProcess(t, o.Dir)

@@ -20,8 +20,7 @@ type alarm struct {
 	fd   int
 }
 
-// newAlarm makes an alarm; nil where the system has no timerfd, which costs
-// precision only.
+// newAlarm returns nil if the system has no timerfd; slots then start less precisely.
 func newAlarm() *alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -30,11 +29,12 @@ func newAlarm() *alarm {
 	return &alarm{file: os.NewFile(uintptr(fd), "timerfd"), fd: fd}
 }
 
-// leastAhead is the least time worth setting the alarm for; instants that are
-// closer together share one.
-const leastAhead = 50 * time.Microsecond
+// minAhead is the shortest time for which the alarm is set; slots that are closer
+// together share one.
+const minAhead = 50 * time.Microsecond
 
-// follow goes through a schedule until its end, or until ctx is done.
+// follow sets the alarm for one slot of the schedule after the other, until its end or
+// until ctx is done.
 func (a *alarm) follow(ctx context.Context, t0 time.Time, s *Schedule) {
 	if a == nil {
 		return
@@ -52,7 +52,7 @@ func (a *alarm) follow(ctx context.Context, t0 time.Time, s *Schedule) {
 			return
 		}
 		ahead := due - time.Since(t0)
-		if ahead < leastAhead {
+		if ahead < minAhead {
 			continue
 		}
 		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(ahead))}

@@ -24,7 +24,7 @@ type Parameters struct {
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
 	RunSetup bool          `json:"run_setup"` // this worker runs setup() for the whole fleet
-	Hosts    []string      `json:"hosts"`     // that the load may go to, apart from loopback
+	Hosts    []string      `json:"hosts"`     // allowed targets, in addition to loopback
 }
 
 // Config is the executor's configuration in k6.
@@ -37,44 +37,44 @@ type Config struct {
 // start; nil starts at the next whole second.
 func Register(start Starter) {
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
-		c := &configured{Config{BaseConfig: executor.NewBaseConfig(name, ExecutorType)}, start}
+		c := &executorConfig{Config{BaseConfig: executor.NewBaseConfig(name, ExecutorType)}, start}
 		err := json.Unmarshal(raw, &c.Config)
 		return c, err
 	})
 }
 
-// configured is a Config with this process's Starter.
-type configured struct {
+// executorConfig is a Config with this process's Starter.
+type executorConfig struct {
 	Config
 	start Starter
 }
 
-var _ lib.ExecutorConfig = &configured{}
+var _ lib.ExecutorConfig = &executorConfig{}
 
-func (c *configured) duration() time.Duration {
+func (c *executorConfig) duration() time.Duration {
 	return plan.Plan{Stages: c.Parameters.Stages}.Duration()
 }
 
-// Validate checks the parameters, which the plan writes.
-func (c *configured) Validate() []error {
+// Validate checks the parameters, which come from the plan.
+func (c *executorConfig) Validate() []error {
 	errs := c.BaseConfig.Validate()
 	if len(c.Parameters.Stages) == 0 {
-		errs = append(errs, errors.New("there are no stages"))
+		errs = append(errs, errors.New("want at least one stage"))
 	}
 	if c.Parameters.VUs < 1 {
-		errs = append(errs, errors.New("there are no VUs"))
+		errs = append(errs, errors.New("want at least one VU"))
 	}
 	if c.Parameters.Timeout <= 0 {
-		errs = append(errs, errors.New("the time-out must be positive"))
+		errs = append(errs, errors.New("the timeout must be positive"))
 	}
 	return errs
 }
 
-// GetGracefulStop is how long transactions may go on after the last arrival.
-func (c *configured) GetGracefulStop() time.Duration { return c.Parameters.Timeout }
+// GetGracefulStop is how long transactions may run after the last arrival.
+func (c *executorConfig) GetGracefulStop() time.Duration { return c.Parameters.Timeout }
 
-// GetExecutionRequirements asks for all VUs from the start.
-func (c *configured) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
+// GetExecutionRequirements requests all VUs from the start.
+func (c *executorConfig) GetExecutionRequirements(*lib.ExecutionTuple) []lib.ExecutionStep {
 	return []lib.ExecutionStep{
 		{PlannedVUs: uint64(c.Parameters.VUs)},
 		{TimeOffset: c.duration() + c.Parameters.Timeout},
@@ -82,14 +82,14 @@ func (c *configured) GetExecutionRequirements(*lib.ExecutionTuple) []lib.Executi
 }
 
 // GetDescription is k6's line about the scenario.
-func (c *configured) GetDescription(*lib.ExecutionTuple) string {
+func (c *executorConfig) GetDescription(*lib.ExecutionTuple) string {
 	return fmt.Sprintf("open-model arrivals for %s with %d VUs", c.duration(), c.Parameters.VUs)
 }
 
 // HasWork is always true: a worker without slots of its own still takes part.
-func (c *configured) HasWork(*lib.ExecutionTuple) bool { return true }
+func (c *executorConfig) HasWork(*lib.ExecutionTuple) bool { return true }
 
 // NewExecutor makes the executor.
-func (c *configured) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
+func (c *executorConfig) NewExecutor(state *lib.ExecutionState, log *logrus.Entry) (lib.Executor, error) {
 	return newExecutor(c, state, log)
 }

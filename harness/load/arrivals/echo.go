@@ -15,8 +15,8 @@ type echo struct {
 	done    chan struct{}
 }
 
-// startEcho starts the reader. Without a pipe there is no echo, and the heartbeat
-// alone notices stalls.
+// startEcho starts the reader. If no pipe can be made it returns nil, and only the
+// heartbeat detects stalls.
 func startEcho(t0 time.Time, stalls *Stalls) *echo {
 	e := &echo{done: make(chan struct{})}
 	var err error

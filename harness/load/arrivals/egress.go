@@ -16,35 +16,34 @@ import (
 	"assay/harness/spec"
 )
 
-// egressGuard keeps the load on hosts that it may go to. A script may name another
-// host, and a target may redirect to one: k6 follows ten redirects to any host.
-// The first connection to another host is refused before it is made, and ends the
-// run.
+// egressGuard restricts the load to allowed hosts. A script may name another host, and
+// a target may redirect to one: k6 follows ten redirects to any host. The first
+// connection to another host is refused before it is made, and ends the run.
 //
-// All that k6's own modules send (http, ws, grpc, redis) goes through the dialer
-// of its VU. k6/x/sql has its own, and its address from the operator.
+// k6's own modules (http, ws, grpc, redis) connect through the dialer of their VU.
+// k6/x/sql has its own dialer, and its address comes from the operator.
 type egressGuard struct {
 	allowed    spec.File
 	names      netext.Resolver // k6's own
-	violations chan error      // holds the first connection that was refused
+	violations chan error      // holds the first violation
 
 	mu        sync.Mutex
 	addresses map[netip.Addr]bool // that allowed names resolved to
 }
 
-// guardEgress guards all VUs that the runner will make, those of setup() and
-// teardown() too.
+// guardEgress guards all VUs that the runner will make, including those of setup()
+// and teardown().
 func guardEgress(runner lib.Runner, hosts []string) (*egressGuard, error) {
 	// k6 has no public way to check each connection, but its runner has exported
 	// fields, from which every VU's dialer is made.
 	fields := reflect.Indirect(reflect.ValueOf(runner))
 	if fields.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("guard the load: the runner is a %T", runner)
+		return nil, fmt.Errorf("guard egress: the runner is a %T", runner)
 	}
 	dialer, isDialer := pointerTo[net.Dialer](fields.FieldByName("BaseDialer"))
 	resolver, isResolver := pointerTo[netext.Resolver](fields.FieldByName("Resolver"))
 	if !isDialer || !isResolver {
-		return nil, fmt.Errorf("guard the load: %T has no BaseDialer or Resolver", runner)
+		return nil, fmt.Errorf("guard egress: %T has no BaseDialer or Resolver", runner)
 	}
 	g := &egressGuard{
 		allowed: spec.File{Targets: hosts}, names: *resolver,
@@ -76,8 +75,8 @@ func (g *egressGuard) LookupIP(host string) (net.IP, error) {
 	return ip, err
 }
 
-// control checks a connection that is about to be made. Its address was written
-// in a URL or resolved from a name.
+// control checks a connection that is about to be made. Its address comes from a URL
+// or was resolved from a name.
 func (g *egressGuard) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -103,7 +102,7 @@ var _ errext.HasExitCode = &EgressViolation{}
 type EgressViolation struct{ Host string }
 
 func (e *EgressViolation) Error() string {
-	return fmt.Sprintf("load would go to %s, which is not allowed: list it in \"targets\" of thresholds.json, or name it by --allow-target", e.Host)
+	return fmt.Sprintf("load would go to %s, which is not allowed: list it in \"targets\" of thresholds.json, or pass it with --allow-target", e.Host)
 }
 
 // ExitCode makes it k6's exit code.

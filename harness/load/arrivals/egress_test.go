@@ -75,17 +75,17 @@ func TestGuardRefusesOtherHosts(t *testing.T) {
 		t.Error("a name that is not allowed was looked up")
 	}
 	if err := g.violation(); err == nil || !strings.Contains(err.Error(), "load would go to other.test,") {
-		t.Errorf("reported is %v, not the first", err)
+		t.Errorf("reported %v, want the first violation", err)
 	}
 }
 
-// A k6 runner with other fields is not run without the guard.
+// A k6 runner without these fields is refused, as it could not be guarded.
 func TestGuardNeedsTheRunnersFields(t *testing.T) {
 	for _, runner := range []lib.Runner{nil, &struct{ lib.Runner }{}, &struct {
 		lib.Runner
 		BaseDialer net.Dialer
 	}{}} {
-		if _, err := guardEgress(runner, nil); err == nil || !strings.HasPrefix(err.Error(), "guard the load: ") {
+		if _, err := guardEgress(runner, nil); err == nil || !strings.HasPrefix(err.Error(), "guard egress: ") {
 			t.Errorf("%T: %v", runner, err)
 		}
 	}

@@ -19,29 +19,29 @@ import (
 // Starter is the executor's view of the fleet. Both calls may block until ctx is
 // done.
 type Starter interface {
-	// Ready tells the coordinator which metrics the script has registered; an
-	// error stops the run before it has sent anything.
+	// Ready reports the metrics that the script has registered to the coordinator; an
+	// error stops the run before any load is sent.
 	Ready(ctx context.Context, registered map[string]string) error
-	// Start waits for every worker and gives the common t0, as a time of this
-	// process's clocks, and the data of setup(). own is what setup() returned
-	// here, nil where another worker runs it.
-	Start(ctx context.Context, own []byte) (t0 time.Time, setup []byte, err error)
+	// Start waits for every worker and returns the common t0, with this process's
+	// monotonic clock reading, and the result of setup(). ownSetup is the result in
+	// this process, nil if another worker runs setup().
+	Start(ctx context.Context, ownSetup []byte) (t0 time.Time, setup []byte, err error)
 }
 
 // arrivalsExecutor follows the schedule with a fixed number of VUs, each of
 // which takes the next slot, waits until it is due and runs one iteration.
 type arrivalsExecutor struct {
 	*executor.BaseExecutor
-	config *configured
+	config *executorConfig
 	state  *lib.ExecutionState
 	metric *metrics.Metric
 	stripe Stripe
 	egress *egressGuard
 }
 
-func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
+func newExecutor(c *executorConfig, state *lib.ExecutionState, log *logrus.Entry) (*arrivalsExecutor, error) {
 	start, offsets, _ := state.ExecutionTuple.GetStripedOffsets()
-	// Before any VU or setup() begins.
+	// Before any VU is made and setup() runs.
 	egress, err := guardEgress(state.Test.Runner, c.Parameters.Hosts)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func newExecutor(c *configured, state *lib.ExecutionState, log *logrus.Entry) (*
 	}, nil
 }
 
-// Init registers the worker once its script and VUs are initialised, with the
-// metrics that exist without this package.
+// Init registers the worker once its script and VUs are initialised, with all metrics
+// but this package's own.
 func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
 	if e.config.start != nil {
 		registered := map[string]string{}
@@ -71,8 +71,8 @@ func (e *arrivalsExecutor) Init(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run follows the schedule to its end, then waits for what was started, at
-// most until the last slot's time-out.
+// Run follows the schedule to its end, then waits for running transactions, at most
+// until the last slot's timeout.
 func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.SampleContainer) error {
 	if err := e.egress.violation(); err != nil { // in setup()
 		return err
@@ -89,7 +89,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 			return min(1, max(0, float64(time.Since(t0))/float64(e.config.duration()))), nil
 		},
 	})
-	r := newRunning(e, t0, out, cancel)
+	r := newExecution(e, t0, out, cancel)
 	var background, vus, deactivated sync.WaitGroup
 	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
 	background.Go(func() {
@@ -108,13 +108,13 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		}
 		// A context for each VU keeps k6's per-iteration contexts out of one shared
 		// list with one lock.
-		own, stop := context.WithCancel(ctx)
+		vuCtx, stop := context.WithCancel(ctx)
 		name := strconv.FormatUint(vu.GetID(), 10)
 		tags := map[string]string{VUTag: name}
 		maps.Copy(tags, e.config.GetTags())
 		deactivated.Add(1)
 		active := vu.Activate(&lib.VUActivationParams{
-			RunContext: own, Scenario: e.config.Name, Exec: e.config.GetExec(),
+			RunContext: vuCtx, Scenario: e.config.Name, Exec: e.config.GetExec(),
 			Env: e.config.GetEnv(), Tags: tags,
 			DeactivateCallback: func(u lib.InitializedVU) {
 				e.state.ReturnVU(u, true)
@@ -126,7 +126,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		go func() {
 			defer vus.Done()
 			defer stop()
-			r.serve(own, active, name)
+			r.serve(vuCtx, active, name)
 		}()
 	}
 	vus.Wait()
@@ -143,11 +143,11 @@ func (e *arrivalsExecutor) awaitStart(ctx context.Context) (time.Time, error) {
 		now := time.Now()
 		return now.Add(now.Truncate(time.Second).Add(time.Second).Sub(now)), nil
 	}
-	var own []byte
+	var ownSetup []byte
 	if e.config.Parameters.RunSetup {
-		own = e.state.Test.Runner.GetSetupData()
+		ownSetup = e.state.Test.Runner.GetSetupData()
 	}
-	t0, setup, err := e.config.start.Start(ctx, own)
+	t0, setup, err := e.config.start.Start(ctx, ownSetup)
 	if err != nil {
 		return time.Time{}, err
 	}

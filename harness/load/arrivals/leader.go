@@ -7,9 +7,8 @@ import (
 
 // leader is the leader of a leader-follower thread pool: the VU that holds it
 // takes the next slot, waits until it is due, and releases the lead before it
-// runs. The others wait on a stack, and the last to come is the first to be
-// woken: its runtime is still in the processor's caches, where a queue would find
-// every VU cold.
+// runs. The others wait on a stack: the last to wait is the first to be woken, while
+// its runtime is still in the processor's caches. With a queue every VU would be cold.
 type leader struct {
 	mu      sync.Mutex
 	held    bool
@@ -29,12 +28,12 @@ func (l *leader) acquire(ctx context.Context, wake chan struct{}) {
 	l.mu.Unlock()
 	select {
 	case <-wake:
-	case <-ctx.Done(): // for all VUs: none needs the lead any more
+	case <-ctx.Done(): // the run has ended: no VU needs the lead any more
 	}
 }
 
-// release hands the lead to the VU that began to wait last; without one the next
-// to acquire it finds it free.
+// release passes the lead to the VU that began to wait last, or frees it if none
+// waits.
 func (l *leader) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

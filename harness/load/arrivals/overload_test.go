@@ -19,8 +19,8 @@ type slowVU time.Duration
 
 func (v slowVU) RunOnce() error { time.Sleep(time.Duration(v)); return nil }
 
-// An overload is charged to the system, in whatever order VUs take overdue slots:
-// the generator is charged with its stalls only.
+// An overload is charged to the system, in whatever order VUs take overdue slots; the
+// generator is charged only for its stalls.
 func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	const vus, slots = 16, 8000
 	stage := plan.Stage{Duration: 400 * time.Millisecond, From: 20_000, To: 20_000, Arrivals: slots}
@@ -30,14 +30,14 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	}
 	e := &arrivalsExecutor{
 		BaseExecutor: &executor.BaseExecutor{},
-		config:       &configured{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
+		config:       &executorConfig{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
 		state:        lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus),
 		stripe:       Whole,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 3*slots)
-	r := &running{
+	r := &execution{
 		executor: e, t0: time.Now(), out: out, cancel: cancel, schedule: e.newSchedule(),
 		stopped: sync.OnceValue(func() time.Duration { return time.Minute }),
 	}
@@ -62,6 +62,6 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 		}
 	}
 	if count != slots || charged > 0 {
-		t.Errorf("of %d transactions the generator is charged with %d; it stalled for %s", count, charged, stalled)
+		t.Errorf("of %d transactions %d are charged to the generator, which stalled for %s", count, charged, stalled)
 	}
 }

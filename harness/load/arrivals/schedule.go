@@ -8,9 +8,9 @@ import (
 	"assay/harness/plan"
 )
 
-// Stripe selects one worker's slots of the whole schedule: the first is Start, then
-// the Offsets follow in a cycle, as k6's execution tuple gives them
-// (GetStripedOffsets).
+// Stripe selects one worker's slots of the whole schedule: the first has the index
+// Start, and the Offsets, repeated in a cycle, lead from each to the next, as in k6's
+// execution tuple (GetStripedOffsets).
 type Stripe struct {
 	Start   int64
 	Offsets []int64
@@ -96,12 +96,12 @@ func (s *Schedule) advance() (time.Duration, bool) {
 	return st.Start + min(max(x, 0), st.Duration-1), true
 }
 
-// elapsed is the share of a stage's duration after which the share u of its
-// arrivals has come, for a rate that goes linearly from a to b:
+// elapsed is the share x of a stage's duration after which the share u of its arrivals
+// has occurred, for a rate that changes linearly from a to b:
 //
 //	a x + (b-a) x^2 / 2 = u (a+b)/2
 //
-// solved for x in the form that loses no digits for a near b.
+// solved for x in the form without cancellation for a near b.
 func elapsed(u, a, b float64) float64 {
 	c := u * (a + b) / 2
 	root := a + math.Sqrt(max(0, a*a+2*(b-a)*c))

@@ -126,11 +126,11 @@ func TestSteadyArrivalsArePoisson(t *testing.T) {
 		t.Errorf("gaps have a coefficient of variation of %.3f, want 1", cv)
 	}
 	if d := variance(counts) / rate; math.Abs(d-1) > 0.32 {
-		t.Errorf("counts a second have a variance of %.2f times their mean, want 1", d)
+		t.Errorf("counts per second have a variance of %.2f times their mean, want 1", d)
 	}
 }
 
-// A ramp's arrivals follow its rate: the share that has come by x.
+// A ramp's arrivals follow its rate.
 func TestRampFollowsItsRate(t *testing.T) {
 	st := []plan.Stage{{Duration: 100 * time.Second, From: 100, To: 900, Arrivals: 50_000}}
 	at := all(NewSchedule(st, 3, false, Whole))
@@ -138,7 +138,7 @@ func TestRampFollowsItsRate(t *testing.T) {
 		want := (100*x + 800*x*x/2) / 500
 		i, _ := slices.BinarySearch(at, time.Duration(x*float64(100*time.Second)))
 		if got := float64(i) / 50_000; math.Abs(got-want) > 0.012 {
-			t.Errorf("by %.0f %% of the ramp %.4f of its arrivals have come, want %.4f", 100*x, got, want)
+			t.Errorf("after %.0f %% of the ramp %.4f of its arrivals have occurred, want %.4f", 100*x, got, want)
 		}
 	}
 }

@@ -12,35 +12,35 @@ import (
 // Times of the heartbeat that detects when the generator itself stalls.
 const (
 	beatEvery = 10 * time.Millisecond
-	// stallAfter is the gap between beats, or the delay of an echo, from which on the
-	// generator counts as stalled: one and a half beats missed, more than a
-	// scheduler's usual jitter.
+	// stallAfter is the gap between beats, or the delay of an echo, above which the
+	// generator counts as stalled: one and a half beats missed, more than a scheduler's
+	// usual jitter.
 	stallAfter = 25 * time.Millisecond
 )
 
-// Stalls separates delays that the generator caused by a stall (process stopped,
-// lack of CPU, a long garbage collection) from queueing behind a slow system. In
-// both cases a VU that was busy before takes slots late.
+// Stalls separates delays that the generator caused by a stall (process stopped, lack
+// of CPU, a long garbage collection) from queueing behind a slow system. In both cases
+// VUs that have been busy take slots late.
 //
-// A stall is detected in two ways: by the heartbeat, where its own beats are far
-// apart, and by its echo, where data from the network is read late: a byte goes
-// through a pipe and wakes its reader in the same way as a response wakes its VU.
-// Where a thousand goroutines wait for a CPU, timers still fire in time, and
-// responses wait in the run queue.
+// A stall is detected in two ways: by the heartbeat, if two beats are too far apart,
+// and by its echo, if data from the network is read late: a byte goes through a pipe
+// and wakes its reader in the same way as a response wakes its VU. When a thousand
+// goroutines wait for a CPU, timers still fire in time, but responses wait in the run
+// queue.
 //
 // A stall with idle VUs at its start leaves a backlog that counts as the
 // generator's until a VU waits for its slot again. Slots of that backlog are
-// served in order, slot j at (end of stall) + j/mu for one due at (its start) +
-// j/lambda: as long as the system serves faster than slots fall due (mu > lambda)
-// none is later than the stall was long. Where one is, the system is slow, and the
-// rest of the queue counts as the system's. A stall while every VU was busy adds
-// at most its own length to what was queued already; only slots that fell due in
-// it are charged, so that a short stall in a long overload does not turn the
+// served in order, slot j, due at (start of stall) + j/lambda, at (end of stall) +
+// j/mu: as long as the system serves faster than slots fall due (mu > lambda) no slot
+// is later than the length of the stall. If one is, the system is slow, and the rest
+// of the queue counts as the system's. A stall while every VU was busy adds at most
+// its own length to an existing queue; only slots that fell due during it are charged
+// to the generator, so that a short stall in a long overload does not turn the
 // system's failure into the generator's.
 //
 // Times are monotonic, since t0.
 type Stalls struct {
-	idle atomic.Int64 // VUs that wait to lead, or for their slot
+	idle atomic.Int64 // VUs that wait for the lead or for their slot
 
 	mu           sync.Mutex
 	lastBeat     time.Duration
@@ -63,8 +63,8 @@ func (Stall) GetSamples() []metrics.Sample { return nil }
 // back twenty minutes, longer than a transaction may take.
 const maxStalls = 1 << 16
 
-// check is called by the heartbeat and by every VU that takes a slot late after
-// having been busy: the first to call it after a stall registers the stall.
+// check is called by the heartbeat and by every VU that takes a slot late after being
+// busy: the first call after a stall registers it.
 func (s *Stalls) check(now time.Duration, heartbeat bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Stalls) echo(sent, read time.Duration) {
 	s.register(sent, read)
 }
 
-// register adds a stall that has just ended. Time that an earlier one covers does
-// not count again.
+// register adds a stall that has just ended, without the time covered by an earlier
+// one.
 func (s *Stalls) register(from, to time.Duration) {
 	stall := Stall{From: from, To: to, Delay: to - from}
 	if n := len(s.past); n > 0 {
@@ -120,8 +120,8 @@ func (s *Stalls) onTime() {
 	s.mu.Unlock()
 }
 
-// lagOf is the part of a slot's delay that the generator caused; a VU that had been
-// busy takes it late, at now.
+// lagOf is the part of a slot's delay that the generator caused, for a slot that a VU
+// takes late, at now, after being busy.
 func (s *Stalls) lagOf(due, now time.Duration) time.Duration {
 	s.check(now, false)
 	s.mu.Lock()
@@ -141,10 +141,10 @@ func (s *Stalls) lagOf(due, now time.Duration) time.Duration {
 	return 0
 }
 
-// Share is the most that the generator added to an operation between two instants
-// that the network woke so many times: the time for which the generator stalled
-// meanwhile, but no more than the longest such delay for each wake-up. It is as
-// known at now, safe for concurrent use, and 0 for nil.
+// Share is the most that the generator's stalls can have added to an operation between
+// two instants: the time for which the generator stalled during it, but for each
+// wake-up by the network no more than the longest delay among these stalls. It counts
+// the stalls known at now, is safe for concurrent use, and is 0 for nil.
 func (s *Stalls) Share(from, to time.Duration, wakeups int, now time.Duration) time.Duration {
 	if s == nil || to <= from {
 		return 0
@@ -171,8 +171,8 @@ func (s *Stalls) unreported() []Stall {
 	return all
 }
 
-// StalledFor is a generator that stalled in these spans, in order, for tests of
-// packages that read them.
+// StalledFor returns the Stalls of a generator that stalled in these spans, in order,
+// for tests of other packages.
 func StalledFor(spans ...Stall) *Stalls {
 	for i := range spans {
 		spans[i].Delay = spans[i].To - spans[i].From

@@ -46,7 +46,7 @@ func TestBacklogOfAStallIsChargedToTheGenerator(t *testing.T) {
 	}
 }
 
-// Where slots come later than the stall was long, the system does not keep up.
+// If slots start later than the length of the stall, the system does not keep up.
 func TestQueueOfASlowSystemAfterAStall(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 3)
@@ -92,7 +92,7 @@ func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 }
 
 // A transaction is cleared of the part of each stall within it, at most the longest
-// delay for each of its wake-ups.
+// delay per wake-up.
 func TestShareOfASpan(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 1)
@@ -131,8 +131,8 @@ func TestShareOfASpan(t *testing.T) {
 	}
 }
 
-// Late echoes in a row are a generator that lacks CPU: all of that time counts
-// once, and a long wait is cleared of a few delays, not of all.
+// Consecutive late echoes mean that the generator lacks CPU: their time counts once,
+// and a long wait is cleared of one delay per wake-up, not of all.
 func TestLateEchoes(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 1)
@@ -171,7 +171,7 @@ func TestEcho(t *testing.T) {
 	e.send(time.Since(t0)) // after stop it does nothing, and does not block
 }
 
-// However many stalls there are, those kept are bounded, and each is reported once.
+// The stalls kept are bounded, and each stall is reported once.
 func TestStallsAreBounded(t *testing.T) {
 	var s Stalls
 	reported := 0

@@ -18,34 +18,33 @@ const (
 	Dropped
 )
 
-// VUTag is a tag of all samples of a VU; its value is the VU's number. By it a
-// request is assigned to its transaction. A tag costs nothing for each sample,
-// where k6's own system tag vu is metadata, copied for every request. Other
-// outputs see it as any other tag.
+// VUTag is a tag of all samples of a VU, by which requests are assigned to their
+// transaction; its value is the VU's number. A tag costs nothing per sample, whereas
+// k6's own system tag vu is metadata that is copied for every request. Other outputs
+// see it as any other tag.
 const VUTag = "assay_vu"
 
-// Transaction is the end of one slot of the schedule, as the executor sends it to
-// the outputs. To other outputs it is one sample of
-// transaction_duration.
+// Transaction is the outcome of one slot of the schedule, as the executor sends it to
+// the outputs. Other outputs see one sample of transaction_duration.
 type Transaction struct {
 	Due         time.Duration // scheduled instant, since t0
-	Latency     time.Duration // from Due to its end; the time-out for a dropped one
+	Latency     time.Duration // from Due to its end; the timeout for a dropped one
 	Outcome     Outcome
-	VU          string        // that ran it, as in its samples' VUTag; empty for a dropped one
+	VU          string        // value of VUTag in its samples; empty for a dropped one
 	Lag         time.Duration // delay of its start that the generator caused
 	Queueing    time.Duration // delay of its start because every VU was busy
-	Interrupted bool          // it had not ended when the run ended
+	Interrupted bool          // it was still running when the run ended
 	Stalls      *Stalls       // of the generator
 
 	sample metrics.Sample
 }
 
-// Begun is a transaction whose VU is about to run it: samples that the VU sends
-// from now on belong to it. Of its fields only Due, VU, Lag, Queueing and Stalls are set.
-type Begun Transaction
+// TransactionStart announces a transaction: samples that its VU sends from now on
+// belong to it. Only Due, VU, Lag, Queueing and Stalls are set.
+type TransactionStart Transaction
 
 // GetSamples is empty: only our output reads it.
-func (*Begun) GetSamples() []metrics.Sample { return nil }
+func (*TransactionStart) GetSamples() []metrics.Sample { return nil }
 
 // GetSamples returns the transaction as a sample of transaction_duration.
 func (t *Transaction) GetSamples() []metrics.Sample { return []metrics.Sample{t.sample} }

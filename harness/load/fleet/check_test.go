@@ -17,7 +17,7 @@ import (
 	"assay/harness/load/k6"
 )
 
-// TestMain makes the test binary k6 when it is re-executed as that.
+// TestMain runs k6 when the test binary is re-executed with the argument k6.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
@@ -47,7 +47,7 @@ func inspect(ctx context.Context, t *testing.T, script string, env ...string) (f
 
 const body = "\nexport default function () {}\n"
 
-// Each option that would override the plan is refused with its name.
+// Each option that would override the plan is refused by name.
 func TestOwnLoadIsRefused(t *testing.T) {
 	for option, value := range map[string]string{
 		"scenarios":            "{ a: { executor: 'shared-iterations', vus: 2, iterations: 10 } }",
@@ -71,7 +71,7 @@ func TestOwnLoadIsRefused(t *testing.T) {
 
 // Options that do not change the load are allowed, and the script initialises with a
 // worker's environment.
-func TestScriptThatMayRun(t *testing.T) {
+func TestScriptsThatAreAccepted(t *testing.T) {
 	t.Setenv("K6_VUS", "7") // of the environment, not of the script
 	err := check(t.Context(), t, `
 if (__ENV.ASSAY_TARGET !== 'http://127.0.0.1:1') throw new Error('no target: ' + __ENV.ASSAY_TARGET);
@@ -82,7 +82,7 @@ export const options = { thresholds: { http_req_failed: ['rate<0.5'] }, userAgen
 	}
 }
 
-func TestScriptThatMayNotRun(t *testing.T) {
+func TestScriptsThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"syntax":       {"export default function () {", "does not initialise"},
 		"throws":       {"throw new Error('no key');" + body, "no key"},
@@ -124,13 +124,13 @@ func TestOptionsOfConnections(t *testing.T) {
 		options string
 		want    fleet.Script
 	}{
-		"none":           {"", fleet.Script{}},
-		"said not to":    {"insecureSkipTLSVerify: false, noConnectionReuse: false, hosts: {}", fleet.Script{}},
-		"unverified":     {"insecureSkipTLSVerify: true", fleet.Script{SkipsVerify: true}},
-		"own names":      {"hosts: { 'shop.test': '127.0.0.1' }", fleet.Script{Hosts: true}},
-		"new by request": {"noConnectionReuse: true", fleet.Script{Reconnects: true}},
-		"new by turn":    {"noVUConnectionReuse: true", fleet.Script{Reconnects: true}},
-		"client's own":   {"tlsAuth: [{ domains: ['shop.test'], " + ownCertificate(t) + " }]", fleet.Script{ClientTLS: true}},
+		"none":          {"", fleet.Script{}},
+		"turned off":    {"insecureSkipTLSVerify: false, noConnectionReuse: false, hosts: {}", fleet.Script{}},
+		"unverified":    {"insecureSkipTLSVerify: true", fleet.Script{SkipsVerify: true}},
+		"own hosts":     {"hosts: { 'shop.test': '127.0.0.1' }", fleet.Script{Hosts: true}},
+		"per request":   {"noConnectionReuse: true", fleet.Script{Reconnects: true}},
+		"per iteration": {"noVUConnectionReuse: true", fleet.Script{Reconnects: true}},
+		"client TLS":    {"tlsAuth: [{ domains: ['shop.test'], " + ownCertificate(t) + " }]", fleet.Script{ClientTLS: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,26 +16,25 @@ import (
 	"assay/harness/wire"
 )
 
-// Spec is the run of a fleet.
+// Spec describes a fleet and its run.
 type Spec struct {
 	Run     string
 	Profile spec.Profile
 	Plan    plan.Plan
 	Script  string   // path of the scenario
 	Target  string   // base URL, ASSAY_TARGET
-	Hosts   []string // that the load may go to, apart from loopback
+	Hosts   []string // allowed targets, in addition to loopback
 	URL     string   // the coordinator's
 	Token   string
 	DSN     string   // ASSAY_DB of scripts that need the database; else empty
-	Outputs []string // further k6 outputs, as for --out; %d stands for the worker's number
+	Outputs []string // further k6 outputs, as for --out; %d is replaced by the worker's number
 	Dir     string   // for configuration and logs
 }
 
-// authorities are the variables that name certificate authorities other than the
-// system's (crypto/x509).
-var authorities = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
+// caVariables name certificate authorities other than the system's (crypto/x509).
+var caVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// Worker is how one worker is started, by any engine.
+// Worker is what an engine needs to start one worker.
 type Worker struct {
 	Source string
 	Args   []string // of `assay k6`, without secrets
@@ -100,7 +99,7 @@ func (s Spec) Prepare(i int) (Worker, error) {
 	if s.DSN != "" {
 		env = append(env, "ASSAY_DB="+s.DSN)
 	}
-	for _, name := range authorities {
+	for _, name := range caVariables {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)
 		}

@@ -16,7 +16,7 @@ import (
 	"assay/harness/spec"
 )
 
-// fleetSpec is a fleet of so many workers for a profile of that name.
+// fleetSpec describes a fleet for a profile.
 func fleetSpec(t *testing.T, profile string, workers int) fleet.Spec {
 	t.Helper()
 	slo := spec.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250}
@@ -35,7 +35,7 @@ func fleetSpec(t *testing.T, profile string, workers int) fleet.Spec {
 	}
 }
 
-// read decodes a file that a worker is given.
+// read decodes a file of a worker, which must hold no secret.
 func read[T any](t *testing.T, path string) (content T) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -121,7 +121,7 @@ func TestScenarioNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := read[k6.Session](t, filepath.Join(s.Dir, "worker-0.session.json")).Scenario; got != want {
-			t.Errorf("profile %q makes the scenario %q, want %q", profile, got, want)
+			t.Errorf("profile %q has the scenario %q, want %q", profile, got, want)
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"assay/harness/wire"
 )
 
-// headStart is the least time between the start signal and t0, which is rounded up to
-// a whole second: every worker activates its VUs in it.
+// headStart is the minimum time between the start signal and t0, which is rounded up
+// to a whole second. Every worker activates its VUs in it.
 const headStart = 1500 * time.Millisecond
 
-// Coordinator is the server of the workers' links: it registers them, and starts all
-// at one t0.
+// Coordinator serves the workers' start: it registers them, and starts all of them at
+// one t0.
 type Coordinator struct {
 	workers int
 	check   func(metrics map[string]string) error
@@ -32,8 +32,8 @@ type Coordinator struct {
 	t0      time.Time
 }
 
-// NewCoordinator expects a number of workers. check is called with the metrics that
-// the script has registered; its error prevents the start.
+// NewCoordinator makes a coordinator of a number of workers. check is called with the
+// metrics that the script has registered; its error prevents the start.
 func NewCoordinator(workers int, check func(metrics map[string]string) error) *Coordinator {
 	return &Coordinator{
 		workers: workers, check: check, now: time.Now,
@@ -53,7 +53,7 @@ const maxMessage = 16 << 20
 
 func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 	var m wire.Ready
-	if !decode(w, r, &m) || !named(w, m.Source) {
+	if !decode(w, r, &m) || !hasSource(w, m.Source) {
 		return
 	}
 	if err := c.check(m.Metrics); err != nil {
@@ -65,27 +65,27 @@ func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
-	var m wire.Started
-	if !decode(w, r, &m) || !named(w, m.Source) {
+	var m wire.StartRequest
+	if !decode(w, r, &m) || !hasSource(w, m.Source) {
 		return
 	}
-	c.arrive(m)
+	c.join(m)
 	select {
 	case <-c.started:
 	case <-c.refused:
-		http.Error(w, "another worker cannot start", http.StatusConflict)
+		http.Error(w, "the run was refused: another worker cannot start", http.StatusConflict)
 		return
 	case <-r.Context().Done():
 		return
 	}
 	c.mu.Lock()
-	answer := wire.Go{T0: c.t0, Setup: c.setup}
+	answer := wire.StartResponse{T0: c.t0, Setup: c.setup}
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it sends no frames, which the rule "frames" detects
 }
 
-func (c *Coordinator) arrive(m wire.Started) {
+func (c *Coordinator) join(m wire.StartRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting[m.Source] = true
@@ -107,9 +107,9 @@ func (c *Coordinator) refuse(err error) {
 	}
 }
 
-// Started waits until every worker is ready to start, and returns t0. It fails when a
+// AwaitStart waits until every worker is ready to start, and returns t0. It fails when a
 // worker was refused or ctx is done.
-func (c *Coordinator) Started(ctx context.Context) (time.Time, error) {
+func (c *Coordinator) AwaitStart(ctx context.Context) (time.Time, error) {
 	select {
 	case <-c.started:
 		return c.t0, nil
@@ -134,10 +134,10 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
-// named refuses a message without a source.
-func named(w http.ResponseWriter, source string) bool {
+// hasSource refuses a message without a source.
+func hasSource(w http.ResponseWriter, source string) bool {
 	if source == "" {
-		http.Error(w, "malformed message: it names no source", http.StatusBadRequest)
+		http.Error(w, "malformed message: it has no source", http.StatusBadRequest)
 	}
 	return source != ""
 }

@@ -17,7 +17,8 @@ import (
 
 func anyMetrics(map[string]string) error { return nil }
 
-// coordinate serves a coordinator of so many workers.
+// coordinate serves a coordinator and returns it, with a function that makes the links
+// of its workers.
 func coordinate(t *testing.T, workers int, check func(map[string]string) error) (*fleet.Coordinator, func(i int) *wire.Link) {
 	t.Helper()
 	c := fleet.NewCoordinator(workers, check)
@@ -44,8 +45,8 @@ func wait(ctx context.Context, l *wire.Link, setup string) <-chan started {
 	return done
 }
 
-// All start at one whole second, which leaves each time to prepare, and with
-// the data of the one that ran setup().
+// All workers start at one whole second, with time to prepare, and with the result of
+// the worker that ran setup().
 func TestBarrier(t *testing.T) {
 	c, worker := coordinate(t, 3, anyMetrics)
 	first := wait(t.Context(), worker(0), `{"token":"a"}`)
@@ -60,18 +61,18 @@ func TestBarrier(t *testing.T) {
 	second := wait(t.Context(), worker(1), "")
 	select {
 	case got := <-first:
-		t.Fatalf("started before all had come: %+v", got)
+		t.Fatalf("started before all workers were ready: %+v", got)
 	case got := <-second:
-		t.Fatalf("started before all had come: %+v", got)
+		t.Fatalf("started before all workers were ready: %+v", got)
 	case <-time.After(100 * time.Millisecond):
 	}
 	before := time.Now()
 	third := wait(t.Context(), worker(2), "")
-	t0, err := c.Started(t.Context())
+	t0, err := c.AwaitStart(t.Context())
 	if ahead := t0.Sub(before); err != nil || t0.Nanosecond() != 0 || ahead < 1500*time.Millisecond || ahead > 2600*time.Millisecond {
 		t.Errorf("t0 is %s, %s ahead, %v", t0, t0.Sub(before), err)
 	}
-	// The answer may be lost: the one that asks again gets the same.
+	// The response may be lost: a repeated request gets the same one.
 	for _, got := range []started{<-first, <-second, <-third, <-wait(t.Context(), worker(2), "")} {
 		if got.err != nil || !got.t0.Equal(t0) || got.setup != `{"token":"a"}` {
 			t.Errorf("started with %+v, want %s", got, t0)
@@ -98,25 +99,25 @@ func TestRefusal(t *testing.T) {
 	err := worker(1).Ready(t.Context(), map[string]string{"http_req_duration": "trend", "odd": "rate"})
 	var refused *wire.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != why.Error() {
-		t.Errorf("the worker was told %v", err)
+		t.Errorf("the worker got %v", err)
 	}
 	if got := <-waiting; !errors.As(got.err, &refused) {
-		t.Errorf("the other worker was told %v", got.err)
+		t.Errorf("the other worker got %v", got.err)
 	}
-	if _, err := c.Started(t.Context()); !errors.Is(err, why) {
-		t.Errorf("the run was told %v", err)
+	if _, err := c.AwaitStart(t.Context()); !errors.Is(err, why) {
+		t.Errorf("the run got %v", err)
 	}
 }
 
-func TestStartThatIsCalledOff(t *testing.T) {
+func TestStartIsCancelled(t *testing.T) {
 	c, worker := coordinate(t, 2, anyMetrics)
 	waiting := wait(t.Context(), worker(0), "")
-	why := errors.New("no patience")
+	why := errors.New("deadline of the test")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, why)
 	defer cancel()
-	_, err := c.Started(ctx)
+	_, err := c.AwaitStart(ctx)
 	if !errors.Is(err, why) || !strings.Contains(err.Error(), "1 of 2 workers") {
-		t.Errorf("called off with %v", err)
+		t.Errorf("cancelled with %v", err)
 	}
 	select {
 	case got := <-waiting:

@@ -16,40 +16,40 @@ import (
 	"assay/harness/hint"
 )
 
-// ownLoad are the options of a script that would silently override the plan, with
-// the effect of each.
-var ownLoad = map[string]string{
+// overridingOptions are the options of a script that would silently override the plan,
+// with the effect of each.
+var overridingOptions = map[string]string{
 	"scenarios":            "it sets its own load",
 	"duration":             "it sets its own load",
 	"stages":               "it sets its own load",
 	"iterations":           "it sets its own load",
 	"vus":                  "it sets its own load",
-	"rps":                  "it limits the rate without the plan",
+	"rps":                  "it limits the rate",
 	"minIterationDuration": "it keeps VUs busy after the transaction has ended",
-	"executionSegment":     "it takes a share of the plan's arrivals",
+	"executionSegment":     "it drops part of the plan's arrivals",
 }
 
-// inspectTimeout bounds the initialisation of a script, which may not end.
+// inspectTimeout bounds the initialisation of a script, which may never end.
 const inspectTimeout = time.Minute
 
-// Script is the options of a script on its connections.
+// Script holds those options of a script that affect its connections.
 type Script struct {
 	SkipsVerify bool // the target's TLS certificate is not verified
 	ClientTLS   bool // it has TLS client certificates
 	Hosts       bool // it maps names to addresses
-	Reconnects  bool // connections end with their transaction or request
+	Reconnects  bool // connections are closed after each transaction or request
 }
 
-// CheckScript initialises the script without running it, with a worker's
-// environment, and refuses it when it does not initialise or sets its own load. Its
-// errors have a hint.
+// CheckScript initialises the script without running it, with a worker's environment
+// and env. It fails, with a hint, if the script does not initialise or sets its own
+// load.
 func CheckScript(ctx context.Context, executable, script string, env []string) (Script, error) {
 	if _, err := os.Stat(script); err != nil {
 		return Script{}, hint.With(fmt.Errorf("%s: the scenario cannot be read: %s", script, reason(err)), "`scenario` in thresholds.json is relative to that file")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectTimeout, fmt.Errorf("%s: the scenario does not initialise within %s", script, inspectTimeout))
 	defer cancel()
-	// Not by -e: env may hold a secret, and a command line is public.
+	// Not with -e: env may hold a secret, and command lines are public.
 	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
 	var out, errOut bytes.Buffer
@@ -58,27 +58,27 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 		if ctx.Err() != nil {
 			return Script{}, context.Cause(ctx)
 		}
-		why := LastError(errOut.Bytes())
-		if why == "" {
-			why = err.Error()
+		cause := LastError(errOut.Bytes())
+		if cause == "" {
+			cause = err.Error()
 		}
-		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, why), "try it alone: assay k6 inspect "+script)
+		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cause), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
 		return Script{}, fmt.Errorf("inspect %s: %w", script, err)
 	}
-	on := func(name string) bool {
+	isSet := func(name string) bool {
 		value := string(options[name])
 		return value != "" && value != "null" && value != "false" && value != "{}" && value != "[]"
 	}
 	found := Script{
-		SkipsVerify: on("insecureSkipTLSVerify"), ClientTLS: on("tlsAuth"), Hosts: on("hosts"),
-		Reconnects: on("noConnectionReuse") || on("noVUConnectionReuse"),
+		SkipsVerify: isSet("insecureSkipTLSVerify"), ClientTLS: isSet("tlsAuth"), Hosts: isSet("hosts"),
+		Reconnects: isSet("noConnectionReuse") || isSet("noVUConnectionReuse"),
 	}
 	var set []string
 	for name, value := range options {
-		if _, own := ownLoad[name]; own && string(value) != "null" {
+		if _, own := overridingOptions[name]; own && string(value) != "null" {
 			set = append(set, name)
 		}
 	}
@@ -86,7 +86,7 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 		return found, nil
 	}
 	slices.Sort(set)
-	return found, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], ownLoad[set[0]]),
+	return found, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], overridingOptions[set[0]]),
 		"remove it from the script's options; thresholds.json holds the load")
 }
 
@@ -98,18 +98,18 @@ func reason(err error) string {
 }
 
 var (
-	logError     = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
-	logComplaint = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
+	logError   = regexp.MustCompile(`(?m)^.*level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+).*$`)
+	logProblem = regexp.MustCompile(`(?m)^.*level=(?:warning|error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?: error=("(?:[^"\\]|\\.)*"|\S+))?`)
 	// The first frame of a stack trace that is in a file.
 	frame = regexp.MustCompile(`(?m)^\s+at .*?file://(\S+?):(\d+):(\d+)\(`)
 	// k6's action, before the error.
-	doing  = regexp.MustCompile(`^(?:could not (?:initialize|load JS test) '[^']*': )+`)
+	action = regexp.MustCompile(`^(?:could not (?:initialize|load JS test) '[^']*': )+`)
 	folder = regexp.MustCompile(`file://\S*/`)
 	advice = regexp.MustCompile(`(?:\. Make sure that| - this likely means|; pass \{ redirects: n \}) .*$`)
 )
 
-// LastError returns the last error in a log of k6; "" where there is none. It is one
-// line with the place in the script, without the stack trace.
+// LastError returns the last error in a log of k6 as one line with the place in the
+// script, without the stack trace; "" if there is none.
 func LastError(log []byte) string {
 	all := logError.FindAllSubmatch(log, -1)
 	if len(all) == 0 {
@@ -118,14 +118,14 @@ func LastError(log []byte) string {
 	return oneLine(unquote(all[len(all)-1][1]))
 }
 
-// noneFinished begins k6's advice on a slow script, which does not mention a target
-// that hangs.
+// noneFinished begins k6's advice for a slow script, which misleads if the target
+// hangs.
 const noneFinished = "No script iterations fully finished"
 
-// FirstComplaint returns the first error or warning in a log of k6 in the same form:
-// an exception of the script, or why a request failed.
-func FirstComplaint(log []byte) string {
-	for _, m := range logComplaint.FindAllSubmatch(log, -1) {
+// FirstProblem returns the first error or warning in a log of k6 in the form of
+// LastError: an exception of the script, or why a request failed.
+func FirstProblem(log []byte) string {
+	for _, m := range logProblem.FindAllSubmatch(log, -1) {
 		text := oneLine(unquote(m[1]))
 		if strings.HasPrefix(text, noneFinished) {
 			continue
@@ -147,14 +147,14 @@ func unquote(value []byte) string {
 	return string(value)
 }
 
-// oneLine is a message's first line with the place in the script.
+// oneLine is the first line of a message, with the place in the script.
 func oneLine(text string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if strings.HasSuffix(line, ":") { // a heading, and a list below it
 		item, _, _ := strings.Cut(strings.TrimLeft(rest, "\t -"), "\n")
 		line += " " + item
 	}
-	line = folder.ReplaceAllString(advice.ReplaceAllString(doing.ReplaceAllString(line, ""), ""), "")
+	line = folder.ReplaceAllString(advice.ReplaceAllString(action.ReplaceAllString(line, ""), ""), "")
 	if at := frame.FindStringSubmatch(rest); at != nil {
 		line += fmt.Sprintf(" (%s:%s:%s)", path.Base(at[1]), at[2], at[3])
 	}

@@ -24,13 +24,13 @@ func TestFirstComplaint(t *testing.T) {
 		},
 		{`time="2026-11-21T05:34:19Z" level=warning msg="No script iterations fully finished, consider making the test duration longer"`, ""},
 	} {
-		if got := fleet.FirstComplaint([]byte(c.log)); got != c.want {
+		if got := fleet.FirstProblem([]byte(c.log)); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.log, got, c.want)
 		}
 	}
 }
 
-// What k6 v1.8.1 logs, and the line that is left of it.
+// Logs of k6 v1.8.1, and the line shown of each.
 func TestLastErrorIsOneLineWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{"", ""},

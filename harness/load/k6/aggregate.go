@@ -19,8 +19,8 @@ const (
 	acknowledgedKey    = "ledger_id"
 )
 
-// aggregate folds samples into one-second buckets. Samples come from one goroutine
-// in the order in which each VU made them; another one may take the buckets.
+// aggregate folds samples into one-second buckets. One goroutine adds samples, those
+// of each VU in order; another one may take the buckets.
 type aggregate struct {
 	run            string
 	seed           uint64
@@ -29,21 +29,21 @@ type aggregate struct {
 
 	mu        sync.Mutex
 	t0        time.Time // with its monotonic reading; zero until the start
-	cat       *catalogue
-	own       ownSeries
+	index     *seriesIndex
+	txn       txnSeries
 	seconds   map[int64]*bucket // by unix second
 	free      []*bucket
 	now       time.Duration         // since t0, at the samples that are being added
 	vus       map[string]*vu        // by name
-	redirects bool                  // the script sets its own limit of redirects
+	redirects bool                  // the script sets its own limit on redirects
 	entries   []ledger.Entry        // acknowledged since the last take
 	first     *arrivals.Transaction // of the earliest slot so far
 	txnSLOs   []int                 // SLOs of transaction_duration
-	txnTotals []*int64              // totals that a transaction counts in
+	txnTotals []*int64              // totals to which a transaction adds
 }
 
-// ownSeries are the series of transactions.
-type ownSeries struct {
+// txnSeries are the series of transactions.
+type txnSeries struct {
 	duration, scheduled, lag, displaced, lost, undone, queueing, stall, open int
 	outcomes                                                                 [4]int
 }
@@ -58,27 +58,27 @@ type bucket struct {
 func newAggregate(s Session) *aggregate {
 	a := &aggregate{
 		run: s.Run, seed: s.Seed, displacedAfter: s.DisplacedAfter, timeout: s.Timeout,
-		cat: newCatalogue(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
+		index: newSeriesIndex(s.SLOs, s.VUs), seconds: map[int64]*bucket{}, vus: map[string]*vu{},
 	}
 	counter := func(name string, labels ...string) int {
-		return a.cat.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
+		return a.index.add(metric.Of(name, append(labels, "scenario", s.Scenario)...), metric.Counter)
 	}
 	hist := func(name string) int {
-		return a.cat.add(metric.Of(name, "scenario", s.Scenario), metric.Histogram)
+		return a.index.add(metric.Of(name, "scenario", s.Scenario), metric.Histogram)
 	}
-	a.own = ownSeries{
+	a.txn = txnSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),
 		lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
 		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 	}
 	for i, name := range metric.Outcomes {
-		a.own.outcomes[i] = counter(metric.Transactions, "outcome", name)
+		a.txn.outcomes[i] = counter(metric.Transactions, "outcome", name)
 	}
 	for _, name := range []string{metric.TransactionDuration, metric.Transactions, metric.GeneratorLag, metric.ArrivalQueueing} {
-		a.txnTotals = append(a.txnTotals, a.cat.total(name))
+		a.txnTotals = append(a.txnTotals, a.index.total(name))
 	}
-	for i, s := range a.cat.slos {
+	for i, s := range a.index.slos {
 		if s.Metric == metric.TransactionDuration {
 			a.txnSLOs = append(a.txnSLOs, i)
 		}
@@ -100,12 +100,12 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 	a.now = time.Since(a.t0)
 	for _, c := range containers {
 		switch c := c.(type) {
-		case *arrivals.Begun:
+		case *arrivals.TransactionStart:
 			a.vu(c.VU).begin(a.secondOf(c.Due), c)
 		case *arrivals.Transaction:
 			a.transaction(c)
 		case arrivals.Scheduled:
-			a.bucket(a.t0.Unix()+c.Second).count(a.own.scheduled, float64(c.Slots))
+			a.bucket(a.t0.Unix()+c.Second).count(a.txn.scheduled, float64(c.Slots))
 		case arrivals.Stall:
 			a.stall(c)
 		case *httpext.Trail:
@@ -135,49 +135,49 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	}
 	b := a.bucket(a.secondOf(t.Due))
 	latency := milliseconds(t.Latency)
-	b.observe(a.own.duration, latency)
-	b.count(a.own.outcomes[outcome], 1)
-	b.observe(a.own.lag, milliseconds(t.Lag))
-	b.observe(a.own.queueing, milliseconds(t.Queueing))
+	b.observe(a.txn.duration, latency)
+	b.count(a.txn.outcomes[outcome], 1)
+	b.observe(a.txn.lag, milliseconds(t.Lag))
+	b.observe(a.txn.queueing, milliseconds(t.Queueing))
 	if t.Lag > a.displacedAfter {
-		b.count(a.own.displaced, 1)
+		b.count(a.txn.displaced, 1)
 	}
-	lost := outcome == arrivals.Dropped && t.Lag > t.Queueing
-	if lost {
-		b.count(a.own.lost, 1)
+	droppedByGenerator := outcome == arrivals.Dropped && t.Lag > t.Queueing
+	if droppedByGenerator {
+		b.count(a.txn.lost, 1)
 	}
 	cleared := a.cleared(t, v.requests)
-	undone := false // also when cleared of the generator's share
+	stillFailed := false // not completed, even when cleared of the generator's share
 	switch outcome {
 	case arrivals.Failed:
-		undone = !v.failedByGenerator()
+		stillFailed = !v.failedByGenerator()
 	case arrivals.TimedOut:
-		undone = cleared > a.timeout
+		stillFailed = cleared > a.timeout
 	case arrivals.Dropped:
-		undone = !lost
+		stillFailed = !droppedByGenerator
 	}
 	if outcome != arrivals.Completed {
-		b.count(a.own.undone, one(!undone))
+		b.count(a.txn.undone, boolToFloat(!stillFailed))
 	}
 	for _, i := range a.txnSLOs {
-		slo := a.cat.slos[i]
+		slo := a.index.slos[i]
 		a.judge(b, i, outcome != arrivals.Completed || slo.Violates(latency),
-			undone || !lost && slo.Violates(milliseconds(cleared)))
+			stillFailed || !droppedByGenerator && slo.Violates(milliseconds(cleared)))
 	}
 	for _, total := range a.txnTotals {
 		*total++
 	}
-	if t.Interrupted { // k6 does not report a request that was open
-		b.observe(a.own.open, milliseconds(t.Due+t.Latency-v.last))
+	if t.Interrupted { // k6 does not report a request that is open when the run ends
+		b.observe(a.txn.open, milliseconds(t.Due+t.Latency-v.last))
 	}
 }
 
-// wakeups of one request that a generator short of CPU delays: to send it, to read
-// the response, and of the VU that waits for it (net/http has one goroutine to write
-// and one to read a connection).
+// wakeups is the number of wake-ups per request that a generator short of CPU delays:
+// the goroutine that sends it, the one that reads the response (net/http has one of
+// each per connection), and the VU that waits for it.
 const wakeups = 3
 
-// cleared is a transaction's latency without the generator's own share: its late
+// cleared is a transaction's latency without the generator's share: its lag at the
 // start, and its stalls while the transaction ran.
 func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration {
 	if t.Outcome == arrivals.Dropped {
@@ -191,21 +191,21 @@ func (a *aggregate) cleared(t *arrivals.Transaction, requests int) time.Duration
 func (a *aggregate) stall(s arrivals.Stall) {
 	for from := s.From; from < s.To; {
 		to := min(s.To, from.Truncate(time.Second)+time.Second)
-		a.bucket(a.secondOf(from)).count(a.own.stall, milliseconds(to-from))
+		a.bucket(a.secondOf(from)).count(a.txn.stall, milliseconds(to-from))
 		from = to
 	}
 }
 
 // request adds the samples of one request.
 func (a *aggregate) request(c *httpext.Trail) {
-	r := requestEnd{failed: c.Failed.Valid && c.Failed.Bool}
+	r := requestResult{failed: c.Failed.Valid && c.Failed.Bool}
 	all := c.GetSamples()
 	if len(all) == 0 {
 		return
 	}
-	a.cat.find(all[0].TimeSeries, a)
-	tags := a.cat.last
-	if v := tags.vu; v != nil && v.begun {
+	a.index.find(all[0].TimeSeries, a)
+	tags := a.index.last
+	if v := tags.vu; v != nil && v.inTransaction {
 		end := c.EndTime.Sub(a.t0)
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
@@ -217,16 +217,16 @@ func (a *aggregate) request(c *httpext.Trail) {
 }
 
 // sample counts a sample in the second in which its VU's transaction was scheduled,
-// or without one in the second in which it was taken. of is the request that it
-// measures; nil: none.
-func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
-	to := a.cat.find(s.TimeSeries, a)
-	v := a.cat.last.vu
+// or, outside of a transaction, in its own second. of is the request that it
+// measures, or nil.
+func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
+	to := a.index.find(s.TimeSeries, a)
+	v := a.index.last.vu
 	second := a.second(s.Time)
 	if to.ended >= 0 {
 		a.bucket(second).count(to.ended, s.Value)
 	}
-	if v != nil && v.begun {
+	if v != nil && v.inTransaction {
 		second = v.second
 	}
 	b := a.bucket(second)
@@ -238,7 +238,7 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
 		if s.Value != 0 {
 			hit = 1
 		}
-		b.count(to.hits, hit)
+		b.count(to.occurred, hit)
 	case metrics.Trend:
 		b.observe(to.index, s.Value)
 	case metrics.Gauge:
@@ -254,33 +254,33 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestEnd) {
 	}
 	failed, byGenerator, cleared := false, false, s.Value
 	switch {
-	case of == nil && v != nil && v.begun && to.kind == metrics.Rate:
-		byGenerator = v.failedByGenerator() // as a check of a response that did not come
+	case of == nil && v != nil && v.inTransaction && to.kind == metrics.Rate:
+		byGenerator = v.failedByGenerator() // e.g. a check of a missing response
 	case of != nil && to.kind == metrics.Rate && of.byGenerator:
 		cleared = 0
 	case of != nil && to.kind == metrics.Trend:
 		failed = of.failed && isRequestDuration(s.Metric.Name)
 		cleared = max(0, s.Value-milliseconds(of.stalled))
-	case v != nil && v.begun && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
+	case v != nil && v.inTransaction && to.kind == metrics.Trend && s.Metric.Contains == metrics.Time:
 		end := s.Time.Sub(a.t0)
 		stalled := v.stalls.Share(end-time.Duration(s.Value*float64(time.Millisecond)), end, wakeups*(1+v.requests), a.now)
 		cleared = max(0, s.Value-milliseconds(stalled))
 	}
 	for _, i := range to.slos {
-		slo := a.cat.slos[i]
+		slo := a.index.slos[i]
 		a.judge(b, i, failed || slo.Violates(s.Value), !byGenerator && (failed && !of.byGenerator || slo.Violates(cleared)))
 	}
 }
 
-// judge counts a sample for an SLO: whether it violates it as measured, and whether
-// it still does when cleared of the generator's share.
+// judge counts a sample of an SLO, whether it violates the SLO as measured, and
+// whether it still does when cleared of the generator's share.
 func (a *aggregate) judge(b *bucket, slo int, measured, cleared bool) {
-	b.count(a.cat.judged[slo], 1)
-	b.count(a.cat.broken[slo], one(measured))
-	b.count(a.cat.cleared[slo], one(measured && cleared))
+	b.count(a.index.judged[slo], 1)
+	b.count(a.index.broken[slo], boolToFloat(measured))
+	b.count(a.index.cleared[slo], boolToFloat(measured && cleared))
 }
 
-func one(yes bool) float64 {
+func boolToFloat(yes bool) float64 {
 	if yes {
 		return 1
 	}
@@ -293,8 +293,8 @@ func (a *aggregate) acknowledge(s *metrics.Sample) {
 	}
 }
 
-// second is the unix second of a sample. After the start it follows the monotonic
-// clock from t0, so that a step of the wall clock has no effect.
+// second is the unix second of a time. After the start it is computed from t0 by the
+// monotonic clock, so that a step of the wall clock has no effect.
 func (a *aggregate) second(t time.Time) int64 {
 	if a.t0.IsZero() {
 		return t.Unix()

@@ -65,7 +65,7 @@ func pointsOf(a *aggregate) map[int64]map[string]float64 {
 			sums[second][p.Series.Key()] += p.Value
 		}
 	}
-	a.reuse(t)
+	a.recycle(t)
 	return sums
 }
 
@@ -76,11 +76,11 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	a.start(t0)
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
-		&arrivals.Begun{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
+		&arrivals.TransactionStart{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		k.trail(t0.Add(3*time.Second), "pay", "7", 300*time.Millisecond, true),
 		&arrivals.Transaction{Due: 500 * time.Millisecond, Latency: 2600 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
 		// The next iteration of the same VU is clean.
-		&arrivals.Begun{Due: 3500 * time.Millisecond, VU: "7"},
+		&arrivals.TransactionStart{Due: 3500 * time.Millisecond, VU: "7"},
 		k.trail(t0.Add(4*time.Second), "pay", "7", 10*time.Millisecond, false),
 		&arrivals.Transaction{Due: 3500 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "7"},
 		&arrivals.Transaction{Due: 3600 * time.Millisecond, Latency: 10 * time.Second, Outcome: arrivals.Dropped, Queueing: 10 * time.Second},

@@ -32,8 +32,7 @@ func TestCatalogueHasTheMetricsOfK6(t *testing.T) {
 	}
 }
 
-// What a worker sends is what the catalogue says, in its frames and its closing
-// one.
+// The frames of a worker, including the closing one, agree with the catalogue.
 func TestWorkersFollowTheCatalogue(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: time.Millisecond})
 	a.start(time.Now())

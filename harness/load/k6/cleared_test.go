@@ -17,8 +17,8 @@ const ms = time.Millisecond
 // stalled is a generator that stalled in these spans.
 func stalled(spans ...arrivals.Stall) *arrivals.Stalls { return arrivals.StalledFor(spans...) }
 
-// A violation as measured is cleared of the generator's share: late start, stalls
-// while it was open, and nothing else.
+// Latencies are cleared of the generator's share: its lag at the start and its stalls
+// while the transaction or request was open, and nothing else.
 func TestViolationsCleared(t *testing.T) {
 	unanswered := func(tr *httpext.Trail, k k6Metrics) *httpext.Trail {
 		for i := range tr.Samples {
@@ -30,12 +30,12 @@ func TestViolationsCleared(t *testing.T) {
 	type counts struct{ measured, cleared float64 }
 	for name, c := range map[string]struct {
 		txn    arrivals.Transaction
-		taken  time.Duration // by its request, which ends with it; 0: it made none
+		taken  time.Duration // by its request, which ends with it; 0: no request
 		failed bool
-		silent bool // without an answer
+		silent bool // no response
 		stalls []arrivals.Stall
 		want   map[string]counts
-		undone bool // by the generator
+		undone bool // not completed because of the generator
 	}{
 		"slow by itself": {
 			txn: arrivals.Transaction{Latency: 300 * ms}, taken: 290 * ms,
@@ -102,7 +102,7 @@ func TestViolationsCleared(t *testing.T) {
 			one.Due, one.Stalls = time.Second, stalled(c.stalls...)
 			if one.Outcome != arrivals.Dropped {
 				one.VU = "7"
-				a.add([]metrics.SampleContainer{&arrivals.Begun{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
+				a.add([]metrics.SampleContainer{&arrivals.TransactionStart{Due: one.Due, VU: "7", Lag: one.Lag, Queueing: one.Queueing, Stalls: one.Stalls}})
 			}
 			if c.taken > 0 {
 				tr := k.trail(t0.Add(one.Due+one.Latency), "pay", "7", c.taken, c.failed)
@@ -114,7 +114,7 @@ func TestViolationsCleared(t *testing.T) {
 			a.add([]metrics.SampleContainer{&one})
 			got := pointsOf(a)[a.secondOf(one.Due)]
 			if undone := got[metric.NewSeries(metric.GeneratorUndone, "", "scenario", "payment").Key()]; (undone == 1) != c.undone {
-				t.Errorf("%g transactions not completed through the generator's fault, want %t", undone, c.undone)
+				t.Errorf("%g transactions not completed because of the generator, want %t", undone, c.undone)
 			}
 			for _, slo := range []string{txn, pay, failed} {
 				is := counts{got[metric.NewSeries(metric.Violations, "", "slo", slo).Key()], got[metric.NewSeries(metric.ViolationsCleared, "", "slo", slo).Key()]}
@@ -127,13 +127,15 @@ func TestViolationsCleared(t *testing.T) {
 }
 
 // A request that is open when the run ends is not reported by k6. It is counted with
-// the time that it has taken.
+// its duration so far.
 func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0)
-	begun := func(vu string, due time.Duration) *arrivals.Begun { return &arrivals.Begun{Due: due, VU: vu} }
+	begun := func(vu string, due time.Duration) *arrivals.TransactionStart {
+		return &arrivals.TransactionStart{Due: due, VU: vu}
+	}
 	ended := func(vu string, due, latency time.Duration) *arrivals.Transaction {
 		return &arrivals.Transaction{Due: due, VU: vu, Latency: latency, Outcome: arrivals.TimedOut, Interrupted: true}
 	}
@@ -141,7 +143,7 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 		begun("1", 1000*ms), ended("1", 1000*ms, 6000*ms), // its first request hangs
 		begun("2", 1100*ms), k.trail(t0.Add(6900*ms), "pay", "2", 100*ms, false), ended("2", 1100*ms, 5900*ms), // has just begun another
 	})
-	h := a.bucket(a.secondOf(1000 * ms)).hists[a.own.open]
+	h := a.bucket(a.secondOf(1000 * ms)).hists[a.txn.open]
 	for limit, want := range map[float64]uint64{0: 2, 100: 2, 101: 1, 6000: 1, 6001: 0} {
 		if _, is := h.AtLeast(limit); is != want {
 			t.Errorf("%d open requests had taken %g ms, want %d", is, limit, want)
@@ -163,7 +165,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 		return metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(1200 * ms), Value: 150}}
 	}
 	a.add([]metrics.SampleContainer{
-		&arrivals.Begun{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
+		&arrivals.TransactionStart{Due: time.Second, VU: "1", Stalls: stalled(arrivals.Stall{From: 1100 * ms, To: 1190 * ms})},
 		sample(k.registry.MustNewMetric("checkout_time", metrics.Trend, metrics.Time)),
 		sample(k.registry.MustNewMetric("basket_size", metrics.Trend)),
 	})
@@ -175,7 +177,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 	}
 }
 
-// A stall is divided among the seconds that it covers.
+// A stall is split among the seconds that it covers.
 func TestStallsAreCountedBySecond(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment"})
 	a.start(time.Unix(1000, 0))
@@ -189,8 +191,8 @@ func TestStallsAreCountedBySecond(t *testing.T) {
 	}
 }
 
-// A check of a response that did not come while the generator stalled is cleared with
-// its request; a check of one that came is not.
+// A failed check is cleared with its request if there was no response while the
+// generator stalled; a failed check of a response is not.
 func TestChecksAreCleared(t *testing.T) {
 	checks := spec.SLO{Metric: metrics.ChecksName, Expression: "rate>0.9", Aggregate: spec.Rate, Operator: ">", Bound: 0.9}
 	for name, tt := range map[string]struct {
@@ -207,7 +209,7 @@ func TestChecksAreCleared(t *testing.T) {
 		}
 		tags := k.registry.RootTagSet().With(arrivals.VUTag, "7")
 		a.add([]metrics.SampleContainer{
-			&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
+			&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled(arrivals.Stall{From: 1050 * ms, To: 1090 * ms})},
 			request,
 			metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: k.registry.MustNewMetric(metrics.ChecksName, metrics.Rate), Tags: tags}, Time: t0.Add(1101 * ms), Value: 0}},
 		})
@@ -219,15 +221,15 @@ func TestChecksAreCleared(t *testing.T) {
 	}
 }
 
-// Ended iterations and requests are counted in the second of their end, though their
-// transaction was scheduled before.
+// Ended iterations and requests are counted in the second of their end, even if their
+// transaction was scheduled earlier.
 func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})
 	t0 := time.Now().Add(-time.Minute)
 	a.start(t0)
 	a.add([]metrics.SampleContainer{
-		&arrivals.Begun{Due: time.Second, VU: "7", Stalls: stalled()},
+		&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled()},
 		k.trail(t0.Add(3500*ms), "pay", "7", 2400*ms, false),
 	})
 	got, key := pointsOf(a), metric.NewSeries(metric.EndedRequestTime, "").Key()

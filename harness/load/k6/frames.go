@@ -9,8 +9,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// taken is what take removed from the aggregate.
-type taken struct {
+// drained is what take removed from the aggregate.
+type drained struct {
 	seconds []int64 // in order
 	buckets []*bucket
 	series  []metric.Series
@@ -19,10 +19,10 @@ type taken struct {
 }
 
 // take removes every second before end, and the acknowledged identities.
-func (a *aggregate) take(end int64) taken {
+func (a *aggregate) take(end int64) drained {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := taken{entries: a.entries, series: a.cat.series, kinds: a.cat.kinds}
+	t := drained{entries: a.entries, series: a.index.series, kinds: a.index.kinds}
 	a.entries = nil
 	for _, second := range slices.Sorted(maps.Keys(a.seconds)) {
 		if second < end {
@@ -33,8 +33,8 @@ func (a *aggregate) take(end int64) taken {
 	return t
 }
 
-// reuse takes back the buckets of t, which must not be read any more.
-func (a *aggregate) reuse(t taken) {
+// recycle resets the buckets of t for reuse; they must not be read any more.
+func (a *aggregate) recycle(t drained) {
 	for _, b := range t.buckets {
 		clear(b.values)
 		clear(b.touched)
@@ -46,11 +46,11 @@ func (a *aggregate) reuse(t taken) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	const most = 16 // more seconds than are open together, except after a long stall
+	const most = 16 // more seconds than are in use at once, except after a long stall
 	a.free = append(a.free, t.buckets[:min(len(t.buckets), max(0, most-len(a.free)))]...)
 }
 
-// points are in the order of the series.
+// points returns the bucket's points in the order of the series.
 func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Point {
 	var points []metric.Point
 	for i, touched := range b.touched {
@@ -66,7 +66,7 @@ func (b *bucket) points(series []metric.Series, kinds []metric.Kind) []metric.Po
 	return points
 }
 
-// closing is the totals of the stream.
+// closing returns the points of the closing frame: the totals of the stream.
 func (a *aggregate) closing(frames uint64) []metric.Point {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,8 +77,8 @@ func (a *aggregate) closing(frames uint64) []metric.Point {
 	if t := a.first; t != nil {
 		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerStartDelay), milliseconds(t.Lag+t.Queueing)))
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.cat.totals)) {
-		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSamples, "metric", name), float64(*a.cat.totals[name])))
+	for _, name := range slices.Sorted(maps.Keys(a.index.totals)) {
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSamples, "metric", name), float64(*a.index.totals[name])))
 	}
 	return points
 }

@@ -35,13 +35,13 @@ type Session struct {
 }
 
 const (
-	// settle is how long after a second's end its frame is made, for samples
-	// that are still in k6's pipeline (50 ms batches).
-	settle = 120 * time.Millisecond
-	// giveUp ends a run whose coordinator has not answered for this long.
-	giveUp = 15 * time.Second
-	// lastFlush bounds sending the rest at the end.
-	lastFlush = 20 * time.Second
+	// frameDelay is how long after the end of a second its frame is made: samples may
+	// still be in k6's pipeline (50 ms batches).
+	frameDelay = 120 * time.Millisecond
+	// deliveryTimeout ends a run whose coordinator has not answered for this long.
+	deliveryTimeout = 15 * time.Second
+	// closeTimeout bounds sending the last frames at the end.
+	closeTimeout = 20 * time.Second
 )
 
 // frameOutput is the k6 output that aggregates in process and sends frames.
@@ -50,14 +50,14 @@ type frameOutput struct {
 	log    logrus.FieldLogger
 	agg    *aggregate
 	self   *selfMeter
-	gc     *collector
+	gc     *gcTuner
 
 	stopRun func(error)
 	stop    chan struct{}
 	stopped chan struct{}
 
 	frames  uint64 // sent so far; the next frame has the sequence frames+1
-	batches uint64 // of acknowledged identities
+	batches uint64 // of acknowledged identities, sent so far
 }
 
 var _ output.WithTestRunStop = &frameOutput{}
@@ -77,7 +77,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 	w.agg = newAggregate(s)
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
-		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newCollector(s.Rate),
+		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newGCTuner(s.Rate),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}, nil
 }
@@ -88,7 +88,7 @@ func (o *frameOutput) Description() string { return "assay frames" }
 // SetTestRunStopCallback sets the function that ends the run.
 func (o *frameOutput) SetTestRunStopCallback(stop func(error)) { o.stopRun = stop }
 
-// Start starts the sending.
+// Start starts sending frames.
 func (o *frameOutput) Start() error {
 	go o.send()
 	return nil
@@ -97,7 +97,7 @@ func (o *frameOutput) Start() error {
 // AddMetricSamples adds samples: k6 never calls it concurrently.
 func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
 
-// Stop sends the rest and closes the stream.
+// Stop sends the last frames and closes the stream.
 func (o *frameOutput) Stop() error {
 	close(o.stop)
 	<-o.stopped
@@ -109,26 +109,26 @@ func (o *frameOutput) send() {
 	for {
 		o.gc.adjust()
 		now := time.Now()
-		next := now.Truncate(time.Second).Add(time.Second + settle)
+		next := now.Truncate(time.Second).Add(time.Second + frameDelay)
 		select {
 		case <-time.After(next.Sub(now)):
-			err := o.flush(o.agg.take(o.second()), time.Now().Add(giveUp))
+			err := o.flush(o.agg.take(o.second()), time.Now().Add(deliveryTimeout))
 			if err != nil {
-				o.log.WithError(err).Error("frames cannot be delivered")
-				o.stopRun(fmt.Errorf("frames cannot be delivered: %w", err))
+				o.log.WithError(err).Error("cannot deliver frames")
+				o.stopRun(fmt.Errorf("deliver frames: %w", err))
 				<-o.stop
 				return
 			}
 		case <-o.stop:
 			if err := o.close(); err != nil {
-				o.log.WithError(err).Error("the last frames cannot be delivered")
+				o.log.WithError(err).Error("cannot deliver the last frames")
 			}
 			return
 		}
 	}
 }
 
-// second is the current one on the aggregate's clock.
+// second is the current second by the aggregate's clock.
 func (o *frameOutput) second() int64 {
 	o.agg.mu.Lock()
 	defer o.agg.mu.Unlock()
@@ -137,7 +137,7 @@ func (o *frameOutput) second() int64 {
 
 func (o *frameOutput) close() error {
 	const everything = int64(1) << 62
-	deadline := time.Now().Add(lastFlush)
+	deadline := time.Now().Add(closeTimeout)
 	if err := o.flush(o.agg.take(everything), deadline); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (o *frameOutput) close() error {
 
 // flush sends frames and acknowledged identities, and retries until the deadline.
 // Samples that arrive meanwhile stay in the aggregate.
-func (o *frameOutput) flush(t taken, deadline time.Time) error {
-	defer o.agg.reuse(t)
+func (o *frameOutput) flush(t drained, deadline time.Time) error {
+	defer o.agg.recycle(t)
 	frames := make([]metric.Frame, 0, len(t.seconds)+1)
 	add := func(second int64, points []metric.Point) {
 		o.frames++
@@ -187,9 +187,9 @@ func retry(deadline time.Time, send func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		one, done := context.WithTimeout(ctx, 5*time.Second)
-		err := send(one)
-		done()
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := send(try)
+		cancel()
 		var refused *wire.RefusedError
 		if err == nil || errors.As(err, &refused) || ctx.Err() != nil {
 			return err

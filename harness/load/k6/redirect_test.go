@@ -30,15 +30,15 @@ func TestRedirectLoopsFail(t *testing.T) {
 		{"ten redirects, then a response", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "200"}}, false, 0},
 		{"eleven redirects", [][]string{{"301", "302", "303", "307", "308", "302", "302", "302", "302", "302", "302"}}, false, 1},
 		{"one each in many transactions", [][]string{{"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}, {"302"}}, false, 0},
-		{"as many, with answers between", [][]string{{"302", "302", "302", "302", "302", "302", "200", "302", "302", "302", "302", "302", "302"}}, false, 0},
-		{"not modified is an answer", [][]string{{"304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304"}}, false, 0},
+		{"as many, with responses between", [][]string{{"302", "302", "302", "302", "302", "302", "200", "302", "302", "302", "302", "302", "302"}}, false, 0},
+		{"304 is a response", [][]string{{"304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304", "304"}}, false, 0},
 		{"the script sets its own limit", [][]string{{"302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302", "302"}}, true, 0},
 	} {
 		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{}})
 		a.redirects = c.own
 		a.start(time.Unix(100, 0))
 		for _, answers := range c.answers {
-			a.add([]metrics.SampleContainer{&arrivals.Begun{VU: "1"}})
+			a.add([]metrics.SampleContainer{&arrivals.TransactionStart{VU: "1"}})
 			for _, status := range answers {
 				a.add([]metrics.SampleContainer{answer(status)})
 			}
@@ -47,7 +47,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 		failed := 0.0
 		for _, points := range pointsOf(a) {
 			for key, n := range points {
-				if key == a.cat.series[a.own.outcomes[arrivals.Failed]].Key() {
+				if key == a.index.series[a.txn.outcomes[arrivals.Failed]].Key() {
 					failed += n
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// selfMeter measures the CPU and memory that the worker uses, and the CPU time that
-// others take from it: a fleet on many hosts needs no collector on each.
+// selfMeter measures the worker's CPU time and memory, and the CPU time that it is
+// denied, so that a fleet on many hosts needs no collector on each.
 type selfMeter struct {
 	source string
 	cpu    float64 // seconds used up to the last call
@@ -28,17 +28,17 @@ func newSelfMeter(source string) *selfMeter {
 	return m
 }
 
-// points are the usage since the last call.
+// points returns the usage since the last call.
 func (m *selfMeter) points() []metric.Point {
 	cpu, wait := cpuSeconds(), runQueueSeconds()
 	points := []metric.Point{
 		metric.CounterPoint(metric.Of(metric.WorkerCPU), cpu-m.cpu),
 		metric.GaugePoint(metric.Of(metric.WorkerCPUs), float64(runtime.GOMAXPROCS(0))),
 	}
-	if sent := sentToDatabases.Swap(0); sent > 0 {
+	if sent := databaseBytesSent.Swap(0); sent > 0 {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
-	// The waiting time of a thread that has ended is no longer counted.
+	// The total drops when a thread ends, as its waiting time is no longer included.
 	if wait >= m.wait {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerRunQueue), wait-m.wait))
 	}
@@ -73,7 +73,7 @@ func hostSeconds() hostTime {
 	if err != nil {
 		return hostTime{}
 	}
-	t := stat.CPUTotal // guests' time is included in user and nice
+	t := stat.CPUTotal // user and nice include the time of guests
 	return hostTime{t.Steal, t.User + t.Nice + t.System + t.Idle + t.Iowait + t.IRQ + t.SoftIRQ, true}
 }
 

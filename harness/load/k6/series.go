@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// leastCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
-	// has its own. It is cleared at that size: a script with unbounded URLs would let
-	// it grow.
-	leastCached = 20_000
+	// minCached and cachedPerVU bound the cache of k6's tag sets, of which every VU
+	// has its own. The cache is cleared at that size, as a script with unbounded URLs
+	// would let it grow.
+	minCached   = 20_000
 	cachedPerVU = 20
 )
 
 // keptTags are the tags of k6 that become labels of every metric: few, because each
-// label set costs a histogram a second. Tags that an SLO selects by are kept too.
+// label set costs one histogram per second. Tags that an SLO selects by are kept too.
 var keptTags = []string{"scenario", "name"}
 
 // keptFor are further tags of single metrics.
@@ -31,8 +31,8 @@ var keptFor = map[string][]string{
 	metrics.GroupDurationName: {"group"},
 }
 
-// SystemTags are the tags that k6 must set: those that become labels, and those that
-// an SLO selects by. Every other one costs time at each request.
+// SystemTags are the system tags that k6 must set: those that become labels, and those
+// that an SLO selects by. Any other one would cost time at each request.
 func SystemTags(slos []spec.SLO) []string {
 	tags := slices.Clone(keptTags)
 	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
@@ -48,8 +48,8 @@ func SystemTags(slos []spec.SLO) []string {
 	return tags
 }
 
-// ended are the series that sum k6's metrics by the second of the end of the
-// iteration or request.
+// ended are the series that sum k6's metrics by the second in which the iteration or
+// request ended.
 var ended = map[string]metric.Series{
 	metrics.IterationsName:        metric.Of(metric.EndedIterations),
 	metrics.IterationDurationName: metric.Of(metric.EndedIterationTime),
@@ -61,20 +61,21 @@ var ended = map[string]metric.Series{
 // redirects are the statuses that net/http follows.
 var redirects = []string{"301", "302", "303", "307", "308"}
 
-// slot is where the samples of one k6 time series go: a series of the frame, and the
+// mapping is where the samples of one k6 time series go: a series of the frame, and the
 // SLOs on it.
-type slot struct {
-	metric *metrics.Metric
-	kind   metrics.MetricType
-	index  int    // of the series; for a rate that of NAME.total
-	hits   int    // of NAME.occurred, for a rate
-	ended  int    // series of sums by the second of its end; -1: none
-	slos   []int  // indexes into catalogue.slos
-	total  *int64 // samples of the series' name, over the whole run
+type mapping struct {
+	metric   *metrics.Metric
+	kind     metrics.MetricType
+	index    int    // of the series; of NAME.total for a rate
+	occurred int    // index of NAME.occurred, for a rate
+	ended    int    // index of the series in ended; -1: none
+	slos     []int  // indexes into seriesIndex.slos
+	total    *int64 // samples of the series' name, over the whole run
 }
 
-// catalogue maps every k6 time series to its slot. Not safe for concurrent use.
-type catalogue struct {
+// seriesIndex maps every k6 time series to series of frames. It is not safe for
+// concurrent use.
+type seriesIndex struct {
 	slos    []spec.SLO
 	series  []metric.Series
 	kinds   []metric.Kind
@@ -83,27 +84,27 @@ type catalogue struct {
 	cleared []int // series of slo_violations_cleared, by SLO
 
 	byKey     map[string]int
-	cached    map[*metrics.TagSet]*tagged
+	cached    map[*metrics.TagSet]*tagSet
 	maxCached int
-	last      *tagged        // last one used: samples of a request share their tags
+	last      *tagSet        // last one used: samples of a request share their tags
 	count     map[string]int // label sets by metric
 	totals    map[string]*int64
 }
 
-// tagged are the slots of the k6 time series with one tag set: about ten, for which a
-// list is faster than a map.
-type tagged struct {
+// tagSet holds the mappings of the k6 time series with one tag set: about ten, for
+// which a list is faster than a map.
+type tagSet struct {
 	tags       *metrics.TagSet
-	slots      []*slot
+	mappings   []*mapping
 	redirect   bool // the response is a redirect
 	unanswered bool // the request had no response
-	vu         *vu  // nil: taken by none
+	vu         *vu  // nil: the samples are of no VU
 }
 
-func newCatalogue(slos []spec.SLO, vus int) *catalogue {
-	c := &catalogue{
-		maxCached: max(leastCached, cachedPerVU*vus),
-		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagged{}, last: &tagged{},
+func newSeriesIndex(slos []spec.SLO, vus int) *seriesIndex {
+	c := &seriesIndex{
+		maxCached: max(minCached, cachedPerVU*vus),
+		byKey:     map[string]int{}, cached: map[*metrics.TagSet]*tagSet{}, last: &tagSet{},
 		count: map[string]int{}, totals: map[string]*int64{},
 	}
 	for _, s := range slos {
@@ -117,8 +118,8 @@ func newCatalogue(slos []spec.SLO, vus int) *catalogue {
 	return c
 }
 
-// add returns the index of a series, which it adds where it is new.
-func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
+// add returns the index of a series, which it adds if it is new.
+func (c *seriesIndex) add(s metric.Series, kind metric.Kind) int {
 	key := s.Key()
 	if i, ok := c.byKey[key]; ok {
 		return i
@@ -129,8 +130,8 @@ func (c *catalogue) add(s metric.Series, kind metric.Kind) int {
 	return i
 }
 
-// find returns the slot of a k6 time series; a holds the VUs.
-func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
+// find returns the mapping of a k6 time series; a holds the VUs.
+func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 	if c.last.tags != ts.Tags {
 		c.last = c.cached[ts.Tags]
 		if c.last == nil {
@@ -138,34 +139,34 @@ func (c *catalogue) find(ts metrics.TimeSeries, a *aggregate) *slot {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			c.last = &tagged{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
+			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 			}
 			c.cached[ts.Tags] = c.last
 		}
 	}
-	for _, s := range c.last.slots {
+	for _, s := range c.last.mappings {
 		if s.metric == ts.Metric {
 			return s
 		}
 	}
 	s := c.resolve(ts)
-	c.last.slots = append(c.last.slots, s)
+	c.last.mappings = append(c.last.mappings, s)
 	return s
 }
 
-// total is the counter of the samples of a name.
-func (c *catalogue) total(name string) *int64 {
+// total returns the counter of all samples of a metric.
+func (c *seriesIndex) total(name string) *int64 {
 	if c.totals[name] == nil {
 		c.totals[name] = new(int64)
 	}
 	return c.totals[name]
 }
 
-func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
+func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
-	s := &slot{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
+	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)
 	}
@@ -173,7 +174,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	switch s.kind {
 	case metrics.Rate:
 		s.index = c.add(metric.NewSeries(name+metric.RateTotal, "", labels...), metric.Counter)
-		s.hits = c.add(metric.NewSeries(name+metric.RateOccurred, "", labels...), metric.Counter)
+		s.occurred = c.add(metric.NewSeries(name+metric.RateOccurred, "", labels...), metric.Counter)
 	case metrics.Trend:
 		s.index = c.add(metric.NewSeries(name, unit(ts.Metric), labels...), metric.Histogram)
 	case metrics.Gauge:
@@ -184,7 +185,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 	if s.kind == metrics.Trend || s.kind == metrics.Rate {
 		s.total = c.total(c.series[s.index].Name)
 	} else {
-		s.total = new(int64) // the record holds sums and gauges, from which samples cannot be counted
+		s.total = new(int64) // not reported: samples cannot be counted from the sums and gauges of the record
 	}
 	for i, slo := range c.slos {
 		if slo.Metric == name && selects(slo, ts.Tags) {
@@ -195,7 +196,7 @@ func (c *catalogue) resolve(ts metrics.TimeSeries) *slot {
 }
 
 // labels are the kept tags of a time series, or the overflow label.
-func (c *catalogue) labels(ts metrics.TimeSeries) []string {
+func (c *seriesIndex) labels(ts metrics.TimeSeries) []string {
 	name := ts.Metric.Name
 	keys := slices.Concat(keptTags, keptFor[name])
 	for _, slo := range c.slos {
@@ -245,7 +246,7 @@ func unit(m *metrics.Metric) string {
 	return ""
 }
 
-// isRequestDuration: the metric has one sample a request, whose failure is known.
+// isRequestDuration reports whether the metric has one duration per request.
 func isRequestDuration(name string) bool {
 	return strings.HasPrefix(name, "http_req_") && name != metrics.HTTPReqFailedName
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// sentToDatabases counts the bytes that k6/x/sql has sent: they do not go through the
-// VU's dialer, and k6 has no metric of them. The fleet must know whether a scenario
-// sends anything at all.
-var sentToDatabases atomic.Int64
+// databaseBytesSent counts the bytes that k6/x/sql has sent: it does not use the VU's
+// dialer, and k6 has no metric of them. Without them, a scenario that only uses SQL
+// would seem to send nothing.
+var databaseBytesSent atomic.Int64
 
 // registerSQL registers the drivers that k6/x/sql offers to scripts.
 func registerSQL() {
@@ -39,7 +39,7 @@ func dialCounted(ctx context.Context, network, address string) (net.Conn, error)
 		return nil, err
 	}
 	switch c := conn.(type) {
-	case *net.TCPConn: // with all its methods: the driver uses the socket
+	case *net.TCPConn: // embedded with all its methods, as the driver uses the socket
 		return &countedTCP{c}, nil
 	case *net.UnixConn:
 		return &countedUnix{c}, nil
@@ -56,7 +56,7 @@ type countedUnix struct{ *net.UnixConn }
 func (c *countedUnix) Write(b []byte) (int, error) { return counted(c.UnixConn.Write(b)) }
 
 func counted(n int, err error) (int, error) {
-	sentToDatabases.Add(int64(n))
+	databaseBytesSent.Add(int64(n))
 	return n, err
 }
 

@@ -11,24 +11,24 @@ const maxRedirects = 10
 
 // vu is the state of a VU's current transaction.
 type vu struct {
-	begun        bool
-	second       int64 // unix second in which it was scheduled
-	stalls       *arrivals.Stalls
-	last         time.Duration // end of its last request, or else its begin; since t0
-	failed       bool          // a request failed
-	systemFailed bool          // a request failed, and not for a stall of the generator
-	requests     int           // that have ended
-	redirects    int           // in a row
+	inTransaction bool
+	second        int64 // unix second in which it was scheduled
+	stalls        *arrivals.Stalls
+	last          time.Duration // end of its last request, or else its begin; since t0
+	failed        bool          // a request failed
+	systemFailed  bool          // a request failed, and not for a stall of the generator
+	requests      int           // that have ended
+	redirects     int           // in a row
 }
 
-// requestEnd is how a request ended.
-type requestEnd struct {
+// requestResult is the outcome of a request.
+type requestResult struct {
 	failed      bool
 	byGenerator bool          // it failed without a response while the generator stalled
-	stalled     time.Duration // for how long the generator stalled while it was open
+	stalled     time.Duration // time for which the generator stalled while it was open
 }
 
-// vu returns the VU of a name.
+// vu returns the VU with this name.
 func (a *aggregate) vu(name string) *vu {
 	v := a.vus[name]
 	if v == nil {
@@ -38,18 +38,19 @@ func (a *aggregate) vu(name string) *vu {
 	return v
 }
 
-func (v *vu) begin(second int64, t *arrivals.Begun) {
-	*v = vu{begun: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
+func (v *vu) begin(second int64, t *arrivals.TransactionStart) {
+	*v = vu{inTransaction: true, second: second, stalls: t.Stalls, last: t.Due + t.Lag + t.Queueing}
 }
 
 func (v *vu) end() { *v = vu{} }
 
-// failedByGenerator: every failed request failed while the generator stalled.
+// failedByGenerator reports whether a request failed, and each that did had no response
+// while the generator stalled.
 func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6
 // returns the last redirect as its response, and counts it as a success.
-func (v *vu) request(end time.Duration, r requestEnd, redirect bool) {
+func (v *vu) request(end time.Duration, r requestResult, redirect bool) {
 	v.last = end
 	v.requests++
 	if redirect {

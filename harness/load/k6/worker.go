@@ -16,7 +16,7 @@ import (
 	"assay/harness/wire"
 )
 
-// worker is this process as a member of a fleet; without a link it is plain k6.
+// worker is this process as a member of a fleet; with a nil link it is plain k6.
 type worker struct {
 	wire *wire.Link
 	agg  *aggregate // made with the output, before the executor starts
@@ -59,8 +59,8 @@ func (w *worker) Ready(ctx context.Context, registered map[string]string) error 
 }
 
 // Start waits for the common start, and sets the aggregate's t0.
-func (w *worker) Start(ctx context.Context, own []byte) (time.Time, []byte, error) {
-	g, err := w.wire.Start(ctx, json.RawMessage(own))
+func (w *worker) Start(ctx context.Context, ownSetup []byte) (time.Time, []byte, error) {
+	g, err := w.wire.Start(ctx, json.RawMessage(ownSetup))
 	if err != nil {
 		return time.Time{}, nil, err
 	}

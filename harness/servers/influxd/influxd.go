@@ -24,7 +24,7 @@ import (
 
 // Options are what a server needs.
 type Options struct {
-	Dir    string // of configuration, data and log; made where it is missing
+	Dir    string // of configuration, data and log; made if missing
 	Port   int
 	Binary string // influxd
 	Life   process.Life
@@ -47,15 +47,16 @@ const (
 
 const (
 	startTimeout = time.Minute
-	// stopPatience is how long a server may take to write its memory to disk.
-	stopPatience = 20 * time.Second
+	// stopTimeout is how long a server may take to flush its cache to disk.
+	stopTimeout = 20 * time.Second
 )
 
-// BinaryEnv names the program where it is not on the PATH.
+// BinaryEnv is the environment variable that names the program, if it is not on the
+// PATH.
 const BinaryEnv = "ASSAY_INFLUXD"
 
 // Find returns the program to run: that in BinaryEnv, else influxd from the PATH;
-// "" where there is none.
+// "" if there is none.
 func Find() (string, error) {
 	if name := os.Getenv(BinaryEnv); name != "" {
 		return Probe(name)
@@ -84,12 +85,12 @@ var files embed.FS
 
 var configuration = template.Must(template.ParseFS(files, "influxdb.conf.tmpl"))
 
-// state is a file in the server's folder, so that the server is found and its data
-// can be read again even where its user has lost its own state.
+// state is the server's state file, in its own folder: the server can be found, and its
+// data read, even if the caller has lost its own state.
 func state(dir string) string { return filepath.Join(dir, "server.json") }
 
 // Attach returns the server that was last started on a folder, which may have
-// ended. The error wraps os.ErrNotExist where there was none.
+// ended. The error wraps os.ErrNotExist if there was none.
 func Attach(dir string) (*Server, error) {
 	var s Server
 	if err := statefile.Read(state(dir), &s); err != nil {
@@ -107,7 +108,7 @@ func (s *Server) Token() string { return User + ":" + s.Password }
 
 // Stop ends the server and returns when it has ended, with an error if it had to be
 // killed. It may be called again.
-func (s *Server) Stop() error { return s.child.Stop(stopPatience) }
+func (s *Server) Stop() error { return s.child.Stop(stopTimeout) }
 
 // Kill ends the server as a crash does (kill -9) and returns when it has ended.
 func (s *Server) Kill() error { return s.child.Kill() }
@@ -170,7 +171,7 @@ func (s *Server) await(ctx context.Context) error {
 	defer refuse(nil)
 	err := process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
 		err := s.ready(ctx)
-		if errors.Is(err, errRefused) { // no use to ask again
+		if errors.Is(err, errRefused) { // a retry would not help
 			refuse(err)
 		}
 		return err
@@ -188,13 +189,13 @@ func (s *Server) ready(ctx context.Context) error {
 		return err
 	}
 	create := fmt.Sprintf(`CREATE USER "%s" WITH PASSWORD '%s' WITH ALL PRIVILEGES`, User, s.Password)
-	// Where the account exists, the next statement shows whether it works.
+	// It fails if the account exists; the next statement checks the password.
 	_ = s.query(ctx, create, false)
 	return s.query(ctx, fmt.Sprintf(`CREATE DATABASE "%s"`, Database), true)
 }
 
-// errRefused is an answer that does not change by waiting.
-var errRefused = errors.New("the server refuses its account: the folder's data were made with another password; remove the folder")
+// errRefused is a failure that a retry does not change.
+var errRefused = errors.New("authentication failed: the data was created with another password; remove the folder")
 
 // direct ignores the proxies that the environment names.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}

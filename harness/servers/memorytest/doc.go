@@ -1,8 +1,8 @@
 // Package memorytest makes folders in memory for the data of servers in tests.
 //
-// A server that flushes to a disk starts several times slower than one whose data
-// are in memory. Tests of commit waits need the disk; all others do not.
+// A server that flushes to disk starts several times slower than one with its data in
+// memory. Only tests of commit waits need the disk.
 //
-// In: the machine's shared memory. Out: folders there, or on the disk where the
-// machine has too little of it.
+// In: the machine's shared memory. Out: folders there, or on disk if too little memory
+// is free.
 package memorytest

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// mount is Linux's file system in memory for everybody.
+	// mount is Linux's tmpfs that every user can write.
 	mount = "/dev/shm"
-	// enough is the free space, in bytes, below which folders are made on the disk:
-	// a dozen servers at a time take about 200 MB each.
-	enough = 6 << 30
+	// minFree is the free space, in bytes, below which folders are made on disk: a dozen
+	// servers at a time take about 200 MB each.
+	minFree = 6 << 30
 )
 
 // Folder returns a folder of the test, which is removed when the test ends.
@@ -33,7 +33,7 @@ func Folder(t testing.TB) string {
 // Make makes a folder that the caller removes.
 func Make(prefix string) (string, error) {
 	var s unix.Statfs_t
-	if err := unix.Statfs(mount, &s); err == nil && s.Type == unix.TMPFS_MAGIC && s.Bavail*uint64(s.Bsize) >= enough {
+	if err := unix.Statfs(mount, &s); err == nil && s.Type == unix.TMPFS_MAGIC && s.Bavail*uint64(s.Bsize) >= minFree {
 		if dir, err := os.MkdirTemp(mount, prefix); err == nil {
 			return dir, nil
 		}

@@ -15,7 +15,7 @@ import (
 	"assay/harness/servers/statefile"
 )
 
-// Flavour is the family of a server: options and rights differ between them.
+// Flavour is the family of a server; options and privileges differ between them.
 type Flavour string
 
 // The flavours that can be started.
@@ -36,8 +36,8 @@ type Binary struct {
 
 func (b Binary) String() string { return fmt.Sprintf("%s %s (%s)", b.Flavour, b.Version, b.Path) }
 
-// ErrNoBinary: no server is installed.
-var ErrNoBinary = errors.New("no mysqld or mariadbd found: install one, such as with `apt-get install mariadb-server-core`, or name one in " + BinaryEnv)
+// ErrNoBinary is returned if no server is installed.
+var ErrNoBinary = errors.New("no mysqld or mariadbd found: install one, e.g. with `apt-get install mariadb-server-core`, or name one in " + BinaryEnv)
 
 // Find returns the usable servers of this machine, the preferred one first: that in
 // ASSAY_MYSQLD, then every MySQL, then every MariaDB. Of several names for one file
@@ -81,8 +81,8 @@ func rank(f Flavour) int {
 	return 1
 }
 
-// Choose returns the server to use when none was named: the first of Find. An
-// ASSAY_MYSQLD that does not work is an error.
+// Choose returns the default server: the first of Find. It fails if ASSAY_MYSQLD is
+// set but unusable.
 func Choose() (Binary, error) {
 	if path := os.Getenv(BinaryEnv); path != "" {
 		b, err := Probe(path)
@@ -97,8 +97,8 @@ func Choose() (Binary, error) {
 	return Binary{}, ErrNoBinary
 }
 
-// ChooseFor returns the server to use on dir when none was named: the one that
-// initialised its data, or another of its flavour; without data, that of Choose.
+// ChooseFor returns the default server for dir: the one that initialised its data, or
+// another of the same flavour; without data, that of Choose.
 func ChooseFor(dir string) (Binary, error) {
 	l, err := at(dir)
 	if err != nil {
@@ -120,7 +120,7 @@ func ChooseFor(dir string) (Binary, error) {
 			return b, nil
 		}
 	}
-	return Binary{}, fmt.Errorf("choose server: data folder %s was initialised by %s, and no %s is installed any more: name one in %s, or remove the folder",
+	return Binary{}, fmt.Errorf("choose server: data folder %s was initialised by %s, and no %s is installed: name one in %s, or remove the folder",
 		l.data(), a.Binary, a.Binary.Flavour, BinaryEnv)
 }
 
@@ -130,8 +130,8 @@ func ChooseFor(dir string) (Binary, error) {
 //	mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)
 var versionLine = regexp.MustCompile(`Ver (\d+(?:\.\d+)+)(\S*)`)
 
-// probeTimeout bounds `--version`, which takes some 20 ms: a program of that name
-// may do something else.
+// probeTimeout bounds `--version`, which takes about 20 ms, for a program that does
+// something else.
 const probeTimeout = 10 * time.Second
 
 // Probe asks the program at path for its flavour and version.

@@ -9,8 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestComposeOptions: the server of docker-compose.yml is set as this one, but
-// for its place and its address, which are the container's.
+// TestComposeOptions: the server of docker-compose.yml has the same options, except
+// for paths and address, which are the container's.
 func TestComposeOptions(t *testing.T) {
 	data, err := os.ReadFile("../../../docker-compose.yml")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"assay/harness/servers/process"
 )
 
-// consequences are error lines that only say that an earlier error was fatal.
+// consequences are error lines that only follow from an earlier error.
 var consequences = []string{
 	"Aborting", "Data Dictionary initialization failed", "Failed to initialize DD Storage Engine",
 	"DD Storage Engine", "Plugin initialization aborted", "init function returned error",
@@ -20,7 +20,7 @@ var consequences = []string{
 var (
 	// errorLine matches the level, then MySQL's code and subsystem.
 	errorLine = regexp.MustCompile(`\[ERROR\] (?:\[MY-\d+\] )?(?:\[\w+\] )?(.*)`)
-	// bootstrapLine is a statement that fails while a data folder is initialised.
+	// bootstrapLine is a statement that failed while a data folder was initialised.
 	bootstrapLine = regexp.MustCompile(`^ERROR: (.*)`)
 )
 
@@ -66,14 +66,14 @@ func shorten(s string) string {
 	return s
 }
 
-// failure is the error of a server that has ended: its last error, or its exit
-// status, and the log's path. The password is removed: servers quote the statement
-// that they cannot execute.
+// failure is the error of a server that has ended: its last logged error, or its exit
+// status, and the path of the log. The password is removed, as servers quote
+// statements that they cannot execute.
 func failure(what string, log *process.Log, ended error, password string) error {
-	said := strings.ReplaceAll(lastError(log.Written()), password, "***")
+	logged := strings.ReplaceAll(lastError(log.Written()), password, "***")
 	switch {
-	case said != "":
-		return fmt.Errorf("%s: %s (log: %s)", what, said, log.Name())
+	case logged != "":
+		return fmt.Errorf("%s: %s (log: %s)", what, logged, log.Name())
 	case ended != nil:
 		return fmt.Errorf("%s: %w (log: %s)", what, ended, log.Name())
 	}

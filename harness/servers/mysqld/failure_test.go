@@ -16,7 +16,7 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// empty fails the test unless dir is as if nothing had been initialised.
+// empty fails the test if an initialisation or a server is left in dir.
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{"data", "account.json", "init-*"} {
@@ -62,8 +62,8 @@ func TestUnknownOption(t *testing.T) {
 	})
 }
 
-// TestCancelled: whenever the caller gives up, nothing remains, and the folder
-// is either untouched or whole.
+// TestCancelled: whenever ctx ends, no process is left, and the data folder is either
+// absent or complete.
 func TestCancelled(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second} {
@@ -72,7 +72,7 @@ func TestCancelled(t *testing.T) {
 			s, err := mysqld.Start(ctx, mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 			cancel()
 			if err == nil {
-				_ = s.Kill() // a quick machine
+				_ = s.Kill() // started before ctx ended
 				continue
 			}
 			if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
@@ -86,8 +86,8 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestInitialiseFails: the error is what the server said, on one line, and the
-// next start begins anew.
+// TestInitialiseFails: the error is the server's own, on one line, and the next start
+// initialises again.
 func TestInitialiseFails(t *testing.T) {
 	t.Parallel()
 	binary := mysqldtest.Binary(t, "mysql")
@@ -117,7 +117,7 @@ exit 1
 	}
 }
 
-// TestForeignFolder: data of another flavour, or without an account, are refused.
+// TestForeignFolder: data of another flavour, or without an account file, is refused.
 func TestForeignFolder(t *testing.T) {
 	t.Parallel()
 	dir := memorytest.Folder(t)

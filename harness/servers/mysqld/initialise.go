@@ -44,8 +44,8 @@ func (l layout) open(ctx context.Context, b Binary, args []string) (account, err
 	return a, nil
 }
 
-// initialise makes the data folder within a staging directory, with root's password
-// set, and moves it into place when it is complete. No server listens before that.
+// initialise makes the data folder in a staging directory, with root's password set,
+// and moves it into place when it is complete. No server listens until then.
 func (l layout) initialise(ctx context.Context, b Binary, args []string) (a account, err error) {
 	if err := l.removeStaging(); err != nil {
 		return account{}, fmt.Errorf("initialise data folder: %w", err)
@@ -83,8 +83,8 @@ func (l layout) initialise(ctx context.Context, b Binary, args []string) (a acco
 
 func initMySQL(b Binary, staging, data, password string, args []string) (*exec.Cmd, error) {
 	sql := filepath.Join(staging, "accounts.sql")
-	// Both ALTER and CREATE: the server does not resolve names, so that
-	// 'localhost' is the socket only.
+	// Two accounts: the server does not resolve names, so that 'localhost' is only the
+	// socket.
 	text := strings.Join([]string{
 		"ALTER USER root@localhost IDENTIFIED BY '" + password + "';",
 		"CREATE USER root@127.0.0.1 IDENTIFIED BY '" + password + "';",
@@ -133,8 +133,8 @@ func initMariaDB(b Binary, staging, data, password string, args []string) (*exec
 	return cmd, nil
 }
 
-// mariadbScripts make the system tables, in this order. The help texts are not
-// needed.
+// mariadbScripts create the system tables, in this order; those of the help texts are
+// omitted.
 var mariadbScripts = []string{
 	"mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql",
 	"maria_add_gis_sp_bootstrap.sql", "mysql_sys_schema.sql",

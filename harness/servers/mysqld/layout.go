@@ -59,25 +59,26 @@ func (l layout) removeStaging() error {
 	return nil
 }
 
-// clear removes the files of a killed server from its run folder. The caller holds
-// the lock, so no server uses them; but MySQL refuses to start when the pid in its
-// old socket lock file exists, even as a zombie or as another program's.
-func (l layout) clear() error {
+// removeStale removes the files of a killed server from its run folder. The caller holds
+// the lock, so no server uses them; but MySQL refuses to start if the pid in its
+// old socket lock file exists, even as a zombie or of another program.
+func (l layout) removeStale() error {
 	for _, name := range []string{"server.sock", "server.sock.lock", "server.pid", "server.json"} {
 		if err := os.Remove(filepath.Join(l.run(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("clear run folder: %w", err)
+			return fmt.Errorf("remove stale files: %w", err)
 		}
 	}
 	return nil
 }
 
-// account is the server that initialised a data folder, and root's password.
+// account is the file with the server that initialised a data folder and root's
+// password.
 type account struct {
 	Binary   Binary `json:"binary"`
 	Password string `json:"password"`
 }
 
-// running is the server that was last started on a folder.
+// running is the file with the server that was last started on a folder.
 type running struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
@@ -95,7 +96,7 @@ func (l layout) takeLock() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock server folder: %w", err)
 	}
-	for end := time.Now().Add(lockPatience); ; time.Sleep(lockEvery) {
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockEvery) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:
@@ -111,10 +112,10 @@ func (l layout) takeLock() (*os.File, error) {
 }
 
 const (
-	// lockPatience is for a server that was just killed: until the kernel has freed
-	// its memory, its files stay open.
-	lockPatience = 2 * time.Second
-	lockEvery    = 50 * time.Millisecond
+	// lockTimeout allows for a server that was just killed, whose files stay open until
+	// the kernel has freed its memory.
+	lockTimeout = 2 * time.Second
+	lockEvery   = 50 * time.Millisecond
 )
 
 func exists(path string) (bool, error) {

@@ -33,7 +33,7 @@ func ping(dsn string) error {
 	return conn.Close()
 }
 
-// TestRestart: data, password and port outlive a stop and a crash.
+// TestRestart: data, password and port survive a stop and a crash.
 func TestRestart(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
@@ -82,9 +82,9 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestOneServerAFolder: of several at once on one new folder one wins, and the
-// others can attach to it and stop it.
-func TestOneServerAFolder(t *testing.T) {
+// TestOneServerPerFolder: of several simultaneous starts on a new folder one succeeds,
+// and others can attach to its server and stop it.
+func TestOneServerPerFolder(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 		const contenders = 3
@@ -105,7 +105,7 @@ func TestOneServerAFolder(t *testing.T) {
 			case s != nil:
 				winner = s
 			case !errors.Is(errs[i], mysqld.ErrRunning):
-				t.Errorf("a loser: %v", errs[i])
+				t.Errorf("another start failed with %v, want ErrRunning", errs[i])
 			}
 		}
 		if winner == nil {
@@ -128,7 +128,7 @@ func TestOneServerAFolder(t *testing.T) {
 			t.Error(err)
 		}
 		if winner.Alive() {
-			t.Error("stopped by another, and still alive")
+			t.Error("still alive after it was stopped by another")
 		}
 	})
 }

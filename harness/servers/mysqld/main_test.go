@@ -15,8 +15,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// helperEnv makes the test binary a process that starts a server, says its pid
-// and then waits to be killed ("wait") or ends ("leave").
+// helperEnv makes the test binary a process that starts a server, prints its pid and
+// then waits to be killed ("wait") or exits ("leave").
 const helperEnv = "ASSAY_TEST_DBSERVER_HELPER"
 
 func TestMain(m *testing.M) {

@@ -43,8 +43,8 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestAccounts: no login works without the password, which is in no place that
-// others can read.
+// TestAccounts: no login works without the password, which other users cannot read
+// anywhere.
 func TestAccounts(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, flavour string) {
 		dir := memorytest.Folder(t)

@@ -10,13 +10,13 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Options are the server to start, and where.
+// Options say which server to start, and where.
 type Options struct {
 	Dir    string   // holds data, log, socket and password; made if missing
 	Port   int      // on 127.0.0.1; 0 = a free one
 	Binary Binary   // zero = Choose
 	Args   []string // further server options, as --name=value; they override the stack's
-	Detach bool     // outlives this process
+	Detach bool     // the server outlives this process
 }
 
 // reserved options would make the server leave its folder or the loopback address,
@@ -33,14 +33,15 @@ var creation = []string{
 	"innodb-page-size", "innodb-data-file-path", "innodb-undo-tablespaces", "lower-case-table-names",
 }
 
-// CreationArgs returns the server options that Prepare heeds.
+// CreationArgs returns those server options that apply when a data folder is
+// initialised.
 func CreationArgs(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return !slices.Contains(creation, optionName(arg))
 	})
 }
 
-// checkArgs refuses arguments that are no options, and reserved ones.
+// checkArgs refuses malformed and reserved options.
 func checkArgs(args []string) error {
 	for _, arg := range args {
 		name := optionName(arg)
@@ -48,7 +49,7 @@ func checkArgs(args []string) error {
 			return fmt.Errorf("server option %q: want --name=value", arg)
 		}
 		if slices.Contains(reserved, name) {
-			return fmt.Errorf("server option %q: --%s is set by the stack itself", arg, name)
+			return fmt.Errorf("server option %q: --%s is set by the stack", arg, name)
 		}
 	}
 	return nil
@@ -65,24 +66,22 @@ func optionName(arg string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(name, "_", "-"), "loose-")
 }
 
-// isolated begins every command line of a server.
+// isolated returns the first arguments of every command line of a server.
 func isolated() []string {
 	args := []string{"--no-defaults"} // must be the very first
 	if os.Geteuid() == 0 {
-		args = append(args, "--user=root") // else the servers refuse to run as root
+		args = append(args, "--user=root") // required to run as root
 	}
 	return args
 }
 
-// serverArgs is the command line of a running server. Durability is that of
-// production (every commit is flushed, redo and binlog), so that commit waits are
-// those of production too.
+// serverArgs is the command line of a running server. Durability is that of production
+// (redo log and binlog are flushed at every commit), so that commit waits are too.
 func serverArgs(l layout, port int, flavour Flavour, extra []string) []string {
 	args := append(
 		isolated(),
 		"--datadir="+l.data(), "--tmpdir="+l.tmp(), "--pid-file="+l.pid(), "--socket="+l.socket(),
-		// The default folder of Debian's MySQL need not exist, and then it
-		// does not start.
+		// Debian's MySQL does not start if its default folder does not exist.
 		"--secure-file-priv="+l.tmp(),
 		"--bind-address="+process.Loopback, "--port="+strconv.Itoa(port),
 		"--skip-name-resolve",

@@ -22,9 +22,9 @@ type Server struct {
 	child    *process.Child
 }
 
-// stopPatience is how long a server may take to shut down cleanly before it is
+// stopTimeout is how long a server may take to shut down cleanly before it is
 // killed; it takes about a second unless it has many dirty pages to write.
-const stopPatience = 30 * time.Second
+const stopTimeout = 30 * time.Second
 
 // Attach returns the server that runs on dir, whoever started it. The error
 // wraps os.ErrNotExist if none runs there.
@@ -77,10 +77,10 @@ func LogFile(dir string) string { return layout{dir}.log() }
 // Alive reports whether the process still runs.
 func (s *Server) Alive() bool { return s.child.Alive() }
 
-// Ping asks the server for an answer.
+// Ping fails unless the server accepts a connection.
 func (s *Server) Ping(ctx context.Context) error {
 	c := s.config()
-	c.Logger = &mysql.NopLogger{} // a server that starts drops connections
+	c.Logger = &mysql.NopLogger{} // a starting server drops connections
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return err
@@ -94,12 +94,12 @@ func (s *Server) Ping(ctx context.Context) error {
 
 // Stop shuts the server down and returns when the process has ended, with an error
 // if it had to be killed. It may be called again.
-func (s *Server) Stop() error { return s.ended(s.child.Stop(stopPatience)) }
+func (s *Server) Stop() error { return s.ended(s.child.Stop(stopTimeout)) }
 
 // Kill ends the server as a crash does (kill -9) and returns when it has ended.
 func (s *Server) Kill() error { return s.ended(s.child.Kill()) }
 
-// ended removes the note of the running process; data, log and password stay.
+// ended removes the file of the running server; data, log and password stay.
 func (s *Server) ended(err error) error {
 	if err != nil {
 		err = fmt.Errorf("stop database server: %w", err)

@@ -17,7 +17,7 @@ import (
 const (
 	// startTimeout bounds the start of a server, crash recovery included.
 	startTimeout = 3 * time.Minute
-	// pingTimeout bounds one question to a server that starts.
+	// pingTimeout bounds one ping of a starting server.
 	pingTimeout = time.Second
 )
 
@@ -82,7 +82,7 @@ func prepare(ctx context.Context, o *Options) (l layout, lock *os.File, a accoun
 		return fail(err)
 	}
 	if o.Port != 0 {
-		// Before seconds are spent on the data folder.
+		// Before initialising the data folder, which takes seconds.
 		if err := process.CheckPort(o.Port); err != nil {
 			return fail(fmt.Errorf("start database server: %w", err))
 		}
@@ -93,7 +93,8 @@ func prepare(ctx context.Context, o *Options) (l layout, lock *os.File, a accoun
 	return l, lock, a, nil
 }
 
-// at resolves the folder, as the server changes into another one.
+// at returns the layout of a folder, as an absolute path, since the server changes its
+// working directory.
 func at(dir string) (layout, error) {
 	if dir == "" {
 		return layout{}, errors.New("start database server: no folder given")
@@ -104,7 +105,7 @@ func at(dir string) (layout, error) {
 
 // launch starts the process and waits until it answers.
 func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err error) {
-	if err := s.layout.clear(); err != nil {
+	if err := s.layout.removeStale(); err != nil {
 		return err
 	}
 	log, err := process.OpenLog(s.layout.log())

@@ -1,7 +1,7 @@
 package postgrestest
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"os/user"
@@ -35,8 +35,8 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// owner is the user that the server runs as, which must not be root; nil: the
-// current one.
+// owner is the user to run the server as, which must not be root; nil: the current
+// one.
 func owner() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -52,11 +52,11 @@ func owner() (*syscall.Credential, error) {
 			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no user postgres or nobody, and the server refuses to run as root")
+	return nil, errors.New("no user postgres or nobody: the server does not run as root")
 }
 
-// own gives a file or folder to the server's user.
-func own(as *syscall.Credential, path string) error {
+// chown gives a file or folder to the server's user.
+func chown(as *syscall.Credential, path string) error {
 	if as == nil {
 		return nil
 	}

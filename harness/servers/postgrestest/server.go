@@ -22,10 +22,10 @@ import (
 const (
 	// Superuser is the account that initdb creates.
 	Superuser = "administrator"
-	// startPatience bounds the start, with the recovery after a crash.
-	startPatience = 60 * time.Second
-	// stopPatience bounds a shutdown, which waits for no session.
-	stopPatience = 20 * time.Second
+	// startTimeout bounds the start, including crash recovery.
+	startTimeout = 60 * time.Second
+	// stopTimeout bounds a shutdown, which waits for no session.
+	stopTimeout = 20 * time.Second
 )
 
 // Server is a PostgreSQL server. It listens on loopback only, and on no socket in
@@ -40,8 +40,8 @@ type Server struct {
 	child    *process.Child
 }
 
-// Start starts a server with these settings ("name=value") besides the defaults, and
-// ends it with the test.
+// Start starts a server with these settings ("name=value") in addition to the
+// defaults, and ends it with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	// Not t.TempDir, which other users may not enter.
@@ -52,8 +52,8 @@ func Start(t testing.TB, settings ...string) *Server {
 	return start(t, dir, settings)
 }
 
-// StartInMemory starts a server as Start does, with its data in memory: quicker, and
-// commits wait for nothing.
+// StartInMemory starts a server as Start does, with its data in memory: faster, and
+// without commit waits.
 func StartInMemory(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	dir, err := memorytest.Make("assay-postgres-")
@@ -87,7 +87,7 @@ func start(t testing.TB, dir string, settings []string) *Server {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Up starts the server, again where it was stopped, and returns when it answers.
+// Up starts the server, also after a stop, and returns when it answers.
 func (s *Server) Up(ctx context.Context) (err error) {
 	if s.port == 0 {
 		if s.port, err = process.FreePort(); err != nil {
@@ -101,7 +101,7 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	defer func() { _ = log.Close() }() // the server has its own copy
 	args := []string{
 		"-D", s.data(), "-h", process.Loopback, "-p", strconv.Itoa(s.port), "-k", "",
-		// Else a server that was killed leaves files in the machine's shared memory.
+		// Otherwise a killed server leaves files in the machine's shared memory.
 		"-c", "dynamic_shared_memory_type=mmap",
 	}
 	for _, setting := range s.settings {
@@ -112,7 +112,7 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	if s.child, err = process.Start(cmd, process.Tied); err != nil {
 		return err
 	}
-	err = process.Await(ctx, startPatience, s.child.Done(), func(ctx context.Context) error {
+	err = process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
 		// The password is random: the server that accepts it is this one.
 		conn, err := pgx.Connect(ctx, s.DSN())
 		if err != nil {
@@ -145,7 +145,7 @@ func (s *Server) In(database string) string { return s.As(Superuser, s.password,
 // Address is host and port.
 func (s *Server) Address() string { return process.Address(s.port) }
 
-// Pid is the process id of the server, which has one child a session.
+// Pid is the process id of the server, which has one child process per session.
 func (s *Server) Pid() int { return s.child.PID }
 
 // Stop is PostgreSQL's fast shutdown: sessions are ended.
@@ -156,8 +156,8 @@ func (s *Server) Stop() error {
 	select {
 	case <-s.child.Done():
 		return nil
-	case <-time.After(stopPatience):
-		return fmt.Errorf("the server did not stop within %s", stopPatience)
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("the server did not stop within %s", stopTimeout)
 	}
 }
 
@@ -167,9 +167,9 @@ func (s *Server) Kill() error {
 		return nil
 	}
 	err := s.child.Kill()
-	// Its processes end by themselves, and must have ended before its data are
+	// Its child processes end by themselves, and must have ended before the data is
 	// removed.
-	for deadline := time.Now().Add(stopPatience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(stopTimeout); ; time.Sleep(20 * time.Millisecond) {
 		left, e := s.processes()
 		switch {
 		case e != nil:

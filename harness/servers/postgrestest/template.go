@@ -23,8 +23,8 @@ var template struct {
 }
 
 // Main runs the tests of a package that starts many servers. It initialises one data
-// folder and lets Start copy it, which saves a second a server. Six tests run in
-// parallel, as they wait more than they compute, unless -parallel says otherwise:
+// folder, which Start copies: this saves a second per server. Six tests run in
+// parallel, as they wait more than they compute, unless -parallel is set:
 //
 //	func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
 func Main(m *testing.M) int {
@@ -71,14 +71,14 @@ func clone(from, to string) error {
 // initialise makes the data folder and the superuser's password.
 func (s *Server) initialise() error {
 	s.password = rand.Text()
-	if err := own(s.as, s.dir); err != nil {
+	if err := chown(s.as, s.dir); err != nil {
 		return err
 	}
 	file := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(file, []byte(s.password), 0o600); err != nil {
 		return err
 	}
-	if err := own(s.as, file); err != nil {
+	if err := chown(s.as, file); err != nil {
 		return err
 	}
 	out, err := command(s.as, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,

@@ -21,7 +21,7 @@ func (s *Server) Secure(t testing.TB, certificate, key string) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := own(s.as, path); err != nil {
+		if err := chown(s.as, path); err != nil {
 			t.Fatal(err)
 		}
 	}

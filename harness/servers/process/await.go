@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// ErrEnded is returned by Await where the process has ended.
-var ErrEnded = errors.New("it ended at once")
+// ErrEnded is returned by Await if the process has ended.
+var ErrEnded = errors.New("the process exited")
 
-// readyEvery is how often Await asks.
+// readyEvery is the interval at which Await calls ready.
 const readyEvery = 50 * time.Millisecond
 
 // Await calls ready until it returns nil. It fails with ErrEnded when ended is
-// closed (nil: never), with the last error of ready after patience, and with the
+// closed (nil: never), with the last error of ready after timeout, and with the
 // cause of ctx when that is done.
-func Await(ctx context.Context, patience time.Duration, ended <-chan struct{}, ready func(context.Context) error) error {
-	late := fmt.Errorf("no answer within %s", patience)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, late)
+func Await(ctx context.Context, timeout time.Duration, ended <-chan struct{}, ready func(context.Context) error) error {
+	errTimeout := fmt.Errorf("no answer within %s", timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	for {
 		err := ready(ctx)
 		select {
-		case <-ended: // whatever has answered, it was another process
+		case <-ended: // another process must have answered
 			return ErrEnded
 		default:
 		}
@@ -37,8 +37,8 @@ func Await(ctx context.Context, patience time.Duration, ended <-chan struct{}, r
 			return ErrEnded
 		case <-tick.C:
 		case <-ctx.Done():
-			if context.Cause(ctx) == late {
-				return fmt.Errorf("%w: %w", late, err)
+			if context.Cause(ctx) == errTimeout {
+				return fmt.Errorf("%w: %w", errTimeout, err)
 			}
 			return context.Cause(ctx)
 		}

@@ -43,7 +43,7 @@ func TestAwait(t *testing.T) {
 	if err := Await(t.Context(), time.Minute, child.Done(), never); err != ErrEnded {
 		t.Errorf("ended: %v", err)
 	}
-	// What answers then is another process.
+	// Another process answers in its place.
 	if err := Await(t.Context(), time.Minute, child.Done(), func(context.Context) error { return nil }); err != ErrEnded {
 		t.Errorf("ended, and something answers: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestLogHoldsWhatWasWrittenSince(t *testing.T) {
 	}
 }
 
-// Another port is tried where the first is taken, and no other error is repeated.
+// Another port is tried only if the first is taken.
 func TestOnFreePort(t *testing.T) {
 	var tried []int
 	err := OnFreePort(func(port int) error {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Life says how long a child may live.
+// Life says what happens to a child when this process ends.
 type Life int
 
 const (
 	// Tied children are killed when this process ends, however it ends.
 	Tied Life = iota
-	// TiedGently children are asked to end (SIGTERM) then.
+	// TiedGently children are sent SIGTERM then.
 	TiedGently
-	// Detached children outlive this process and its terminal.
+	// Detached children outlive this process and its terminal session.
 	Detached
 )
 
@@ -32,12 +32,12 @@ type Child struct {
 // Attach returns a process that another one started.
 func Attach(id Identity) *Child { return &Child{Identity: id} }
 
-// Start starts cmd. Streams must be nil or files, as a detached child needs
-// them after this process is gone.
+// Start starts cmd. Its streams must be nil or files, as a detached child needs them
+// after this process has ended.
 func Start(cmd *exec.Cmd, life Life) (*Child, error) { return start(cmd, life, cmd.Start) }
 
-// StartAtPriority starts cmd with a nice value, where this process may set it
-// (root), and otherwise with its own.
+// StartAtPriority starts cmd with a nice value if this process may set it (root),
+// otherwise with that of this process.
 func StartAtPriority(cmd *exec.Cmd, life Life, nice int) (*Child, error) {
 	return start(cmd, life, func() error {
 		// Priority belongs to a thread and is inherited: it is the calling thread
@@ -77,7 +77,7 @@ func start(cmd *exec.Cmd, life Life, fork func() error) (*Child, error) {
 			started <- err
 			return
 		}
-		// Before Wait: until it is reaped, a child that has ended is found too.
+		// Before Wait: a child that has ended can be identified until it is reaped.
 		id, err := Of(cmd.Process.Pid)
 		if err != nil {
 			_ = cmd.Process.Kill()
@@ -107,8 +107,8 @@ func (c *Child) Err() error {
 
 // Stop is Identity.Stop, and a child that this process started is reaped when it
 // returns.
-func (c *Child) Stop(patience time.Duration) error {
-	err := c.Identity.Stop(patience)
+func (c *Child) Stop(timeout time.Duration) error {
+	err := c.Identity.Stop(timeout)
 	c.reaped()
 	return err
 }

@@ -3,8 +3,8 @@ package process
 import "os"
 
 // Environment is the environment of a server: variables of the system that every
-// program may need, and extra ones. Nothing else is inherited, as it could change
-// the server's options (MYSQL_*, PG*, INFLUXDB_*) or is a secret (ASSAY_*).
+// program may need, and extra ones. Nothing else is inherited, as it could change the
+// server's options (MYSQL_*, PG*, INFLUXDB_*) or be a secret (ASSAY_*).
 func Environment(extra ...string) []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"} {
@@ -12,5 +12,5 @@ func Environment(extra ...string) []string {
 			env = append(env, name+"="+v)
 		}
 	}
-	return append(env, extra...) // of two values of a name the last one counts
+	return append(env, extra...) // the last value of a name counts
 }

@@ -20,7 +20,7 @@ type Identity struct {
 	Boot    string `json:"boot"`          // boot id of the kernel: ticks start again with each boot
 }
 
-// pollEvery is how often the end of a process that is not our child is polled.
+// pollEvery is the interval at which the end of a process is polled.
 const pollEvery = 20 * time.Millisecond
 
 // Of identifies the process that has this pid now.
@@ -36,10 +36,10 @@ func Of(pid int) (Identity, error) {
 	return Identity{PID: pid, Started: stat.Starttime, Boot: boot}, nil
 }
 
-// Alive reports whether this process still runs, or holds what it had open. A
-// zombie does not: it only waits for a parent, and in a container without an init
-// nobody reaps it. But a first thread is a zombie too while other threads are
-// still ending, with files and ports open.
+// Alive reports whether this process still runs or holds files or ports open. A zombie
+// does not: it only waits for its parent, and in a container without an init it is
+// never reaped. But the first thread is also a zombie while other threads are still
+// ending, with files and ports open.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -74,19 +74,19 @@ func (id Identity) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end (SIGTERM), waits for patience, then kills it.
+// Stop sends SIGTERM, waits up to timeout, then kills the process.
 // It returns when the process has ended, with an error if it had to be killed.
-func (id Identity) Stop(patience time.Duration) error {
+func (id Identity) Stop(timeout time.Duration) error {
 	if err := id.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if id.awaitEnd(patience) {
+	if id.awaitEnd(timeout) {
 		return nil
 	}
 	if err := id.Kill(); err != nil {
 		return err
 	}
-	return fmt.Errorf("process %d did not stop within %s and was killed", id.PID, patience)
+	return fmt.Errorf("process %d did not stop within %s and was killed", id.PID, timeout)
 }
 
 // Kill ends the process at once (SIGKILL) and returns when it has ended.
@@ -94,16 +94,16 @@ func (id Identity) Kill() error {
 	if err := id.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
-	// Longer than a disk hangs; a process in uninterruptible sleep ends only when
-	// the kernel wakes it.
+	// A process in uninterruptible sleep ends only when the kernel wakes it, which may
+	// take as long as a disk hangs.
 	if !id.awaitEnd(time.Minute) {
-		return fmt.Errorf("process %d survives SIGKILL", id.PID)
+		return fmt.Errorf("process %d survived SIGKILL", id.PID)
 	}
 	return nil
 }
 
-func (id Identity) awaitEnd(patience time.Duration) bool {
-	for end := time.Now().Add(patience); ; time.Sleep(pollEvery) {
+func (id Identity) awaitEnd(timeout time.Duration) bool {
+	for end := time.Now().Add(timeout); ; time.Sleep(pollEvery) {
 		if !id.Alive() {
 			return true
 		}

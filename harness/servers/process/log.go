@@ -12,7 +12,7 @@ type Log struct {
 	from int64 // its size when it was opened
 }
 
-// OpenLog opens a log for appending, with mode 0600 where it is new.
+// OpenLog opens a log for appending; a new one has mode 0600.
 func OpenLog(path string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -29,8 +29,8 @@ func OpenLog(path string) (*Log, error) {
 // maxWritten bounds the text that Written returns.
 const maxWritten = 256 << 10
 
-// Written returns what was appended since OpenLog, the end of it where it is long;
-// "" where it cannot be read.
+// Written returns what was appended since OpenLog, at most its last maxWritten bytes;
+// "" if it cannot be read.
 func (l *Log) Written() string {
 	info, err := l.Stat()
 	if err != nil {

@@ -18,9 +18,9 @@ const Loopback = "127.0.0.1"
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
 // FreePort returns a loopback port on which no process listens. Another process may
-// take it before the caller does: see OnFreePort. It is below the range that the
-// kernel gives to outgoing connections (from 32768 by default), one of which would
-// soon take it on a machine under load.
+// take it before the caller does: see OnFreePort. It is below the range of local ports
+// of outgoing connections (from 32768 by default), one of which would soon take it on
+// a machine under load.
 func FreePort() (int, error) {
 	const lowest, count, tries = 20000, 12000, 100
 	var err error
@@ -43,8 +43,8 @@ func PortTaken(port int) error { return fmt.Errorf("port %d %w", port, ErrPortTa
 // portTries bounds the tries of OnFreePort.
 const portTries = 5
 
-// OnFreePort calls start with a free port, and with another one where start fails
-// because a process has taken the port meanwhile (ErrPortTaken).
+// OnFreePort calls start with a free port, and again with another one if start fails
+// because a process has taken the port in the meantime (ErrPortTaken).
 func OnFreePort(start func(port int) error) error {
 	for try := 1; ; try++ {
 		port, err := FreePort()

@@ -87,7 +87,7 @@ func TestIdentityIsNotThePid(t *testing.T) {
 		if id.Alive() {
 			t.Errorf("%s is alive", name)
 		}
-		// Were it taken for us, this would end the test.
+		// If it were identified with this process, this would end the test.
 		if id.PID > 0 {
 			if err := id.Stop(time.Millisecond); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -118,7 +118,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Stdout = w
-	deaf, err := Start(cmd, Tied)
+	ignoring, err := Start(cmd, Tied)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +126,10 @@ func TestStop(t *testing.T) {
 	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if err := deaf.Stop(100 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "was killed") {
-		t.Errorf("stop of a deaf process: %v", err)
+	if err := ignoring.Stop(100 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "was killed") {
+		t.Errorf("stop of a process that ignores SIGTERM: %v", err)
 	}
-	if deaf.Alive() {
+	if ignoring.Alive() {
 		t.Error("alive after Stop")
 	}
 	_ = r.Close()

@@ -16,15 +16,15 @@ import (
 	"assay/harness/servers/process"
 )
 
-// termWait is how long a worker may take to end: its iterations are interrupted at
-// once, and sending its last frames may take 20 s.
-const termWait = 30 * time.Second
+// stopTimeout is how long a worker may take to stop: its iterations are interrupted
+// at once, and sending its last frames may take 20 s.
+const stopTimeout = 30 * time.Second
 
 // Exit is how a worker ended.
 type Exit struct {
 	Source string
 	Status string // "0", "1", "signal: killed", ...
-	Error  string // last error line of its log, where it failed
+	Error  string // last error in its log, if it failed
 	Logged string // first error or warning of its log
 }
 
@@ -54,8 +54,8 @@ type worker struct {
 	exit Exit // once it has ended
 }
 
-// niceness gives workers precedence over other processes on their CPUs, where this
-// process may set it (root): a worker needs little CPU, but without delay.
+// niceness gives workers precedence over other processes on their CPUs, if this
+// process may set it (root): a worker needs little CPU, but needs it without delay.
 const niceness = -10
 
 // Start starts every worker of the spec as `executable k6 run ...`. When one
@@ -86,7 +86,7 @@ func start(s fleet.Spec, i int, executable string) (*worker, error) {
 	}
 	cmd := exec.Command(executable, append([]string{"k6"}, w.Args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, w.log, w.log
-	// Where this process ends without having stopped its workers, they end too.
+	// The workers also end if this process ends without stopping them.
 	if w.Child, err = process.StartAtPriority(cmd, process.TiedGently, niceness); err != nil {
 		return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), w.log.Close())
 	}
@@ -107,13 +107,12 @@ func (f *Fleet) watch() {
 func (w *worker) wait() {
 	err := w.Err()
 	_ = w.log.Close() // the child wrote to it, not this process
-	w.exit = Exit{Source: w.Source, Status: "0", Logged: fleet.FirstComplaint(head(w.Log))}
+	w.exit = Exit{Source: w.Source, Status: "0", Logged: fleet.FirstProblem(head(w.Log))}
 	if err == nil {
 		return
 	}
 	w.exit.Status = err.Error()
-	// A worker that was killed did not say why; the last error in its log has
-	// another cause.
+	// A killed worker did not log why: the last error in its log has another cause.
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
 		w.exit.Status = strconv.Itoa(exit.ExitCode())
@@ -123,8 +122,8 @@ func (w *worker) wait() {
 	}
 }
 
-// head reads the beginning of a log, which in an outage has a line for each
-// request; nil where it cannot be read.
+// head reads the beginning of a log, which in an outage has a line per request; nil if
+// it cannot be read.
 func head(path string) []byte {
 	f, err := os.Open(path)
 	if err != nil {
@@ -156,7 +155,7 @@ func (f *Fleet) PIDs() map[string]int {
 func (f *Fleet) Stop(ctx context.Context) {
 	f.signal(syscall.SIGTERM)
 	f.signal(syscall.SIGCONT) // a stopped worker receives no other signal
-	timer := time.NewTimer(termWait)
+	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()
 	select {
 	case <-f.done:
@@ -170,11 +169,11 @@ func (f *Fleet) Stop(ctx context.Context) {
 
 func (f *Fleet) signal(s syscall.Signal) {
 	for _, w := range f.workers {
-		_ = w.Signal(s) // none where the worker has ended
+		_ = w.Signal(s) // does nothing if the worker has ended
 	}
 }
 
-// Exits are the exits of all workers, once Done.
+// Exits waits for Done and returns the exits of all workers.
 func (f *Fleet) Exits() []Exit {
 	<-f.done
 	exits := make([]Exit, 0, len(f.workers))

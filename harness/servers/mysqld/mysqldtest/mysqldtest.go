@@ -40,16 +40,16 @@ func Binary(t testing.TB, flavour string) mysqld.Binary {
 	return b
 }
 
-// Start starts a server of this flavour, with these options besides the usual
-// ones, in a folder of the test, and ends it with the test. Where the package
-// runs its tests through Main, all but the first start are quicker.
+// Start starts a server of this flavour, with these options in addition to the usual
+// ones, in a folder of the test, and ends it with the test. In a package that runs its
+// tests through Main, all starts but the first are faster.
 func Start(t testing.TB, flavour string, args ...string) *mysqld.Server {
 	t.Helper()
 	return start(t, flavour, t.TempDir(), args)
 }
 
 // StartInMemory starts a server as Start does, with its data in memory: several
-// times quicker, and commits wait for nothing.
+// times faster, and without commit waits.
 func StartInMemory(t testing.TB, flavour string, args ...string) *mysqld.Server {
 	t.Helper()
 	return start(t, flavour, memorytest.Folder(t), args)
@@ -66,7 +66,7 @@ func start(t testing.TB, flavour, dir string, args []string) *mysqld.Server {
 		t.Fatalf("start %s: %v", flavour, err)
 	}
 	t.Cleanup(func() {
-		// The data are not needed, and a shutdown would take MySQL a second.
+		// The data is not needed, and a shutdown takes MySQL a second.
 		if err := s.Kill(); err != nil {
 			t.Errorf("end %s: %v", flavour, err)
 		}

@@ -29,7 +29,7 @@ func Replica(t testing.TB, source *mysqld.Server) *mysqld.Server {
 	return replica
 }
 
-// position is where the binlog ends, as the statement shows it first.
+// position is the end of the binlog: the first two columns of the statement's row.
 func position(t testing.TB, db *sql.DB, statement string) (file string, at int64) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), statement)

@@ -24,10 +24,10 @@ var templates struct {
 	dir string // "" = no Main: every server initialises its own
 }
 
-// Main runs the tests of a package that starts many servers. It initialises one
-// data folder of each kind and lets Start copy it, which saves some two seconds
-// a MySQL server. Six tests run in parallel, as they wait more than they compute,
-// unless -parallel says otherwise:
+// Main runs the tests of a package that starts many servers. It initialises one data
+// folder of each kind, which Start copies: this saves about two seconds per MySQL
+// server. Six tests run in parallel, as they wait more than they compute, unless
+// -parallel is set:
 //
 //	func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 func Main(m *testing.M) int {
@@ -50,7 +50,7 @@ func fill(ctx context.Context, o mysqld.Options) error {
 	if templates.dir == "" {
 		return nil
 	}
-	// One copy at a time: they would only compete for the disk.
+	// One copy at a time: parallel ones would only compete for the disk.
 	templates.Lock()
 	defer templates.Unlock()
 	args := sha256.Sum256([]byte(strings.Join(mysqld.CreationArgs(o.Args), " ")))
@@ -61,7 +61,7 @@ func fill(ctx context.Context, o mysqld.Options) error {
 		if err := mysqld.Prepare(ctx, made); err != nil {
 			return err
 		}
-		// Else all copies would be one server to replication.
+		// It holds the server's UUID, which replication requires to be unique.
 		if err := os.Remove(filepath.Join(made.Dir, "data", "auto.cnf")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

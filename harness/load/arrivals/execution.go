@@ -12,8 +12,8 @@ import (
 	"go.k6.io/k6/metrics"
 )
 
-// running is one execution of the schedule, shared by its VUs.
-type running struct {
+// execution is one run of the schedule, shared by its VUs.
+type execution struct {
 	executor *arrivalsExecutor
 	t0       time.Time
 	out      chan<- metrics.SampleContainer
@@ -21,11 +21,11 @@ type running struct {
 	cancel   context.CancelFunc
 	stalls   Stalls
 	leader   leader
-	// stopped is the instant, since t0, after which no slot is due any more, once
-	// the run's context is done: the same at every call.
+	// stopped returns the time since t0 at which the run's context was found done:
+	// later slots are not due. It is the same at every call.
 	stopped func() time.Duration
 
-	thrown atomic.Int64 // iterations that threw
+	exceptions atomic.Int64 // iterations that threw
 
 	mu       sync.Mutex
 	schedule *Schedule
@@ -33,8 +33,8 @@ type running struct {
 	err      error
 }
 
-func newRunning(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer, cancel context.CancelFunc) *running {
-	r := &running{
+func newExecution(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer, cancel context.CancelFunc) *execution {
+	r := &execution{
 		executor: e, t0: t0, out: out, cancel: cancel, tags: e.tags(),
 		schedule: e.newSchedule(),
 		counter:  lib.NewSegmentedIndex(e.state.ExecutionTuple),
@@ -44,15 +44,15 @@ func newRunning(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleCont
 	return r
 }
 
-// take returns the next slot.
-func (r *running) take() (due time.Duration, ok bool) {
+// nextSlot returns the next slot.
+func (r *execution) nextSlot() (due time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.schedule.Next()
 }
 
 // fail ends the run with an error; the first one counts.
-func (r *running) fail(err error) {
+func (r *execution) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
@@ -61,14 +61,14 @@ func (r *running) fail(err error) {
 	r.cancel()
 }
 
-func (r *running) failure() error {
+func (r *execution) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
 // iteration counts iterations as k6 does: from 0, on this worker and on all.
-func (r *running) iteration() (local, global uint64) {
+func (r *execution) iteration() (local, global uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	scaled, unscaled := r.counter.Next()
@@ -76,16 +76,16 @@ func (r *running) iteration() (local, global uint64) {
 }
 
 // serve runs slots on one VU until the schedule or the run ends.
-func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
+func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
-		free := time.Since(r.t0)
+		idleSince := time.Since(r.t0)
 		r.stalls.idle.Add(1)
 		r.leader.acquire(ctx, wake)
 		r.stalls.idle.Add(-1)
-		due, ok := r.take()
+		due, ok := r.nextSlot()
 		if !ok {
 			r.leader.release()
 			return
@@ -97,7 +97,7 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 			r.wait(ctx, timer, due-now)
 			now = time.Since(r.t0)
 			t.Lag = max(0, now-due)
-		case due >= free: // idle when the slot fell due, and late to take it
+		case due >= idleSince: // the VU was idle when the slot fell due, and takes it late
 			t.Lag = now - due
 		default:
 			t.Lag = r.stalls.lagOf(due, now)
@@ -118,7 +118,7 @@ func (r *running) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 }
 
 // wait sleeps until the slot is due or the run stops.
-func (r *running) wait(ctx context.Context, timer *time.Timer, d time.Duration) {
+func (r *execution) wait(ctx context.Context, timer *time.Timer, d time.Duration) {
 	r.stalls.onTime()
 	r.stalls.idle.Add(1)
 	defer r.stalls.idle.Add(-1)
@@ -129,9 +129,9 @@ func (r *running) wait(ctx context.Context, timer *time.Timer, d time.Duration) 
 	}
 }
 
-// waitUntil waits for the end of the schedule, although its last slots may have
-// been served before it: the seconds after them are judged too.
-func (r *running) waitUntil(ctx context.Context, end time.Duration) {
+// waitUntil waits for the end of the schedule, even if its last slots have been
+// served before: the seconds after them are judged too.
+func (r *execution) waitUntil(ctx context.Context, end time.Duration) {
 	select {
 	case <-time.After(end - time.Since(r.t0)):
 	case <-ctx.Done():
@@ -139,8 +139,8 @@ func (r *running) waitUntil(ctx context.Context, end time.Duration) {
 }
 
 // run runs one iteration and reports it.
-func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
-	r.out <- (*Begun)(t)
+func (r *execution) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
+	r.out <- (*TransactionStart)(t)
 	err := vu.RunOnce()
 	end := time.Now()
 	t.Latency = end.Sub(r.t0) - t.Due
@@ -169,17 +169,17 @@ func (r *running) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
 // maxLogged bounds the worker's log: a script may throw at every transaction.
 const maxLogged = 1000
 
-// logException logs what a script threw, as k6's own executors do.
-func (r *running) logException(err error) {
+// logException logs a script's exception as k6's own executors do.
+func (r *execution) logException(err error) {
 	if errext.IsInterruptError(err) { // test.abort() in the script
 		r.fail(err)
 		return
 	}
 	var exception errext.Exception
-	switch n := r.thrown.Add(1); {
+	switch n := r.exceptions.Add(1); {
 	case n > maxLogged:
 	case n == maxLogged:
-		r.executor.GetLogger().Errorf("%d iterations have thrown; further ones are counted but not logged", n)
+		r.executor.GetLogger().Errorf("%d iterations threw an exception; further ones are counted but not logged", n)
 	case errors.As(err, &exception):
 		r.executor.GetLogger().WithField("source", "stacktrace").Error(exception.StackTrace())
 	default:
@@ -187,12 +187,12 @@ func (r *running) logException(err error) {
 	}
 }
 
-func (r *running) drop(t *Transaction) {
+func (r *execution) drop(t *Transaction) {
 	t.Outcome, t.VU, t.Latency = Dropped, "", r.executor.config.Parameters.Timeout
 	r.report(t, time.Now())
 }
 
-func (r *running) report(t *Transaction, end time.Time) {
+func (r *execution) report(t *Transaction, end time.Time) {
 	t.sample = metrics.Sample{
 		TimeSeries: metrics.TimeSeries{Metric: r.executor.metric, Tags: r.tags},
 		Time:       end, Value: metrics.D(t.Latency),
@@ -200,15 +200,15 @@ func (r *running) report(t *Transaction, end time.Time) {
 	r.out <- t
 }
 
-// dropUnserved reports the slots that fell due and that no VU took, because all
-// were busy until the run ended. It returns that end, since t0.
-func (r *running) dropUnserved(ctx context.Context) (end time.Duration) {
+// dropUnserved reports the due slots that no VU took because all were busy until the
+// run ended. It returns the end of the run, since t0.
+func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
 	end = time.Since(r.t0)
 	if ctx.Err() != nil {
 		end = r.stopped()
 	}
 	for {
-		due, ok := r.take()
+		due, ok := r.nextSlot()
 		if !ok || due > end {
 			return end
 		}
@@ -218,9 +218,9 @@ func (r *running) dropUnserved(ctx context.Context) (end time.Duration) {
 	}
 }
 
-// startHeartbeat starts the heartbeat and its echo. The function that it returns
-// stops them, after it has counted the slots up to the end.
-func (r *running) startHeartbeat(ctx context.Context) (stop func(end time.Duration)) {
+// startHeartbeat starts the heartbeat and its echo. stop counts the slots up to the
+// end of the run, and stops both.
+func (r *execution) startHeartbeat(ctx context.Context) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
 	echo := startEcho(r.t0, &r.stalls)
 	var heartbeat sync.WaitGroup
@@ -250,7 +250,7 @@ func (r *running) startHeartbeat(ctx context.Context) (stop func(end time.Durati
 	return func(end time.Duration) { done <- end; heartbeat.Wait() }
 }
 
-func (r *running) reportStalls() {
+func (r *execution) reportStalls() {
 	for _, s := range r.stalls.unreported() {
 		r.out <- s
 	}

@@ -29,18 +29,18 @@ func TestCollectorsTarget(t *testing.T) {
 func TestCollectorFollowsTheLiveHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	runtime.GC()
-	c := newCollector(6400)
+	c := newGCTuner(6400)
 	c.adjust()
 	small := c.percent
 	kept := make([]byte, 256<<20)
 	runtime.GC()
 	c.adjust()
-	if c.percent >= small || c.percent < leastGC {
+	if c.percent >= small || c.percent < minPercent {
 		t.Errorf("the target is %d %%, and %d %% with 256 MiB more", small, c.percent)
 	}
 	runtime.KeepAlive(kept)
 	t.Setenv("GOGC", "100")
-	c = newCollector(6400)
+	c = newGCTuner(6400)
 	if c.adjust(); c.percent != 0 {
 		t.Errorf("the environment's target was replaced by %d %%", c.percent)
 	}

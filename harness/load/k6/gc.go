@@ -1,0 +1,67 @@
+package k6
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// Garbage collections are the first disturbance of a worker's latencies: on one core a
+// collection of a small heap takes 20 ms, and its backlog as long again. They must be
+// rare at the planned rate, which they are not with Go's default target of 100 % of a
+// live heap of 20 MiB.
+const (
+	// collectEvery is the intended time between collections, in seconds.
+	collectEvery = 5
+	// garbage is that of one transaction with one request, in bytes: 12 KiB measured
+	// (make bench), and a reserve for the script's own.
+	garbage = 16 << 10
+	// minRoomFactor is the minimum of garbage between two collections, as a multiple of
+	// the live heap.
+	minRoomFactor = 4
+	// maxRoom bounds the garbage between two collections, in bytes.
+	maxRoom = 1 << 30
+	// minPercent is the lowest target in percent: Go's default.
+	minPercent = 100
+)
+
+// gcTuner adjusts the target of Go's garbage collector. Memory stops growing after
+// collectEvery seconds at the planned rate.
+type gcTuner struct {
+	rate    float64 // transactions a second
+	percent int     // current target
+	fixed   bool    // the environment sets the target
+}
+
+func newGCTuner(rate float64) *gcTuner {
+	return &gcTuner{rate: rate, fixed: os.Getenv("GOGC") != ""}
+}
+
+// adjust sets the target for the current live heap. Setting it stops the world for a
+// moment, so that small changes are ignored.
+func (c *gcTuner) adjust() {
+	if c.fixed {
+		return
+	}
+	percent := gcPercent(liveHeap(), c.rate)
+	if change := percent - c.percent; 10*max(change, -change) <= c.percent {
+		return
+	}
+	debug.SetGCPercent(percent)
+	c.percent = percent
+}
+
+// gcPercent is the target for a live heap in bytes and a rate in transactions a
+// second.
+func gcPercent(live uint64, rate float64) int {
+	heap := float64(max(live, 1))
+	room := min(max(minRoomFactor*heap, rate*collectEvery*garbage), maxRoom)
+	return int(max(minPercent, 100*room/heap))
+}
+
+// liveHeap is the heap after the last collection, in bytes.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
