@@ -80,7 +80,7 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err := o.CheckMachine(); err != nil {
 		return o.Influx, err
 	}
-	free, err := stack.Occupy(stack.DefaultDir)
+	free, err := stack.Reserve(stack.DefaultDir)
 	if err != nil {
 		return o.Influx, err
 	}

@@ -11,16 +11,16 @@ import (
 	"assay/harness/hint"
 )
 
-// ErrOccupied is the error where another run uses the stack.
-var ErrOccupied = hint.With(
+// ErrInUse is the error where another run uses the stack.
+var ErrInUse = hint.With(
 	errors.New("another run uses the local stack: each would measure the other's load, and the first to end would stop it"),
 	"wait until it has ended, or give this run a service of its own with --target",
 )
 
-// Occupy reserves the stack of a folder for one run, until the returned function is
+// Reserve reserves the stack of a folder for one run, until the returned function is
 // called or this process ends, however it ends. Other commands may still use the
 // stack.
-func Occupy(dir string) (leave func(), err error) {
+func Reserve(dir string) (leave func(), err error) {
 	f, err := at(dir)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func Occupy(dir string) (leave func(), err error) {
 		return nil, fmt.Errorf("occupy stack: %w", err)
 	}
 	if !locked {
-		return nil, ErrOccupied
+		return nil, ErrInUse
 	}
 	return func() {
 		if made {
