@@ -9,13 +9,12 @@ import (
 	"assay/harness/lab/stack"
 )
 
-// One run at a time has a stack, and leaves nothing behind where it did not
-// come up.
+// One run at a time can reserve a stack. If the stack is not started, no folder is left.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "stack")
 	for range 2 {
-		leave, err := stack.Reserve(dir)
+		release, err := stack.Reserve(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +27,7 @@ func TestReserve(t *testing.T) {
 		} else {
 			other()
 		}
-		leave()
+		release()
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
