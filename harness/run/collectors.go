@@ -14,10 +14,10 @@ import (
 // collection is the collectors of a run.
 type collection struct {
 	cancel      context.CancelFunc
-	stopWaiting context.CancelFunc // for what comes late
+	stopWaiting context.CancelFunc // ends the wait for late data
 	running     sync.WaitGroup
 	members     []*member
-	states      []record.Collect // of those that never started
+	states      []record.Collect // of sources without a collector
 }
 
 type member struct {
@@ -25,14 +25,14 @@ type member struct {
 	err error // why Run ended
 }
 
-// collected is what became of the collectors.
+// collected is how the collectors ended.
 type collected struct {
 	states []record.Collect
 	notes  []string
 }
 
-// begin starts one collector, which then runs until running is done. Where it
-// cannot start the run goes on without it, and the record says so.
+// begin starts one collector, which then runs until running is done. If it cannot
+// start, the run goes on without it, and the record says so.
 func (c *collection) begin(ctx, running context.Context, one collect.Collector, sink collect.Sink) error {
 	m := &member{Collector: one}
 	c.members = append(c.members, m)
@@ -43,13 +43,12 @@ func (c *collection) begin(ctx, running context.Context, one collect.Collector, 
 	return nil
 }
 
-// absent notes a source that was not asked for.
+// absent records a source that was not requested.
 func (c *collection) absent(source, reason string) {
 	c.states = append(c.states, record.Collect{Source: source, State: record.StateAbsent, Reason: reason})
 }
 
-// stop ends the collectors, restores what they changed, and tells what became
-// of each.
+// stop ends the collectors, restores what they changed, and returns how each ended.
 func (c *collection) stop() (done collected) {
 	c.cancel()
 	c.running.Wait()

@@ -32,8 +32,8 @@ func vusText(p plan.Plan) string {
 
 var localImport = regexp.MustCompile(`(?m)^\s*(?:import\b[^'";]*|export\b[^'";]*\bfrom\s*)['"](\.{1,2}/[^'"]+)['"]`)
 
-// scriptDigests names the scenario and the local modules it imports, with
-// their content's digests. Paths are relative to the scenario's folder.
+// scriptDigests lists the scenario and the local modules that it imports, with the
+// digests of their content. Paths are relative to the folder of the scenario.
 func scriptDigests(script string) ([]record.Digest, error) {
 	root := filepath.Dir(script)
 	var digests []record.Digest
@@ -48,7 +48,7 @@ func scriptDigests(script string) ([]record.Digest, error) {
 		seen[path] = true
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) && path != script {
-			continue // an import in a comment: the scenario has been initialised without it
+			continue // an import in a comment: the scenario initialises without it
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read scenario: %w", err)
@@ -67,8 +67,8 @@ func scriptDigests(script string) ([]record.Digest, error) {
 	return digests, nil
 }
 
-// database is what the record says of it: its DSN without the password, or where
-// its waits were read from if that is all that was named.
+// database is the text of the record: the DSN without the password, or where the
+// waits were read from if no DSN was named.
 func (o Options) database() string {
 	return cmp.Or(databases.Public(o.DSN), o.insights())
 }
@@ -87,8 +87,8 @@ func (o Options) readers() (all []string) {
 	return all
 }
 
-// addresses are those that the service and the database are reached by, as
-// host:port; empty for a database behind a socket file of this machine.
+// addresses are those of the service and the database, as host:port; empty for a
+// database that is reached by a socket file of this machine.
 func addresses(target, dsn string) map[string]string {
 	all := map[string]string{}
 	if u, err := url.Parse(target); err == nil {
@@ -104,8 +104,8 @@ func addresses(target, dsn string) map[string]string {
 	return all
 }
 
-// coLocated lists what shares the generator's host: what is reached by one of
-// its own addresses.
+// coLocated lists the parts that run on the generator's host: those reached by an
+// address of this host.
 func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
 	all := addresses(target, dsn)

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// persistTimeout is how long, beyond the profile's own bound on the
-	// persist lag, rows may take to appear before they count as missing.
+	// persistTimeout is how long rows may take to appear before they count as missing,
+	// in addition to the profile's limit on persist lag.
 	persistTimeout = 5 * time.Second
 	queryTimeout   = 60 * time.Second
-	// cleanupGrace is how long, once the run is interrupted, the removal of its
-	// rows may still take.
+	// cleanupGrace is how long the removal of the run's rows may take after the run was
+	// interrupted.
 	cleanupGrace = 8 * time.Second
 	cleanupTries = 5
 )
 
-// reconciler gathers the acknowledged identities as they come and reads the
-// persisted ones back at the end.
+// reconciler gathers acknowledged identities during the load, and reads persisted
+// ones from the database after it.
 type reconciler struct {
 	run  string
 	spec *spec.Ledger
@@ -43,20 +43,20 @@ func newReconciler(o Options) *reconciler {
 	return l
 }
 
-// reconcile reads the persisted side back, again until nothing acknowledged is
-// missing or the wait ends, records it, and removes the run's rows. Once ctx is
-// done nothing is compared any more: rows may still be on their way; once force
-// is done they are left where they cannot be removed at once.
+// reconcile reads the persisted transactions until no acknowledged one is missing or
+// the wait ends, records them, and removes the run's rows. Once ctx is done it
+// compares nothing, since rows may still be on their way; once force is done it
+// removes the rows only if that takes a moment.
 func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if l.spec == nil {
-		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has none"}, nil
+		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}, nil
 	}
 	if l.dsn == "" {
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
 	db, err := databases.Open(l.dsn)
 	if err == nil {
-		defer db.Close() // what is lost is of reads alone
+		defer db.Close() // read-only but for the cleanup, which reports its own errors
 		err = l.reach(ctx, db)
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		}
 		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
 	}
-	var unwritten error
+	var writeError error
 	fact := record.LedgerFact{State: record.StateOK}
 	rows, err := l.read(ctx, db)
 	switch {
@@ -75,7 +75,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	case err != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}
 	default:
-		unwritten = w.Persisted(rows)
+		writeError = w.Persisted(rows)
 	}
 	if err := l.clean(ctx, force, db); err != nil {
 		if fact.Reason != "" {
@@ -83,12 +83,12 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		}
 		fact.Reason += "the run's rows could not be removed: " + databases.Reason(err)
 	}
-	return fact, unwritten
+	return fact, writeError
 }
 
-// reach makes the connection, also where there is nothing left to read: a
-// database that is gone must not hold up the end once for each statement. One
-// that has no connection to spare may have one when the load's are given back.
+// reach connects first, so that an unreachable database delays the end once rather
+// than once per statement. A server at its connection limit is retried: the load's
+// connections are being closed.
 func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 	deadline := time.Now().Add(l.wait)
 	for {
@@ -103,8 +103,8 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// clean removes the run's rows, also after ctx is done, and again while there
-// are some: a request that was cut off may still be writing its own.
+// clean removes the run's rows, also after ctx is done, until none is found: an
+// aborted request may still be writing.
 func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	limit := cleanupGrace
 	if force.Err() != nil {
@@ -115,7 +115,7 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	for try := 1; ; try++ {
 		removed, err := ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
 		switch {
-		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // with the service's own work on those rows
+		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // with the service, which still works on those rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
 		case removed == 0 || try == cleanupTries:
@@ -128,7 +128,8 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	}
 }
 
-// extend is done at the limit, or some time after ctx is.
+// extend returns a context that is done after limit, or the given time after ctx is
+// done.
 func extend(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })

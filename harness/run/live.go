@@ -9,8 +9,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Live is the last whole second of the load, for people who watch; nothing is
-// judged by it.
+// Live is the last whole second of the load, for the console; nothing is judged by
+// it.
 type Live struct {
 	Scheduled, Completed, Failed, TimedOut, Dropped float64
 	P95                                             float64 // ms, of the last five seconds
@@ -20,7 +20,7 @@ type Live struct {
 // watcher keeps the last seconds of the workers' frames.
 type watcher struct {
 	mu      sync.Mutex
-	latest  int64 // second that a frame was for
+	latest  int64 // newest second of a frame
 	abort   []spec.Abort
 	seconds map[int64]*liveSecond
 }
@@ -28,15 +28,15 @@ type watcher struct {
 type liveSecond struct {
 	live Live
 	hist metric.Hist
-	rate map[string]*share // of the metrics that may abort the run
+	rate map[string]*share // by metric of an abort condition
 }
 
-// share counts samples of a rate metric.
+// share is the counts of a rate metric.
 type share struct{ occurred, total float64 }
 
-// watched is for how many seconds late completions still count, beside the
-// time that an abort condition looks back.
-const watched = 10
+// lateSeconds is how many seconds are kept for late completions, in addition to
+// the time that an abort condition looks back.
+const lateSeconds = 10
 
 func newWatcher(abort []spec.Abort) *watcher {
 	return &watcher{abort: abort, seconds: map[int64]*liveSecond{}}
@@ -55,8 +55,8 @@ func (w *watcher) add(f metric.Frame) {
 		case metric.Transactions:
 			w.second(f.Second).live.count(p.Series.Label("outcome"), p.Value)
 		default:
-			// Requests are booked under the second of their transaction, which may
-			// be long ago; an abort asks how they end now.
+			// Requests are counted in the second of their transaction's arrival, which
+			// may be long ago; an abort condition is about those that end now.
 			w.addRate(w.latest, name, p.Value)
 		}
 	}
@@ -85,9 +85,9 @@ func (w *watcher) second(second int64) *liveSecond {
 	if s == nil {
 		s = &liveSecond{rate: map[string]*share{}}
 		w.seconds[second] = s
-		keep := int64(watched)
+		keep := int64(lateSeconds)
 		for _, a := range w.abort {
-			keep = max(keep, watched+int64(a.For/time.Second))
+			keep = max(keep, lateSeconds+int64(a.For/time.Second))
 		}
 		for old := range w.seconds {
 			if old < second-keep {
@@ -111,10 +111,10 @@ func (l *Live) count(outcome string, n float64) {
 	}
 }
 
-// abortCondition gives the abort condition that has held in every second of its time
-// in which a sample came, up to the second named; nil where none has. A target
-// that hangs ends requests in bursts, with nothing between them. first is the
-// run's first second: none has held for longer than the run has lasted.
+// abortCondition returns the abort condition that was true in each second with
+// samples of its whole span up to the second given; nil: none was. Seconds without
+// samples are skipped: a target that hangs ends requests in bursts. first is the
+// run's first second, before which no span begins.
 func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	return nil
 }
 
-// at is the second's counts with the percentile of the five up to it.
+// at is the counts of the second, with the p95 of the five seconds up to it.
 func (w *watcher) at(second int64) Live {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,13 +8,12 @@ import (
 	"assay/harness/observe/record"
 )
 
-// overtime is how long, after the last transaction has timed out, workers may
-// take for teardown(), which k6 gives a minute, and for their last frames,
-// before they are stopped.
+// overtime is how long workers may take after the last transaction has timed out,
+// for teardown() (k6 allows a minute) and their last frames, before they are stopped.
 const overtime = 85 * time.Second
 
-// load watches the run until every worker has ended, which they do by
-// themselves, or until something ends it before its plan.
+// load watches the run until all workers have ended by themselves, or something
+// stops it early.
 func (r *run) load(ctx context.Context) {
 	end := r.plan.Duration() + r.plan.Timeout
 	overdue := time.NewTimer(time.Until(r.t0) + end + overtime)
@@ -35,18 +34,18 @@ func (r *run) load(ctx context.Context) {
 		case <-ctx.Done():
 			r.stop("interrupted")
 			return
-		case r.failed = <-r.unwritten:
-			r.receiver.Close() // so that workers do not try again with what is left
+		case r.writeError = <-r.writeErrors:
+			r.receiver.Close() // so that workers do not send their frames again
 			r.stop("the record cannot be written")
 			return
 		case <-overdue.C:
-			r.stop(fmt.Sprintf("workers had not ended %s after the last time-out", overtime))
+			r.stop(fmt.Sprintf("workers were still running %s after the last transaction's timeout", overtime))
 			return
 		case now := <-tick.C:
 			r.watchClock(now)
-			stage = r.tell(stage)
-			r.tellView()
-			// After the schedule's end there is no load to spare the target.
+			stage = r.reportSecond(stage)
+			r.reportView()
+			// After the end of the schedule there is no load to end or abort.
 			if now.After(r.t0.Add(r.plan.Duration())) {
 				continue
 			}
@@ -54,17 +53,18 @@ func (r *run) load(ctx context.Context) {
 				return
 			}
 			if r.aborted = r.watch.abortCondition(r.t0.Unix(), r.watched()); r.aborted != nil {
-				r.stop(fmt.Sprintf("aborted to spare the target: %s %s", r.aborted.Metric, r.aborted.Expression))
+				r.stop(fmt.Sprintf("aborted to protect the target: %s %s", r.aborted.Metric, r.aborted.Expression))
 				return
 			}
 		}
 	}
 }
 
-// look judges the run so far where a look is due, and ends it where that decides.
+// look judges the run so far if a look is due, and ends the load if all SLOs are
+// decided.
 func (r *run) look() (ended bool) {
 	undecided, due := r.looks.take(record.Run{
-		Plan: r.asked, Facts: record.Facts{T0: r.t0.UTC(), Ended: time.Now().UTC()},
+		Plan: r.planned, Facts: record.Facts{T0: r.t0.UTC(), Ended: time.Now().UTC()},
 	}, time.Since(r.t0))
 	switch {
 	case !due:
@@ -79,15 +79,15 @@ func (r *run) look() (ended bool) {
 	return true
 }
 
-// stop ends the load before its plan.
+// stop ends the load early.
 func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
 	r.ended = time.Now()
-	r.fleet.Stop(r.ForceStop) // it has a limit of its own
+	r.fleet.Stop(r.ForceStop) // bounded by itself
 }
 
-// explainExits finds why the run ended early, if it did.
+// explainExits finds the worker that ended the run early, if one did.
 func (r *run) explainExits() {
 	for _, e := range r.fleet.Exits() {
 		if e.Status != "0" && r.stopped == "" {
@@ -96,8 +96,8 @@ func (r *run) explainExits() {
 	}
 }
 
-// tell reports the second that has passed, and a stage that has begun.
-func (r *run) tell(stage int) int {
+// reportSecond reports the second that has passed, and a stage that has begun.
+func (r *run) reportSecond(stage int) int {
 	at := time.Since(r.t0)
 	if at < 0 || at > r.plan.Duration()+time.Second {
 		return stage
@@ -113,8 +113,8 @@ func (r *run) tell(stage int) int {
 	return stage
 }
 
-// watched is the last second whose frames have come: they do about a quarter of
-// one after its end.
+// watched is the last second whose frames have arrived, which they do about
+// 0.25 s after its end.
 func (r *run) watched() int64 {
 	return r.t0.Unix() + int64(time.Since(r.t0)/time.Second) - 2
 }

@@ -11,16 +11,16 @@ import (
 	"assay/harness/plan"
 )
 
-// looks are the instants at which a running hold is judged, to end or to go on
-// (RULEBOOK section 2c). A nil one has none.
+// looks are the interim looks at a running hold: the instants at which it is judged,
+// to end or to go on (RULEBOOK section 2c). A nil *looks has none.
 type looks struct {
 	plan      plan.Plan
 	undecided func(record.Run) []string
 
 	mu       sync.Mutex
 	timeline *record.Timeline
-	passed   int  // looks that did not decide, or were not taken
-	ended    bool // the one after them decided
+	passed   int  // looks that did not decide, or were skipped
+	ended    bool // the look after the passed ones decided
 }
 
 func newLooks(p plan.Plan, undecided func(record.Run) []string) *looks {
@@ -42,10 +42,10 @@ func (l *looks) add(f metric.Frame) {
 	l.timeline.Add(f)
 }
 
-// take judges r, of which plan, facts and frames up to now are known, where the
-// next look is due: its window has passed, and each transaction in it has ended.
-// The last look is the sealed record's; one whose transactions have not ended by
-// the time of the next is left out.
+// take judges r (plan and facts; frames are those added so far) if the next look is
+// due: its window has passed, and each transaction in it has ended. The last look is
+// made on the sealed record. A look whose transactions have not ended when the next
+// one is due is skipped.
 func (l *looks) take(r record.Run, at time.Duration) (undecided []string, due bool) {
 	if l == nil || l.ended || l.passed+1 >= len(l.plan.Looks) || at < l.plan.Looks[l.passed] {
 		return nil, false
@@ -69,14 +69,15 @@ func (l *looks) take(r record.Run, at time.Duration) (undecided []string, due bo
 	return undecided, true
 }
 
-// complete tells whether each transaction scheduled in the span has ended.
+// complete reports whether each transaction scheduled in the span has ended.
 func (l *looks) complete(span record.Span) bool {
 	scheduled, ok := l.timeline.Sum(metric.TransactionsScheduled, nil, span)
 	ended, _ := l.timeline.Sum(metric.Transactions, nil, span)
 	return ok && scheduled > 0 && scheduled == ended && scheduled >= float64(l.plan.At(l.passed+1).JudgedArrivals())
 }
 
-// look is the one at which the run ends, from 1; 0: the plan has one alone.
+// look is the number of the look at which the run ends, from 1; 0: the plan has a
+// single one.
 func (l *looks) look() int {
 	if l == nil {
 		return 0
@@ -84,7 +85,7 @@ func (l *looks) look() int {
 	return l.passed + 1
 }
 
-// decided tells whether a look has ended the run.
+// decided reports whether a look has ended the load.
 func (l *looks) decided() bool { return l != nil && l.ended }
 
 // hold is how long the hold lasts up to the next look.

@@ -18,32 +18,32 @@ type Options struct {
 	ID         string // run id
 	Dir        string // run folder, which must not exist or be empty
 	File       spec.File
-	Profile    spec.Profile      // with the command line's overrides applied
-	Overrides  map[string]string // what they were, for the record
+	Profile    spec.Profile      // with the overrides of the command line applied
+	Overrides  map[string]string // those overrides, for the record
 	Workers    int
 	Seed       uint64
 	Target     string             // base URL of the system under test
-	AllowHosts []string           // hosts that load may go to, beside loopback and the file's
-	DSN        string             // database; empty: the run has none
-	Insights   *database.Insights // where its waits are read from instead; nil: from the database itself
+	AllowHosts []string           // hosts that load may go to, in addition to loopback and the targets of the file
+	DSN        string             // of the database; empty: none
+	Insights   *database.Insights // where the database's waits are read from; nil: from the database itself
 	Readers    []string           // DSNs of replicas whose lag is watched
-	Journal    string             // folder in which stands what of the database has to be restored, should this process be killed; empty: nowhere
+	Journal    string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
 	Scope      string             // "smoke" or "certificate"
-	Outputs    []string           // further k6 outputs of the workers, as for k6's --out; %d stands for the worker's number
+	Outputs    []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
 	Executable string             // this program, re-executed as workers
 	Tool       record.Tool
-	View       *influx.Server // where the run is shown while it goes on; nil: nowhere
-	Attempt    int            // which run of this profile with the same tool this is; 0: not known
-	// Limitations that are known before the run, and that its record has to say.
+	View       *influx.Server // InfluxDB that shows the run while it goes on; nil: none
+	Attempt    int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
+	// Limitations that are known before the run, for its record.
 	Limitations []string
-	// Undecided tells which SLOs a look at a run under way leaves undecided; none:
-	// the run ends there. nil: it ends at its first look.
+	// Undecided returns the SLOs that an interim look at the running load leaves
+	// undecided; none: the run ends there. nil: the run ends at its first look.
 	Undecided func(record.Run) []string
 	Log       *slog.Logger
 	Progress  func(Event) // called from one goroutine at a time; must not block long
 
-	// ForceStop is done when a run that is ending is to wait for nothing any more:
-	// workers are killed. What was changed is restored all the same. nil: never.
+	// ForceStop is done when a run that is ending must wait no longer: workers are
+	// killed. The database is restored all the same. nil: never.
 	ForceStop context.Context
 
 	// StartTimeout bounds the initialisation of scripts and VUs, setup()
@@ -51,10 +51,10 @@ type Options struct {
 	StartTimeout time.Duration
 }
 
-// DefaultStartTimeout has room for k6's own limit on setup(), one minute.
+// DefaultStartTimeout exceeds k6's own limit on setup(), one minute.
 const DefaultStartTimeout = 3 * time.Minute
 
-// Event is what there is to tell while a run goes on.
+// Event reports the progress of a run.
 type Event struct {
 	Kind   EventKind
 	Text   string // of a Step or Note
@@ -64,13 +64,13 @@ type Event struct {
 	Live   Live
 }
 
-// EventKind tells events apart.
+// EventKind is the kind of an event.
 type EventKind int
 
 // The kinds of events.
 const (
-	Step  EventKind = iota // something begins: "initialising 148 VUs"
-	Note                   // something to know: "no waits: ..."
+	Step  EventKind = iota // something begins, such as "initialising 148 VUs"
+	Note                   // something to know, such as "no waits: ..."
 	Enter                  // a stage of the load begins
 	Tick                   // a second of load has passed
 )

@@ -9,7 +9,7 @@ import (
 	"assay/harness/plan"
 )
 
-// subject is what the doctor has to look at for the run.
+// subject is what the doctor examines for the run.
 func (o Options) subject() (doctor.Subject, error) {
 	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
 	if err != nil {
@@ -21,16 +21,16 @@ func (o Options) subject() (doctor.Subject, error) {
 	}, nil
 }
 
-// Check finds what would keep a run from starting, before anything is written
-// or sent.
+// Check returns the first problem that would keep a run from starting, before
+// anything is written or sent.
 func Check(ctx context.Context, o Options) error {
 	_, err := o.preflight(ctx)
 	return err
 }
 
-// CheckMachine finds what this machine lacks for the run, before there is a
-// target: a stack that is started on a machine that cannot carry it fails in
-// stranger ways.
+// CheckMachine returns the first thing that this machine lacks for the run. It
+// needs no target: a local stack on a machine too small for it would fail later,
+// with a less helpful error.
 func CheckMachine(o Options) error {
 	s, err := o.subject()
 	if err != nil {
@@ -39,7 +39,7 @@ func CheckMachine(o Options) error {
 	return refusal(doctor.Machine(s))
 }
 
-// preflight asks the doctor, and turns the first thing that is lacking into an
+// preflight returns the findings of the doctor, and the first failed one as an
 // error.
 func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 	s, err := o.subject()
@@ -51,7 +51,7 @@ func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {
 		return nil, err
 	}
 	found = append(found, doctor.Outside(ctx, s)...)
-	if ctx.Err() != nil { // what was cut short says nothing
+	if ctx.Err() != nil { // interrupted checks prove nothing
 		return nil, context.Cause(ctx)
 	}
 	return found, refusal(found)

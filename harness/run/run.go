@@ -24,9 +24,9 @@ import (
 	"assay/harness/plan"
 )
 
-// Run carries out one run. When it returns nil the record is sealed, whatever
-// the run came to; ctx done after the load has begun seals it as interrupted.
-// An error before that leaves no folder behind.
+// Run carries out one run. When it returns nil the record is sealed, whether the
+// load went to its end or not; ctx done after the load has begun seals it as
+// interrupted. An error before that leaves no folder behind.
 func Run(ctx context.Context, o Options) error {
 	if o.ForceStop == nil {
 		o.ForceStop = context.WithoutCancel(ctx)
@@ -43,16 +43,16 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	asked := record.Plan{
+	planned := record.Plan{
 		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
 		Database: o.database(), Insights: o.insights(), Readers: o.readers(), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
 		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
 	}
-	w, err := record.Create(o.Dir, asked)
+	w, err := record.Create(o.Dir, planned)
 	if err != nil {
 		return hint.With(err, "name another folder with --out")
 	}
-	r := &run{Options: o, asked: asked, plan: pl, found: found, writer: w, ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), unwritten: make(chan error, 1)}
+	r := &run{Options: o, planned: planned, plan: pl, found: found, writer: w, ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), writeErrors: make(chan error, 1)}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)
@@ -68,9 +68,9 @@ func Run(ctx context.Context, o Options) error {
 // run is one run under way.
 type run struct {
 	Options
-	asked     record.Plan
+	planned   record.Plan
 	plan      plan.Plan
-	found     doctor.Findings // before the run
+	found     doctor.Findings // of the preflight
 	writer    *record.Writer
 	ledger    *reconciler
 	watch     *watcher
@@ -79,20 +79,21 @@ type run struct {
 	fleet     *local.Fleet
 	collect   *collection
 	service   *service.Collector
-	database  databases.Collector // nil: the run has none
-	view      *influx.View        // nil: the run has none
-	t0        time.Time           // with its monotonic reading
-	clockStep time.Duration       // by how much the wall clock was set, at most
-	stopped   string              // why it ended before its plan
-	aborted   *record.Abort       // the condition that stopped it; nil: none did
-	looks     *looks              // nil: the plan has one look
-	ended     time.Time           // when that was decided
+	database  databases.Collector // nil: none
+	view      *influx.View        // nil: none
+	t0        time.Time           // with a monotonic reading
+	clockStep time.Duration       // largest change of the wall clock since t0
+	stopped   string              // why the load ended early; empty: it did not
+	aborted   *record.Abort       // abort condition that stopped the load; nil: none
+	looks     *looks              // nil: the plan has a single look
+	ended     time.Time           // when the load was stopped early
 
-	unwritten chan error // holds the first failure to append to the record
-	failed    error      // that failure, once the run has ended for it
+	writeErrors chan error // holds the first failure to append to the record
+	writeError  error      // that failure, once the run has ended because of it
 }
 
-// start brings everything to the start line and lets it go.
+// start starts the receiver, workers and collectors, and waits until all workers
+// have initialised and know t0.
 func (r *run) start(ctx context.Context) error {
 	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged}, r.Log)
 	coordinator := fleet.NewCoordinator(len(r.plan.Workers), r.Profile.CheckMetrics)
@@ -128,8 +129,8 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-// awaitStart waits for every worker to come to the start line, and fails at
-// once when one ends instead.
+// awaitStart waits until every worker has initialised, and fails at once when one
+// ends instead. It returns t0.
 func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, error) {
 	limit := cmp.Or(r.StartTimeout, DefaultStartTimeout)
 	tooLong := fmt.Errorf("the limit is %s", limit)
@@ -167,8 +168,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 	}
 }
 
-// finish stops the collectors, reads the ledger back, and seals the record. It
-// runs to its end even after ctx is done, but then compares nothing any more.
+// finish stops the collectors, reconciles the ledger, and seals the record. After
+// ctx is done it still does so, but compares no ledger.
 func (r *run) finish(ctx context.Context) error {
 	// Counted from t0: somebody may have set the wall clock since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
@@ -177,8 +178,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	collected := r.collect.stop()
 	errs := []error{r.close()}
-	// Before the run's rows are removed: from then on nothing shall come between
-	// the run and its seal.
+	// Before the run's rows are removed: nothing may delay the seal after that.
 	limitations := append(collected.notes, r.completeView(ctx)...)
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
@@ -194,22 +194,23 @@ func (r *run) finish(ctx context.Context) error {
 	for _, e := range r.fleet.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
-	return r.unsealed(cmp.Or(append(errs, r.writer.Seal(facts))...))
+	return r.sealError(cmp.Or(append(errs, r.writer.Seal(facts))...))
 }
 
-// unsealed says of a record that could not be written what is left of it.
-func (r *run) unsealed(err error) error {
-	if r.failed != nil {
-		err = r.failed
+// sealError is the error of a record that could not be written completely; nil for
+// nil.
+func (r *run) sealError(err error) error {
+	if r.writeError != nil {
+		err = r.writeError
 	}
 	if err == nil {
 		return nil
 	}
 	return hint.With(fmt.Errorf("the record could not be written: %w", err),
-		fmt.Sprintf("make room and certify again; what is left in %s is not sealed and proves nothing: remove it", r.Dir))
+		fmt.Sprintf("free disk space and certify again; the record in %s is not sealed and proves nothing: remove it", r.Dir))
 }
 
-// abandon undoes start where the run never began.
+// abandon undoes start after a run that never began.
 func (r *run) abandon() error {
 	if r.fleet != nil {
 		ctx, cancel := context.WithTimeout(r.ForceStop, 5*time.Second)
@@ -220,7 +221,7 @@ func (r *run) abandon() error {
 	if r.collect != nil {
 		r.collect.stopWaiting()
 		for _, text := range r.collect.stop().notes {
-			errs = append(errs, errors.New(text)) // there will be no record to tell it
+			errs = append(errs, errors.New(text)) // no record will have it
 		}
 	}
 	errs = append(errs, r.close())
@@ -230,7 +231,7 @@ func (r *run) abandon() error {
 	return errors.Join(append(errs, r.writer.Discard())...)
 }
 
-// close ends the listening; nothing comes into the record after it.
+// close stops listening; nothing is added to the record afterwards.
 func (r *run) close() (err error) {
 	if r.server != nil {
 		err = r.server.close()
@@ -239,10 +240,10 @@ func (r *run) close() (err error) {
 	return err
 }
 
-// frame takes one frame into the record.
+// frame adds one frame to the record.
 func (r *run) frame(f metric.Frame) error {
 	if err := r.writer.Frame(f); err != nil {
-		return r.lost(err)
+		return r.failWrite(err)
 	}
 	r.watch.add(f)
 	r.looks.add(f)
@@ -254,17 +255,17 @@ func (r *run) frame(f metric.Frame) error {
 
 func (r *run) acknowledged(source string, entries []ledger.Entry) error {
 	if err := r.writer.Acknowledged(source, entries); err != nil {
-		return r.lost(err)
+		return r.failWrite(err)
 	}
 	r.ledger.acks = append(r.ledger.acks, entries...)
 	return nil
 }
 
-// lost ends the run: nothing can be appended after a write that failed, and what
-// comes again would fail again.
-func (r *run) lost(err error) error {
+// failWrite ends the run because of a failed write: nothing can be appended after
+// it, and a repeated frame would fail again.
+func (r *run) failWrite(err error) error {
 	select {
-	case r.unwritten <- err:
+	case r.writeErrors <- err:
 	default: // the first is enough
 	}
 	return err

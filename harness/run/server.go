@@ -22,7 +22,7 @@ type server struct {
 	done  chan error
 }
 
-// serve listens on loopback, on a port of its own, for what carries the token.
+// serve listens on a free port of loopback, for requests that carry the token.
 func serve(c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // what still hangs is a worker that was killed
+		_ = s.http.Close() // a request of a worker that was killed
 	}
 	if err := <-s.done; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("listen for workers: %w", err)

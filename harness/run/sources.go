@@ -17,10 +17,10 @@ import (
 	"assay/harness/observe/record"
 )
 
-// startCollectors starts what there is to collect from. A source that is not
-// there is a limitation.
+// startCollectors starts the collectors. One that cannot start is a limitation of
+// the run.
 func (r *run) startCollectors(ctx context.Context) {
-	// Collectors end when they are told to, in order, not when ctx is done.
+	// Collectors are stopped by collection.stop, not when ctx is done.
 	c := &collection{stopWaiting: func() {}}
 	r.collect = c
 	var running context.Context
@@ -45,21 +45,21 @@ func (r *run) startCollectors(ctx context.Context) {
 		c.absent(collect.Database, "no database was named")
 		return
 	}
-	// What the doctor warned of has been told.
+	// A warning of the doctor has been reported already.
 	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.Warned(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
 }
 
-// waits is the collector of the database's waits; nil: the run has none.
+// waits is the collector of the database's waits; nil: none.
 func (r *run) waits(ctx context.Context) collect.Collector {
 	if r.DSN != "" {
-		r.database = databases.New(r.DSN, r.Journal) // also where it only describes the database
+		r.database = databases.New(r.DSN, r.Journal) // in a run with Insights only to describe the database
 	}
 	switch {
 	case r.Insights != nil:
-		// It waits for points that are published late, but not in a run that was
-		// interrupted, or never began.
+		// The collector waits for points that are published late, unless the run was
+		// interrupted or never began.
 		var interrupted context.Context
 		interrupted, r.collect.stopWaiting = context.WithCancel(ctx)
 		return pi.New(*r.Insights, pi.Options{Interrupted: interrupted})
@@ -69,8 +69,8 @@ func (r *run) waits(ctx context.Context) collect.Collector {
 	return nil
 }
 
-// processes are those whose use of the machine is told apart, by name: the
-// workers, and what of the system under test runs here too.
+// processes are those whose CPU and memory are measured separately, by name: the
+// workers, and the parts of the system under test on this host.
 func (r *run) processes(ctx context.Context) map[string]int {
 	all := r.fleet.PIDs()
 	for name, address := range addresses(r.Target, r.DSN) {
@@ -94,7 +94,7 @@ func targetHost(target string) string {
 	return u.Hostname()
 }
 
-// environment describes where the run takes place.
+// environment describes the machine, the service and the database of the run.
 func (r *run) environment(ctx context.Context) record.Environment {
 	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(ctx, r.Target, r.DSN), Service: r.service.Describe()}
 	if r.database != nil {
@@ -104,7 +104,7 @@ func (r *run) environment(ctx context.Context) record.Environment {
 			r.note(err.Error())
 		}
 		if r.Insights != nil {
-			_ = r.database.Close() // it was there for this alone, and has switched nothing on
+			_ = r.database.Close() // only described the database, and has switched nothing on
 		}
 	}
 	return e

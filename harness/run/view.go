@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// viewLimit bounds the completion of the view at the end, interruptedViewLimit that
-	// of a run that was interrupted: assay influx push does the rest.
+	// viewLimit bounds the completion of the view after the load, interruptedViewLimit
+	// after an interrupted load: assay influx push writes the rest.
 	viewLimit            = 15 * time.Second
 	interruptedViewLimit = time.Second
-	// checkLimit bounds the look for the server before the load.
+	// checkLimit bounds the check of the server before the load.
 	checkLimit = 3 * time.Second
 )
 
-// openView gets ready to show the run in InfluxDB, if that is asked for. A
-// server that is not there is none of the run's business, but worth a word.
+// openView prepares to show the run in InfluxDB, if requested. An unreachable
+// server is reported, and does not stop the run.
 func (r *run) openView(ctx context.Context) {
 	if r.View == nil {
 		return
@@ -29,36 +29,36 @@ func (r *run) openView(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	r.view.Check(ctx)
-	r.tellView()
+	r.reportView()
 }
 
-// beginView starts the writing, once t0 is known.
+// beginView starts to write to the view, once t0 is known.
 func (r *run) beginView(e record.Environment) {
 	if r.view != nil {
-		r.view.Begin(influx.NewAbout(r.asked, e, r.t0))
+		r.view.Begin(influx.NewAbout(r.planned, e, r.t0))
 	}
 }
 
-// tellView tells of the server when it goes away and when it is back.
-func (r *run) tellView() {
+// reportView reports when the server becomes unreachable and when it is back.
+func (r *run) reportView() {
 	if r.view == nil {
 		return
 	}
 	switch trouble, recovered := r.view.News(); {
 	case trouble != nil:
-		r.note("the view waits: " + withHint(trouble))
+		r.note("the view is paused: " + withHint(trouble))
 	case recovered:
-		r.note("the view goes on")
+		r.note("the view is resumed")
 	}
 }
 
-// completeView writes what the view lacks, from the record where need be, and
-// tells what remains missing.
+// completeView writes the seconds that the view lacks, from the record if needed,
+// and returns what remains missing as a limitation.
 func (r *run) completeView(ctx context.Context) (limitations []string) {
 	if r.view == nil {
 		return nil
 	}
-	if r.failed != nil { // it shows no run that there is a record of
+	if r.writeError != nil { // there is no sealed record to fill the view from
 		r.view.Close()
 		return nil
 	}
@@ -66,7 +66,7 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 	defer cancel()
 	done := r.view.Finish(ctx, r.writer.Replay)
 	if done.Missing == 0 {
-		r.tellView() // it may be back only now
+		r.reportView() // the server may be back only now
 		return nil
 	}
 	if done.Err != nil {

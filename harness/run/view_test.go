@@ -156,7 +156,7 @@ func TestViewAfterAnOutage(t *testing.T) {
 		t.Errorf("limitations: %q", ofTheView(v))
 	}
 	shown(t, db, r)
-	for _, text := range []string{"the view waits: InfluxDB at", "cannot be reached: ", "the view goes on"} {
+	for _, text := range []string{"the view is paused: InfluxDB at", "cannot be reached: ", "the view is resumed"} {
 		if !told.has(text) {
 			t.Errorf("it did not tell %q: %q", text, told.all)
 		}
@@ -222,7 +222,7 @@ func TestViewWithoutAServer(t *testing.T) {
 	if about := ofTheView(complete(t, r)); len(about) != 1 || !strings.Contains(about[0], want) {
 		t.Errorf("limitations %q, want %q", about, want)
 	}
-	if !told.has("the view waits: InfluxDB at 127.0.0.1") {
+	if !told.has("the view is paused: InfluxDB at 127.0.0.1") {
 		t.Errorf("notes: %q", told.all)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"assay/harness/spec"
 )
 
-// Certification is what is to be certified.
+// Certification is the request of one command line.
 type Certification struct {
 	Profiles []spec.Profile
-	Changed  map[string]string // what the command line changed of the only profile
+	Changed  map[string]string // the command line's changes of the only profile
 	Scope    string            // "smoke" or "certificate"; empty: by the length of the windows
-	Out      string            // run folder, or, of several profiles, the folder of theirs; empty: a new one below the folder of runs
+	Out      string            // run folder, or the parent of the run folders of several profiles; empty: a new one in the folder of runs
 	Seed     uint64
 	Outputs  []string // further k6 outputs
 }
 
-// Runs are the options of each profile's run. shared are those that all have in
-// common.
+// Runs returns the options of each profile's run. shared are the options that all
+// runs have in common.
 func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) {
 	switch c.Scope {
 	case "", spec.ScopeSmoke, spec.ScopeCertificate:

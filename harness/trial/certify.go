@@ -12,10 +12,10 @@ import (
 	"assay/harness/run"
 )
 
-// Certify makes one run, publishes its certificate, signed where there is a key,
-// and adds it to the summary of a CI job. Before the load it tells which SLOs the
-// plan cannot let pass. latest is the folder whose link "latest" is pointed at the
-// run; empty: none.
+// Certify makes one run, publishes its certificate, signed if there is a key, and
+// appends it to the summary of the CI job. Before the load it reports the SLOs that
+// the plan cannot decide. latest is the folder of runs whose link "latest" is to
+// name this run; empty: none.
 func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string) (Result, issue.Issue, error) {
 	p := c.Progress(o.Profile.Name)
 	p.First = func() { p.forecast(o) }
@@ -32,18 +32,18 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 	if err != nil {
 		return r, i, err
 	}
-	if err := appendStepSummary(o.Dir); err != nil { // the verdict stays what it is
-		fmt.Fprintf(c.W, "%s: the job's summary does not show it: %v\n", o.Profile.Name, err)
+	if err := appendStepSummary(o.Dir); err != nil { // which does not change the verdict
+		fmt.Fprintf(c.W, "%s: the certificate is not in the job's summary: %v\n", o.Profile.Name, err)
 	}
 	return r, i, nil
 }
 
-// forecast tells which SLOs the plan cannot let pass, before minutes of load are
+// forecast reports the SLOs that the plan cannot decide, before minutes of load are
 // spent.
 func (p *Progress) forecast(o run.Options) {
 	found, err := Forecast(o.Profile, o.Workers, o.Scope, o.Journal)
 	if err != nil || len(found) == 0 {
-		return // no SLO needs samples; or the run tells the error
+		return // no SLO needs samples; the run reports the error
 	}
 	enough := true
 	for _, f := range found {
@@ -53,13 +53,12 @@ func (p *Progress) forecast(o run.Options) {
 		}
 	}
 	if enough {
-		p.Step("the plan has samples enough for its %d percentiles and rates", len(found))
+		p.Step("the plan has enough samples for its %d percentiles and rates", len(found))
 	}
 }
 
-// Next says what to open of certified runs, and what to do next: of the first that
-// is not PASS what would help, else what a PASS leads to. There is at least one
-// result, and a run for each.
+// Next lists the reports to open, and the next step: for the first run that is not
+// PASS, else for the last. runs and results have the same length, at least 1.
 func Next(runs []run.Options, results []Result) string {
 	var b strings.Builder
 	next := len(results) - 1

@@ -28,19 +28,17 @@ func NewID(profile string) string {
 
 const latestLink = "latest"
 
-// CheckLatest fails if LinkLatest could not link the newest run in this folder of
-// run folders.
+// CheckLatest fails if LinkLatest would fail in this folder of runs.
 func CheckLatest(runs string) error {
 	link := filepath.Join(runs, latestLink)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
-		return hint.With(fmt.Errorf("%s is not a link, so that it cannot be pointed at the next run", link),
-			"give it another name, or name a folder with --out")
+		return hint.With(fmt.Errorf("%s is not a link, and cannot be made to name the next run", link),
+			"rename it, or name another folder with --out")
 	}
 	return nil
 }
 
-// LinkLatest points the link "latest" of a folder of run folders at a run, in one
-// step.
+// LinkLatest makes the link "latest" in a folder of runs name this run, atomically.
 func LinkLatest(runs, id string) error {
 	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
 	if err := os.Symlink(id, tmp); err != nil {

@@ -16,8 +16,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Forecast says, for each percentile and rate of a profile, whether its plan has
-// samples enough to decide it, by what the last runs in the folder gave.
+// Forecast estimates, for each percentile and rate SLO of a profile, whether its plan
+// has enough samples to decide it, from the last runs in the folder.
 func Forecast(p spec.Profile, workers int, scope, runs string) ([]forecast.Forecast, error) {
 	pl, err := plan.New(p, workers, 1)
 	if err != nil {
@@ -26,26 +26,25 @@ func Forecast(p spec.Profile, workers int, scope, runs string) ([]forecast.Forec
 	return forecast.Of(p, pl, scope, pastRuns(runs, p.Name)), nil
 }
 
-// undecidable says why a plan cannot let an SLO pass, and the remedy; empty where
-// it can.
+// undecidable is why a plan cannot decide an SLO, and the remedy; empty if it can.
 func undecidable(f forecast.Forecast) (why, remedy string) {
 	if f.Decides {
 		return "", ""
 	}
-	return fmt.Sprintf("this plan cannot let %s pass (%s)", f.SLO, f),
+	return fmt.Sprintf("this plan has too few samples for %s (%s)", f.SLO, f),
 		fmt.Sprintf(`hold for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
 }
 
-// pastRunsRead is how many of a profile's newest runs a forecast is made from.
+// pastRunsRead is how many of a profile's newest runs a forecast uses.
 const pastRunsRead = 3
 
-// pastRuns is what the newest runs of a profile gave for each of its SLOs, by
-// their certificates.
+// pastRuns is what the certificates of a profile's newest runs say about the samples
+// of each SLO.
 func pastRuns(folder, profile string) map[string]forecast.Past {
-	folders, _ := os.ReadDir(folder) // there have been none yet
+	folders, _ := os.ReadDir(folder) // does not exist before the first run
 	samples := map[string][]certificate.SLO{}
 	arrivals := map[string][]float64{}
-	for i, n := len(folders)-1, 0; i >= 0 && n < pastRunsRead; i-- { // their names begin with their time
+	for i, n := len(folders)-1, 0; i >= 0 && n < pastRunsRead; i-- { // names begin with the time of the run
 		if folders[i].Type()&os.ModeSymlink != 0 {
 			continue
 		}
@@ -83,7 +82,7 @@ func appendKnown(all []float64, v *float64) []float64 {
 	return append(all, *v)
 }
 
-// median is the middle value, the upper of two; 0 of none.
+// median is the upper median; 0 for no values.
 func median(all []float64) float64 {
 	if len(all) == 0 {
 		return 0
@@ -92,8 +91,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// longerHold is the hold that would decide what a run left undecided; false where
-// the profile has stages instead.
+// longerHold is the hold that would decide what a run left undecided; false if the
+// profile has stages, which have no hold.
 func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool) {
 	longest := time.Duration(0)
 	for _, f := range found {
@@ -105,7 +104,7 @@ func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool)
 	return longest, len(p.Load.Stages) == 0
 }
 
-// checkDecides is the check of what a plan can decide.
+// checkDecides is the name of the check that a plan has enough samples.
 const checkDecides = "decides"
 
 // Decisions are the forecasts of a profile as findings of the preflight.

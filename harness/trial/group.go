@@ -27,9 +27,8 @@ func Compare(ctx context.Context, dirA, dirB string, o compare.Options) (compare
 	return compare.Compare(a, b, o)
 }
 
-// readGroup reads and judges a run folder, or the run folders that a folder holds,
-// to be compared. Links in it, such as runs/latest, lead to runs that it holds
-// already.
+// readGroup reads and judges a run folder, or all run folders in a folder. Links such
+// as runs/latest are skipped: they name runs of the same folder.
 func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 	g := compare.Group{Name: dir}
 	if _, err := os.Stat(dir); err != nil {
@@ -41,7 +40,7 @@ func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return g, hint.With(fmt.Errorf("%s is no folder of runs", dir), groupHint)
+		return g, hint.With(fmt.Errorf("%s is not a folder of runs", dir), groupHint)
 	}
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -55,7 +54,7 @@ func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 		case errors.Is(err, record.ErrNoRun): // another folder
 		case errors.Is(err, record.ErrNotSealed):
 			g.LeftOut = append(g.LeftOut, compare.LeftOut{Folder: path, Reason: record.ErrNotSealed.Error()})
-		case err != nil: // a changed record is no accident to look away from
+		case err != nil: // such as a changed record, which must not be skipped silently
 			return g, err
 		default:
 			g.Runs = append(g.Runs, r)

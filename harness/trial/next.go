@@ -13,8 +13,7 @@ import (
 	"assay/harness/spec"
 )
 
-// nextStep is the one thing to do after a certified run: what would help a run
-// that is not PASS, or what a PASS leads to.
+// nextStep is the one thing to do after a certified run.
 func nextStep(o run.Options, r Result) string {
 	switch r.Verdict.Outcome {
 	case verdict.Pass:
@@ -25,7 +24,7 @@ func nextStep(o run.Options, r Result) string {
 				return fmt.Sprintf("hold longer: assay certify %s --hold %s", o.Profile.Name, hold)
 			}
 		}
-		return "hold longer, at a higher rate, or ask for a lower percentile"
+		return "hold longer, raise the rate, or use a lower percentile"
 	case verdict.Invalid:
 		for _, rule := range r.Verdict.Rules {
 			if rule.Outcome == verdict.Invalid {
@@ -39,8 +38,8 @@ func nextStep(o run.Options, r Result) string {
 	return "see why it failed: assay diagnose " + o.Dir
 }
 
-// afterPass leads a smoke to the certificate of the same flow, a certificate to
-// its signature, and any other to its headroom.
+// afterPass suggests, after a smoke run, the certificate of the same flow; after an
+// unsigned certificate, a signature; else a search for the headroom.
 func afterPass(file spec.File, name, dir string) string {
 	longer, flow := name+"-certificate", strings.TrimSuffix(name, "-certificate")
 	if _, ok := file.Profiles[longer]; ok {

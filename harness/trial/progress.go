@@ -12,14 +12,14 @@ import (
 	"assay/harness/run"
 )
 
-// Console is where commands tell what they do while it goes on, usually stderr.
+// Console is where commands report their progress, usually stderr.
 type Console struct {
 	W     io.Writer
 	Quiet bool
-	// Once leaves out notes that were told before, for runs that are much alike.
+	// Once omits notes that were printed before, for series of similar runs.
 	Once bool
 
-	told map[string]bool
+	printed map[string]bool
 }
 
 // Say writes one line.
@@ -29,31 +29,31 @@ func (c *Console) Say(format string, args ...any) {
 	}
 }
 
-// Progress tells what a run of this name is doing: on a terminal in one line that
-// is rewritten every second, elsewhere in a line a stage and one every ten seconds.
+// Progress reports the progress of a run of this name: on a terminal in one line
+// that is rewritten every second, else one line per stage and one every 10 s.
 func (c *Console) Progress(name string) *Progress {
 	f, ok := c.W.(*os.File)
 	return &Progress{console: c, name: name, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// Progress tells what one run is doing.
+// Progress reports the progress of one run.
 type Progress struct {
-	// First is called before the first event, once nothing keeps the run from its
-	// start; nil: nothing.
+	// First is called before the first event, after the preflight; may be nil.
 	First func()
 
 	console  *Console
 	name     string
 	terminal bool
-	last     time.Duration // when a line was written, after t0
-	open     bool          // the current line is not ended
+	last     time.Duration // offset of the last line since t0
+	open     bool          // the current line has no line feed yet
 }
 
-// plainInterval is how often progress is told where it cannot be rewritten.
+// plainInterval is the time between lines of progress where they cannot be
+// rewritten.
 const plainInterval = 10 * time.Second
 
-// Tell tells one event of a run.
-func (p *Progress) Tell(e run.Event) {
+// Report prints one event of a run.
+func (p *Progress) Report(e run.Event) {
 	if first := p.First; first != nil {
 		p.First = nil
 		first()
@@ -75,19 +75,19 @@ func (p *Progress) Tell(e run.Event) {
 	}
 }
 
-// Step tells that something begins.
+// Step prints that something begins.
 func (p *Progress) Step(format string, args ...any) { p.line(fmt.Sprintf(format, args...)) }
 
-// Note tells something to know.
+// Note prints something to know.
 func (p *Progress) Note(text string) {
 	if p.console.Once {
-		if p.console.told[text] {
+		if p.console.printed[text] {
 			return
 		}
-		if p.console.told == nil {
-			p.console.told = map[string]bool{}
+		if p.console.printed == nil {
+			p.console.printed = map[string]bool{}
 		}
-		p.console.told[text] = true
+		p.console.printed[text] = true
 	}
 	p.line(text)
 }
@@ -126,7 +126,7 @@ func (p *Progress) line(text string) {
 	p.console.Say("%s: %s", p.name, text)
 }
 
-// End closes the line that is being rewritten.
+// End removes the line that is being rewritten.
 func (p *Progress) End() {
 	if p.open {
 		fmt.Fprint(p.console.W, "\r\x1b[K")

@@ -16,15 +16,15 @@ import (
 	"assay/harness/spec"
 )
 
-// What a run folder holds beside the certificate, for people and CI.
+// The reports in a run folder, next to certificate.json.
 const (
 	markdownFile = "certificate.md"
 	htmlFile     = "certificate.html"
 	junitFile    = "junit.xml"
 )
 
-// Publish writes the certificate of a result, signed where there is a key, and
-// its reports into the run folder.
+// Publish writes the certificate of a result, signed if there is a key, and its
+// reports into the run folder.
 func Publish(dir string, r Result, key *signature.PrivateKey) (issue.Issue, error) {
 	i, err := issue.New(dir, r.Certificate(), key)
 	if err != nil {
@@ -34,8 +34,8 @@ func Publish(dir string, r Result, key *signature.PrivateKey) (issue.Issue, erro
 }
 
 // Rejudge judges a sealed run folder by the SLOs and rules of another thresholds
-// file, and publishes that certificate, with a copy of the file, in a folder of its
-// own below: the run's own certificate stays.
+// file. It publishes the certificate, with a copy of that file, in a subfolder: the
+// certificate of the run itself is not changed.
 func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.Issue, error) {
 	text, err := os.ReadFile(thresholds)
 	if err != nil {
@@ -64,7 +64,7 @@ func Rejudge(dir, thresholds string, key *signature.PrivateKey) (Result, issue.I
 	return r, i, publish(to, i, r.Record)
 }
 
-// publish makes every file before it writes any.
+// publish renders all files before it writes the first.
 func publish(dir string, i issue.Issue, r record.Run) error {
 	junit, err := page.JUnit(report.Checks(i.Certificate))
 	if err != nil {
@@ -88,8 +88,8 @@ func publish(dir string, i issue.Issue, r record.Run) error {
 	return nil
 }
 
-// stepSummaryLimit is how much GitHub takes as the summary of a step; it shows
-// nothing of what is longer.
+// stepSummaryLimit is the largest summary of a step that GitHub shows; it shows
+// nothing of a longer one.
 const stepSummaryLimit = 1 << 20 // bytes
 
 // appendStepSummary appends a run's Markdown to the summary of the CI job's step,

@@ -20,7 +20,7 @@ func ReadThresholds(path string) (spec.File, error) {
 	return spec.Decode(path, data)
 }
 
-// LoadChange is what a command line changes of a profile's load. A nil field changes
+// LoadChange is the command line's changes of a profile's load. A nil field changes
 // nothing.
 type LoadChange struct {
 	Rate *float64
@@ -54,14 +54,14 @@ func (l LoadChange) Texts() map[string]string {
 	return texts
 }
 
-// Profiles are those of these names, changed.
+// Profiles returns the named profiles with the changes applied.
 func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {
 	if l != (LoadChange{}) && len(names) > 1 {
 		return nil, hint.With(fmt.Errorf("--rate and --hold change one profile, and several are named"), "certify them one by one")
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "run it again afterwards: a run has a folder of its own")
+			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "to repeat a run, certify again afterwards")
 		}
 		p, err := file.Profile(name)
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Tool describes this build. Where the build says nothing of its source, it
-// counts as dirty.
+// Tool describes this build. A build without information on its source counts as
+// dirty.
 func Tool() record.Tool {
 	t := record.Tool{Version: "devel", Dirty: true}
 	info, ok := debug.ReadBuildInfo()

@@ -27,11 +27,11 @@ func Open(dir string) (Result, error) {
 	return Result{r, verdict.Judge(r)}, nil
 }
 
-// Run makes one run, tells its progress, judges it, and writes the verdict to the
-// view where it has one. It writes no certificate. A run that ctx interrupted under
-// load has a result too; an error before that leaves no folder.
+// Run makes one run, reports its progress, judges it, and writes the verdict to the
+// view if there is one. It writes no certificate. A run that ctx interrupts under
+// load has a result too; an error before the load leaves no folder.
 func Run(ctx context.Context, o run.Options, p *Progress) (Result, error) {
-	o.Progress = p.Tell
+	o.Progress = p.Report
 	err := run.Run(ctx, o)
 	p.End()
 	if err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, o run.Options, p *Progress) (Result, error) {
 	}
 	if o.View != nil {
 		if err := showVerdict(ctx, o.View, result); err != nil {
-			p.Note("the verdict is not shown: " + err.Error())
+			p.Note("the verdict was not written: " + err.Error())
 		}
 	}
 	return result, nil

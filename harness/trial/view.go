@@ -7,22 +7,22 @@ import (
 	"assay/harness/observe/influx"
 )
 
-// verdictTimeout bounds the writing of the verdict's event.
+// verdictTimeout bounds the writing of the verdict as an event.
 const verdictTimeout = 3 * time.Second
 
 // Push writes every second of a judged run, and its verdict, to InfluxDB.
 func Push(ctx context.Context, server *influx.Server, r Result, c *Console) error {
-	about, told := aboutOf(r), time.Now()
+	about, printed := aboutOf(r), time.Now()
 	return influx.Push(ctx, server, about, r.Record.Timeline, verdictEvent(about, r), func(done, of int) {
-		if now := time.Now(); done == of || now.Sub(told) >= time.Second {
-			told = now
+		if now := time.Now(); done == of || now.Sub(printed) >= time.Second {
+			printed = now
 			c.Say("influx: %d of %d seconds of %s written to %s", done, of, r.Record.Plan.Run, server)
 		}
 	})
 }
 
-// showVerdict writes the verdict's event. It outlasts an interrupt for a moment:
-// an interrupted run has a verdict too.
+// showVerdict writes the verdict as an event, also after an interrupt: an
+// interrupted run has a verdict too.
 func showVerdict(ctx context.Context, server *influx.Server, r Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verdictTimeout)
 	defer cancel()

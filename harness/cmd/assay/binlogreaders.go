@@ -9,10 +9,10 @@ import (
 	"assay/harness/lab/experiment/change"
 )
 
-// newBinlogReaders is what an experiment starts as a process of its own.
+// newBinlogReaders is the hidden command that an experiment starts as a child process.
 func newBinlogReaders() *cobra.Command {
 	return &cobra.Command{
-		Use: change.ReadersCommand + " COUNT", Short: "Read the binlog of ASSAY_DB until ended, for an experiment", Hidden: true,
+		Use: change.ReadersCommand + " COUNT", Short: "Read the binlog of ASSAY_DB until stopped, for an experiment", Hidden: true,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return binlog.Main(c.Context(), os.Getenv("ASSAY_DB"), args[0], c.OutOrStdout())

@@ -29,13 +29,13 @@ func newCertify() *cobra.Command {
 workers, the database's waits on the same clock, one record, one verdict.
 
 Without --target or ASSAY_TARGET it uses the local stack (assay stack), which
-it starts when it is not up, and stops again then. The database behind a
+it starts if it is down, and then stops again. The database behind a
 target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop
 or postgres://user:password@127.0.0.1:5432/shop, or by --db without the password.
 With --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's
-Performance Insights instead, and ASSAY_DB, if it is set, is the same database's
-DSN, for the ledger. A DSN of MySQL may have tlsCA=FILE, the certificate
-authorities to trust, and iamRegion=REGION, to log in by IAM. With ASSAY_INFLUX_URL,
+Performance Insights; ASSAY_DB, if set, is the DSN of the same database, for the
+ledger. A DSN of MySQL may have tlsCA=FILE, the certificate authorities to
+trust, and iamRegion=REGION, to log in by IAM. With ASSAY_INFLUX_URL,
 or an InfluxDB in the local stack, the run is shown there while it goes on (assay
 help influx); with ASSAY_SIGNING_KEY certificates are signed (assay help keygen).
 
@@ -47,23 +47,23 @@ on GitHub Actions, the Markdown is appended to it.`,
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
   assay certify payment --json | jq .verdict
 
-  # A service elsewhere, and its database: the password stays in the environment.
+  # A remote service and its database; the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
-		Args: arguments(1, math.MaxInt, "no profile is named", "assay certify PROFILE..., as in: assay certify payment"),
+		Args: arguments(1, math.MaxInt, "no profile was named", "assay certify PROFILE..., as in: assay certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
 	f.load.add(c)
 	f.addResult(c, "run folder; several profiles get one each below it (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
-	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate: refuses windows under 600 s (default: by the window)")
-	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput, and gets a tag for each VU")
+	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a window of 600 s (default: by the window)")
+	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
 	return c
 }
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
-	key, err := signature.FromEnvironment() // before minutes of load are spent
+	key, err := signature.FromEnvironment() // fails before minutes of load are spent
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			return err
 		}
 	}
-	if len(runs) > 1 { // what is wrong with a later run; a single one checks itself
+	if len(runs) > 1 { // fails early for a later run; a single one checks itself
 		if err := each(runs, func(o run.Options) error { return run.Check(c.Context(), o) }); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func each(runs []run.Options, do func(run.Options) error) error {
 	return nil
 }
 
-// plan are the options of each profile's run, but for the system under test.
+// plan returns the options of each profile's run, without the system under test.
 func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, error) {
 	file, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	}.Runs(shared)
 }
 
-// runAll runs and certifies one after the other.
+// runAll certifies one profile after the other.
 func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
 	latest := ""
 	if f.out == "" {

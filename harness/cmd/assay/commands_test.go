@@ -48,7 +48,7 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"follow":          follow,
 	"job":             job,
 	"shown":           shown,
-	"told":            told,
+	"influx_has":      queryResult,
 	"leave":           leave,
 	"records":         records,
 	"recorded":        recorded,

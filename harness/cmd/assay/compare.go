@@ -26,40 +26,40 @@ func newCompare() *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
 		Use:   "compare A B",
-		Short: "What differs between two groups of runs: changed, equivalent or undetermined",
-		Long: `Compare judges sealed runs again, from their records, and tells for each metric
-the ratio of B to A with its 95 % interval. A and B are run folders, or folders
-that hold run folders.
+		Short: "Compare two groups of runs: changed, equivalent or undetermined",
+		Long: `Compare judges sealed runs again, from their records, and prints for each metric
+the ratio of B to A with its 95 % confidence interval. A and B are run folders, or
+folders of run folders.
 
-The unit is the run: from two single runs nothing can be told but their ratio.
-Make 6 pairs at least, in turn (A B, B A, A B, ...), and fix their number before.
-Runs that took turns are compared in pairs, others as two groups.
+The unit is the run: two single runs give a ratio, and no conclusion. Make at
+least 6 pairs of runs, interleaved (A B, B A, A B, ...), and fix their number
+beforehand. Interleaved runs are compared in pairs, others as two groups.
 
 changed        the interval lies outside the tolerance, and the test (Wilcoxon's
                signed-rank, or Mann-Whitney), adjusted for all metrics, agrees
 equivalent     the interval lies inside the tolerance
 undetermined   neither is shown: make more runs
 
-The more metrics, the more pairs "changed" takes: 8 for 6 metrics, 10 for 20.
---metrics chooses them by group (rate, errors, transaction, endpoint, database,
+With more metrics "changed" needs more pairs: 8 for 6 metrics, 10 for 20.
+--metrics selects them by group (rate, errors, transaction, endpoint, database,
 resources, generator, ledger) or by name.
 
-Runs that are INVALID are left out. A comparison is no verdict: it exits with 0
-once it was made, 2 when it could not be.`,
+INVALID runs are left out. A comparison is not a verdict: the exit code is 0 for
+every result, 2 if nothing could be compared.`,
 		Example: `  assay compare runs/before runs/after
   assay compare runs/before runs/after --metrics "transaction p95" --tolerance 5%
   assay compare runs/before runs/after --html comparison.html
   assay compare A B --json | jq -r '.metrics[] | select(.direction == "worse") | .metric'`,
-		Args: arguments(2, 2, "compare takes two folders, of one run or of several", "like: assay compare runs/before runs/after"),
+		Args: arguments(2, 2, "compare takes two folders, each of one run or of several", "like: assay compare runs/before runs/after"),
 		RunE: func(c *cobra.Command, args []string) error { return f.compare(c, args[0], args[1]) },
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.tolerance, "tolerance", "3%", "ratios up to this much from 1 count as no change")
-	fs.StringSliceVar(&f.metrics, "metrics", nil, "groups or names of the metrics to decide on (default: all)")
-	fs.BoolVar(&f.unpaired, "unpaired", false, "compare as two groups what could be paired")
-	fs.BoolVar(&f.force, "force", false, "compare runs of different profiles or rates too")
+	fs.StringVar(&f.tolerance, "tolerance", "3%", "a ratio within 1 ± this counts as no change")
+	fs.StringSliceVar(&f.metrics, "metrics", nil, "groups or names of the metrics to compare (default: all)")
+	fs.BoolVar(&f.unpaired, "unpaired", false, "compare as two groups, even if the runs are interleaved")
+	fs.BoolVar(&f.force, "force", false, "also compare runs of different profiles or rates")
 	fs.BoolVar(&f.json, "json", false, "print the comparison as JSON")
-	fs.StringVar(&f.html, "html", "", "write the comparison to this file as a page, too")
+	fs.StringVar(&f.html, "html", "", "also write the comparison to this HTML file")
 	return c
 }
 

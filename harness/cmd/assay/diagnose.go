@@ -13,12 +13,13 @@ func newDiagnose() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "diagnose RUN",
-		Short: "Where the time went, offline",
-		Long: `Diagnose reads a sealed run folder and prints where a transaction's time went,
-at the baseline and in the judged windows, what sessions of the database waited
-for, which statements took most, and the component that made the run miss its
-SLOs: with its confidence, what comes second, and the experiment that would
-confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
+		Short: "Print where the time of a run went, and its bottleneck",
+		Long: `Diagnose reads a sealed run folder and prints where the time of a transaction
+went, at the baseline and in the judged windows, what the sessions of the database
+waited for, which statements took most time, and the bottleneck: the component
+that made the run miss its SLOs, with the confidence, the runner-up, and the
+experiment that would confirm it. It works offline, writes nothing, and exits with
+0 for every verdict.`,
 		Example: `  assay diagnose runs/latest
   assay diagnose runs/latest --json | jq -r .bottleneck.sentence`,
 		Args: oneRun,
@@ -32,6 +33,6 @@ confirm it. It writes nothing, and exits with 0 whatever the verdict was.`,
 			return printDocument(c, asJSON, document, func() page.Page { return report.Diagnosis(found) })
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the certificate's fields of it as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the diagnosis as JSON, as in certificate.json")
 	return c
 }

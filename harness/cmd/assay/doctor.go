@@ -25,20 +25,21 @@ func newDoctor() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor [PROFILE...]",
-		Short: "What this machine, the target and the database lack, and what mends it",
-		Long: `Doctor looks at what a run needs, and sends no load: this machine (descriptors,
+		Short: "Check this machine, the target and the database, and say how to fix problems",
+		Long: `Doctor checks what a run needs, and sends no load: this machine (descriptors,
 ports, CPUs, memory, disk, clock), the target, the database (rights, instruments,
-connections, ledger), InfluxDB (whose database it makes where it is missing). With profiles it measures their plans too, and
-initialises their scripts. Certify does the same before every run.
+connections, ledger), and InfluxDB (it creates a missing database there). For
+profiles it also checks the needs of their plans, and initialises their scripts.
+Certify makes the same checks before every run.
 
-Without --target it looks at the local stack where that is up; it starts nothing.
-The exit code is 0 when nothing is lacking, else 2. Warnings do not count.`,
+Without --target it checks the local stack if that is up; it starts nothing.
+The exit code is 0 if no check failed, else 2. Warnings do not count.`,
 		Example: `  assay doctor
   assay doctor payment ingestion
   assay doctor payment --rate 5000 --workers 4
   assay doctor --json | jq '.findings[] | select(.state != "ok")'
 
-  # A service elsewhere, and its database: the password stays in the environment.
+  # A remote service and its database; the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
   assay doctor checkout --target https://shop.test --allow-target shop.test`,
 		RunE: func(c *cobra.Command, args []string) error { return f.doctor(c, args) },
@@ -51,7 +52,7 @@ The exit code is 0 when nothing is lacking, else 2. Warnings do not count.`,
 
 func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 	file := spec.File{Path: f.thresholds}
-	// Where no profile is named, it need not be there.
+	// The file may be missing if no profile was named.
 	if _, missing := os.Stat(f.thresholds); len(names) > 0 || c.Flags().Changed("thresholds") || !errors.Is(missing, fs.ErrNotExist) {
 		if file, err = trial.ReadThresholds(f.thresholds); err != nil {
 			return err

@@ -24,31 +24,31 @@ func newExperiment() *cobra.Command {
 	var f experimentFlags
 	c := &cobra.Command{
 		Use:   "experiment FILE",
-		Short: "Interleaved A/B runs of a profile under named variants, and their effect",
-		Long: `Experiment runs one profile under each variant of FILE in turn (A B, B A, A B,
-...), as many pairs as FILE or --pairs says beforehand, each pair with one seed,
-and tells what the variants differ in: changed, equivalent or undetermined. A
-cause is confirmed only where p99 and the database's time in a class of waits both
-fall at the same load. Where FILE asks for it, it then searches the highest rate
-within the SLOs of every variant, by trials in turn.
+		Short: "Run a profile under variants, interleaved, and measure their effect",
+		Long: `Experiment runs one profile under the variants of FILE, interleaved (A B, B A, A B,
+...), with the number of pairs fixed beforehand by FILE or --pairs, and one seed per
+pair. It reports the effect on each metric: changed, equivalent or undetermined. A
+cause is confirmed only if p99 and the database's time in a class of waits both fall
+at the same load. If FILE says so, it then searches the highest rate within the SLOs
+of every variant, by interleaved trials.
 
 Variants set global variables, execute statements, start the local stack's server
-or service with other options, run a command, or add readers of the binlog. What
-they change is set back after each run, after Ctrl-C and after a failure; after a
-kill -9 the next assay experiment, certify or search sets it back first, by a
-journal in .assay/.
+or service with other options, run a command, or add readers of the binlog. Changes
+are restored after each run, after Ctrl-C and after a failure; after a kill -9 the
+next assay experiment, certify or search restores them first, from a journal in
+.assay/.
 
-Runs are sealed run folders below runs/ID/VARIANT, which assay compare reads too.
-The result is experiment.json, .md and .html in runs/ID, once the experiment is
-complete. Variants with "stack" or "service" need the local stack: no --target.
+Runs are sealed run folders in runs/ID/VARIANT, which assay compare reads too. The
+result is experiment.json, .md and .html in runs/ID, once the experiment is complete.
+Variants with "stack" or "service" need the local stack: no --target.
 
-Exit codes: 0 it came to its end, whatever it found; 2 usage or operational error,
-or something could not be set back; 130 interrupted.`,
+Exit codes: 0 complete, with any result; 2 usage or operational error, or a change
+that could not be restored; 130 interrupted.`,
 		Example: `  assay experiment scenarios/experiments/binlog-off.json
   assay experiment scenarios/experiments/payment-commits.json --rate 150 --pairs 8
   assay experiment scenarios/experiments/sync-binlog.json --json | jq -r '.effects[].sentence'
 
-  # The database of a service elsewhere, by a user who may set global variables.
+  # The database of a remote service, as a user who may set global variables.
   export ASSAY_DB='admin:secret@tcp(db.test:3306)/shop'
   assay experiment sync-binlog.json --target http://shop.test:8080 --allow-target shop.test`,
 		Args: arguments(1, 1, "experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"),
@@ -57,10 +57,10 @@ or something could not be set back; 130 interrupted.`,
 	f.addSystem(c)
 	f.load.add(c)
 	f.addResult(c, "folder of the experiment (default: runs/ID)",
-		"seed of the first round; each has the next (default: the file's, or a random one, recorded)", "print experiment.json instead of the summary")
+		"seed of the first round, plus 1 for each further round (default: that of FILE, or a random one, recorded)", "print experiment.json instead of the summary")
 	fs := c.Flags()
-	fs.IntVar(&f.pairs, "pairs", 0, "rounds in which each variant is run once, instead of the file's; a change takes at least 6")
-	fs.BoolVar(&f.skipCapacity, "skip-capacity", false, "do not search the highest rates, which take longest")
+	fs.IntVar(&f.pairs, "pairs", 0, "rounds, each with one run per variant, instead of those of FILE; to show a change takes at least 6")
+	fs.BoolVar(&f.skipCapacity, "skip-capacity", false, "do not search the highest rates, which takes longest")
 	return c
 }
 
@@ -87,8 +87,8 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 	return errors.Join(err, printDocument(c, f.json, d.Marshal, func() page.Page { return report.Summary(d) }, s.File()))
 }
 
-// plan is what the file and the command line ask for, checked as far as that needs
-// neither the target nor the database.
+// plan reads the file and the command line, and checks what needs neither the target
+// nor the database.
 func (f *experimentFlags) plan(c *cobra.Command, path string) (*session.Session, error) {
 	thresholds, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {

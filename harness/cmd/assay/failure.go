@@ -10,44 +10,44 @@ import (
 	"assay/harness/spec"
 )
 
-// maxTold is how many errors of one file are told: more fill a screen, and
-// most often have a cause in common.
-const maxTold = 20
+// maxErrors is how many errors of one file are printed: more fill the screen, and
+// usually have one cause.
+const maxErrors = 20
 
-// tell prints an error and its next step, each on a line; of a file with several
-// errors, each with its own.
-func tell(w io.Writer, err error) {
+// printError prints an error and its hint, a line each; for a file with several
+// errors, each with its own hint.
+func printError(w io.Writer, err error) {
 	var all spec.Errors
 	if !errors.As(err, &all) || len(all) == 1 {
-		tellOne(w, err.Error(), hint.Of(err))
+		printLine(w, err.Error(), hint.Of(err))
 		return
 	}
-	// What others have put around them stays, before the first and after the last.
+	// Text that callers have added around the errors is printed too.
 	before, after, _ := strings.Cut(err.Error(), all.Error())
-	for _, e := range all[:min(len(all), maxTold)] {
-		tellOne(w, before+e.Error(), e.Hint())
+	for _, e := range all[:min(len(all), maxErrors)] {
+		printLine(w, before+e.Error(), e.Hint())
 	}
-	if more := len(all) - maxTold; more > 0 {
-		tellOne(w, fmt.Sprintf("%sthere are %d more errors", before, more), "")
+	if more := len(all) - maxErrors; more > 0 {
+		printLine(w, fmt.Sprintf("%sthere are %d more errors", before, more), "")
 	}
 	for line := range strings.Lines(after) {
 		if line = strings.TrimSpace(line); line != "" {
-			tellOne(w, line, "")
+			printLine(w, line, "")
 		}
 	}
 }
 
-func tellOne(w io.Writer, problem, next string) {
+func printLine(w io.Writer, problem, next string) {
 	fmt.Fprintf(w, "assay: %s\n", problem)
 	if next != "" {
 		fmt.Fprintf(w, "hint: %s\n", next)
 	}
 }
 
-// aftermath are the errors of cleaning up that were joined to the one that made
-// it necessary.
-func aftermath(err error) []error {
-	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // one file's, not joined to another
+// cleanupErrors are the errors joined to the first one: those of the cleanup that
+// it made necessary.
+func cleanupErrors(err error) []error {
+	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // errors of one file, none of a cleanup
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

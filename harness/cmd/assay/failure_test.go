@@ -12,7 +12,7 @@ import (
 )
 
 // Every error of a file has a line of its own, and its hint below it.
-func TestTell(t *testing.T) {
+func TestPrintError(t *testing.T) {
 	unit := &spec.Error{Path: "t.json", Line: 6, Place: "profiles.p.load.unit", Problem: `unknown unit "tpm"`, Next: "known: tps, rps"}
 	rate := &spec.Error{Path: "t.json", Line: 7, Place: "profiles.p.load.target", Problem: "rate 0 is not above 0"}
 	told := `assay: t.json:6: profiles.p.load.unit: unknown unit "tpm"
@@ -30,7 +30,7 @@ hint: known: tps, rps
 		"of no file": {errors.New("no such run"), "assay: no such run\n"},
 	} {
 		var got strings.Builder
-		tell(&got, c.err)
+		printError(&got, c.err)
 		if diff := cmp.Diff(c.want, got.String()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -39,13 +39,13 @@ hint: known: tps, rps
 
 func TestTellEndsSomewhere(t *testing.T) {
 	var all spec.Errors
-	for i := range 2*maxTold + 1 {
+	for i := range 2*maxErrors + 1 {
 		all = append(all, &spec.Error{Path: "t.json", Line: i + 1, Problem: "wrong", Next: "do right"})
 	}
 	var got strings.Builder
-	tell(&got, all)
+	printError(&got, all)
 	lines := strings.Split(strings.TrimSpace(got.String()), "\n")
-	if len(lines) != 2*maxTold+1 || lines[len(lines)-1] != fmt.Sprintf("assay: there are %d more errors", maxTold+1) {
+	if len(lines) != 2*maxErrors+1 || lines[len(lines)-1] != fmt.Sprintf("assay: there are %d more errors", maxErrors+1) {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }

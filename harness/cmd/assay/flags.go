@@ -22,7 +22,7 @@ import (
 	"assay/harness/trial"
 )
 
-// usage is a command line that cannot be carried out, with the next step.
+// usage is the error of a wrong command line, with its hint.
 func usage(next, format string, args ...any) error {
 	return hint.With(fmt.Errorf(format, args...), next)
 }
@@ -43,10 +43,9 @@ type runFlags struct {
 	quiet      bool
 }
 
-// addSystem adds the options that say against what, and from what, load is sent.
+// addSystem adds the options on the system under test and the workers.
 func (f *runFlags) addSystem(c *cobra.Command) {
-	// A container's command is the same as a developer's: what no option says is
-	// taken from the environment.
+	// Options that are not given come from the environment, as in a container.
 	c.PreRun = func(*cobra.Command, []string) {
 		if f.target == "" {
 			f.target = os.Getenv("ASSAY_TARGET")
@@ -59,23 +58,23 @@ func (f *runFlags) addSystem(c *cobra.Command) {
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
-	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, beside loopback, the file's targets and ASSAY_ALLOW_TARGET")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, in addition to loopback, the targets of the thresholds file and ASSAY_ALLOW_TARGET")
 	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds; or pi:RESOURCE-ID?region=REGION, to read its waits from Performance Insights")
-	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password: that of ASSAY_DB's user is taken")
+	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password, which is that of ASSAY_DB")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 }
 
-// addResult adds the options that say where results go.
+// addResult adds the options on results.
 func (f *runFlags) addResult(c *cobra.Command, out, seed, json string) {
 	fs := c.Flags()
 	fs.StringVar(&f.out, "out", "", out)
 	fs.Uint64Var(&f.seed, "seed", 0, seed)
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave a stack that this command started up")
+	fs.BoolVar(&f.keepStack, "keep-stack", false, "keep the local stack running that this command started")
 	fs.BoolVar(&f.json, "json", false, json)
 	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
 }
 
-// chooseSeed is the seed that an option names, or a random one.
+// chooseSeed is the seed of the option, or a random one.
 func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 	if c.Flags().Changed("seed") {
 		return f.seed
@@ -83,10 +82,10 @@ func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 	return trial.RandomSeed()
 }
 
-// options are what all runs of the command have in common.
+// options are those that all runs of the command have in common.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
 	if f.workers < 1 || f.workers > spec.MaxWorkers {
-		return run.Options{}, fmt.Errorf("--workers is %d: from 1 to %d", f.workers, spec.MaxWorkers)
+		return run.Options{}, fmt.Errorf("--workers is %d: it must be from 1 to %d", f.workers, spec.MaxWorkers)
 	}
 	executable, err := os.Executable()
 	if err != nil {
@@ -98,7 +97,7 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 	}, nil
 }
 
-// acquire gets the system under test ready, and puts it into o.
+// acquire makes the system under test ready, and configures o for it.
 func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Options, checkMachine func() error) (*system.System, error) {
 	ignoreBrokenPipe()
 	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
@@ -121,7 +120,7 @@ func logger(c *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// loadFlags change a profile's load.
+// loadFlags are the options that change a profile's load.
 type loadFlags struct {
 	rate float64
 	hold time.Duration
@@ -133,7 +132,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
 }
 
-// change is what the command line says of the load.
+// change is the command line's change of the load.
 func (f *loadFlags) change(c *cobra.Command) (l trial.LoadChange) {
 	if c.Flags().Changed("rate") {
 		l.Rate = &f.rate
@@ -144,7 +143,7 @@ func (f *loadFlags) change(c *cobra.Command) (l trial.LoadChange) {
 	return l
 }
 
-// percentOf reads an option that is written like 5%, as a share.
+// percentOf parses an option such as 5% as a share, 0.05.
 func percentOf(c *cobra.Command, name string) (share float64, err error) {
 	flag := c.Flags().Lookup(name)
 	number, ok := strings.CutSuffix(strings.TrimSpace(flag.Value.String()), "%")
@@ -155,7 +154,7 @@ func percentOf(c *cobra.Command, name string) (share float64, err error) {
 	return percent / 100, nil
 }
 
-// arguments is the check of a command's number of arguments.
+// arguments checks the number of a command's arguments.
 func arguments(least, most int, problem, next string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
@@ -169,8 +168,8 @@ func oneRun(c *cobra.Command, args []string) error {
 	return arguments(1, 1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
 }
 
-// printDocument prints a result as a page, or as its JSON document. After the page
-// come the paths of files.
+// printDocument prints a result as a page followed by the paths of its files, or as a
+// JSON document.
 func printDocument(c *cobra.Command, asJSON bool, document func() ([]byte, error), text func() page.Page, paths ...string) error {
 	if asJSON {
 		return printJSON(c, document)

@@ -9,9 +9,9 @@ import (
 func newFrames() *cobra.Command {
 	return &cobra.Command{
 		Use:   "frames RUN",
-		Short: "The frames of a run as JSON lines, for jq",
-		Long: `Frames prints everything that was measured: one line for each metric, source
-and second. Counters and gauges have a value; histograms a count, a sum and
+		Short: "Print the frames of a run as JSON lines",
+		Long: `Frames prints everything that was measured: one line per metric, source and
+second. Counters and gauges have a value; histograms a count, a sum and
 percentiles, in the metric's unit.`,
 		Example: `  assay frames runs/latest | jq -s 'map(select(.metric == "db_session")) | length'
   assay frames runs/latest | jq -c 'select(.metric == "transaction_duration") | [.second, .p95]'`,

@@ -11,12 +11,12 @@ import (
 func newInflux() *cobra.Command {
 	c := group(&cobra.Command{
 		Use:   "influx",
-		Short: "Runs in InfluxDB, for Grafana",
-		Long: `Influx writes runs to InfluxDB, where the dashboards find them. Certify does
-that while a run goes on, where ASSAY_INFLUX_URL names a server, like
-http://127.0.0.1:8086 or http://127.0.0.1:8086?db=assay (assay is the default),
-or where the local stack has one (assay stack up, with influxd installed).
-ASSAY_INFLUX_TOKEN is user:password for InfluxDB 1.x, or the token of 2 and 3.`,
+		Short: "Write runs to InfluxDB, for Grafana",
+		Long: `Influx writes runs to InfluxDB, where the dashboards read them. Certify does so
+during the run if ASSAY_INFLUX_URL names a server, like http://127.0.0.1:8086 or
+http://127.0.0.1:8086?db=assay (assay is the default), or if the local stack has
+one (assay stack up, with influxd installed). ASSAY_INFLUX_TOKEN is user:password
+for InfluxDB 1.x, or the token for 2 and 3.`,
 		Example: "  assay influx push runs/latest",
 	})
 	c.AddCommand(newInfluxPush())
@@ -28,13 +28,13 @@ func newInfluxPush() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push RUN",
 		Short: "Write a recorded run to InfluxDB",
-		Long: `Push writes every second of a sealed record, and its verdict, to the server that
-ASSAY_INFLUX_URL names, or else to that of the local stack. What is there already
-is written over with the same, so that it fills what a view lacks.`,
+		Long: `Push writes every second of a sealed record, and its verdict, to the server named
+by ASSAY_INFLUX_URL, or to that of the local stack. Points that exist already are
+overwritten with the same values, so that it fills the gaps of a view.`,
 		Example: `  export ASSAY_INFLUX_URL=http://127.0.0.1:8086 ASSAY_INFLUX_TOKEN=user:password
   assay influx push runs/latest
 
-  # Every run there is:
+  # Every run:
   for run in runs/2*; do assay influx push "$run"; done`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return push(c, args[0], quiet) },

@@ -30,10 +30,10 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// told DATABASE TEXT QUERY: the query's first value is the text.
-func told(ts *testscript.TestScript, neg bool, args []string) {
+// influx_has DATABASE TEXT QUERY: the query's first value is the text.
+func queryResult(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: told DATABASE TEXT QUERY")
+		ts.Fatalf("usage: influx_has DATABASE TEXT QUERY")
 	}
 	found := ts.Value(influxKey{}).(*influxtest.Server).Query(args[0], args[2])
 	if len(found) != 1 || len(found[0].Values) != 1 || found[0].Values[0][1] != args[1] {

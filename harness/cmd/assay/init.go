@@ -14,12 +14,12 @@ import (
 func newInit() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init DIR",
-		Short: "Scenarios, thresholds, dashboards, a compose file and a CI job for a new project",
-		Long: `Init writes what a new project starts with, from this program alone, and lists
-it. Nothing that is there is overwritten. DIR/README.md tells the next steps:
-certify your own service in ten minutes.`,
+		Short: "Write scenarios, thresholds, dashboards, a compose file and a CI job for a new project",
+		Long: `Init writes the files of a new project to DIR, and lists them. It overwrites
+nothing, and needs no network. DIR/README.md describes the next steps: certify your
+own service in ten minutes.`,
 		Example: `  assay init certification
-  cd certification && assay certify payment     # the reference service, to see one`,
+  cd certification && assay certify payment     # the reference service, as a first try`,
 		Args: arguments(1, 1, "init takes one folder", "like: assay init certification"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := project.Write(args[0])

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// interruptible is done at the first interrupt: commands then end in order. A
-// second one ends the waiting for what is slow (forceStop), and no more than that:
-// what was changed is restored all the same.
+// interruptible returns a context that is done at the first interrupt: commands then
+// end in order. A second interrupt only ends the waiting for slow parts (forceStop):
+// changes are restored all the same.
 func interruptible(stderr io.Writer) context.Context {
 	force, second := context.WithCancel(context.Background())
 	ctx, first := context.WithCancel(context.WithValue(context.Background(), forceStopKey{}, force))
@@ -24,20 +24,20 @@ func interruptible(stderr io.Writer) context.Context {
 		<-signals
 		first()
 		<-signals
-		fmt.Fprintln(stderr, "assay: not waiting any longer: killing what still runs, restoring what was changed")
+		fmt.Fprintln(stderr, "assay: stopping now: killing the remaining processes, restoring what was changed")
 		second()
 	}()
 	return ctx
 }
 
-// ignoreBrokenPipe keeps this process alive where nobody reads its output any more:
-// tee gets the Ctrl-C too, and what was changed is restored all the same. Children
-// have SIGPIPE as ever.
+// ignoreBrokenPipe keeps this process alive when its output is closed, so that it
+// restores what it changed: a tee behind it ends by the same Ctrl-C. Children get
+// SIGPIPE as usual.
 func ignoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 type forceStopKey struct{}
 
-// forceStop is done at the second interrupt.
+// forceStop is the context that is done at the second interrupt.
 func forceStop(ctx context.Context) context.Context {
 	if force, ok := ctx.Value(forceStopKey{}).(context.Context); ok {
 		return force

@@ -15,19 +15,18 @@ func newJudge() *cobra.Command {
 	var thresholds string
 	c := &cobra.Command{
 		Use:   "judge RUN",
-		Short: "Verdict and certificate again, offline, from the record",
+		Short: "Judge a recorded run again, offline",
 		Long: `Judge reads a sealed run folder and nothing else, and writes certificate.json
-there: the same bytes each time. It exits with the verdict's code, as certify
-does that was not interrupted.
+there, with the same bytes each time. The exit code is that of the verdict, as of
+certify.
 
-Where ASSAY_SIGNING_KEY names a key the certificate is signed with it. Without
-the key a signed certificate stays as it is, and is never replaced by one that
-says something else.
+If ASSAY_SIGNING_KEY names a key, the certificate is signed with it. Without the
+key a signed certificate is kept, and never replaced by a different one.
 
-With --thresholds the SLOs and rules of another file decide, those of its
-profile of the same name; load, scenario and timeout are the run's. That
-certificate says so, and goes to RUN/rejudged/, with a copy of the file; the
-run's own stays.`,
+With --thresholds it uses the SLOs and rules of the profile of the same name in
+another file; load, scenario and timeout remain those of the run. That certificate
+says so, and is written to RUN/rejudged/ with a copy of the file; the certificate
+of the run itself is not changed.`,
 		Example: `  assay judge runs/latest
   assay judge runs/latest --json | jq '.rules[] | select(.verdict != "PASS")'
   assay judge runs/latest --thresholds stricter.json`,
@@ -61,7 +60,7 @@ run's own stays.`,
 	return c
 }
 
-// printCertificate prints what was published.
+// printCertificate prints a published certificate.
 func printCertificate(c *cobra.Command, i issue.Issue, asJSON bool) error {
 	paths := []string{i.Path()}
 	if bundle := i.BundlePath(); bundle != "" {

@@ -12,11 +12,11 @@ func newKeygen() *cobra.Command {
 	kind := string(signature.Kinds[0])
 	c := &cobra.Command{
 		Use:   "keygen DIR",
-		Short: "A pair of keys, to sign certificates and to verify them",
-		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, for its owner's eyes alone), which
-signs certificates, and DIR/assay.pub (PKIX PEM), which verifies them: give it
-to whoever relies on your certificates, by another way than the certificates
-take. Nothing that is there is overwritten.`,
+		Short: "Generate a key pair to sign and verify certificates",
+		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, mode 0600), which signs certificates,
+and DIR/assay.pub (PKIX PEM), which verifies them: give it to everybody who relies
+on your certificates, by another channel than the certificates. It overwrites
+nothing.`,
 		Example: `  assay keygen keys
   export ASSAY_SIGNING_KEY=keys/assay.key
   assay certify payment

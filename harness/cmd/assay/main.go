@@ -13,7 +13,7 @@ import (
 	"assay/harness/load/k6"
 )
 
-// Exit codes beside those of verdicts (DESIGN section 4).
+// Exit codes in addition to those of verdicts (DESIGN section 4).
 const (
 	exitError       = 2
 	exitInterrupted = 130
@@ -21,8 +21,7 @@ const (
 
 func main() {
 	signature.HideFromChildren() // before anything is started
-	// Invoked under the name k6, or as `assay k6`, this is k6: its arguments are
-	// its own.
+	// Invoked under the name k6, or as `assay k6`, this is k6, with k6's arguments.
 	if filepath.Base(os.Args[0]) == "k6" {
 		k6.Main(os.Args[1:])
 	}
@@ -32,8 +31,7 @@ func main() {
 	os.Exit(execute(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// exitCode is how a command that did its work ends the process when that is not
-// with 0.
+// exitCode is the exit code, not 0, of a command that did its work.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -61,11 +59,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return int(code)
 	case ctx.Err() != nil && !change.IsUndoError(err):
 		fmt.Fprintln(stderr, "assay: interrupted")
-		for _, e := range aftermath(err) {
+		for _, e := range cleanupErrors(err) {
 			fmt.Fprintf(stderr, "assay: %v\n", e)
 		}
 		return exitInterrupted
 	}
-	tell(stderr, err)
+	printError(stderr, err)
 	return exitError
 }

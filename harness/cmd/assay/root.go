@@ -21,10 +21,10 @@ target rate within its SLOs, and says why when it does not.
 Results go to stdout, progress and errors to stderr. Exit codes: 0 PASS,
 1 FAIL, 2 usage or operational error, 3 INVALID, 4 INCONCLUSIVE, 130
 interrupted.`,
-		Example: `  assay stack up                  # a database and a service to try it on
+		Example: `  assay stack up                  # start a local database and service
   assay certify payment           # load, record, verdict: PASS or why not
   assay judge runs/latest         # the same verdict again, from the record
-  assay verify runs/latest        # is the certificate what it was?`,
+  assay verify runs/latest        # is the certificate unchanged?`,
 		SilenceUsage: true, SilenceErrors: true,
 	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -39,8 +39,8 @@ interrupted.`,
 	return root
 }
 
-// group makes a command of one that holds others only: alone it shows its
-// help, and any other word is an error.
+// group makes c a group of subcommands: without one it shows its help, and an
+// unknown word is an error.
 func group(c *cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -54,7 +54,7 @@ func group(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// unknownCommand names the nearest command where one is near.
+// unknownCommand suggests the nearest command, if one is near.
 func unknownCommand(parent *cobra.Command, word string) error {
 	problem := fmt.Sprintf("unknown command %q", word)
 	if near := parent.SuggestionsFor(word); len(near) > 0 {
@@ -70,10 +70,10 @@ func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usage(seeHelp(c), "%s takes no argument, and %q is one", strings.TrimPrefix(c.CommandPath(), "assay "), args[0])
+	return usage(seeHelp(c), "%s takes no arguments, but got %q", strings.TrimPrefix(c.CommandPath(), "assay "), args[0])
 }
 
-// newHelp is cobra's, but for an unknown command, which is an error.
+// newHelp is cobra's help command, but an unknown command is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about any command",
@@ -92,12 +92,12 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// newK6 stands in the help alone: main hands `assay k6` over before this.
+// newK6 is only for the help: main calls k6 before cobra sees the arguments.
 func newK6() *cobra.Command {
 	return &cobra.Command{
 		Use: "k6 ...", Short: "The embedded k6, with k6/x/sql",
-		Long: `K6 is k6 itself, in this binary: its commands, flags and exit codes are its own.
-Invoked under the name k6, as through a link, assay is k6 too.`,
+		Long: `K6 is the k6 in this binary, with all commands, flags and exit codes of k6.
+Invoked under the name k6, for example through a link, assay is k6 too.`,
 		Example: `  assay k6 inspect scenarios/payment.js
   assay k6 run -e ASSAY_TARGET=http://127.0.0.1:18080 --iterations 1 scenarios/payment.js`,
 		DisableFlagParsing: true,

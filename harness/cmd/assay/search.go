@@ -31,24 +31,24 @@ func newSearch() *cobra.Command {
 	var f searchFlags
 	c := &cobra.Command{
 		Use:   "search PROFILE",
-		Short: "The highest rate within the SLOs, between two bounds; never a certificate",
-		Long: `Search tries one load after another, each by a short run of the profile (a
-trial): it doubles the rate until the SLOs are missed, or halves it until they hold,
-and then bisects what is between until it is narrow enough (MLRsearch, FD.io;
-docs/search.md tells how a load is decided). A trial at the default takes about 32 s;
-where the highest rate lies within a factor of four of the first, the search takes 4
-to 5 minutes, and 8 at most.
+		Short: "Search the highest rate within the SLOs; never a certificate",
+		Long: `Search tries one load after another, each by short runs of the profile (trials):
+it doubles the rate until the SLOs are missed, or halves it until they hold, and
+then bisects the bracket until it is narrow enough (MLRsearch, FD.io;
+docs/search.md describes how a load is decided). A trial takes about 32 s by
+default; if the highest rate is within a factor of four of the first one, the search
+takes 4 to 5 minutes, at most 8.
 
-Each trial is a sealed run folder below runs/search-ID, and search.json there is
-written after every trial. However a search ends, it says what bounds were seen: "at
-least 60" where no load was missed, "less than 120" where none held. It certifies
-nothing: its rates were chosen by how they came out. The last line that it prints is
-the command that would certify the rate it found.
+Each trial is a sealed run folder in runs/search-ID, and search.json there is
+written after every trial. A search that ends early reports the bounds seen so far:
+"at least 60" if no load missed its SLOs, "less than 120" if none held them. A
+search certifies nothing, because its rates were chosen by their results; its last
+line is the command that would certify the rate found.
 
 Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
 hold even at a hundredth of the first rate; 2 usage or operational error; with one
 bound or none: 3 the generator's limit came first, or trials may not be judged, 4
-the trials are too short to tell; 130 interrupted.`,
+the trials are too short to decide; 130 interrupted.`,
 		Example: `  assay search payment
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
@@ -58,14 +58,14 @@ the trials are too short to tell; 130 interrupted.`,
 	}
 	f.addSystem(c)
 	f.addResult(c, "folder of the search (default: runs/search-ID)",
-		"seed of the first trial; each has the next (default: a random one, recorded)", "print search.json instead of the summary")
+		"seed of the first trial, plus 1 for each further trial (default: a random one, recorded)", "print search.json instead of the summary")
 	fs := c.Flags()
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
-	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged length of a trial")
-	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "most trials of a load that is close")
-	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "width of the bracket when it is narrow enough, of its upper bound")
+	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged window of a trial")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "most trials of a load near the limit")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "width of the bracket at which the search ends, relative to its upper bound")
 	return c
 }
 
@@ -110,11 +110,11 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	return cmp.Or(err, exitWith(d.ExitCode()))
 }
 
-// plan is the search that the command line names.
+// plan is the search of the command line.
 func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
 	short, changed := p, map[string]string{}
 	var err error
-	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the profile's stages
+	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the stages of the profile
 		if short, changed, err = search.Shorten(p, f.trial); err != nil {
 			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "like: --trial 20s")
 		}
@@ -138,7 +138,7 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 	return t, hint.Or(t.CheckParameters(), seeHelp(c))
 }
 
-// sameSystem are the options of the command line that say against what load is sent.
+// sameSystem are the command line's options on the system under test.
 func (f *searchFlags) sameSystem(c *cobra.Command) (words []string) {
 	for _, name := range []string{"thresholds", "target", "db", "workers"} {
 		if flag := c.Flags().Lookup(name); flag.Changed {

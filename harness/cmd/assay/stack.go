@@ -13,10 +13,10 @@ import (
 func newStack() *cobra.Command {
 	c := group(&cobra.Command{
 		Use:   "stack",
-		Short: "The local database, InfluxDB and reference service",
-		Long: `Stack runs a MySQL or MariaDB server of its own, the reference service, and an
-InfluxDB for views of runs where influxd is installed; all on loopback, with data
-and logs below .assay/. It never touches another instance.`,
+		Short: "Run a local database, InfluxDB and reference service",
+		Long: `Stack runs a separate MySQL or MariaDB server, the reference service, and, if
+influxd is installed, an InfluxDB for views of runs; all on loopback, with data and
+logs in .assay/. It never touches other instances.`,
 		Example: `  assay stack up
   assay certify payment      # uses the stack that is up
   assay stack down`,
@@ -31,9 +31,9 @@ func newStackUp() *cobra.Command {
 	var targetArgs []string
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Start what is not up",
-		Long: `Up starts the database, InfluxDB and the reference service where they are not
-up, and prints what is. A stack that is up already is shared: it is not changed.`,
+		Short: "Start the stack",
+		Long: `Up starts the database, InfluxDB and the reference service unless they are up,
+and prints their status. Processes that are up already are not changed.`,
 		Example: `  assay stack up
   assay stack up --target-args '--commits transaction --pool-max-open 10'
   assay stack up --server /usr/sbin/mariadbd`,
@@ -45,7 +45,7 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 				}
 			}
 			o.TargetArgs = strings.Fields(strings.Join(targetArgs, " "))
-			fmt.Fprintln(c.ErrOrStderr(), "stack: starting what is not up")
+			fmt.Fprintln(c.ErrOrStderr(), "stack: starting")
 			if _, _, err := stack.Up(c.Context(), o, logger(c)); err != nil {
 				return err
 			}
@@ -54,10 +54,10 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.Dir, "dir", stack.DefaultDir, "folder of data, logs and state")
-	fs.IntVar(&o.DBPort, "db-port", 0, fmt.Sprintf("port of the database (default %d, or that of the data)", stack.DefaultDBPort))
+	fs.IntVar(&o.DBPort, "db-port", 0, fmt.Sprintf("port of the database (default %d, or that of the existing data)", stack.DefaultDBPort))
 	fs.IntVar(&o.TargetPort, "target-port", 0, fmt.Sprintf("port of the reference service (default %d)", stack.DefaultTargetPort))
 	fs.IntVar(&o.InfluxPort, "influx-port", 0, fmt.Sprintf("port of InfluxDB (default %d)", stack.DefaultInfluxPort))
-	fs.StringVar(&o.Influxd, "influxd", "", "influxd to run (default: ASSAY_INFLUXD, or the one on the PATH; without one there is no InfluxDB)")
+	fs.StringVar(&o.Influxd, "influxd", "", "influxd to run (default: ASSAY_INFLUXD, or influxd on the PATH; else the stack has no InfluxDB)")
 	fs.StringArrayVar(&targetArgs, "target-args", nil, "arguments of assay target, in one string")
 	fs.StringVar(&server, "server", "", "mysqld or mariadbd to run (default: ASSAY_MYSQLD, or the first found)")
 	return c
@@ -66,8 +66,8 @@ up, and prints what is. A stack that is up already is shared: it is not changed.
 func newStackDown() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "down", Short: "Stop it; the data stays", Args: noArguments,
-		Example: "  assay stack down\n  rm -r .assay                # the data too",
+		Use: "down", Short: "Stop the stack and keep its data", Args: noArguments,
+		Example: "  assay stack down\n  rm -r .assay                # delete the data too",
 		RunE:    func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir, stack.All) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
@@ -77,9 +77,9 @@ func newStackDown() *cobra.Command {
 func newStackStatus() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "status", Short: "What is up", Args: noArguments,
-		Long: `Status prints a line for each process: name, condition (up, down, crashed, not
-answering), what it is, its process and its log.`,
+		Use: "status", Short: "Show the processes of the stack", Args: noArguments,
+		Long: `Status prints one line per process: name, state (up, down, crashed, not
+answering), version and address, process id and log file.`,
 		Example: "  assay stack status",
 		RunE:    func(c *cobra.Command, _ []string) error { return stack.WriteStatus(c.OutOrStdout(), dir) },
 	}

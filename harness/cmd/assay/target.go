@@ -14,14 +14,14 @@ func newTarget() *cobra.Command {
 	config := target.DefaultConfig()
 	c := &cobra.Command{
 		Use:   "target",
-		Short: "The reference payment and ingestion service",
-		Long: `Target is a payment and ingestion service with real SQL, to try certification
-on. Every weakness of our field reports is a flag. ASSAY_DB names its database,
-like user:password@tcp(127.0.0.1:3306)/shop.
+		Short: "Run the reference payment and ingestion service",
+		Long: `Target is a payment and ingestion service with real SQL, to try Assay on. Every
+weakness of our field reports is a flag. ASSAY_DB names its database, like
+user:password@tcp(127.0.0.1:3306)/shop.
 
-A payment ends CONFIRMED or DECLINED, both answered 201; where its gateway gives
-no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
-/metrics, and pushed by OTLP where --otlp or OTEL_EXPORTER_OTLP_ENDPOINT says.`,
+A payment ends CONFIRMED or DECLINED, both answered 201. If the gateway does not
+answer, it is PENDING, answered 202, and a background worker asks again. Metrics are
+on /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDPOINT.`,
 		Example: `  export ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop'
   assay target
   assay target --commits transaction --pool-max-open 10
@@ -41,14 +41,14 @@ no answer it is PENDING, answered 202, and a worker asks again. Metrics are on
 	return c
 }
 
-// newTargetHealth is for container engines: an image without a shell has no
-// other program that could ask.
+// newTargetHealth is for container engines: an image without a shell has no other
+// program for a health check.
 func newTargetHealth() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask a running reference service whether it is well",
-		Long: `Health asks the reference service and its database, and ends with 0 when both
-answer. It is what the health check of docker-compose.yml calls.`,
+		Short: "Check the health of a running reference service",
+		Long: `Health exits with 0 if the reference service and its database answer, else with 2.
+The health check of docker-compose.yml calls it.`,
 		Example: `  assay target health
   assay target health --url http://127.0.0.1:8080`,
 		Args: noArguments,

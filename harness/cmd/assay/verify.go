@@ -24,18 +24,17 @@ func newVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use:   "verify RUN|CERT",
-		Short: "Is a certificate authentic, whole and in force? Its verdict, recomputed",
+		Short: "Verify a certificate: signature, evidence, expiry, and the verdict recomputed",
 		Long: `Verify takes a run folder, or the certificate in it (certificate.json or
-certificate.sigstore.json, also those below rejudged/), and checks: signature,
-by the issuer's public key; that certificate.json is what was signed; its
-schema; the digest of every evidence file; that the verdict comes out the same
-from the evidence, byte for byte; expiry; fingerprint of the environment.
+certificate.sigstore.json, also in rejudged/), and checks: the signature, by the
+issuer's public key; that certificate.json is what was signed; its schema; the
+digest of every evidence file; that the evidence gives the same certificate again,
+byte for byte; expiry; the fingerprint of the environment.
 
-A certificate that is broken in any of these ends with 2, and each failure has
-its name. Else the exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID,
-4 INCONCLUSIVE. AUTHENTIC is one thing, PASS another. Without --key nobody's
-signature is checked, and the first says UNVERIFIED or UNSIGNED instead; a gate
-names the key.`,
+If a check fails, verify names it and exits with 2. Else the exit code is that of
+the verdict: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE. AUTHENTIC does not mean
+PASS. Without --key no signature is checked, and the result is UNVERIFIED or
+UNSIGNED rather than AUTHENTIC; a deployment gate should name the key.`,
 		Example: `  assay verify runs/latest --key keys/assay.pub
   assay verify runs/latest --key keys/assay.pub --json | jq -r .authentic
 
@@ -46,7 +45,7 @@ names the key.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.key, "key", "", "the issuer's public key, PKIX PEM; without it no signature is checked")
-	fs.StringVar(&f.db, "db", "", "compare the database as it is now: its DSN without the password, which ASSAY_DB holds")
+	fs.StringVar(&f.db, "db", "", "compare the fingerprint of this database too: its DSN without the password, which ASSAY_DB holds")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return c
 }

@@ -27,7 +27,7 @@ func aborted(c *synthetic.Case, second int64) {
 			c.Frames[i].Sequence = retotal(c, f) + 1
 		}
 	}
-	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to spare the target", time.Unix(to+2, 0).UTC()
+	c.Run.Facts.Stopped, c.Run.Facts.Ended = "aborted to protect the target", time.Unix(to+2, 0).UTC()
 	c.Run.Facts.Aborted = &record.Abort{Metric: "gateway_errors", Expression: "rate>0.5 for 5s", Share: 0.5, From: from, To: to, Occurred: 45, Total: 50}
 }
 
@@ -35,10 +35,10 @@ func aborted(c *synthetic.Case, second int64) {
 func TestAbortedAfterTheWindows(t *testing.T) {
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
 	end := synthetic.T0.Unix() + int64(c.Run.Plan.Load.Duration()/time.Second)
-	c.Run.Facts.Stopped = "aborted to spare the target: http_req_failed rate>0.5 for 5s"
+	c.Run.Facts.Stopped = "aborted to protect the target: http_req_failed rate>0.5 for 5s"
 	c.Run.Facts.Aborted = &record.Abort{Metric: "http_req_failed", Expression: "rate>0.5 for 5s", Share: 0.5, From: end - 5, To: end}
 	v := Judge(c.Record())
-	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "stopped after its judged windows: aborted to spare the target") {
+	if v.Outcome != Pass || !strings.Contains(strings.Join(v.Limitations, "\n"), "stopped after its judged windows: aborted to protect the target") {
 		t.Errorf("%s: %s; %q", v.Outcome, v.Claim, v.Limitations)
 	}
 }
@@ -75,11 +75,11 @@ func TestAborted(t *testing.T) {
 	}{
 		"in the window": {
 			26, func(*synthetic.Case) {}, Fail,
-			"did not sustain 20 transactions a second for 30 s: aborted after 10 of the 30 judged seconds to spare the target: gateway_errors rate>0.5 for 5s",
+			"did not sustain 20 transactions a second for 30 s: aborted after 10 of the 30 judged seconds to protect the target: gateway_errors rate>0.5 for 5s",
 		},
 		"before it": {
 			14, func(*synthetic.Case) {}, Fail,
-			"aborted 14 s after its start, before its judged windows to spare the target",
+			"aborted 14 s after its start, before its judged windows to protect the target",
 		},
 		"of a certificate": {26, func(c *synthetic.Case) {
 			p := synthetic.Profile()

@@ -38,5 +38,5 @@ func (e *evidence) abortText() string {
 	if record.SpanOf(e.Facts.T0, e.plan.Judged[0]).From < a.To {
 		when = fmt.Sprintf("after %d of the %d judged seconds", e.seconds, e.plannedSeconds())
 	}
-	return fmt.Sprintf("aborted %s to spare the target: %s %s", when, a.Metric, a.Expression)
+	return fmt.Sprintf("aborted %s to protect the target: %s %s", when, a.Metric, a.Expression)
 }
