@@ -118,8 +118,8 @@ func TestPasswordIsNotShown(t *testing.T) {
 			t.Fatal("served without a database")
 		}
 		log.Info("config", "config", c)
-		if said := fmt.Sprint(err) + out.String(); strings.Contains(said, "hunter2") {
-			t.Errorf("secret shown: %s", said)
+		if text := fmt.Sprint(err) + out.String(); strings.Contains(text, "hunter2") {
+			t.Errorf("secret shown: %s", text)
 		}
 	}
 }

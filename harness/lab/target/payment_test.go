@@ -140,7 +140,7 @@ func testRefusals(t *testing.T, s *service) {
 		"no such route":          {"GET", "/admin", "", 404, "no such route"},
 	} {
 		code, answer := s.do(t, tc.method, tc.path, tc.body)
-		if said := fmt.Sprint(answer["error"]); code != tc.code || !strings.Contains(said, tc.want) {
+		if text := fmt.Sprint(answer["error"]); code != tc.code || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %d %v, want %d %s", name, code, answer, tc.code, tc.want)
 		}
 	}

@@ -79,10 +79,10 @@ func TestWorkersShare(t *testing.T) {
 		decided := gateway.New(gateway.Config{Declines: declines, Seed: gateway.DefaultConfig().Seed, Patience: time.Second}, func(gateway.Call) {})
 		for i := range open {
 			id := fmt.Sprint("pay-", i)
-			said, err := decided.Charge(t.Context(), "wallet", id)
+			decision, err := decided.Charge(t.Context(), "wallet", id)
 			_, stored := s.do(t, "GET", "/payments/"+id, "")
-			if err != nil || stored["state"] != strings.ToUpper(string(said.Outcome)) {
-				t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], said.Outcome, err)
+			if err != nil || stored["state"] != strings.ToUpper(string(decision.Outcome)) {
+				t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], decision.Outcome, err)
 			}
 		}
 	})

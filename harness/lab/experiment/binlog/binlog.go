@@ -17,7 +17,7 @@ import (
 	"assay/harness/observe/collect/mysql"
 )
 
-// Read is what all readers together have read.
+// Read is the total of all readers.
 type Read struct {
 	Readers    int     `json:"readers"`
 	Events     int64   `json:"events"`

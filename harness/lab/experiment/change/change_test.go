@@ -195,11 +195,11 @@ func (b fixture) interrupted(t *testing.T) {
 	} {
 		sys := b.system(t, t.TempDir())
 		ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		began := time.Now()
+		start := time.Now()
 		if err := sys.Apply(ctx, v); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if took := time.Since(began); took > 15*time.Second { // 30 s if the statement is not cancelled
+		if took := time.Since(start); took > 15*time.Second { // 30 s if the statement is not cancelled
 			t.Errorf("%s: interrupted after %v", name, took)
 		}
 		interrupt()

@@ -26,7 +26,7 @@ func steps() []journal.Step {
 func TestJournal(t *testing.T) {
 	dir := t.TempDir()
 	if j, err := journal.Open(dir); j != nil || err != nil {
-		t.Fatalf("a journal where none is: %v, %v", j, err)
+		t.Fatalf("a journal in an empty folder: %v, %v", j, err)
 	}
 	content := journal.Content{Experiment: "x", Started: time.Unix(1, 0).UTC(), Target: "http://127.0.0.1:1", Database: "user@tcp(127.0.0.1:2)/shop"}
 	j := journal.New(dir, content)
