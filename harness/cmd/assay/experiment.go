@@ -74,8 +74,8 @@ func (f *experimentFlags) experiment(c *cobra.Command, path string) error {
 		return err
 	}
 	defer under.Release()
-	s.Asked.Target = under.Target
-	w, release, err := s.World(f.target, under.Databases.DSN)
+	s.Parameters.Target = under.Target
+	w, release, err := s.System(f.target, under.Databases.DSN)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case ctx.Err() != nil && !change.StillChanged(err):
+	case ctx.Err() != nil && !change.IsUndoError(err):
 		fmt.Fprintln(stderr, "assay: interrupted")
 		for _, e := range cleanupErrors(err) {
 			fmt.Fprintf(stderr, "assay: %v\n", e)

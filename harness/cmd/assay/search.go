@@ -93,7 +93,7 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 		return err
 	}
 	defer s.Release()
-	t.Asked.Target = s.Target
+	t.Parameters.Target = s.Target
 	if err := t.Check(c.Context()); err != nil {
 		return err // no load could be tried
 	}
@@ -129,13 +129,13 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 	if err := cmp.Or(trials.CheckRate("--from", short, f.from), trials.CheckRate("--max", short, f.max)); err != nil {
 		return nil, err
 	}
-	t := trials.New(search.Asked{
+	t := trials.New(search.Parameters{
 		ID: "search-" + trial.NewID(p.Name), Workers: f.workers, Seed: f.chooseSeed(c),
 		Goal: search.Goal{Trials: f.trials, Width: width}, Range: search.Range{From: f.from, Max: f.max},
 	}, short, changed)
 	t.Console = &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}
-	t.Dir = cmp.Or(f.out, filepath.Join(f.runs, t.Asked.ID))
-	return t, hint.Or(t.CheckAsked(), seeHelp(c))
+	t.Dir = cmp.Or(f.out, filepath.Join(f.runs, t.Parameters.ID))
+	return t, hint.Or(t.CheckParameters(), seeHelp(c))
 }
 
 // sameSystem are the command line's options on the system under test.

@@ -36,15 +36,15 @@ const (
 // variant is one way to run closed-loop k6.
 type variant struct {
 	name  string
-	label string // where the name is not unique
+	label string // if the name is not unique
 	args  []string
 	env   []string
 }
 
 func (v variant) title() string { return cmp.Or(v.label, v.name) }
 
-// closedLoop compares the throughput of k6 on one core, closed-loop, with different
-// outputs. It also checks that the record holds every sample that k6 counted.
+// closedLoop compares the throughput of closed-loop k6 on one core with different
+// outputs. It also prints k6's own counts next to those of the record.
 func (b *bench) closedLoop(ctx context.Context) error {
 	fmt.Printf("closed-loop k6, %s VUs, one core, ratios to bare k6 of the same round:\n", closedVUs)
 	throughput, cpu := map[string][]float64{}, map[string][]float64{}
@@ -64,16 +64,16 @@ func (b *bench) closedLoop(ctx context.Context) error {
 	}
 	for _, v := range b.variants()[1:] {
 		fmt.Printf("  %-18s throughput %s\n", v.title(), spread(throughput[v.title()]))
-		fmt.Printf("  %-18s CPU a request %s\n", "", spread(cpu[v.title()]))
+		fmt.Printf("  %-18s CPU per request %s\n", "", spread(cpu[v.title()]))
 	}
 	return b.countSamples(ctx)
 }
 
-// speed is the result of one run. CPU time a request is steadier than throughput on a
+// speed is the result of one run. CPU time per request varies less than throughput on a
 // shared machine.
 type speed struct {
-	rate float64 // requests a second, in the measured part
-	cpu  float64 // seconds of CPU a request, over the whole run
+	rate float64 // requests per second, in the measured part
+	cpu  float64 // seconds of CPU per request, over the whole run
 }
 
 func (b *bench) variants() []variant {
@@ -81,7 +81,7 @@ func (b *bench) variants() []variant {
 	return []variant{
 		{name: bareName},
 		{name: ours},
-		// With the garbage collector's target of the other variants.
+		// With the GOGC of the other variants.
 		{name: ours, env: []string{"GOGC=100"}, label: "assay, GOGC=100"},
 		{
 			name: "-o opentelemetry", args: []string{"--out", "opentelemetry"},
@@ -153,10 +153,10 @@ func (b *bench) countSamples(ctx context.Context) error {
 type closedRun struct {
 	cmd  *exec.Cmd
 	out  *bytes.Buffer
-	sink *sink // nil where the variant is not assay's
+	sink *sink // nil unless the variant is assay
 }
 
-// start starts k6 in a variant.
+// start starts k6 as in a variant.
 func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) {
 	r = &closedRun{out: &bytes.Buffer{}}
 	args := []string{
@@ -168,7 +168,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		if r.sink, err = b.startSink(); err != nil {
 			return nil, err
 		}
-		// As in a fleet.
+		// The arguments of a fleet's workers.
 		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--system-tags", strings.Join(k6.SystemTags(nil), ","),
 			"--out", "assay="+b.path("session.json"))
 		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchToken, wire.EnvSource+"=worker/0")
@@ -196,7 +196,7 @@ func (r *closedRun) close() {
 	}
 }
 
-// sink is a coordinator that records, as in a run.
+// sink is a coordinator that keeps frames in memory.
 type sink struct {
 	*httptest.Server
 	timeline *record.Timeline

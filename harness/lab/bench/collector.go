@@ -19,11 +19,11 @@ const (
 	// A slice is short: other load on the machine changes over seconds, and should
 	// affect both slices of a pair.
 	collectorSlice  = 2 * time.Second
-	collectorSettle = 300 * time.Millisecond // without the start and the first reading
-	// collectorPairs in each round: one pair says little.
+	collectorWarmup = 300 * time.Millisecond // the collector's start and first sample are not measured
+	// collectorPairs is the number of pairs per round: a single pair varies too much.
 	collectorPairs = 15
 
-	blindUser = "blind"
+	readOnlyUser = "read_only"
 )
 
 // Variants of the collector. The last two separate its cost: instruments on without
@@ -35,14 +35,14 @@ const (
 	collectorSampling    = "sampling only"
 )
 
-// collectorCost compares the commits a second of a server with durable commits, under
-// enough sessions to saturate it, with the collector on and off, in pairs whose order
-// alternates.
+// collectorCost compares the commits per second of a server with durable commits,
+// saturated by many sessions, with the collector on and off, in pairs of alternating
+// order.
 func (b *bench) collectorCost(ctx context.Context) error {
 	return b.onEachServer(ctx, []string{collectorOn})
 }
 
-// collectorParts compares the parts of that cost.
+// collectorParts measures the parts of that cost.
 func (b *bench) collectorParts(ctx context.Context) error {
 	return b.onEachServer(ctx, []string{collectorInstruments, collectorSampling})
 }
@@ -65,7 +65,7 @@ func (b *bench) pairs(ctx context.Context, program string, variants []string) (e
 		return err
 	}
 	defer func() { err = firstError(err, d.stop()) }()
-	blind, err := d.blind(ctx)
+	readOnly, err := d.readOnlyUser(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (b *bench) pairs(ctx context.Context, program string, variants []string) (e
 			}
 			did := map[string]slice{}
 			for _, v := range order {
-				if did[v], err = d.slice(ctx, v, blind); err != nil {
+				if did[v], err = d.slice(ctx, v, readOnly); err != nil {
 					return fmt.Errorf("%s: %w", v, err)
 				}
 			}
@@ -94,45 +94,45 @@ func (b *bench) pairs(ctx context.Context, program string, variants []string) (e
 			all[variant].cpu = append(all[variant].cpu, did[variant].cpu/did[collectorOff].cpu)
 		}
 	}
-	fmt.Printf("  %-18s commits a second %s\n", collectorOff, spread(rates))
+	fmt.Printf("  %-18s commits per second %s\n", collectorOff, spread(rates))
 	for _, v := range variants {
 		fmt.Printf("  %-18s commits %s\n", v, interval(all[v].commits))
-		fmt.Printf("  %-18s CPU a commit, server and collector, %s\n", "", interval(all[v].cpu))
+		fmt.Printf("  %-18s CPU per commit, server and collector, %s\n", "", interval(all[v].cpu))
 		if v != collectorInstruments {
-			// A collector without CPU time costs little.
-			fmt.Printf("  %-18s samples a second %s\n", "", spread(all[v].samples))
+			// A collector that is starved of CPU takes fewer samples, and so costs less.
+			fmt.Printf("  %-18s samples per second %s\n", "", spread(all[v].samples))
 		}
 	}
 	return nil
 }
 
-// blind makes a user that may read performance_schema, but not change it.
-func (d *database) blind(ctx context.Context) (dsn string, err error) {
+// readOnlyUser creates a user that may read performance_schema, but not change it.
+func (d *database) readOnlyUser(ctx context.Context) (dsn string, err error) {
 	password := rand.Text()
 	for _, statement := range []string{
-		"CREATE USER '" + blindUser + "'@'127.0.0.1' IDENTIFIED BY '" + password + "'",
-		"GRANT PROCESS ON *.* TO '" + blindUser + "'@'127.0.0.1'",
-		"GRANT SELECT ON performance_schema.* TO '" + blindUser + "'@'127.0.0.1'",
-		"GRANT SELECT ON " + loadSchema + ".* TO '" + blindUser + "'@'127.0.0.1'",
+		"CREATE USER '" + readOnlyUser + "'@'127.0.0.1' IDENTIFIED BY '" + password + "'",
+		"GRANT PROCESS ON *.* TO '" + readOnlyUser + "'@'127.0.0.1'",
+		"GRANT SELECT ON performance_schema.* TO '" + readOnlyUser + "'@'127.0.0.1'",
+		"GRANT SELECT ON " + loadSchema + ".* TO '" + readOnlyUser + "'@'127.0.0.1'",
 	} {
 		if _, err := d.db.ExecContext(ctx, statement); err != nil {
-			return "", fmt.Errorf("make user %s: %w", blindUser, err)
+			return "", fmt.Errorf("make user %s: %w", readOnlyUser, err)
 		}
 	}
-	return d.dsn(blindUser, password)
+	return d.dsn(readOnlyUser, password)
 }
 
 // slice is the result of one slice.
 type slice struct {
-	rate float64 // commits a second
-	cpu  float64 // s a commit, of the server and of this process
+	rate float64 // commits per second
+	cpu  float64 // s per commit, of the server and this process
 
-	samples float64 // a second; 0: none were taken
+	samples float64 // per second; 0: none taken
 }
 
 // slice measures one variant.
-func (d *database) slice(ctx context.Context, variant, blind string) (s slice, err error) {
-	stop, err := d.collect(ctx, variant, blind)
+func (d *database) slice(ctx context.Context, variant, readOnly string) (s slice, err error) {
+	stop, err := d.collect(ctx, variant, readOnly)
 	if err != nil {
 		return slice{}, err
 	}
@@ -141,7 +141,7 @@ func (d *database) slice(ctx context.Context, variant, blind string) (s slice, e
 		s.samples, stopped = stop()
 		err = firstError(err, stopped)
 	}()
-	if err := pause(ctx, collectorSettle); err != nil {
+	if err := pause(ctx, collectorWarmup); err != nil {
 		return slice{}, err
 	}
 	from, err := d.read(ctx)
@@ -157,16 +157,16 @@ func (d *database) slice(ctx context.Context, variant, blind string) (s slice, e
 	}
 	commits := to.commits - from.commits
 	if commits <= 0 {
-		return slice{}, errors.New("the load commits nothing")
+		return slice{}, errors.New("the load makes no commits")
 	}
 	s.rate = commits / to.at.Sub(from.at).Seconds()
 	s.cpu = (to.cpu - from.cpu + to.own - from.own) / commits
 	return s, nil
 }
 
-// collect starts the variant's part of the collector. The function that ends it returns
-// the samples a second.
-func (d *database) collect(ctx context.Context, variant, blind string) (stop func() (samples float64, err error), err error) {
+// collect starts the variant's part of the collector. stop ends it, and returns the
+// samples per second.
+func (d *database) collect(ctx context.Context, variant, readOnly string) (stop func() (samples float64, err error), err error) {
 	if variant == collectorOff {
 		return func() (float64, error) { return 0, nil }, nil
 	}
@@ -175,7 +175,7 @@ func (d *database) collect(ctx context.Context, variant, blind string) (stop fun
 		return nil, err
 	}
 	if variant == collectorSampling {
-		dsn = blind
+		dsn = readOnly
 	}
 	c := mysql.New(dsn, mysql.Options{})
 	if err := c.Start(ctx); err != nil {
@@ -190,10 +190,10 @@ func (d *database) collect(ctx context.Context, variant, blind string) (stop fun
 		Acknowledged: func(string, []ledger.Entry) error { return nil },
 	}, slog.Default())
 	running, cancel := context.WithCancel(ctx)
-	ended, began := make(chan error, 1), time.Now()
+	ended, start := make(chan error, 1), time.Now()
 	go func() { ended <- c.Run(running, sink.Take) }()
 	return func() (float64, error) {
-		took := time.Since(began)
+		took := time.Since(start)
 		cancel()
 		err := errors.Join(<-ended, c.Close())
 		samples, _ := seen.Sum(metric.DBSample, nil, record.All)

@@ -22,17 +22,17 @@ import (
 
 const (
 	loadArg    = "load-database"
-	loadDSNEnv = "ASSAY_BENCH_DSN" // a password must not be on a command line
+	loadDSNEnv = "ASSAY_BENCH_DSN" // not an argument, as it holds a password
 
-	// The load under which the events and effects of a commit-bound server were
-	// measured: 32 sessions of single-row updates, each its own transaction.
+	// The load: 32 sessions of single-row updates, each its own transaction, which makes
+	// commits the bottleneck.
 	loadSessions = 32
 	loadRows     = 10_000
 	loadSchema   = "bench"
 )
 
 // loadDatabase updates single rows in many sessions, each update a transaction, until
-// one fails or the process is killed.
+// an update fails or the process is killed.
 func loadDatabase() error {
 	db, err := sql.Open("mysql", os.Getenv(loadDSNEnv))
 	if err != nil {
@@ -60,7 +60,7 @@ type database struct {
 	load   *process.Child
 }
 
-// startDatabase starts the server, fills its table and begins the load.
+// startDatabase starts the server, fills its table and starts the load.
 func startDatabase(ctx context.Context, dir, program string) (d *database, err error) {
 	binary, err := mysqld.Probe(program)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *database) startLoad() error {
 	return err
 }
 
-// dsn is that of the load's schema, and of root unless a user is named.
+// dsn is the DSN of the load's schema, for root if user is empty.
 func (d *database) dsn(user, password string) (string, error) {
 	c, err := mysql.ParseDSN(d.server.DSN())
 	if err != nil {
@@ -134,10 +134,10 @@ func (d *database) stop() error {
 	if d.db != nil {
 		errs = append(errs, d.db.Close())
 	}
-	return errors.Join(append(errs, d.server.Kill())...) // its data are not needed
+	return errors.Join(append(errs, d.server.Kill())...) // its data is not needed
 }
 
-// reading is the server's counters.
+// reading is the counters at one time.
 type reading struct {
 	at      time.Time
 	commits float64

@@ -3,5 +3,5 @@
 // interleaved runs. The generator has one core, the target and the coordinator the
 // other. `make bench` builds and runs it.
 //
-// It needs two CPUs and taskset (util-linux). No test depends on its figures.
+// It needs two CPUs and taskset (util-linux). No test depends on its results.
 package main

@@ -15,7 +15,7 @@ import (
 	"assay/harness/lab/bench/longrun"
 )
 
-// Limits of judging a large event, printed with the measurements.
+// Limits for judging a large event, printed with the measurements.
 const (
 	judgeWithin = 2 * time.Second
 	judgeMemory = 200 << 20
@@ -29,8 +29,8 @@ type judging struct {
 	memory    float64 // peak, B
 }
 
-// judgeCost measures the cost of judging the record of a large event, and what it
-// depends on: seconds and series, not requests.
+// judgeCost measures the cost of judging the record of a large event, and how it scales
+// with seconds, series and requests.
 func (b *bench) judgeCost(ctx context.Context) error {
 	event := longrun.Event
 	shapes := []struct {
@@ -64,7 +64,7 @@ func (b *bench) judgeCost(ctx context.Context) error {
 	fmt.Printf("  time, s     %s\n", spread(of(took[0], func(j judging) float64 { return j.wall })))
 	fmt.Printf("  CPU, s      %s\n", spread(of(took[0], func(j judging) float64 { return j.cpu })))
 	fmt.Printf("  peak, MiB   %s\n", spread(of(took[0], func(j judging) float64 { return j.memory / (1 << 20) })))
-	fmt.Println("as ratios to that:")
+	fmt.Println("ratios to this:")
 	for i, s := range shapes[1:] {
 		var cpu, memory []float64
 		for round, j := range took[i+1] {
@@ -78,7 +78,7 @@ func (b *bench) judgeCost(ctx context.Context) error {
 	return nil
 }
 
-// writeRecord makes the record of startRecord.
+// writeRecord writes a record, in the process that startRecord starts.
 func writeRecord() error {
 	if len(os.Args) != 4 {
 		return fmt.Errorf("%s takes a folder and a shape", recordArg)
@@ -90,8 +90,8 @@ func writeRecord() error {
 	return s.Write(os.Args[2])
 }
 
-// startRecord makes a record in another process: the peak memory of a process includes
-// that of its parent at the time of the fork.
+// startRecord writes a record in another process, to keep this one small: the peak memory
+// of a child includes that of its parent at the time of the fork.
 func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -101,8 +101,8 @@ func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 	if err != nil {
 		return err
 	}
-	if said, err := exec.CommandContext(ctx, self, recordArg, dir, string(shape)).CombinedOutput(); err != nil {
-		return fmt.Errorf("write record: %w: %s", err, strings.TrimSpace(string(said)))
+	if out, err := exec.CommandContext(ctx, self, recordArg, dir, string(shape)).CombinedOutput(); err != nil {
+		return fmt.Errorf("write record: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
@@ -110,18 +110,18 @@ func startRecord(ctx context.Context, dir string, s longrun.Shape) error {
 // judgeOnce judges a record in another process.
 func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
 	c := exec.CommandContext(ctx, b.assay, "judge", dir)
-	var said strings.Builder
-	c.Stderr = &said
-	began := time.Now()
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	start := time.Now()
 	err := c.Run()
-	wall := time.Since(began)
+	wall := time.Since(start)
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && slices.Contains(verdicts, exit.ExitCode())) {
-		return judging{}, fmt.Errorf("assay judge: %w: %s", err, strings.TrimSpace(said.String()))
+		return judging{}, fmt.Errorf("assay judge: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	used, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return judging{}, errors.New("the system does not tell what a process used")
+		return judging{}, errors.New("no resource usage of the process")
 	}
 	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	return judging{wall.Seconds(), cpu.Seconds(), float64(used.Maxrss) * 1024}, nil

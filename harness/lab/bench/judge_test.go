@@ -12,11 +12,11 @@ import (
 	"assay/harness/observe/record"
 )
 
-// use is the memory of judging a record, in bytes: all that was allocated, and what the
-// record keeps.
-type use struct{ allocated, kept float64 }
+// memoryUse is the memory of judging a record, in bytes: in total, and that which stays
+// in use.
+type memoryUse struct{ allocated, kept float64 }
 
-func useOf(t *testing.T, s longrun.Shape) (u use, outcome string) {
+func memoryUseOf(t *testing.T, s longrun.Shape) (u memoryUse, outcome string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := s.Write(dir); err != nil {
@@ -36,26 +36,27 @@ func useOf(t *testing.T, s longrun.Shape) (u use, outcome string) {
 	c := certificate.Build(r, v)
 	after := read()
 	runtime.KeepAlive(r)
-	return use{float64(after.TotalAlloc - before.TotalAlloc), float64(after.HeapAlloc) - float64(before.HeapAlloc)}, c.Verdict
+	return memoryUse{float64(after.TotalAlloc - before.TotalAlloc), float64(after.HeapAlloc) - float64(before.HeapAlloc)}, c.Verdict
 }
 
 // The cost of judging depends on the seconds and series of a run, not on its requests.
-// Bytes are measured instead of time: they are the same on every machine.
-func TestJudgingCostsByTheSecondAndNotByTheRequest(t *testing.T) {
-	shape := longrun.Shape{Workers: 2, Hold: time.Minute, Rate: 2000} // with all its stages two minutes
-	use := func(minutes, times int) use {
+// Bytes are measured instead of time, as they are the same on every machine.
+func TestJudgingCostDoesNotDependOnRequests(t *testing.T) {
+	shape := longrun.Shape{Workers: 2, Hold: time.Minute, Rate: 2000} // two minutes with the other stages
+	use := func(minutes, times int) memoryUse {
 		s := shape
 		s.Hold += time.Duration(minutes-2) * time.Minute
 		s.Rate *= float64(times)
-		u, outcome := useOf(t, s)
+		u, outcome := memoryUseOf(t, s)
 		t.Logf("%d minutes at %g/s: %.1f MB allocated, %.1f MB kept, %s", minutes, s.Rate, u.allocated/1e6, u.kept/1e6, outcome)
 		if outcome == verdict.Invalid.String() {
-			t.Errorf("the record of %d minutes at %g/s may not be judged: %s", minutes, s.Rate, outcome)
+			t.Errorf("the record of %d minutes at %g/s is %s", minutes, s.Rate, outcome)
 		}
 		return u
 	}
 	two, four, eight, many := use(2, 1), use(4, 1), use(8, 1), use(2, 10)
-	// The last four minutes compared with the two before: constant cost cancels out.
+	// Growth over the last four minutes, relative to that over the two before, without
+	// the constant cost.
 	if grown := (eight.allocated - four.allocated) / (four.allocated - two.allocated); grown > 3 {
 		t.Errorf("four more minutes allocate %.2f times what two more do", grown)
 	}

@@ -13,12 +13,12 @@ import (
 	"syscall"
 )
 
-// bench is one session of measurements.
+// bench has the parameters of the measurements.
 type bench struct {
-	assay    string // the binary under test
-	mysqld   string // the servers of the collector's measurements
+	assay    string // the binary to measure
+	mysqld   string // servers for the collector's measurements
 	mariadbd string
-	dir      string // scratch
+	dir      string // for temporary files
 	rounds   int
 	target   *target
 }
@@ -91,9 +91,9 @@ func measure() (err error) {
 	return nil
 }
 
-// pinned makes what the measurements of the generator need: a target on a core
-// of its own, and this process on that core too. From then on all child processes are
-// pinned, so that measurements without pinning come first.
+// pinned starts the target of the generator's measurements, and pins it and this process
+// to one core. All later child processes are pinned too, so that measurements without
+// pinning have to come first.
 func (b *bench) pinned(ctx context.Context) (err error) {
 	if b.target != nil {
 		return nil
@@ -150,15 +150,15 @@ func median(sorted []float64) float64 {
 // interval formats ratios as median, its bootstrap interval, and range.
 func interval(ratios []float64) string {
 	const resamples = 10_000
-	random := rand.New(rand.NewPCG(1, 1)) // the same figures from the same ratios
+	random := rand.New(rand.NewPCG(1, 1)) // the same ratios give the same interval
 	medians := make([]float64, resamples)
-	again := make([]float64, len(ratios))
+	resample := make([]float64, len(ratios))
 	for i := range medians {
-		for j := range again {
-			again[j] = ratios[random.IntN(len(ratios))]
+		for j := range resample {
+			resample[j] = ratios[random.IntN(len(ratios))]
 		}
-		slices.Sort(again)
-		medians[i] = median(again)
+		slices.Sort(resample)
+		medians[i] = median(resample)
 	}
 	slices.Sort(medians)
 	v := slices.Sorted(slices.Values(ratios))

@@ -21,28 +21,27 @@ const (
 	openVUs   = 300
 	openTries = 3
 	openP95Ms = 5.0
-	// openStep is the factor between tried rates, and so the error of a ratio.
+	// openStep is the factor between rates, and so the resolution of the result.
 	openStep   = 1.1
 	openCoarse = 1.5
 	openFirst  = 4000.0
-	openMost   = 60_000.0
+	openMax    = 60_000.0
 )
 
-// openModel compares the highest rate of a generator on one core against the trivial
-// target, with nothing dropped and a 95th percentile under 5 ms: assay's, whose latency
-// counts from the scheduled arrival, and k6's constant-arrival-rate, whose latency
-// counts from the iteration's start, with the default target of the garbage collector
-// and with a larger one.
+// openModel compares the highest rate of two generators on one core against the trivial
+// target, with nothing dropped and a 95th percentile under 5 ms: assay's executor, whose
+// latency counts from the scheduled arrival, and k6's constant-arrival-rate, whose latency
+// counts from the iteration's start, with the default GOGC and a larger one.
 func (b *bench) openModel(ctx context.Context) error {
 	fmt.Printf("open model, one core, highest rate with nothing dropped and p95 < %g ms:\n", openP95Ms)
-	ratios := make([][]float64, len(openCollectors))
+	ratios := make([][]float64, len(openGOGC))
 	for range max(1, b.rounds*3/5) {
 		own, err := highest(ctx, b.holdsOurs)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("  assay %.0f/s", own)
-		for i, gogc := range openCollectors {
+		for i, gogc := range openGOGC {
 			theirs, err := highest(ctx, func(ctx context.Context, rate float64) (bool, error) { return b.holdsK6(ctx, rate, gogc) })
 			if err != nil {
 				return err
@@ -52,22 +51,21 @@ func (b *bench) openModel(ctx context.Context) error {
 		}
 		fmt.Println()
 	}
-	for i, gogc := range openCollectors {
+	for i, gogc := range openGOGC {
 		fmt.Printf("  ratio to constant-arrival-rate, GOGC=%s: %s\n", gogc, spread(ratios[i]))
 	}
 	return nil
 }
 
-// openCollectors are k6's targets of the garbage collector.
-var openCollectors = []string{"100", "400"}
+// openGOGC lists the values of GOGC for k6.
+var openGOGC = []string{"100", "400"}
 
-// highest finds the highest rate that is sustained: in coarse steps up to the first
-// that is not, then in fine ones. A rate that fails is tried again, since the machine
-// may be shared.
+// highest finds the highest rate that is sustained, in coarse steps and then in fine ones.
+// A rate that fails is tried again, since the machine may be shared.
 func highest(ctx context.Context, holds func(context.Context, float64) (bool, error)) (best float64, err error) {
 	rate := openFirst
 	for _, step := range []float64{openCoarse, openStep} {
-		for rate <= openMost {
+		for rate <= openMax {
 			ok := false
 			for range openTries {
 				if ok, err = holds(ctx, rate); err != nil {
@@ -87,7 +85,7 @@ func highest(ctx context.Context, holds func(context.Context, float64) (bool, er
 	return best, nil
 }
 
-// holdsOurs runs assay's executor at a rate.
+// holdsOurs reports whether assay's executor sustains a rate.
 func (b *bench) holdsOurs(ctx context.Context, rate float64) (bool, error) {
 	r, err := b.record(ctx, rate, openFor)
 	if err != nil {
@@ -104,7 +102,7 @@ func judged(r record.Run) record.Span {
 	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
 }
 
-// record makes one run at a rate, through worker, coordinator and record.
+// record makes a complete run at a rate.
 func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (record.Run, error) {
 	dir, err := os.MkdirTemp(b.dir, "run-")
 	if err != nil {
@@ -130,7 +128,7 @@ func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (r
 	return record.Open(o.Dir)
 }
 
-// holdsK6 runs k6's executor at a rate.
+// holdsK6 reports whether k6's executor sustains a rate.
 func (b *bench) holdsK6(ctx context.Context, rate float64, gogc string) (bool, error) {
 	config := fmt.Sprintf(`{"scenarios":{"s":{"executor":"constant-arrival-rate","rate":%d,"timeUnit":"1s","duration":"%s","preAllocatedVUs":%d,"maxVUs":%d}}}`,
 		int(rate), openFor, openVUs, openVUs)
@@ -162,7 +160,7 @@ func (b *bench) holdsK6(ctx context.Context, rate float64, gogc string) (bool, e
 	return summary.Metrics.Dropped.Count == 0 && summary.Metrics.Duration.P95 < openP95Ms, nil
 }
 
-// memory compares a worker's memory after a minute with that after ten seconds.
+// memory compares a worker's memory after 60 s with that after 10 s.
 func (b *bench) memory(ctx context.Context) error {
 	const rate = 2000
 	r, err := b.record(ctx, rate, 62*time.Second)

@@ -25,8 +25,8 @@ const (
 	serveArg = "serve-trivial"
 )
 
-// serveTrivial is the target: a server that answers at once and counts. It also accepts
-// and discards the data of k6's other outputs. It runs until it is killed.
+// serveTrivial is the target: a server that responds at once and counts requests. It also
+// accepts and discards the data of k6's other outputs. It runs until it is killed.
 func serveTrivial() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,7 +47,7 @@ func serveTrivial() error {
 	return http.Serve(listener, mux)
 }
 
-// target is the trivial server as a process on its own core.
+// target is the trivial server, as a process on its own core.
 type target struct {
 	url   string
 	child *process.Child

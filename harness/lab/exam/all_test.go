@@ -4,8 +4,8 @@ package exam
 
 import "testing"
 
-// TestAllMySQL goes through all cases on MySQL (make exam).
-func TestAllMySQL(t *testing.T) { scoreMySQL(t, examine(t, "mysql", exercises)) }
+// TestAllMySQL runs all cases on MySQL (make exam).
+func TestAllMySQL(t *testing.T) { scoreMySQL(t, examine(t, "mysql", cases)) }
 
-// TestAllMariaDB goes through all cases on MariaDB (make exam).
-func TestAllMariaDB(t *testing.T) { scoreMariaDB(t, examine(t, "mariadb", exercises)) }
+// TestAllMariaDB runs all cases on MariaDB (make exam).
+func TestAllMariaDB(t *testing.T) { scoreMariaDB(t, examine(t, "mariadb", cases)) }

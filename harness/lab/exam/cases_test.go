@@ -11,36 +11,36 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// exercise is one case: what is set up, what is wrong with it, and what is to be
-// named.
-type exercise struct {
+// faultCase is a system with one fault, and the bottleneck that the diagnosis should
+// name.
+type faultCase struct {
 	name      string
-	component string   // that is to blame
-	statement string   // likewise; empty: none
-	server    []string // options beside the usual ones
+	component string   // expected bottleneck
+	statement string   // expected in its evidence; empty: none
+	server    []string // additional options of the database server
 	service   []string // flags of the reference service
 	scenario  string   // relative to this folder; empty: payments
-	// rate is offered in the hold; a fifth of it at the baseline. Half or more
-	// of the transactions, were nothing wrong, take less than bound.
+	// rate is offered in the hold, and a fifth of it at the baseline. The SLO is that
+	// the median is less than bound, which holds without the fault.
 	rate  float64
 	bound float64 // ms
 	// failures is the share of requests that may fail; 0: any.
 	failures float64
-	// prepare sets up what is not an option, for as long as the test lasts.
-	prepare func(t *testing.T, r *room)
-	// from goes on from the hold's beginning until ctx is done.
-	from func(ctx context.Context, t *testing.T, r *room)
-	// confined is the part that has the first CPU for itself, and no other; noise
-	// is how many processes of a higher priority (nice) are on that CPU as well.
-	confined    string
-	noise, nice int
+	// prepare sets up the fault until the test ends, if it is not an option.
+	prepare func(t *testing.T, r *testbed)
+	// during injects the fault from the start of the hold until ctx is done.
+	during func(ctx context.Context, t *testing.T, r *testbed)
+	// confined is the part that runs on the first CPU, with all others on the other
+	// CPUs; busy is the number of busy processes on that CPU, of priority nice.
+	confined   string
+	busy, nice int
 }
 
-// spread is a pool that does not become the place where a slow database is
-// waited for.
-var spread = []string{"--pool-max-open", "300"}
+// largePool is large enough for requests to wait in the database, not for a
+// connection.
+var largePool = []string{"--pool-max-open", "300"}
 
-var exercises = []exercise{
+var cases = []faultCase{
 	{
 		name: "nothing", component: diagnose.None, rate: 60, bound: 2500,
 	},
@@ -50,49 +50,49 @@ var exercises = []exercise{
 	},
 	{
 		name: "binlog", component: wait.Binlog, rate: 60, bound: 60,
-		prepare: func(t *testing.T, r *room) {
+		prepare: func(t *testing.T, r *testbed) {
 			slow(t, r, binlog, 5*time.Millisecond)
 			readBinlog(t, r, 4)
 		},
 	},
 	{
 		name: "hot row", component: wait.RowLock, rate: 100, bound: 150,
-		service: append([]string{"--accounts", "1", "--commits", "transaction"}, spread...),
-		prepare: func(t *testing.T, r *room) { slow(t, r, r.redo(), 10*time.Millisecond) },
+		service: append([]string{"--accounts", "1", "--commits", "transaction"}, largePool...),
+		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 10*time.Millisecond) },
 	},
 	{
 		name: "DDL under load", component: "metadata lock", rate: 50, bound: 60,
-		from: func(ctx context.Context, t *testing.T, r *room) { migrate(ctx, t, r.open(t)) },
+		during: func(ctx context.Context, t *testing.T, r *testbed) { migrate(ctx, t, r.open(t)) },
 	},
 	{
 		name: "pool of 2", component: diagnose.Pool, rate: 80, bound: 150,
 		service: []string{"--pool-max-open", "2"},
-		prepare: func(t *testing.T, r *room) { slow(t, r, r.redo(), 2*time.Millisecond) },
+		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 2*time.Millisecond) },
 	},
 	{
 		name: "pool per request", component: diagnose.ConnectionStorm, rate: 150, bound: 250, failures: 0.2,
 		service: []string{"--pool-per-request", "--gateway-latency", "5"},
-		prepare: func(t *testing.T, r *room) { global(t, r, "max_connections", "12") },
+		prepare: func(t *testing.T, r *testbed) { global(t, r, "max_connections", "12") },
 	},
 	{
 		name: "CPU-starved database", component: diagnose.CPU, rate: 50, bound: 60,
-		service: spread, confined: theDatabase, noise: 8, nice: -5,
+		service: largePool, confined: confineDatabase, busy: 8, nice: -5,
 	},
 	{
 		name: "missing index", component: diagnose.CPU, rate: 30, bound: 150,
-		statement: "FROM `orders` WHERE `customer` = ? examines", scenario: "testdata/customer.js", confined: theDatabase,
-		prepare: func(t *testing.T, r *room) {
+		statement: "FROM `orders` WHERE `customer` = ? examines", scenario: "testdata/customer.js", confined: confineDatabase,
+		prepare: func(t *testing.T, r *testbed) {
 			fill(t, r, "orders", "customer VARCHAR(32) NOT NULL, amount INT NOT NULL", "CONCAT('customer-', 1 + n % 10000), n", 400_000)
 		},
 	},
 	{
-		name: "generator", component: diagnose.Generator, rate: 100, bound: 250, confined: theGenerator, noise: 4, nice: -20,
+		name: "generator", component: diagnose.Generator, rate: 100, bound: 250, confined: confineGenerator, busy: 4, nice: -20,
 	},
 	{
 		name: "buffer pool of 16 MB", component: wait.BufferPool, rate: 100, bound: 50,
 		scenario: "testdata/history.js",
 		server:   []string{"--innodb-buffer-pool-size=16M", "--innodb-flush-method=O_DIRECT"},
-		prepare: func(t *testing.T, r *room) {
+		prepare: func(t *testing.T, r *testbed) {
 			fill(t, r, "history", "note VARCHAR(1200) NOT NULL", "REPEAT('history ', 140)", 120_000)
 			slow(t, r, "history.ibd", time.Millisecond)
 		},
@@ -100,25 +100,25 @@ var exercises = []exercise{
 	{
 		name: "redo flush", component: wait.Commit, rate: 60, bound: 60,
 		server:  []string{"--skip-log-bin"},
-		prepare: func(t *testing.T, r *room) { slow(t, r, r.redo(), 5*time.Millisecond) },
+		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 5*time.Millisecond) },
 	},
 }
 
-// slow makes the disk slow for some files while the test lasts.
-func slow(t *testing.T, r *room, pattern string, delay time.Duration) {
+// slow delays disk calls on the files of a pattern until the test ends.
+func slow(t *testing.T, r *testbed, pattern string, delay time.Duration) {
 	t.Helper()
 	before := r.disk.Calls(pattern)
 	r.disk.Slow(pattern, delay)
 	t.Cleanup(func() {
 		r.disk.Slow(pattern, 0)
 		if n := r.disk.Calls(pattern) - before; n < 100 {
-			t.Errorf("%d calls on %s were delayed: nothing was injected", n, pattern)
+			t.Errorf("%d calls on %s were delayed, want at least 100: the fault was not injected", n, pattern)
 		}
 	})
 }
 
-// global sets a variable of the server while the test lasts.
-func global(t *testing.T, r *room, name, value string) {
+// global sets a variable of the server until the test ends.
+func global(t *testing.T, r *testbed, name, value string) {
 	t.Helper()
 	db := r.open(t)
 	db.SetMaxOpenConns(1)
@@ -134,8 +134,8 @@ func global(t *testing.T, r *room, name, value string) {
 	})
 }
 
-// fill makes a table of rows that are numbered from 1, where n is the number.
-func fill(t *testing.T, r *room, table, columns, values string, rows int) {
+// fill creates a table with an id from 1 and more columns; n in values is id - 1.
+func fill(t *testing.T, r *testbed, table, columns, values string, rows int) {
 	t.Helper()
 	db := r.open(t)
 	db.SetMaxOpenConns(1)

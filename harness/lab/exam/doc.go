@@ -1,9 +1,9 @@
-// Package exam examines the diagnosis: twelve runs on real servers, in each of
-// which one fault was injected, or none, and which component it then names.
+// Package exam tests the diagnosis: it makes twelve runs on real servers, each with
+// one injected fault or none, and compares the bottleneck that the diagnosis names
+// with the fault (docs/exam.md).
 //
-// Its tests are all there is of it. Input: the cases of cases_test.go, and a
-// MySQL or MariaDB server each. Output: a sealed record for each case, in which
-// the fault has broken an SLO or a rule of validity, what was named, and a table
-// of that; -v shows the signals that the records hold, and -records DIR keeps
-// them.
+// It consists of tests only. Input: the cases of cases_test.go, and a MySQL or MariaDB
+// server. Output: a sealed record of each case, in which the fault has broken an SLO or
+// a validity rule, and a table of the named bottlenecks. -v also prints the signals in
+// the records, and -update keeps the records in testdata/records.
 package exam

@@ -22,30 +22,29 @@ import (
 	"assay/harness/spec"
 )
 
-// quickCases are those of every test run; make exam goes through all.
+// quickCases are run by make test; make exam runs all.
 var quickCases = []string{"slow gateway", "binlog", "hot row", "pool of 2"}
 
-// TestMySQL examines the quick cases, each of which has to be right.
+// TestMySQL runs the quick cases, each of which has to be right.
 func TestMySQL(t *testing.T) {
-	var quick []exercise
-	for _, e := range exercises {
+	var quick []faultCase
+	for _, e := range cases {
 		if slices.Contains(quickCases, e.name) {
 			quick = append(quick, e)
 		}
 	}
 	if len(quick) != len(quickCases) {
-		t.Fatalf("%d of the cases %q are known", len(quick), quickCases)
+		t.Fatalf("found %d of the cases %q", len(quick), quickCases)
 	}
 	score(t, "mysql", examine(t, "mysql", quick), len(quick), quickCases...)
 }
 
-// tries are how often a case is run whose run may not be judged, as the machine's
-// other work has disturbed it.
-const tries = 3
+// maxTries limits the runs of a case that were disturbed by other load on the machine.
+const maxTries = 3
 
-// examine goes through cases on one server.
-func examine(t *testing.T, flavour string, cases []exercise) (marks []mark) {
-	r := openRoom(t, flavour)
+// examine runs cases on one server.
+func examine(t *testing.T, flavour string, cases []faultCase) (results []result) {
+	r := openTestbed(t, flavour)
 	for _, e := range cases {
 		t.Run(e.name, func(t *testing.T) {
 			for try := 1; ; try++ {
@@ -57,13 +56,13 @@ func examine(t *testing.T, flavour string, cases []exercise) (marks []mark) {
 				v := verdict.Judge(rec)
 				t.Logf("%s in %s: %s", v.Outcome, time.Since(start).Round(time.Second), v.Claim)
 				if v.Outcome == e.outcome() {
-					m := mark{e, v.Outcome, diagnose.Of(rec, v)}
-					t.Logf("%s\n%s", m.tell(), signals(rec))
-					if others := e.others(rec); try < tries && !m.right() && !m.wrong() && others > quiet {
-						t.Logf("it is run again: the machine's other work took %.2f CPUs", others)
+					m := result{e, v.Outcome, diagnose.Of(rec, v)}
+					t.Logf("%s\n%s", m.text(), signals(rec))
+					if otherCPUs := e.otherCPUs(rec); try < maxTries && !m.right() && !m.wrong() && otherCPUs > maxOtherCPUs {
+						t.Logf("running the case again: other processes used %.2f CPUs", otherCPUs)
 						continue
 					}
-					marks = append(marks, m)
+					results = append(results, m)
 					return
 				}
 				for _, rule := range v.Rules {
@@ -71,24 +70,24 @@ func examine(t *testing.T, flavour string, cases []exercise) (marks []mark) {
 						t.Logf("rule %s: %s", rule.ID, rule.Detail)
 					}
 				}
-				if try == tries || !disturbed(v) {
+				if try == maxTries || !disturbed(v) {
 					t.Errorf("the run is %s, want %s", v.Outcome, e.outcome())
 					return
 				}
 			}
 		})
 	}
-	return marks
+	return results
 }
 
-// quiet is how many CPUs the machine's other work may take on average: the exam's
-// own process, which collects and answers for the slow disk, is part of it. An
-// answer that was not given while it takes more is asked for again; a wrong one
-// is wrong.
-const quiet = 0.5
+// maxOtherCPUs is the mean number of CPUs that processes other than those of the run
+// may use, including this one with the collector and the slow disk. Above it an
+// undetermined case is run again; a wrong diagnosis is always an error.
+const maxOtherCPUs = 0.5
 
-// others are the CPUs that what does not belong to the run has used in the hold.
-func (e exercise) others(r record.Run) float64 {
+// otherCPUs is the mean number of CPUs used in the hold by processes that are not part
+// of the run.
+func (e faultCase) otherCPUs(r record.Run) float64 {
 	_, hold := phases(r)
 	used := 0.0
 	for _, mode := range []string{"user", "nice", "system", "irq", "softirq"} {
@@ -96,14 +95,14 @@ func (e exercise) others(r record.Run) float64 {
 	}
 	used -= hold.sum(metric.ProcessCPU)
 	used /= float64(hold.span.Seconds())
-	if e.noise > 0 {
-		used-- // of the one CPU that it has
+	if e.busy > 0 {
+		used-- // the busy processes use the first CPU
 	}
 	return used
 }
 
-// outcome is what the fault makes of a run.
-func (e exercise) outcome() verdict.Outcome {
+// outcome is the expected verdict.
+func (e faultCase) outcome() verdict.Outcome {
 	switch e.component {
 	case diagnose.None:
 		return verdict.Pass
@@ -113,9 +112,8 @@ func (e exercise) outcome() verdict.Outcome {
 	return verdict.Fail
 }
 
-// disturbed tells a run that says nothing of the system: the machine's other
-// work kept the generator from its own, or scattered latencies so much that they
-// decide nothing.
+// disturbed reports whether other load on the machine made the run undecided: it
+// starved the generator (INVALID), or scattered the latencies (INCONCLUSIVE).
 func disturbed(v verdict.Verdict) bool {
 	for _, r := range v.Rules {
 		if r.Outcome == verdict.Invalid && r.ID != "offered" && !strings.HasPrefix(r.ID, "generator-") {
@@ -125,8 +123,8 @@ func disturbed(v verdict.Verdict) bool {
 	return v.Outcome == verdict.Invalid || v.Outcome == verdict.Inconclusive
 }
 
-// run is one run with the fault, sealed.
-func (e exercise) run(t *testing.T, r *room) record.Run {
+// run makes a run with the fault, and returns its sealed record.
+func (e faultCase) run(t *testing.T, r *testbed) record.Run {
 	t.Helper()
 	r.set(t, e.server)
 	url, pid := startService(t, r.dsn(t), e.service...)
@@ -143,11 +141,11 @@ func (e exercise) run(t *testing.T, r *room) record.Run {
 			return
 		}
 		switch event.Stage.Name {
-		case plan.Warmup: // not before: scripts take long to initialise on a starved CPU
-			makeNoise(t, e.noise, e.nice)
+		case plan.Warmup: // not before, as scripts initialise slowly on a busy CPU
+			startBusyProcesses(t, e.busy, e.nice)
 		case plan.Hold:
-			if e.from != nil {
-				fault.Go(func() { e.from(ctx, t, r) })
+			if e.during != nil {
+				fault.Go(func() { e.during(ctx, t, r) })
 			}
 		}
 	}
@@ -161,8 +159,8 @@ func (e exercise) run(t *testing.T, r *room) record.Run {
 	return rec
 }
 
-// confine gives every part its CPUs.
-func (e exercise) confine(t *testing.T, r *room, service int, o *run.Options) {
+// confine assigns the parts of the system to their CPUs.
+func (e faultCase) confine(t *testing.T, r *testbed, service int, o *run.Options) {
 	t.Helper()
 	if e.confined == "" {
 		return
@@ -172,15 +170,15 @@ func (e exercise) confine(t *testing.T, r *room, service int, o *run.Options) {
 		t.Fatal(err)
 	}
 	confine(t, service, rest)
-	if e.confined == theDatabase {
+	if e.confined == confineDatabase {
 		confine(t, r.server.Pid(), one)
 	} else {
 		confine(t, r.server.Pid(), rest)
-		o.Executable = wrapper(t, asPinned, toOne, o.Executable)
+		o.Executable = wrapper(t, asPinned, onFirst, o.Executable)
 	}
 }
 
-func (e exercise) options(t *testing.T, r *room, url string) run.Options {
+func (e faultCase) options(t *testing.T, r *testbed, url string) run.Options {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -201,14 +199,14 @@ func (e exercise) options(t *testing.T, r *room, url string) run.Options {
 	}
 }
 
-// runs make run ids differ: a case may be run again.
+// runs counts runs, to make their ids unique.
 var runs atomic.Int64
 
-func (e exercise) folder() string { return strings.ReplaceAll(e.name, " ", "-") }
+func (e faultCase) folder() string { return strings.ReplaceAll(e.name, " ", "-") }
 
-// profile holds the case's rate. Its SLOs are those that the few samples of so
-// short a run decide.
-func (e exercise) profile(name string) spec.Profile {
+// profile is the case's profile. Its SLOs are decidable with the few samples of a short
+// run.
+func (e faultCase) profile(name string) spec.Profile {
 	share := func(v float64) *float64 { return &v }
 	gap := 4 * time.Second
 	p := spec.Profile{
@@ -224,19 +222,19 @@ func (e exercise) profile(name string) spec.Profile {
 				Quantile: 0.5, Operator: "<", Bound: e.bound,
 			},
 		},
-		// For machines that run other things beside the exam. A starved database
-		// answers its collector late, too.
+		// Loose, for machines with other load, and because a starved database is also
+		// slow to answer the collector.
 		Rules: spec.Rules{
 			Offered: share(0.5), GeneratorDrops: share(0.1), GeneratorCPU: share(0.9),
 			CollectorShare: share(0.5), CollectorGap: &gap,
 		},
 	}
 	if e.component == diagnose.Generator {
-		p.Rules.Offered, p.Rules.GeneratorDrops, p.Rules.GeneratorCPU = nil, nil, nil // as everybody's
+		p.Rules.Offered, p.Rules.GeneratorDrops, p.Rules.GeneratorCPU = nil, nil, nil // the defaults
 	}
 	if e.component == diagnose.None {
-		// How many samples were over decides nothing where the machine's busy
-		// moments scatter them; that none was far over does.
+		// On a machine with other load some samples are slow without a fault: only a very
+		// slow one is a violation.
 		p.SLOs[0].Expression, p.SLOs[0].Aggregate, p.SLOs[0].Quantile, p.SLOs[0].Bound = fmt.Sprintf("max<%g", e.bound), spec.Max, 0, e.bound
 	}
 	if e.failures > 0 {

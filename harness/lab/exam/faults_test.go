@@ -16,9 +16,9 @@ import (
 	"assay/harness/servers/process"
 )
 
-// readBinlog follows the binlog from its end, as connectors that capture changes
-// do, until the test ends. It counts events.
-func readBinlog(t *testing.T, r *room, readers int) {
+// readBinlog reads the binlog from its end with several replication clients, as CDC
+// connectors do, until the test ends.
+func readBinlog(t *testing.T, r *testbed, readers int) {
 	t.Helper()
 	c, err := mysql.ParseDSN(r.server.DSN())
 	if err != nil {
@@ -34,7 +34,7 @@ func readBinlog(t *testing.T, r *room, readers int) {
 		reading.Wait()
 		for i, n := range seen {
 			if n < 100 {
-				t.Errorf("binlog reader %d has seen %d events", i, n)
+				t.Errorf("binlog reader %d has read %d events, want at least 100", i, n)
 			}
 		}
 	})
@@ -70,7 +70,7 @@ func binlogEnd(t *testing.T, db *sql.DB) (file string, position uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for rows.Next() { // the last one is written to
+	for rows.Next() { // up to the last one, which is being written
 		values := []any{&file, &position, new(sql.RawBytes)}[:len(columns)]
 		if err := rows.Scan(values...); err != nil {
 			t.Fatal(err)
@@ -82,9 +82,8 @@ func binlogEnd(t *testing.T, db *sql.DB) (file string, position uint32) {
 	return file, position
 }
 
-// migrate alters a table again and again, each time behind a transaction that
-// has read it and takes its time: everybody who comes after waits behind the
-// change. It ends with ctx.
+// migrate alters a table repeatedly until ctx is done. Each ALTER TABLE waits for an
+// open transaction that has read the table, and all later statements wait for it.
 func migrate(ctx context.Context, t *testing.T, db *sql.DB) {
 	db.SetMaxOpenConns(2)
 	for n := 0; ctx.Err() == nil; n++ {

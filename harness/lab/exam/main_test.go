@@ -21,36 +21,36 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// recordsDir holds the records of all cases, which -update writes anew.
+// recordsDir holds the records of all cases, which -update replaces.
 const recordsDir = "testdata/records"
 
 var update = flag.Bool("update", false, "keep the records of the cases in "+recordsDir)
 
-// What the test binary is when it is re-executed.
+// Programs that the test binary is when it is re-executed, by its first argument.
 const (
 	asWorker  = "k6"
 	asService = "target"
 	asProgram = "slow-disk" // SOCKET PROGRAM ARGS...: a program on a slow disk
 	asPinned  = "pinned"    // one|rest PROGRAM ARGS...: a program on the first CPU, or on all others
-	asNoise   = "noise"     // NICE: a process that keeps the first CPU busy until its parent ends
+	asBusy    = "busy"      // NICE: a process that keeps the first CPU busy until its parent ends
 )
 
 // Arguments of asPinned.
 const (
-	toOne  = "one"
-	toRest = "rest"
+	onFirst = "one"
+	onRest  = "rest"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		if become := map[string]func([]string) error{
+		if program := map[string]func([]string) error{
 			asWorker:  func(args []string) error { k6.Main(args); return nil },
 			asService: serve,
 			asProgram: func(args []string) error { return slowdisk.Exec(args[0], args[1], args[2:]...) },
 			asPinned:  pinned,
-			asNoise:   noise,
-		}[os.Args[1]]; become != nil {
-			if err := become(os.Args[2:]); err != nil {
+			asBusy:    busy,
+		}[os.Args[1]]; program != nil {
+			if err := program(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -76,13 +76,13 @@ func serve(args []string) error {
 }
 
 func pinned(args []string) error {
-	runtime.LockOSThread() // what follows is set for one thread, and the same has to exec
+	runtime.LockOSThread() // the affinity is that of a thread, which also has to call exec
 	one, rest, err := split()
 	if err != nil {
 		return err
 	}
 	set := rest
-	if args[0] == toOne {
+	if args[0] == onFirst {
 		set = one
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
@@ -91,8 +91,8 @@ func pinned(args []string) error {
 	return unix.Exec(args[1], args[1:], os.Environ())
 }
 
-func noise(args []string) error {
-	runtime.LockOSThread() // CPU and priority are set for one thread, and it has to be the busy one
+func busy(args []string) error {
+	runtime.LockOSThread() // affinity and priority are those of a thread, which has to be the busy one
 	nice, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func noise(args []string) error {
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil {
 		return fmt.Errorf("set priority: %w", err)
 	}
-	for turn := 0; ; turn++ { // the kernel ends it with its parent
-		_ = turn * turn
+	for i := 0; ; i++ { // until the kernel kills it, when its parent ends
+		_ = i * i
 	}
 }

@@ -10,43 +10,44 @@ import (
 	"assay/harness/judge/verdict"
 )
 
-// mark is what became of a case.
-type mark struct {
-	exercise
+// result is the verdict and diagnosis of a case.
+type result struct {
+	faultCase
 	outcome verdict.Outcome
 	found   diagnose.Findings
 }
 
-// named is the component that was named.
-func (m mark) named() string {
+// named is the bottleneck that was named.
+func (m result) named() string {
 	if m.found.Bottleneck == nil {
-		return "no answer"
+		return noDiagnosis
 	}
 	return m.found.Bottleneck.Component
 }
 
-// silent tells that nothing was named that could be wrong.
-func (m mark) silent() bool {
-	return slices.Contains([]string{"no answer", diagnose.None, diagnose.Undetermined}, m.named())
+const noDiagnosis = "no diagnosis"
+
+// silent reports whether no component was named.
+func (m result) silent() bool {
+	return slices.Contains([]string{noDiagnosis, diagnose.None, diagnose.Undetermined}, m.named())
 }
 
-// right tells that the component was named, and the statement where one is to
-// blame.
-func (m mark) right() bool { return m.named() == m.component && m.tells(m.statement) }
+// right reports whether the expected component was named, with the expected statement.
+func (m result) right() bool { return m.named() == m.component && m.evidenceHas(m.statement) }
 
-// tells finds a text in the evidence.
-func (m mark) tells(text string) bool {
+// evidenceHas reports whether the evidence contains a text.
+func (m result) evidenceHas(text string) bool {
 	return text == "" || slices.ContainsFunc(m.found.Bottleneck.Evidence, func(s string) bool { return strings.Contains(s, text) })
 }
 
-// wrong tells that something was named that is not to blame.
-func (m mark) wrong() bool { return !m.silent() && m.named() != m.component }
+// wrong reports whether another component was named.
+func (m result) wrong() bool { return !m.silent() && m.named() != m.component }
 
-// tell is the answer in words.
-func (m mark) tell() string {
+// text is the diagnosis in words.
+func (m result) text() string {
 	b := m.found.Bottleneck
 	if b == nil {
-		return "no answer"
+		return noDiagnosis
 	}
 	text := b.Sentence
 	for _, s := range b.Evidence {
@@ -61,12 +62,12 @@ func (m mark) tell() string {
 	return text
 }
 
-// report is the table of all marks.
-func report(flavour string, marks []mark) string {
+// report formats the table of all results.
+func report(flavour string, results []result) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s:\n%-22s %-12s %-16s %-16s %10s  %-30s %-8s %s", flavour, "case", "verdict", "to blame", "named", "confidence", "runner-up", "", "shown by")
-	for _, m := range marks {
-		confidence, runnerUp, event, judged := "", "", "", "not told"
+	fmt.Fprintf(&text, "%s:\n%-22s %-12s %-16s %-16s %10s  %-30s %-8s %s", flavour, "case", "verdict", "expected", "named", "confidence", "runner-up", "", "shown by")
+	for _, m := range results {
+		confidence, runnerUp, event, judged := "", "", "", "undecided"
 		if b := m.found.Bottleneck; b != nil {
 			if b.Confidence != nil {
 				confidence = fmt.Sprintf("%.1f %%", 100**b.Confidence)
@@ -89,37 +90,38 @@ func report(flavour string, marks []mark) string {
 	return text.String()
 }
 
-// scoreMySQL asks for eleven of the twelve at least.
-func scoreMySQL(t *testing.T, marks []mark) {
+// scoreMySQL expects at least eleven of twelve to be right.
+func scoreMySQL(t *testing.T, results []result) {
 	t.Helper()
-	score(t, "mysql", marks, 11)
+	score(t, "mysql", results, 11)
 }
 
-// scoreMariaDB asks for the cases that MariaDB shows (docs/exam.md tells the others).
-func scoreMariaDB(t *testing.T, marks []mark) {
+// scoreMariaDB expects the cases to be right that MariaDB's instruments show
+// (docs/exam.md lists what they do not).
+func scoreMariaDB(t *testing.T, results []result) {
 	t.Helper()
-	score(t, "mariadb", marks, 0,
+	score(t, "mariadb", results, 0,
 		"slow gateway", "hot row", "DDL under load", "pool of 2", "pool per request",
 		"CPU-starved database", "missing index", "buffer pool of 16 MB", "redo flush")
 }
 
-// score asserts what a flavour has to get right: so many cases, some of them by
-// name, and never a wrong one.
-func score(t *testing.T, flavour string, marks []mark, least int, surely ...string) {
+// score fails the test if a diagnosis is wrong, if fewer than least are right, or if one
+// of the required cases is not right.
+func score(t *testing.T, flavour string, results []result, least int, required ...string) {
 	t.Helper()
-	t.Log(report(flavour, marks))
+	t.Log(report(flavour, results))
 	right := 0
-	for _, m := range marks {
+	for _, m := range results {
 		if m.wrong() {
-			t.Errorf("%s: %s is named, %s is to blame: %s", m.name, m.named(), m.component, m.found.Bottleneck.Sentence)
+			t.Errorf("%s: named %s, want %s: %s", m.name, m.named(), m.component, m.found.Bottleneck.Sentence)
 		}
 		if m.right() {
 			right++
-		} else if m.component == diagnose.None || slices.Contains(surely, m.name) {
-			t.Errorf("%s: %s is named, not %s", m.name, m.named(), m.component)
+		} else if m.component == diagnose.None || slices.Contains(required, m.name) {
+			t.Errorf("%s: named %s, want %s", m.name, m.named(), m.component)
 		}
 	}
 	if right < least {
-		t.Errorf("%d of %d are right, want at least %d", right, len(marks), least)
+		t.Errorf("%d of %d right, want at least %d", right, len(results), least)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// startService starts the reference service as a process of its own, and
-// returns its base URL and its id. It ends with the test.
+// startService starts the reference service in another process, until the test ends.
 func startService(t *testing.T, dsn string, args ...string) (url string, pid int) {
 	t.Helper()
 	port, err := process.FreePort()

@@ -16,7 +16,7 @@ import (
 type phase struct {
 	record.Run
 	span    record.Span
-	started float64 // transactions that came to the system
+	started float64 // number of transactions that were not dropped
 }
 
 func phases(r record.Run) (base, hold phase) {
@@ -35,8 +35,10 @@ func (p phase) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// each is a sum for each transaction.
-func (p phase) each(name string, labels ...string) float64 { return p.sum(name, labels...) / p.started }
+// perTx is a sum divided by the number of transactions.
+func (p phase) perTx(name string, labels ...string) float64 {
+	return p.sum(name, labels...) / p.started
+}
 
 func (p phase) mean(name string, labels ...string) float64 {
 	h := p.Timeline.Hist(name, metric.NewSeries(name, "", labels...).Labels, p.span)
@@ -55,8 +57,8 @@ func (p phase) level(source, name string, labels ...string) float64 {
 	return total / float64(n)
 }
 
-// signals tells what a record holds of where the time went, at the baseline and
-// in the hold.
+// signals lists the measurements in a record that show where the time went, at the
+// baseline and in the hold.
 func signals(r record.Run) string {
 	base, hold := phases(r)
 	var text strings.Builder
@@ -85,14 +87,14 @@ func signals(r record.Run) string {
 			line(name+" "+of+" ms", func(p phase) float64 { return p.mean(name, "name", of) })
 		}
 	}
-	line("pool waits /tx", func(p phase) float64 { return p.each(metric.ServicePoolWaits) })
-	line("pool wait ms/tx", func(p phase) float64 { return p.each(metric.ServicePoolWaitTime) })
-	line("service queries /tx", func(p phase) float64 { return p.each(metric.ServiceQueries) })
-	line("service query ms/tx", func(p phase) float64 { return p.each(metric.ServiceQueryTime) })
+	line("pool waits /tx", func(p phase) float64 { return p.perTx(metric.ServicePoolWaits) })
+	line("pool wait ms/tx", func(p phase) float64 { return p.perTx(metric.ServicePoolWaitTime) })
+	line("service queries /tx", func(p phase) float64 { return p.perTx(metric.ServiceQueries) })
+	line("service query ms/tx", func(p phase) float64 { return p.perTx(metric.ServiceQueryTime) })
 	line("pool in use", func(p phase) float64 { return p.level("service", metric.ServicePoolInUse) })
 	line("pool open", func(p phase) float64 { return p.level("service", metric.ServicePoolOpen) })
-	line("statements /tx", func(p phase) float64 { return p.each(metric.DBStatements) })
-	line("statement ms/tx", func(p phase) float64 { return p.each(metric.DBStatementTime) })
+	line("statements /tx", func(p phase) float64 { return p.perTx(metric.DBStatements) })
+	line("statement ms/tx", func(p phase) float64 { return p.perTx(metric.DBStatementTime) })
 	line("database samples /s", func(p phase) float64 { return p.sum(metric.DBSample) / seconds(p) })
 	line("database sample took ms", func(p phase) float64 { return p.mean(metric.DBSampleTime) })
 	line("AAS", func(p phase) float64 { return p.sum(metric.DBSession) / p.sum(metric.DBSample) })
@@ -117,7 +119,7 @@ func signals(r record.Run) string {
 	}
 	for _, s := range r.Timeline.Series(metric.DBCounter) {
 		name := s.Label("name")
-		line("counter /tx: "+name, func(p phase) float64 { return p.each(metric.DBCounter, "name", name) })
+		line("counter /tx: "+name, func(p phase) float64 { return p.perTx(metric.DBCounter, "name", name) })
 	}
 	for _, s := range r.Timeline.Series(metric.DBGauge) {
 		name := s.Label("name")
@@ -133,7 +135,7 @@ func signals(r record.Run) string {
 	for _, s := range r.Timeline.Series(metric.ProcessRunQueue) {
 		name := s.Label("process")
 		line("process CPUs waited for "+name, func(p phase) float64 { return p.sum(metric.ProcessRunQueue, "process", name) / seconds(p) })
-		line("process CPU wait ms/tx "+name, func(p phase) float64 { return 1000 * p.each(metric.ProcessRunQueue, "process", name) })
+		line("process CPU wait ms/tx "+name, func(p phase) float64 { return 1000 * p.perTx(metric.ProcessRunQueue, "process", name) })
 		line("process CPU wait to use "+name, func(p phase) float64 {
 			return p.sum(metric.ProcessRunQueue, "process", name) / p.sum(metric.ProcessCPU, "process", name)
 		})
@@ -150,7 +152,7 @@ func signals(r record.Run) string {
 		all = append(all, statement{s.Label("digest"), s.Label("statement")})
 	}
 	took := func(s statement, p phase) float64 {
-		return p.each(metric.DBStatementTime, "digest", s.digest, "statement", s.text)
+		return p.perTx(metric.DBStatementTime, "digest", s.digest, "statement", s.text)
 	}
 	slices.SortFunc(all, func(a, b statement) int { return cmp.Compare(took(b, hold), took(a, hold)) })
 	for _, s := range all[:min(len(all), 5)] {

@@ -11,12 +11,11 @@ import (
 	"assay/harness/spec"
 )
 
-// Outcome is what an experiment says of a variant.
+// Outcome is the conclusion about a variant.
 type Outcome string
 
-// The outcomes. A cause is confirmed where p99 and the time of its class of waits
-// both fall at the same load (WAITS section 6); where an experiment is decided on
-// other metrics they have changed, and nothing is confirmed.
+// The outcomes. A cause is confirmed if p99 and the time in its class of waits both
+// fall at the same load; with other primary metrics the outcome is "changed" at best.
 const (
 	Confirmed    Outcome = "confirmed"
 	NotConfirmed Outcome = "not confirmed"
@@ -25,26 +24,26 @@ const (
 	Undetermined Outcome = "undetermined"
 )
 
-// Decided is a primary metric and what may be said of it by itself. All of them
-// have to agree for an outcome, so that none is adjusted for the others: a test
-// that refuses only where each of its tests does is an intersection-union test,
-// whose level is that of each (Berger, Technometrics 24, 1982).
-type Decided struct {
+// PrimaryMetric is a metric that decides the outcome, with its own decision. All
+// primary metrics have to agree for an outcome, and so are not adjusted for each
+// other: an intersection-union test, which rejects only if each of its tests does,
+// has the level of each (Berger, Technometrics 24, 1982).
+type PrimaryMetric struct {
 	Metric   string          `json:"metric"`
 	Unit     string          `json:"unit"`
 	A        *float64        `json:"a"` // median over runs
 	B        *float64        `json:"b"`
-	Ratio    *float64        `json:"ratio"` // of the variant to the control; null also where it is 0
-	Lower    *float64        `json:"lower"`
+	Ratio    *float64        `json:"ratio"` // of the variant to the control; null also if the metric is 0
+	Lower    *float64        `json:"lower"` // of the ratio's 95 % interval
 	Upper    *float64        `json:"upper"`
-	P        *float64        `json:"p"` // of this metric by itself: all have to agree, so that none is adjusted for the others
+	P        *float64        `json:"p"` // of this metric alone: all primary metrics have to agree, so that p is not adjusted
 	Decision effect.Decision `json:"decision" jsonschema:"enum=changed,enum=equivalent,enum=undetermined"`
-	Falls    bool            `json:"falls"` // it is changed, and less
+	Falls    bool            `json:"falls"` // changed, and lower than the control
 	Reason   string          `json:"reason"`
 }
 
-// leastPairs is how many pairs a confirmation takes (WAITS section 6); the tests
-// take more to show a change at all.
+// leastPairs is the minimum number of pairs for a confirmation; the tests need more to
+// show a change at all.
 const leastPairs = 3
 
 // Conclude compares a variant's runs with the control's.
@@ -53,28 +52,28 @@ func Conclude(control, variant compare.Group, primary []string, tolerance float6
 	if err != nil {
 		return Effect{}, err
 	}
-	e := Effect{Comparison: &c, Primary: []Decided{}}
+	e := Effect{Comparison: &c, Primary: []PrimaryMetric{}}
 	for _, name := range primary {
 		i := slices.IndexFunc(c.Metrics, func(m compare.Metric) bool { return m.Name == name })
 		if i < 0 {
-			e.Primary = append(e.Primary, Decided{Metric: name, Decision: effect.Undetermined, Reason: "no run has it"})
+			e.Primary = append(e.Primary, PrimaryMetric{Metric: name, Decision: effect.Undetermined, Reason: "no data in any run"})
 			continue
 		}
 		e.Primary = append(e.Primary, decide(c.Metrics[i], tolerance))
 	}
-	e.Events, e.Named = events(control, variant, c), named(control, variant)
+	e.Events, e.Bottlenecks = events(control, variant, c), bottlenecks(control, variant)
 	e.Outcome = outcome(e.Primary, len(c.Pairing.Pairs))
 	return e, nil
 }
 
-// decide says of one metric what may be said of it by itself.
-func decide(m compare.Metric, tolerance float64) Decided {
-	d := Decided{
+// decide decides one metric, without adjustment for others.
+func decide(m compare.Metric, tolerance float64) PrimaryMetric {
+	d := PrimaryMetric{
 		Metric: m.Name, Unit: m.Unit, A: m.A, B: m.B, Ratio: m.Ratio, Lower: m.Lower, Upper: m.Upper, P: m.P,
 		Decision: effect.Undetermined, Reason: m.Reason,
 	}
 	if m.Ratio == nil {
-		d.vanished(m, tolerance)
+		d.decideVanished(m, tolerance)
 		return d
 	}
 	e := effect.Effect{Ratio: *m.Ratio}
@@ -89,10 +88,10 @@ func decide(m compare.Metric, tolerance float64) Decided {
 	return d
 }
 
-// vanished is the case of a class of waits that is gone from some runs: 0 has no
-// ratio, and yet it is less. Where every pair has less of it, and by more than
-// the tolerance, that is Wilcoxon's test at its clearest: p = 2/2^n.
-func (d *Decided) vanished(m compare.Metric, tolerance float64) {
+// decideVanished decides a metric that is 0 in some runs of the variant, like the
+// time in a class of waits, and so has no ratio. If it is lower in every pair, by more
+// than the tolerance, Wilcoxon's signed-rank test has its smallest p = 2/2^n.
+func (d *PrimaryMetric) decideVanished(m compare.Metric, tolerance float64) {
 	lowest, _ := effect.Band(tolerance)
 	n := len(m.ValuesA)
 	if n != len(m.ValuesB) || n < effect.LeastPairs(1) {
@@ -111,26 +110,26 @@ func (d *Decided) vanished(m compare.Metric, tolerance float64) {
 	d.P, d.Decision, d.Falls, d.Reason = &p, effect.Changed, true, ""
 }
 
-// outcome is what the primary metrics come to together. A cause is refuted by
-// either of the two that name it, so that the chance of a refutation by accident
-// is that of both: 2.5 % each, the tail in which it lies.
-func outcome(primary []Decided, pairs int) Outcome {
-	all := func(is func(Decided) bool) bool {
-		return !slices.ContainsFunc(primary, func(d Decided) bool { return !is(d) })
+// outcome combines the primary metrics. Either of the two metrics that name a cause
+// refutes it by being equivalent or rising: by chance with 2.5 % each (one tail), and
+// so at most 5 % together.
+func outcome(primary []PrimaryMetric, pairs int) Outcome {
+	all := func(is func(PrimaryMetric) bool) bool {
+		return !slices.ContainsFunc(primary, func(d PrimaryMetric) bool { return !is(d) })
 	}
-	decision := func(of effect.Decision) func(Decided) bool {
-		return func(d Decided) bool { return d.Decision == of }
+	decision := func(of effect.Decision) func(PrimaryMetric) bool {
+		return func(d PrimaryMetric) bool { return d.Decision == of }
 	}
-	against := func(d Decided) bool {
-		return (tail(d) || ofClass(d)) && (d.Decision == effect.Equivalent || d.Decision == effect.Changed && !d.Falls)
+	refutes := func(d PrimaryMetric) bool {
+		return (isP99(d) || isWaitClass(d)) && (d.Decision == effect.Equivalent || d.Decision == effect.Changed && !d.Falls)
 	}
-	cause := slices.ContainsFunc(primary, tail) && slices.ContainsFunc(primary, ofClass)
+	cause := slices.ContainsFunc(primary, isP99) && slices.ContainsFunc(primary, isWaitClass)
 	switch {
 	case all(decision(effect.Equivalent)):
 		return Equivalent
-	case cause && pairs >= leastPairs && all(func(d Decided) bool { return d.Falls }):
+	case cause && pairs >= leastPairs && all(func(d PrimaryMetric) bool { return d.Falls }):
 		return Confirmed
-	case cause && slices.ContainsFunc(primary, against):
+	case cause && slices.ContainsFunc(primary, refutes):
 		return NotConfirmed
 	case !cause && all(decision(effect.Changed)):
 		return Changed
@@ -138,22 +137,23 @@ func outcome(primary []Decided, pairs int) Outcome {
 	return Undetermined
 }
 
-// tail and ofClass are the two metrics that name a cause.
-func tail(d Decided) bool { return d.Metric == "transaction p99" }
+// isP99 and isWaitClass select the two metrics that name a cause.
+func isP99(d PrimaryMetric) bool { return d.Metric == "transaction p99" }
 
-func ofClass(d Decided) bool { return strings.HasPrefix(d.Metric, spec.WaitMetric("")+" ") }
+func isWaitClass(d PrimaryMetric) bool { return strings.HasPrefix(d.Metric, spec.WaitMetric("")+" ") }
 
-// nothingCompared is an effect of which no pair of runs is left.
-func nothingCompared(why error) (Effect, bool) {
+// notComparable is the effect if no pair of runs can be compared; ok is false if err
+// is another error.
+func notComparable(err error) (_ Effect, ok bool) {
 	var refused *compare.Refusal
-	if !errors.As(why, &refused) {
+	if !errors.As(err, &refused) {
 		return Effect{}, false
 	}
-	return Effect{Outcome: Undetermined, Primary: []Decided{}, Events: []Event{}, Named: Named{[]Component{}, []Component{}}, Sentence: "undetermined: " + refused.Error()}, true
+	return Effect{Outcome: Undetermined, Primary: []PrimaryMetric{}, Events: []Event{}, Bottlenecks: Bottlenecks{[]Component{}, []Component{}}, Sentence: "undetermined: " + refused.Error()}, true
 }
 
-// sentence tells an outcome in words.
-func (e Effect) sentence(a Asked, variant string) string {
+// sentence describes the effect in words.
+func (e Effect) sentence(a Parameters, variant string) string {
 	var parts []string
 	for _, d := range e.Primary {
 		parts = append(parts, d.text())
@@ -162,26 +162,26 @@ func (e Effect) sentence(a Asked, variant string) string {
 	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
 		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), count(pairs, "pair"))
 	if e.Outcome == Undetermined && pairs < effect.LeastPairs(1) {
-		text += fmt.Sprintf("; a change takes at least %d", effect.LeastPairs(1))
+		text += fmt.Sprintf("; showing a change takes at least %d", effect.LeastPairs(1))
 	}
-	if named := e.Named.text(a.Variants[0].Name, variant); named != "" {
-		text += "; " + named
+	if bottlenecks := e.Bottlenecks.text(a.Variants[0].Name, variant); bottlenecks != "" {
+		text += "; " + bottlenecks
 	}
 	return text
 }
 
 // text is a metric's part of a sentence.
-func (d Decided) text() string {
+func (d PrimaryMetric) text() string {
 	if d.A == nil || d.B == nil {
 		return d.Metric + " has no data"
 	}
-	unit := strings.ReplaceAll(d.Unit, "ms/tx", "ms a transaction")
+	unit := strings.ReplaceAll(d.Unit, "ms/tx", "ms per transaction")
 	values := fmt.Sprintf("from %s to %s %s", number(*d.A), number(*d.B), unit)
 	switch {
 	case d.Decision == effect.Equivalent:
 		return fmt.Sprintf("%s stayed the same (%s)", d.Metric, values)
 	case d.Decision == effect.Undetermined:
-		return fmt.Sprintf("%s is not decided (%s)", d.Metric, values)
+		return fmt.Sprintf("%s is undetermined (%s)", d.Metric, values)
 	case d.Ratio == nil:
 		return fmt.Sprintf("%s fell %s", d.Metric, values)
 	}

@@ -9,19 +9,19 @@ import (
 	"assay/harness/judge/compare"
 )
 
-// Event is what sessions of the database waited for, before and after.
+// Event is a wait event of database sessions, in the control (A) and the variant (B).
 type Event struct {
 	Event    string   `json:"event"`
 	Class    string   `json:"class"`
 	Inferred bool     `json:"inferred"`
-	A        *float64 `json:"a"` // ms a transaction, median over runs; 0: it was never seen
+	A        *float64 `json:"a"` // ms per transaction, median over runs; 0: never sampled
 	B        *float64 `json:"b"`
 }
 
-// mostEvents is how many are told.
-const mostEvents = 8
+// maxEvents is how many wait events are listed.
+const maxEvents = 8
 
-// events are the events of the runs that were compared, the largest first.
+// events are the wait events of the compared runs, the longest first.
 func events(control, variant compare.Group, c compare.Comparison) []Event {
 	type key struct {
 		event, class string
@@ -29,7 +29,7 @@ func events(control, variant compare.Group, c compare.Comparison) []Event {
 	}
 	values := map[key]*[2][]float64{}
 	sampled := [2]int{}
-	take := func(side int, g compare.Group, compared []compare.RunFact) {
+	add := func(side int, g compare.Group, compared []compare.RunFact) {
 		for _, r := range g.Runs {
 			if !slices.ContainsFunc(compared, func(f compare.RunFact) bool { return f.Folder == r.Folder }) || r.Certificate.Waits == nil {
 				continue
@@ -46,31 +46,32 @@ func events(control, variant compare.Group, c compare.Comparison) []Event {
 			}
 		}
 	}
-	take(0, control, c.A.Runs)
-	take(1, variant, c.B.Runs)
+	add(0, control, c.A.Runs)
+	add(1, variant, c.B.Runs)
 	all := []Event{}
 	for k, sides := range values {
-		all = append(all, Event{k.event, k.class, k.inferred, middle(sides[0], sampled[0]), middle(sides[1], sampled[1])})
+		all = append(all, Event{k.event, k.class, k.inferred, medianOf(sides[0], sampled[0]), medianOf(sides[1], sampled[1])})
 	}
 	slices.SortFunc(all, func(x, y Event) int {
-		return cmp.Or(cmp.Compare(y.most(), x.most()), cmp.Compare(x.Event, y.Event), cmp.Compare(x.Class, y.Class))
+		return cmp.Or(cmp.Compare(y.longer(), x.longer()), cmp.Compare(x.Event, y.Event), cmp.Compare(x.Class, y.Class))
 	})
-	return all[:min(len(all), mostEvents)]
+	return all[:min(len(all), maxEvents)]
 }
 
-func (e Event) most() float64 {
-	most := 0.0
+// longer is the larger of the event's two times.
+func (e Event) longer() float64 {
+	longer := 0.0
 	for _, v := range []*float64{e.A, e.B} {
 		if v != nil {
-			most = math.Max(most, *v)
+			longer = math.Max(longer, *v)
 		}
 	}
-	return most
+	return longer
 }
 
-// middle is the median over so many runs, of which those without the event have
-// none of it; nil where no run was sampled.
-func middle(values []float64, runs int) *float64 {
+// medianOf is the median over a number of runs, where missing values are 0; nil
+// without runs.
+func medianOf(values []float64, runs int) *float64 {
 	if runs == 0 {
 		return nil
 	}
@@ -80,7 +81,7 @@ func middle(values []float64, runs int) *float64 {
 	}
 	slices.Sort(all)
 	n := len(all)
-	v, err := strconv.ParseFloat(strconv.FormatFloat((all[(n-1)/2]+all[n/2])/2, 'g', 6, 64), 64) // as comparisons shorten theirs
+	v, err := strconv.ParseFloat(strconv.FormatFloat((all[(n-1)/2]+all[n/2])/2, 'g', 6, 64), 64) // 6 digits, as in comparisons
 	if err != nil {
 		return nil
 	}

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Turn is one run that is to be made.
+// Turn is a planned run.
 type Turn struct {
 	Variant int    // index
 	Round   int    // from 0
 	Seed    uint64 // the same for all variants of a round
 }
 
-// Round is the order of the variants in a round: A B C, then C B A, and so on,
-// so that what drifts from run to run meets all alike.
+// Round is the order of the variants in a round: A B C, then C B A, and so on, so
+// that drift affects all variants equally.
 func Round(variants, round int, seed uint64) []Turn {
 	turns := make([]Turn, variants)
 	for i := range turns {
@@ -26,16 +26,16 @@ func Round(variants, round int, seed uint64) []Turn {
 	return turns
 }
 
-// spareRounds is how many rounds are made again because a run in them may not be
-// judged: that says nothing of how it came out. More than these, and the machine
-// is not fit for the experiment.
+// spareRounds is how many rounds may be repeated because of an INVALID run. Being
+// INVALID does not depend on a run's result, so that repeating does not bias the
+// comparison. Where more are needed, the machine is not fit for the experiment.
 func spareRounds(pairs int) int { return (pairs + 1) / 2 }
 
-// letter is what a variant is called in an order.
+// letter abbreviates a variant: A, B, ...
 func letter(v int) string { return string(rune('A' + v)) }
 
-// order writes the runs that were made as "AB BA".
-func order(runs []Made, variants []Variant) string {
+// order formats the runs that were made as "AB BA".
+func order(runs []RunResult, variants []Variant) string {
 	index := map[string]int{}
 	for i, v := range variants {
 		index[v.Name] = i

@@ -12,43 +12,42 @@ import (
 	"assay/harness/spec"
 )
 
-// Loop is what an experiment needs of the world. Its functions are called one at
-// a time.
+// Loop holds the effects of an experiment. Its functions are called one at a time.
 type Loop struct {
-	// Apply puts a variant in place, and Revert takes it back. Both may block for
-	// a server's start. Revert is called after each Apply, whatever came of it.
+	// Apply applies a variant, and Revert reverts it. Both may block while a server
+	// starts. Revert is called after each Apply, even if that failed.
 	Apply  func(context.Context, spec.Variant) error
 	Revert func() error
-	// Read is what the variant's readers of the binlog have read; called after
-	// Revert, where it had any.
+	// Read is what the variant's binlog readers have read. It is called after Revert,
+	// if the variant has any.
 	Read func() binlog.Read
-	// Make makes one run of the variant that is in place, and blocks for its
-	// length. An error ends the experiment.
-	Make func(context.Context, Turn, spec.Variant) (Made, compare.Run, error)
-	// Search looks for a variant's highest rate within the SLOs. It calls trial
-	// around each trial, which puts the variant in place when it is its turn.
+	// Make makes one run of the applied variant, and blocks until it has ended. An
+	// error ends the experiment.
+	Make func(context.Context, Turn, spec.Variant) (RunResult, compare.Run, error)
+	// Search searches for a variant's highest rate within the SLOs. It calls trial
+	// around each trial, which waits for its turn and applies the variant. Searches run
+	// concurrently, their trials do not.
 	Search func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error)
-	// Tell is called before each run and after the last.
-	Tell func(Progress)
+	// Progress is called before each run and after the last round.
+	Progress func(Progress)
 }
 
-// Progress is how far an experiment is.
+// Progress is the progress of an experiment.
 type Progress struct {
-	Next    *Turn         // nil: no run of the rounds is left
-	Made    int           // runs so far
-	Of      int           // runs in all, as it stands
-	Left    time.Duration // by the runs so far; 0: not known yet
-	Dropped string        // why the last round is made again
+	Next    *Turn         // nil: all rounds were made
+	Done    int           // runs so far
+	Total   int           // runs, including repeated rounds so far
+	Left    time.Duration // estimated from the runs so far; 0: not known yet
+	Dropped string        // why the last round is repeated; empty: it is not
 }
 
-// Run makes the experiment's runs. The document is whole when it ends without an
-// error; else it claims nothing, and the reason is the error. One that was
-// interrupted in its searches has made all of its pairs, and lacks the capacities
-// alone.
-func Run(ctx context.Context, e spec.Experiment, a Asked, l Loop) (Document, error) {
+// Run makes the experiment's runs. If it fails or is interrupted, the document has no
+// result and the error is the reason. If it is interrupted during the searches, the
+// document has the result of the pairs and lacks only the capacities.
+func Run(ctx context.Context, e spec.Experiment, a Parameters, l Loop) (Document, error) {
 	a.Variants = variantsOf(e)
-	d := Document{Schema: SchemaName, Asked: a, State: Done, Runs: []Made{}, Effects: []Effect{}, Capacity: []Capacity{}, Limitations: []string{}}
-	b := bench{e: e, a: a, loop: l, runs: []Made{}}
+	d := Document{Schema: SchemaName, Parameters: a, State: Done, Runs: []RunResult{}, Effects: []Effect{}, Capacity: []Capacity{}, Limitations: []string{}}
+	b := runner{e: e, a: a, loop: l, runs: []RunResult{}}
 	err := b.rounds(ctx)
 	interrupted := false
 	if err == nil && e.Capacity != nil {
@@ -60,44 +59,44 @@ func Run(ctx context.Context, e spec.Experiment, a Asked, l Loop) (Document, err
 		d.Capacity = []Capacity{}
 		d.Limitations = append(d.Limitations, "the searches were interrupted: the highest rates are not known")
 	} else if err != nil {
-		d.cutShort(ctx, err)
+		d.stop(ctx, err)
 		return d, err
 	}
 	var failed error
 	if d.Effects, failed = b.effects(d.Capacity); failed != nil {
-		d.cutShort(ctx, failed)
+		d.stop(ctx, failed)
 		return d, failed
 	}
 	d.conclude(b)
 	return d, err
 }
 
-// cutShort leaves what was made, and nothing that could be taken for a result.
-func (d *Document) cutShort(ctx context.Context, why error) {
+// stop removes what could be mistaken for a result, and keeps the list of runs.
+func (d *Document) stop(ctx context.Context, reason error) {
 	d.State = Failed
 	if ctx.Err() != nil {
 		d.State = Interrupted
 	}
 	d.Effects, d.Capacity = []Effect{}, []Capacity{}
-	d.Sentence = fmt.Sprintf("%s after %s of %d: nothing can be said", d.State, count(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
-	d.Limitations = append(d.Limitations, d.State+": "+firstLine(why))
+	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, count(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
+	d.Limitations = append(d.Limitations, d.State+": "+firstLine(reason))
 }
 
-// conclude adds what is said of the experiment as a whole.
-func (d *Document) conclude(b bench) {
+// conclude sets the sentence and the limitations of the whole experiment.
+func (d *Document) conclude(b runner) {
 	for i, e := range d.Effects {
 		if i > 0 {
 			d.Sentence += "; "
 		}
 		d.Sentence += e.Variant + ": " + string(e.Outcome)
 	}
-	if whole := len(b.whole); whole < d.Pairs {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s could be judged whole: this machine was too busy for the experiment", whole, count(d.Pairs, "round")))
+	if valid := len(b.valid); valid < d.Pairs {
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, count(d.Pairs, "round")))
 	} else if n := len(b.dropped); n > 0 {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%s made again, because a run in it could not be judged: that says nothing of how it came out", count(n, "round")))
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", count(n, "round")))
 	}
 	if len(d.Capacity) > 0 {
-		d.Limitations = append(d.Limitations, "each capacity is of one search: its bounds are no interval of confidence")
+		d.Limitations = append(d.Limitations, "each capacity is from a single search: its bounds are not a confidence interval")
 	}
 	for _, c := range d.Capacity {
 		if c.State != search.Found.String() {
@@ -106,25 +105,26 @@ func (d *Document) conclude(b bench) {
 	}
 }
 
-// bench is an experiment under way.
-type bench struct {
+// runner is the state of a running experiment.
+type runner struct {
 	e       spec.Experiment
-	a       Asked
+	a       Parameters
 	loop    Loop
-	runs    []Made
-	whole   map[int]bool // rounds that may be compared
-	dropped []string     // why the others may not
+	runs    []RunResult
+	valid   map[int]bool // rounds, from 1, without an INVALID run
+	dropped []string     // for each other round: why a run is INVALID
 	spent   time.Duration
 }
 
-// rounds makes as many whole rounds as were asked for.
-func (b *bench) rounds(ctx context.Context) error {
-	b.whole = map[int]bool{}
+// rounds makes the planned number of valid rounds, or stops after too many invalid
+// ones.
+func (b *runner) rounds(ctx context.Context) error {
+	b.valid = map[int]bool{}
 	last := ""
-	for round := 0; len(b.whole) < b.a.Pairs && len(b.dropped) <= spareRounds(b.a.Pairs); round++ {
+	for round := 0; len(b.valid) < b.a.Pairs && len(b.dropped) <= spareRounds(b.a.Pairs); round++ {
 		invalid := ""
 		for _, t := range Round(len(b.e.Variants), round, b.a.Seed) {
-			b.loop.Tell(b.progress(&t, last))
+			b.loop.Progress(b.progress(&t, last))
 			last = ""
 			m, err := b.turn(ctx, t)
 			if err != nil {
@@ -138,36 +138,36 @@ func (b *bench) rounds(ctx context.Context) error {
 			b.dropped, last = append(b.dropped, invalid), invalid
 			continue
 		}
-		b.whole[round+1] = true
+		b.valid[round+1] = true
 	}
-	b.loop.Tell(b.progress(nil, last))
+	b.loop.Progress(b.progress(nil, last))
 	return nil
 }
 
-func (b *bench) progress(next *Turn, dropped string) Progress {
+func (b *runner) progress(next *Turn, dropped string) Progress {
 	n := len(b.e.Variants)
-	p := Progress{Next: next, Made: len(b.runs), Of: n * (b.a.Pairs + len(b.dropped)), Dropped: dropped}
-	if p.Made > 0 {
-		p.Left = b.spent / time.Duration(p.Made) * time.Duration(p.Of-p.Made)
+	p := Progress{Next: next, Done: len(b.runs), Total: n * (b.a.Pairs + len(b.dropped)), Dropped: dropped}
+	if p.Done > 0 {
+		p.Left = b.spent / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
 	}
 	return p
 }
 
-// turn makes one run with its variant in place.
-func (b *bench) turn(ctx context.Context, t Turn) (m Made, err error) {
-	v, begun := b.e.Variants[t.Variant], time.Now()
+// turn makes one run with its variant applied.
+func (b *runner) turn(ctx context.Context, t Turn) (m RunResult, err error) {
+	v, start := b.e.Variants[t.Variant], time.Now()
 	var c compare.Run
-	err = b.under(ctx, v, func() (err error) {
+	err = b.withVariant(ctx, v, func() (err error) {
 		m, c, err = b.loop.Make(ctx, t, v)
 		return err
 	})
 	if err == nil {
-		err = context.Cause(ctx) // a run that was cut short is none
+		err = context.Cause(ctx) // an interrupted run does not count
 	}
 	if err != nil {
 		return m, err
 	}
-	took := time.Since(begun)
+	took := time.Since(start)
 	b.spent += took
 	m.Variant, m.Round, m.Seed, m.Seconds, m.compared = v.Name, t.Round+1, t.Seed, took.Round(100*time.Millisecond).Seconds(), c
 	if v.Readers > 0 {
@@ -178,8 +178,8 @@ func (b *bench) turn(ctx context.Context, t Turn) (m Made, err error) {
 	return m, nil
 }
 
-// under does something with a variant in place, and takes it back.
-func (b *bench) under(ctx context.Context, v spec.Variant, do func() error) error {
+// withVariant calls do with a variant applied, and reverts it.
+func (b *runner) withVariant(ctx context.Context, v spec.Variant, do func() error) error {
 	err := b.loop.Apply(ctx, v)
 	if err == nil {
 		err = do()
@@ -187,14 +187,14 @@ func (b *bench) under(ctx context.Context, v spec.Variant, do func() error) erro
 	return errors.Join(err, b.loop.Revert())
 }
 
-// effects compares each variant with the control, over the whole rounds.
-func (b *bench) effects(capacities []Capacity) (all []Effect, err error) {
+// effects compares each variant with the control, over the valid rounds.
+func (b *runner) effects(capacities []Capacity) (all []Effect, err error) {
 	control := b.group(b.e.Control().Name)
 	for i, v := range b.e.Variants[1:] {
 		e, err := Conclude(control, b.group(v.Name), b.a.Primary, b.a.Tolerance)
 		if err != nil {
-			var known bool
-			if e, known = nothingCompared(err); !known {
+			var ok bool
+			if e, ok = notComparable(err); !ok {
 				return nil, err
 			}
 		} else {
@@ -209,11 +209,11 @@ func (b *bench) effects(capacities []Capacity) (all []Effect, err error) {
 	return all, nil
 }
 
-// group are the runs of a variant in whole rounds.
-func (b *bench) group(variant string) compare.Group {
+// group is the runs of a variant in valid rounds.
+func (b *runner) group(variant string) compare.Group {
 	g := compare.Group{Name: variant}
 	for _, r := range b.runs {
-		if r.Variant == variant && b.whole[r.Round] {
+		if r.Variant == variant && b.valid[r.Round] {
 			g.Runs = append(g.Runs, r.compared)
 		}
 	}

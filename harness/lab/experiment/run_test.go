@@ -19,17 +19,17 @@ import (
 	"assay/harness/spec"
 )
 
-// In each round each variant is run once, with one seed; over two rounds each
-// comes as early as any other.
+// Each round has each variant once, with the same seed. Over two rounds all variants
+// have the same sum of positions.
 func TestRound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, round := rapid.IntRange(2, 8).Draw(rt, "variants"), 2*rapid.IntRange(0, 50).Draw(rt, "round")
-		place := make([]int, n)
+		positions := make([]int, n)
 		for _, turns := range [][]Turn{Round(n, round, 7), Round(n, round+1, 7)} {
 			seen := map[int]bool{}
 			for i, turn := range turns {
 				seen[turn.Variant] = true
-				place[turn.Variant] += i
+				positions[turn.Variant] += i
 				if turn.Seed != turns[0].Seed || turn.Seed != 7+uint64(turn.Round) {
 					rt.Errorf("seed %d of round %d", turn.Seed, turn.Round)
 				}
@@ -38,46 +38,46 @@ func TestRound(t *testing.T) {
 				rt.Errorf("%d variants of %d", len(seen), n)
 			}
 		}
-		if least, most := slices.Min(place), slices.Max(place); least != most {
-			rt.Errorf("places %v", place)
+		if slices.Min(positions) != slices.Max(positions) {
+			rt.Errorf("positions %v", positions)
 		}
 	})
 }
 
-// world makes runs that never took place, and notes what is done.
-type world struct {
-	done    []string
+// fake is a Loop with synthetic runs that records what is called.
+type fake struct {
+	calls   []string                 // "+A" apply, "-" revert, "A" a run, "a" a trial
 	runs    map[string][]compare.Run // by variant
 	invalid map[int]bool             // runs, by their number from 1
-	fails   string                   // what fails
+	fails   string                   // the call that fails
 	made    int
 	limits  map[string]float64 // capacity, by variant
-	place   string             // variant that is in place
+	applied string             // variant
 }
 
-func newWorld() *world {
+func newFake() *fake {
 	a, b := groups(12, 0.5, scaled(0))
-	return &world{runs: map[string][]compare.Run{"A": a.Runs, "B": b.Runs}, invalid: map[int]bool{}, limits: map[string]float64{"A": 100, "B": 150}}
+	return &fake{runs: map[string][]compare.Run{"A": a.Runs, "B": b.Runs}, invalid: map[int]bool{}, limits: map[string]float64{"A": 100, "B": 150}}
 }
 
-func (w *world) do(what string) error {
-	w.done = append(w.done, what)
-	if what == w.fails {
-		return errors.New(what + " fails")
+func (w *fake) call(name string) error {
+	w.calls = append(w.calls, name)
+	if name == w.fails {
+		return errors.New(name + " fails")
 	}
 	return nil
 }
 
-func (w *world) loop(t *testing.T) Loop {
+func (w *fake) loop(t *testing.T) Loop {
 	return Loop{
 		Apply: func(_ context.Context, v spec.Variant) error {
-			w.place = v.Name
-			return w.do("+" + v.Name)
+			w.applied = v.Name
+			return w.call("+" + v.Name)
 		},
-		Revert: func() error { w.place = ""; return w.do("-") },
-		Make: func(_ context.Context, turn Turn, v spec.Variant) (m Made, c compare.Run, err error) {
-			if w.place != v.Name {
-				t.Errorf("%s is in place for a run of %s", w.place, v.Name)
+		Revert: func() error { w.applied = ""; return w.call("-") },
+		Make: func(_ context.Context, turn Turn, v spec.Variant) (m RunResult, c compare.Run, err error) {
+			if w.applied != v.Name {
+				t.Errorf("%s is applied for a run of %s", w.applied, v.Name)
 			}
 			w.made++
 			c = w.runs[v.Name][turn.Round]
@@ -85,41 +85,41 @@ func (w *world) loop(t *testing.T) Loop {
 				m.Invalid = "INVALID by the rule generator-lag"
 			}
 			m.Run, m.Verdict = c.Certificate.Run, "PASS"
-			return m, c, w.do(v.Name)
+			return m, c, w.call(v.Name)
 		},
 		Search: func(ctx context.Context, v spec.Variant, trial Trial) (search.Document, string, error) {
-			a := search.Asked{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
+			a := search.Parameters{Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}
 			d, err := search.Run(ctx, a, search.Loop{
 				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
 				Trial: func(ctx context.Context, rate float64) (p search.Probe, err error) {
 					err = trial(ctx, func() error {
-						if w.place != v.Name {
-							t.Errorf("%s is in place for a trial of %s", w.place, v.Name)
+						if w.applied != v.Name {
+							t.Errorf("%s is applied for a trial of %s", w.applied, v.Name)
 						}
 						p = search.Probe{Rate: rate, Result: search.Clear}
 						if rate > w.limits[v.Name] {
 							p.Result = search.Broken
 						}
-						return w.do(strings.ToLower(v.Name))
+						return w.call(strings.ToLower(v.Name))
 					})
 					return p, err
 				},
 			})
 			return d, "capacity/" + v.Name, err
 		},
-		Tell: func(Progress) {},
+		Progress: func(Progress) {},
 	}
 }
 
-func experimentOf(pairs int) (spec.Experiment, Asked) {
+func experimentOf(pairs int) (spec.Experiment, Parameters) {
 	e := spec.Experiment{Pairs: pairs, Primary: cause, Tolerance: tolerance, Variants: []spec.Variant{{Name: "A"}, {Name: "B", Database: []string{"--skip-log-bin"}}}}
-	return e, Asked{
+	return e, Parameters{
 		ID: "x", File: "x.json", SHA256: strings.Repeat("0", 64), Profile: "payment", Rate: 100, Unit: "tps", Workers: 1, Pairs: pairs, Primary: cause,
 		Tolerance: tolerance, Started: time.Unix(0, 0).UTC(),
 	}
 }
 
-func valid(t *testing.T, d Document) {
+func checkSchema(t *testing.T, d Document) {
 	t.Helper()
 	data, err := d.Marshal()
 	if err != nil {
@@ -128,29 +128,29 @@ func valid(t *testing.T, d Document) {
 	schematest.Validate(t, schematest.Compile(t, schemaFile), data)
 }
 
-var update = flag.Bool("update", false, "write the schema anew")
+var update = flag.Bool("update", false, "rewrite the schema")
 
 const schemaFile = "experiment.schema.json"
 
 func TestSchema(t *testing.T) {
 	schematest.Check(t, schemaFile, Document{}, schematest.Header{
 		ID: SchemaName, Title: "Assay experiment result",
-		Description: `What variants of a system differ in, by interleaved runs. Fields are added, never renamed; null is "no data", which is never 0. One that was cut short has no effects and no capacity.`,
+		Description: `The effect of variants of a system, measured in interleaved runs. Fields are added, never renamed; null is "no data", never 0. An interrupted or failed experiment has no effects and no capacity.`,
 	}, *update)
 }
 
-func TestRunInTurn(t *testing.T) {
-	w := newWorld()
+func TestInterleavedRuns(t *testing.T) {
+	w := newFake()
 	e, a := experimentOf(6)
 	d, err := Run(t.Context(), e, a, w.loop(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	valid(t, d)
+	checkSchema(t, d)
 	if d.State != Done || d.Order != "AB BA AB BA AB BA" || d.Sentence != "B: confirmed" || len(d.Limitations) != 0 {
 		t.Errorf("%s, %q, %q, %q", d.State, d.Order, d.Sentence, d.Limitations)
 	}
-	if diff := cmp.Diff([]string{"+A", "A", "-", "+B", "B", "-", "+B", "B", "-", "+A", "A", "-"}, w.done[:12]); diff != "" {
+	if diff := cmp.Diff([]string{"+A", "A", "-", "+B", "B", "-", "+B", "B", "-", "+A", "A", "-"}, w.calls[:12]); diff != "" {
 		t.Error(diff)
 	}
 	if n := len(d.Effects[0].Comparison.Pairing.Pairs); n != 6 {
@@ -158,38 +158,37 @@ func TestRunInTurn(t *testing.T) {
 	}
 }
 
-// A round in which a run may not be judged is made again, all of it; there is an
-// end to that.
-func TestRoundsAreMadeAgain(t *testing.T) {
-	w := newWorld()
+// A round with an INVALID run is repeated as a whole, up to a limit.
+func TestInvalidRoundsAreRepeated(t *testing.T) {
+	w := newFake()
 	w.invalid[4] = true
 	e, a := experimentOf(6)
 	d, err := Run(t.Context(), e, a, w.loop(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	valid(t, d)
-	if len(d.Runs) != 14 || d.Sentence != "B: confirmed" || len(d.Limitations) != 1 || !strings.Contains(d.Limitations[0], "1 round made again") {
+	checkSchema(t, d)
+	if len(d.Runs) != 14 || d.Sentence != "B: confirmed" || len(d.Limitations) != 1 || !strings.Contains(d.Limitations[0], "1 round repeated") {
 		t.Errorf("%d runs, %q, %q", len(d.Runs), d.Sentence, d.Limitations)
 	}
 
-	w = newWorld()
+	w = newFake()
 	for i := range 24 {
 		w.invalid[i+1] = true
 	}
 	if d, err = Run(t.Context(), e, a, w.loop(t)); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Runs) != 8 || d.Effects[0].Outcome != Undetermined || d.Effects[0].Comparison != nil || !strings.Contains(d.Limitations[0], "0 of 6 rounds could be judged whole") {
+	if len(d.Runs) != 8 || d.Effects[0].Outcome != Undetermined || d.Effects[0].Comparison != nil || !strings.Contains(d.Limitations[0], "0 of 6 rounds without an INVALID run") {
 		t.Errorf("%d runs, %+v, %q", len(d.Runs), d.Effects, d.Limitations)
 	}
-	valid(t, d)
+	checkSchema(t, d)
 }
 
-// Whatever fails, the variant is taken back, and nothing is said.
-func TestCutShort(t *testing.T) {
+// Whatever fails, the variant is reverted, and the document has no result.
+func TestFailed(t *testing.T) {
 	for _, fails := range []string{"+B", "B", "-", "b"} {
-		w := newWorld()
+		w := newFake()
 		w.fails = fails
 		e, a := experimentOf(6)
 		e.Capacity = &spec.Capacity{}
@@ -197,38 +196,38 @@ func TestCutShort(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), fails+" fails") {
 			t.Fatalf("%s: error %v", fails, err)
 		}
-		if d.State != Failed || len(d.Effects)+len(d.Capacity) != 0 || !strings.HasSuffix(d.Sentence, "nothing can be said") {
+		if d.State != Failed || len(d.Effects)+len(d.Capacity) != 0 || !strings.HasSuffix(d.Sentence, "no result") {
 			t.Errorf("%s: %+v", fails, d)
 		}
-		if last := w.done[len(w.done)-1]; last != "-" {
-			t.Errorf("%s: it ended with %s", fails, last)
+		if last := w.calls[len(w.calls)-1]; last != "-" {
+			t.Errorf("%s: the last call was %s", fails, last)
 		}
-		valid(t, d)
+		checkSchema(t, d)
 	}
 }
 
 func TestInterrupted(t *testing.T) {
-	w := newWorld()
+	w := newFake()
 	e, a := experimentOf(6)
 	ctx, interrupt := context.WithCancel(t.Context())
 	l := w.loop(t)
 	run := l.Make
-	l.Make = func(ctx context.Context, turn Turn, v spec.Variant) (Made, compare.Run, error) {
+	l.Make = func(ctx context.Context, turn Turn, v spec.Variant) (RunResult, compare.Run, error) {
 		if w.made == 2 {
 			interrupt()
 		}
 		return run(ctx, turn, v)
 	}
 	d, err := Run(ctx, e, a, l)
-	if !errors.Is(err, context.Canceled) || d.State != Interrupted || len(d.Runs) != 2 || len(d.Effects) != 0 || w.done[len(w.done)-1] != "-" {
+	if !errors.Is(err, context.Canceled) || d.State != Interrupted || len(d.Runs) != 2 || len(d.Effects) != 0 || w.calls[len(w.calls)-1] != "-" {
 		t.Errorf("%v: %+v", err, d)
 	}
-	valid(t, d)
+	checkSchema(t, d)
 }
 
-// Who interrupts the searches keeps what the pairs have shown.
-func TestInterruptedInTheSearches(t *testing.T) {
-	w := newWorld()
+// An interruption of the searches keeps the result of the pairs.
+func TestInterruptedSearches(t *testing.T) {
+	w := newFake()
 	e, a := experimentOf(6)
 	e.Capacity = &spec.Capacity{}
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -241,30 +240,29 @@ func TestInterruptedInTheSearches(t *testing.T) {
 		})
 	}
 	d, err := Run(ctx, e, a, l)
-	if !errors.Is(err, context.Canceled) || d.State != Done || d.Sentence != "B: confirmed" || len(d.Capacity) != 0 || d.Effects[0].Capacity != nil || w.done[len(w.done)-1] != "-" {
+	if !errors.Is(err, context.Canceled) || d.State != Done || d.Sentence != "B: confirmed" || len(d.Capacity) != 0 || d.Effects[0].Capacity != nil || w.calls[len(w.calls)-1] != "-" {
 		t.Errorf("%v: %+v", err, d)
 	}
 	if len(d.Limitations) != 1 || !strings.Contains(d.Limitations[0], "the searches were interrupted") {
 		t.Errorf("%q", d.Limitations)
 	}
-	valid(t, d)
+	checkSchema(t, d)
 }
 
-// Capacities are searched for in turn, and one whose search has ended is passed
-// over.
+// The searches make their trials in turn, and one that has ended is skipped.
 func TestCapacities(t *testing.T) {
-	w := newWorld()
+	w := newFake()
 	e, a := experimentOf(1)
 	e.Capacity = &spec.Capacity{}
 	d, err := Run(t.Context(), e, a, w.loop(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	valid(t, d)
+	checkSchema(t, d)
 	var order []string
-	for _, what := range w.done {
-		if what == "a" || what == "b" {
-			order = append(order, what)
+	for _, call := range w.calls {
+		if call == "a" || call == "b" {
+			order = append(order, call)
 		}
 	}
 	if got := strings.Join(order, ""); !strings.HasPrefix(got, "abbaabba") {
@@ -283,16 +281,16 @@ func TestCapacities(t *testing.T) {
 	}
 }
 
-// A search that found nothing narrow enough says so beside its bounds.
+// A search that did not find both bounds adds its sentence to the limitations.
 func TestUndecidedCapacity(t *testing.T) {
 	d := Document{Capacity: []Capacity{{Variant: "A", State: "found", Sentence: "found"}, {Variant: "B", State: "undecided", Sentence: "the trials do not decide"}}}
-	d.conclude(bench{})
+	d.conclude(runner{})
 	if !slices.Contains(d.Limitations, "B: the trials do not decide") || slices.Contains(d.Limitations, "A: found") {
 		t.Errorf("%q", d.Limitations)
 	}
 }
 
-// Bounds that no search has found make no ratio.
+// A ratio has only the parts for which both bounds were found.
 func TestRatioOf(t *testing.T) {
 	at := func(lower, upper float64) Capacity {
 		c := Capacity{Lower: &lower}

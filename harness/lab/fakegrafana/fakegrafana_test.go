@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// write makes a provisioning folder with one dashboard, each text edited.
+// write creates a provisioning folder with one dashboard, with each file edited.
 func write(t *testing.T, edit func(name, text string) string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func write(t *testing.T, edit func(name, text string) string) string {
 	return dir
 }
 
-// TestRefuses: with a file missing or wrong there is nothing to serve.
+// TestRefuses checks that a missing or invalid file is an error.
 func TestRefuses(t *testing.T) {
 	env := func(name string) (string, bool) { return name, name != "UNSET" }
 	if _, err := load(write(t, func(_, text string) string { return text }), env); err != nil {
@@ -59,8 +59,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestDatasourceHealth: it is well only when its server lets the provisioned
-// user in and holds something.
+// TestDatasourceHealth checks that a datasource is healthy only if its server accepts the
+// provisioned user and has measurements.
 func TestDatasourceHealth(t *testing.T) {
 	body := `{"results":[{"series":[{}]}]}`
 	influx := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func TestDatasourceHealth(t *testing.T) {
 		_, _ = w.Write([]byte(body))
 	}))
 	defer influx.Close()
-	ask := func(password, login string) int {
+	status := func(password, login string) int {
 		p, err := load(write(t, func(_, text string) string { return text }), func(name string) (string, bool) {
 			return map[string]string{"URL": influx.URL, "USER_NAME": "reader", "SECRET": password}[name], true
 		})
@@ -85,13 +85,13 @@ func TestDatasourceHealth(t *testing.T) {
 		p.handler("admin", "login").ServeHTTP(w, r)
 		return w.Code
 	}
-	for want, got := range map[int]int{http.StatusOK: ask("right", "login"), http.StatusBadRequest: ask("wrong", "login"), http.StatusUnauthorized: ask("right", "no")} {
+	for want, got := range map[int]int{http.StatusOK: status("right", "login"), http.StatusBadRequest: status("wrong", "login"), http.StatusUnauthorized: status("right", "no")} {
 		if got != want {
 			t.Errorf("status %d, want %d", got, want)
 		}
 	}
 	body = `{"results":[{}]}`
-	if got := ask("right", "login"); got != http.StatusBadRequest {
-		t.Errorf("an empty database answers %d", got)
+	if got := status("right", "login"); got != http.StatusBadRequest {
+		t.Errorf("status of an empty database: %d", got)
 	}
 }

@@ -26,7 +26,7 @@ func main() {
 }
 
 func serve(ctx context.Context) error {
-	// Grafana keeps its own database there, and ends without it.
+	// Grafana stores its database there, and exits if it cannot.
 	probe, err := os.CreateTemp(os.Getenv("GF_PATHS_DATA"), "probe-")
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (p provisioned) handler(user, password string) http.Handler {
 			if d.UID != r.PathValue("uid") {
 				continue
 			}
-			if err := d.ask(r.Context()); err != nil {
+			if err := d.test(r.Context()); err != nil {
 				reply(w, http.StatusBadRequest, map[string]string{"status": "ERROR", "message": err.Error()})
 				return
 			}
@@ -93,9 +93,9 @@ func (p provisioned) handler(user, password string) http.Handler {
 	return mux
 }
 
-// ask queries an InfluxDB as Grafana's test of a datasource does: it must accept the
-// provisioned user, and hold measurements.
-func (d datasource) ask(ctx context.Context) error {
+// test queries an InfluxDB as Grafana's datasource test does: it must accept the
+// provisioned user, and have measurements.
+func (d datasource) test(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	form := url.Values{"db": {fmt.Sprint(d.JSONData["dbName"])}, "q": {"SHOW MEASUREMENTS"}}

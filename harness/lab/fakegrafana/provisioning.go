@@ -12,14 +12,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// provisioned is the provisioning that Grafana would have read.
+// provisioned is what Grafana would have read.
 type provisioned struct {
 	datasources []datasource
 	dashboards  []dashboard
 }
 
-// datasource has the keys of Grafana's provisioning that this project uses; another key
-// is an error, while Grafana ignores unknown ones.
+// datasource has the keys of Grafana's provisioning that this project uses. Other keys
+// are errors here; Grafana ignores unknown ones.
 type datasource struct {
 	Name, UID, Type, Access, URL, User, Database string
 	IsDefault                                    bool                      `yaml:"isDefault"`
@@ -60,7 +60,7 @@ func load(dir string, lookup func(string) (string, bool)) (provisioned, error) {
 	p := provisioned{datasources: sources.Datasources}
 	for _, d := range p.datasources {
 		if d.Name == "" || d.UID == "" || d.Type == "" || d.URL == "" {
-			return p, fmt.Errorf("a datasource of %s lacks its name, uid, type or url", dir)
+			return p, fmt.Errorf("%s: a datasource has no name, uid, type or url", dir)
 		}
 	}
 	for _, from := range boards.Providers {
@@ -83,7 +83,7 @@ func load(dir string, lookup func(string) (string, bool)) (provisioned, error) {
 func decode(dir string, lookup func(string) (string, bool), into any) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.y*ml"))
 	if err != nil || len(files) != 1 {
-		return fmt.Errorf("%s holds %d files of YAML, not 1", dir, len(files))
+		return fmt.Errorf("%s has %d YAML files, want 1", dir, len(files))
 	}
 	data, err := os.ReadFile(files[0])
 	if err != nil {
@@ -122,7 +122,7 @@ func readDashboards(dir string) (found []dashboard, err error) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if d.UID == "" || d.Title == "" || len(d.Panels) == 0 {
-			return fmt.Errorf("%s lacks its uid, title or panels", path)
+			return fmt.Errorf("%s has no uid, title or panels", path)
 		}
 		found = append(found, d)
 		return nil

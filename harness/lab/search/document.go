@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// SchemaName stands in every search.json.
+// SchemaName is the "schema" field of every search.json.
 const SchemaName = "assay/search/v1"
 
-// Asked is the question of a search, and its parameters.
-type Asked struct {
+// Parameters are those of a search, as it was started.
+type Parameters struct {
 	ID      string  `json:"search" jsonschema:"minLength=1"`
 	Profile string  `json:"profile" jsonschema:"minLength=1"`
-	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`           // "tps" or "rps", of all rates
+	Unit    string  `json:"unit" jsonschema:"enum=tps,enum=rps"`           // of all rates: "tps" or "rps"
 	Target  string  `json:"target"`                                        // base URL of the system under test
 	Seconds float64 `json:"trial_seconds" jsonschema:"exclusiveMinimum=0"` // judged seconds of a trial
 	Workers int     `json:"workers" jsonschema:"minimum=1"`
-	Seed    uint64  `json:"seed"` // the first trial's; each has the next
+	Seed    uint64  `json:"seed"` // of the first trial; each later trial adds 1
 	Goal    Goal    `json:"goal"`
 	Range   Range   `json:"range"`
 }
@@ -35,7 +35,7 @@ type Probe struct {
 	Result   Result    `json:"result" jsonschema:"enum=clear,enum=broken,enum=close,enum=scarce,enum=starved,enum=void,enum=refused,enum=interrupted"`
 	Verdict  string    `json:"verdict,omitempty" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"` // empty: the run never started
 	Claim    string    `json:"claim" jsonschema:"minLength=1"`                                                    // the verdict's, or why the run never started
-	Decisive *Decisive `json:"decisive"`                                                                          // nil: every SLO and rule held
+	Decisive *Decisive `json:"decisive"`                                                                          // null: every SLO and rule held
 }
 
 // Decisive is the SLO or the rule that decided a verdict.
@@ -51,62 +51,62 @@ type Decisive struct {
 // Document is the content of search.json; search.schema.json describes it.
 type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=assay/search/v1"`
-	Asked
-	State       string      `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // an End's word, or "interrupted", or "failed"
+	Parameters
+	State       string      `json:"state" jsonschema:"enum=running,enum=found,enum=at-max,enum=missed,enum=generator,enum=undecided,enum=invalid,enum=interrupted,enum=failed"` // how the search ended
 	Sentence    string      `json:"sentence" jsonschema:"minLength=1"`
-	Lower       *float64    `json:"lower" jsonschema:"exclusiveMinimum=0"`           // largest load under the upper bound at which the SLOs hold; null: none
-	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which they do not, or at which that is too close to call; null: none
-	Decisive    *Decisive   `json:"decisive"`                                        // what was missed, or close, at the upper bound
-	Width       *float64    `json:"width"`                                           // of the bracket, as a share of its upper bound
-	GeneratorAt *float64    `json:"generator_limit" jsonschema:"exclusiveMinimum=0"` // smallest load that the generator did not make
-	Loads       []LoadState `json:"loads"`                                           // ascending
-	Probes      []Probe     `json:"probes"`                                          // in their order
+	Lower       *float64    `json:"lower" jsonschema:"exclusiveMinimum=0"`           // largest load below the upper bound at which the SLOs hold; null: none
+	Upper       *float64    `json:"upper" jsonschema:"exclusiveMinimum=0"`           // smallest load at which the SLOs are missed or too close to call; null: none
+	Decisive    *Decisive   `json:"decisive"`                                        // the SLO or rule that was missed, or too close to call, at the upper bound
+	Width       *float64    `json:"width"`                                           // (upper - lower) / upper
+	GeneratorAt *float64    `json:"generator_limit" jsonschema:"exclusiveMinimum=0"` // smallest load that the generator could not offer
+	Loads       []LoadState `json:"loads"`                                           // in ascending order
+	Probes      []Probe     `json:"probes"`                                          // in the order in which they were made
 	Certifies   bool        `json:"certifies" jsonschema:"const=false"`
 	Confirm     string      `json:"confirm,omitempty"` // the command that would certify the lower bound
 
-	end  End
-	left *int // trials, estimated; nil: not known
+	end        End
+	trialsLeft *int // estimated; nil: not known
 }
 
 // LoadState is a rate with the results of its trials.
 type LoadState struct {
 	Rate      float64 `json:"rate" jsonschema:"exclusiveMinimum=0"`
-	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear, nor broken; the load is taken as not sustained. scarce: too few samples to tell
-	Clear     int     `json:"clear" jsonschema:"minimum=0"`                                                                        // trials with at most half of the violations that the SLOs allow
-	Broken    int     `json:"broken" jsonschema:"minimum=0"`                                                                       // trials with twice as many as one of them allows, or more
+	Class     Class   `json:"class" jsonschema:"enum=open,enum=lower,enum=upper,enum=close,enum=scarce,enum=unmade,enum=unjudged"` // close: no trial was clear or broken, so that the load counts as not sustained; scarce: too few samples to decide; unmade: the generator could not offer the load; unjudged: its trials were INVALID
+	Clear     int     `json:"clear" jsonschema:"minimum=0"`                                                                        // trials with at most half of the violations that each SLO allows
+	Broken    int     `json:"broken" jsonschema:"minimum=0"`                                                                       // trials with at least twice as many as one of the SLOs allows
 	Close     int     `json:"close" jsonschema:"minimum=0"`                                                                        // trials in between
-	Scarce    int     `json:"scarce" jsonschema:"minimum=0"`                                                                       // trials with too few samples to tell
-	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`
+	Scarce    int     `json:"scarce" jsonschema:"minimum=0"`                                                                       // trials with too few samples to decide
+	NotJudged int     `json:"not_judged" jsonschema:"minimum=0"`                                                                   // trials that were INVALID or could not start
 }
 
-// Interrupted and Failed are the states of a search that did not end by itself.
+// Interrupted and Failed are the states of a search that was stopped early.
 const (
 	Interrupted = "interrupted"
 	Failed      = "failed"
 )
 
-// End is the reason for which the search ended; Running where it was interrupted.
+// End is why the search ended; Running if it was interrupted or failed.
 func (d Document) End() End { return d.end }
 
-// Bracketed reports whether both bounds are known, or that the SLOs hold at the
-// most that was to be tried.
+// Bracketed reports whether both bounds are known, or the SLOs hold at the highest
+// rate of the range.
 func (d Document) Bracketed() bool { return d.Lower != nil && d.Upper != nil || d.end == AtMax }
 
-// Left is the estimated number of trials still to come.
-func (d Document) Left() (trials int, known bool) {
-	if d.left == nil {
+// TrialsLeft estimates how many trials remain.
+func (d Document) TrialsLeft() (trials int, known bool) {
+	if d.trialsLeft == nil {
 		return 0, false
 	}
-	return *d.left, true
+	return *d.trialsLeft, true
 }
 
-// take updates the document from the search.
-func (d *Document) take(s *Search, confirm func(rate float64) string) {
+// update sets the document's results from those of the search.
+func (d *Document) update(s *Search, confirm func(rate float64) string) {
 	bounds := s.Bounds()
 	d.end = s.End()
 	d.State = d.end.String()
 	d.Lower, d.Upper, d.Decisive, d.Width, d.GeneratorAt = nil, nil, nil, nil, nil
-	d.Confirm, d.left = "", nil
+	d.Confirm, d.trialsLeft = "", nil
 	d.Loads = []LoadState{}
 	for _, l := range s.loads {
 		d.Loads = append(d.Loads, LoadState{
@@ -130,14 +130,14 @@ func (d *Document) take(s *Search, confirm func(rate float64) string) {
 	if b := s.bracket(); !math.IsInf(b.ceiling, 1) {
 		d.GeneratorAt = &b.ceiling
 	}
-	if n, ok := s.Left(); ok {
-		d.left = &n
+	if n, ok := s.TrialsLeft(); ok {
+		d.trialsLeft = &n
 	}
 	d.Sentence = d.sentence()
 }
 
-// decisiveAt is the trial that made a rate an upper bound: a broken one, or else the
-// last close one.
+// decisiveAt is the trial that made a rate an upper bound: the first broken one, or
+// else the last close one.
 func (d *Document) decisiveAt(rate float64) (at *Probe) {
 	for i, p := range d.Probes {
 		if p.Rate != rate { //nolint:staticcheck // the load of the trial, not one near it
@@ -153,7 +153,7 @@ func (d *Document) decisiveAt(rate float64) (at *Probe) {
 	return at
 }
 
-// Marshal writes search.json.
+// Marshal encodes search.json.
 func (d Document) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -165,7 +165,7 @@ func (d Document) Marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ExitCode is that of a search that came to its end: 0 where both bounds were found.
+// ExitCode is the exit code of a search that ended by itself.
 func (d Document) ExitCode() int {
 	if d.Bracketed() {
 		return 0

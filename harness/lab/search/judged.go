@@ -8,7 +8,7 @@ import (
 	"assay/harness/judge/verdict"
 )
 
-// Judge takes what a trial's verdict says of its load.
+// Judge sets the trial's result from its verdict.
 func (p *Probe) Judge(v verdict.Verdict) {
 	p.Result, p.Verdict, p.Claim, p.Decisive = resultOf(v), v.Outcome.String(), v.Claim, decisive(v)
 }
@@ -25,24 +25,24 @@ func resultOf(v verdict.Verdict) Result {
 		}
 		return Close
 	}
-	return spoiledBy(v)
+	return invalidResult(v)
 }
 
-// ofGenerator tells whether a rule is about the load that was made, which says
-// nothing of the system.
-func ofGenerator(rule string) bool {
+// isGeneratorRule reports whether a rule is about the offered load, not the system
+// under test.
+func isGeneratorRule(rule string) bool {
 	return rule == "offered" || strings.HasPrefix(rule, "generator-")
 }
 
-// spoiledBy tells why a trial may not be judged. Where that is only that the system
-// became so much slower that as much again would break an SLO, a trial of that
-// length is close.
-func spoiledBy(v verdict.Verdict) Result {
+// invalidResult is the result of an INVALID trial. If only the rule "steady" is
+// broken, the generator was fine and the system's latency drifted towards an SLO's
+// limit: Close.
+func invalidResult(v verdict.Verdict) Result {
 	starved, steady := false, true
 	for _, r := range v.Rules {
 		switch {
 		case r.Outcome != verdict.Invalid || r.ID == "steady":
-		case ofGenerator(r.ID):
+		case isGeneratorRule(r.ID):
 			starved, steady = true, false
 		default:
 			return Void
@@ -62,17 +62,18 @@ func spoiledBy(v verdict.Verdict) Result {
 	return Void
 }
 
+// has reports whether a rule of the verdict has an outcome.
 func has(v verdict.Verdict, o verdict.Outcome, rule string) bool {
 	return slices.ContainsFunc(v.Rules, func(r verdict.Rule) bool { return r.ID == rule && r.Outcome == o })
 }
 
-// decisive is the first SLO, or else the first rule, that made the verdict what
-// it is. A PASS has none.
+// decisive is the first SLO, or else the first rule, with the outcome of the
+// verdict. A PASS has none.
 func decisive(v verdict.Verdict) *Decisive {
 	switch v.Outcome {
 	case verdict.Pass:
 		return nil
-	case verdict.LostWrite: // whatever the profile asks of its ledger
+	case verdict.LostWrite: // whether or not the profile has an SLO for it
 		missing, limit := float64(v.Ledger.Missing), 0.0
 		return &Decisive{Kind: "slo", Name: "ledger missing==0", Observed: &missing, Limit: &limit, Unit: "count"}
 	}
@@ -90,27 +91,27 @@ func decisive(v verdict.Verdict) *Decisive {
 	return nil
 }
 
-// mostRest is the longest that a system is left alone after a trial. The next one
-// begins with some ten seconds more without load, or with little.
-const mostRest = 5 * time.Second
+// maxRest limits the pause after a trial. The start of the next trial adds some ten
+// seconds with little or no load.
+const maxRest = 5 * time.Second
 
-// Rest is how long the system is left alone after a trial. A run waits for its own
-// transactions until they time out, and for what was acknowledged to be persisted:
-// where all ended by themselves no queue is left. Where some were given up the
-// system may still work on them: about as long as its queue made the slowest wait.
+// Rest is how long to leave the system without load after a trial. A run waits until
+// its transactions have ended or timed out and acknowledged ones are persisted, so
+// that no queue is left if none timed out or was dropped. Otherwise the system may
+// still work on abandoned transactions, for about as long as the slowest one waited.
 func Rest(v verdict.Verdict) time.Duration {
-	if given(v.Outcomes.TimedOut)+given(v.Outcomes.Dropped) == 0 {
+	if orZero(v.Outcomes.TimedOut)+orZero(v.Outcomes.Dropped) == 0 {
 		return 0
 	}
 	for _, l := range v.Latency {
 		if l.Name == verdict.TransactionName && l.Max != nil {
-			return min(mostRest, time.Duration(*l.Max*float64(time.Millisecond)))
+			return min(maxRest, time.Duration(*l.Max*float64(time.Millisecond)))
 		}
 	}
-	return mostRest
+	return maxRest
 }
 
-func given(n *int64) int64 {
+func orZero(n *int64) int64 {
 	if n == nil {
 		return 0
 	}

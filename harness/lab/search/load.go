@@ -1,50 +1,49 @@
 package search
 
-// Load is one rate and what its trials came to.
+// Load is one rate, with the number of its trials by result.
 //
-// One decisive trial decides it: in the terms of MLRsearch (FD.io;
-// draft-ietf-bmwg-mlrsearch) its goal is a trial-duration sum of one trial with an
-// exceed ratio of 0. A trial that is close is read both ways, so that it decides
-// nothing and the load is tried again. Where all that it gets are close, the
-// cautious reading stands: the load is taken as not sustained, and is called close
-// so that nobody reads it as broken. The broken load at which the doubling or
-// halving ends is tried once more (see Search.doubtful); where the two contradict each
-// other a third decides. Trials that may not be judged count for nothing.
+// One clear or broken trial decides it: in the terms of MLRsearch (FD.io;
+// draft-ietf-bmwg-mlrsearch) the goal duration sum is one trial, and the goal exceed
+// ratio 0. A close trial decides nothing, and the load is tried again. If all of its
+// trials are close, the load conservatively counts as not sustained, but is shown as
+// close rather than broken. The broken load that ends the doubling or halving is
+// tried once more (see Search.doubtful); if the two trials contradict each other, a
+// third one decides. INVALID trials do not count.
 type Load struct {
 	Rate                  float64
 	Clear, Broken, Close  int
-	Scarce, Starved, Void int // cannot tell: too few samples; may not be judged: for the generator, for other reasons
+	Scarce, Starved, Void int
 	Refused               int
 }
 
-// Class is what a load is known as.
+// Class is what the trials of a load show.
 type Class int
 
 // The classes.
 const (
 	Open       Class = iota // more trials are needed
 	Lower                   // a lower bound: the SLOs hold
-	Upper                   // an upper bound: they do not
-	UpperClose              // an upper bound by caution: no trial of it was clear, nor broken
-	TooShort                // its trials have too few samples to tell
-	Unmade                  // the generator does not make it
-	Unjudged                // its trials may not be judged
+	Upper                   // an upper bound: they are missed
+	UpperClose              // conservatively an upper bound: its trials are too close to call
+	TooShort                // its trials have too few samples to decide
+	Unmade                  // the generator cannot offer it
+	Unjudged                // its trials are INVALID
 )
 
 var classWords = map[Class]string{
 	Open: "open", Lower: "lower", Upper: "upper", UpperClose: "close", TooShort: "scarce", Unmade: "unmade", Unjudged: "unjudged",
 }
 
-// MarshalText writes the word.
+// MarshalText returns the class's word in search.json.
 func (c Class) MarshalText() ([]byte, error) { return []byte(classWords[c]), nil }
 
-// upper reports whether loads of the class bound the search from above.
+// upper reports whether loads of the class are upper bounds.
 func (c Class) upper() bool { return c == Upper || c == UpperClose }
 
-// Class classifies the load. Trials of one load may contradict each other: most of
-// those that were decisive stand.
+// Class classifies the load. Where its clear and broken trials contradict each
+// other, the majority decides.
 func (l Load) Class(g Goal) Class {
-	spoiled := l.Starved + l.Void
+	invalid := l.Starved + l.Void
 	switch {
 	case l.Refused > 0:
 		return Unmade
@@ -54,11 +53,11 @@ func (l Load) Class(g Goal) Class {
 		return Lower
 	case l.Scarce > 0:
 		return TooShort
-	case l.Close >= g.Trials, l.Close > 0 && (l.Clear > 0 || spoiled > g.Spare), l.Clear > 0 && spoiled > g.Spare:
+	case l.Close >= g.Trials, l.Close > 0 && (l.Clear > 0 || invalid > g.Spare), l.Clear > 0 && invalid > g.Spare:
 		return UpperClose
-	case spoiled > g.Spare && l.Starved >= l.Void:
+	case invalid > g.Spare && l.Starved >= l.Void:
 		return Unmade
-	case spoiled > g.Spare:
+	case invalid > g.Spare:
 		return Unjudged
 	}
 	return Open
@@ -83,13 +82,13 @@ func (l *Load) add(r Result) {
 	}
 }
 
-// Bounds are the relevant bounds: the smallest load that is an upper bound, and
-// the largest lower bound under it. nil: there is none.
+// Bounds are the relevant bounds of MLRsearch: the smallest upper bound, and the
+// largest lower bound below it. nil: none.
 type Bounds struct{ Lower, Upper *Load }
 
-// relevant finds the bounds of loads in ascending order. A lower bound above the
-// upper one is not believed.
-func relevant(loads []Load, g Goal) (b Bounds) {
+// relevantBounds finds the bounds of loads in ascending order. A lower bound above
+// an upper one is ignored.
+func relevantBounds(loads []Load, g Goal) (b Bounds) {
 	for i := range loads {
 		switch class := loads[i].Class(g); {
 		case class.upper():

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// bracket is what is known of where the highest load lies.
+// bracket summarizes the loads that were tried.
 type bracket struct {
-	low     float64 // largest relevant lower bound; 0: none
+	low     float64 // relevant lower bound; 0: none
 	high    float64 // smallest upper bound; +Inf: none
-	ceiling float64 // smallest load that the generator does not make; +Inf: none
-	open    float64 // smallest load that is not decided yet; 0: none
-	void    bool    // a load cannot be judged
-	scarce  bool    // a load has too few samples to tell
-	starved int     // loads at which trials showed that the generator does not make them
+	ceiling float64 // smallest load that the generator cannot offer; +Inf: none
+	open    float64 // smallest undecided load; 0: none
+	void    bool    // the trials of a load are INVALID
+	scarce  bool    // the trials of a load have too few samples to decide
+	starved int     // number of loads that the generator could not offer in trials
 }
 
 func (s *Search) bracket() bracket {
@@ -47,27 +47,27 @@ func (s *Search) bracket() bracket {
 	return b
 }
 
-// top is the smallest load that is known to be too much, for the system or for
-// the generator.
+// top is the smallest load known to be too high, for the system or the generator.
 func (b bracket) top() float64 { return min(b.high, b.ceiling) }
 
-// topEnd is the end of a search that has come up to top.
-func (b bracket) topEnd(of End) End {
+// endAtTop is the end of a search that cannot go above top: Generator if the
+// generator limits it, else bySystem.
+func (b bracket) endAtTop(bySystem End) End {
 	if b.ceiling < b.high {
 		return Generator
 	}
-	return of
+	return bySystem
 }
 
-// starvedLoads are how many loads that the generator did not make end a search for
-// a lower bound, at a quarter of the first: where its machine is too busy for that,
-// the loads further down are no better.
+// starvedLoads is how many loads the generator may fail to offer before the search
+// for a lower bound ends: a machine too busy for a quarter of the first load is too
+// busy for less.
 const starvedLoads = 3
 
-// next decides what is tried: a load that is not decided yet, then a lower bound,
-// then an upper one, which may be in doubt, then what lies between them. A load with
-// too few samples ends the search, since lower ones have fewer still, and higher ones
-// were tried.
+// next chooses the next load: one that is undecided, then one to find a lower bound,
+// then an upper bound, then the repetition of a doubtful upper bound, then one
+// between the bounds. A load with too few samples ends the search: lower loads have
+// fewer still, and higher ones were tried.
 func (s *Search) next() (rate float64, end End) {
 	b := s.bracket()
 	switch {
@@ -86,21 +86,21 @@ func (s *Search) next() (rate float64, end End) {
 	case b.high < b.ceiling && s.doubtful(b):
 		return b.high, Running
 	case s.narrow(b.low, b.top()):
-		return 0, b.topEnd(Found)
+		return 0, b.endAtTop(Found)
 	}
 	return middle(b.low, b.top()), Running
 }
 
-// down halves the least load: there is no lower bound yet.
+// down halves the lowest load while there is no lower bound.
 func (s *Search) down(b bracket) (float64, End) {
-	least := b.top()
-	if least <= s.span.Floor || b.starved >= starvedLoads {
-		return 0, b.topEnd(Missed)
+	lowest := b.top()
+	if lowest <= s.span.Floor || b.starved >= starvedLoads {
+		return 0, b.endAtTop(Missed)
 	}
-	return max(s.span.Floor, least/2), Running
+	return max(s.span.Floor, lowest/2), Running
 }
 
-// up doubles the largest load: there is no upper bound yet.
+// up doubles the highest load while there is no upper bound.
 func (s *Search) up(b bracket) (float64, End) {
 	if b.low >= s.span.Max {
 		return 0, AtMax
@@ -108,16 +108,16 @@ func (s *Search) up(b bracket) (float64, End) {
 	return min(s.span.Max, 2*b.low), Running
 }
 
-// doubtful reports whether one broken trial alone ends the doubling or halving.
-// Nothing above an upper bound is tried, so that there a hiccup, or a system that was
-// just started, would hide most of what it can do; later it hides no more than lies
-// between two bounds. Once such a hiccup was found none is looked for any more, which
-// would take more time than is likely to be worth it.
+// doubtful reports whether a single broken trial ends the doubling or halving, and
+// should be repeated. Nothing above an upper bound is tried, so that a hiccup, or a
+// cold start, would there hide most of the system's capacity; in the bisection it
+// hides at most the width of the bracket. After one such hiccup was found no other
+// is looked for: that would take more time than it is likely to be worth.
 func (s *Search) doubtful(b bracket) bool {
 	l := s.Load(b.high)
 	return s.goal.Trials > 1 && 2*b.low <= b.high && l.Broken == 1 && l.Clear+l.Close == 0 && l.Starved+l.Void <= s.goal.Spare &&
 		!slices.ContainsFunc(s.loads, func(l Load) bool { return l.Broken > 0 && l.Clear > 0 })
 }
 
-// narrow reports whether a bracket meets the goal's width.
+// narrow reports whether a bracket is as narrow as the goal.
 func (s *Search) narrow(low, high float64) bool { return Width(low, high) <= s.goal.Width }

@@ -21,35 +21,35 @@ func anyRange(rt *rapid.T) Range {
 	return Range{From: from, Floor: from * FloorShare, Max: from * rapid.Float64Range(1, 1000).Draw(rt, "max")}
 }
 
-// mostTrials bounds the trials of a whole search: each load that was an upper bound
-// may have been one by mistake, and the search then goes on above it.
-func mostTrials(s *Search) int {
+// maxTrials bounds the trials of a whole search: each upper bound may turn out to be
+// wrong, and the search then goes on above it.
+func maxTrials(s *Search) int {
 	up := int(math.Ceil(math.Log2(s.span.Max / s.span.From)))
 	down := int(math.Ceil(math.Log2(s.span.From / s.span.Floor)))
 	bisected := s.goal.bisections(2)
-	return (1 + up + down + bisected*(1+up+down+bisected)) * mostOfLoad(s.goal)
+	return (1 + up + down + bisected*(1+up+down+bisected)) * maxTrialsOfLoad(s.goal)
 }
 
-// mostOfLoad is a trial that is broken, one that contradicts it and one that decides,
-// or as many that are close; and those that may not be judged.
-func mostOfLoad(g Goal) int { return max(g.Trials, 3) + g.Spare + 1 }
+// maxTrialsOfLoad bounds the trials of one load: a broken one, one that contradicts it
+// and one that decides, or as many close ones; and the INVALID ones.
+func maxTrialsOfLoad(g Goal) int { return max(g.Trials, 3) + g.Spare + 1 }
 
-// finish searches to the end. All the way the bracket is no inverted one and never
-// grows but where a load is contradicted, every load lies in the range, and the
-// trials stay within bounds.
+// finish searches to the end. At each step it checks that the lower bound is below
+// the upper, that the bracket only grows where a load is contradicted, that loads lie
+// in the range, and that the number of trials is bounded.
 func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
 	s, err := New(g, r)
 	if err != nil {
 		rt.Fatal(err)
 	}
-	low, high, most := 0.0, math.Inf(1), mostTrials(s)
+	low, high, limit := 0.0, math.Inf(1), maxTrials(s)
 	for n := 0; ; n++ {
 		rate, ok := s.Next()
 		if !ok {
 			return s
 		}
-		if n >= most {
-			rt.Fatalf("%d trials have not ended it: %+v", n, s.loads)
+		if n >= limit {
+			rt.Fatalf("not ended after %d trials: %+v", n, s.loads)
 		}
 		if rate < r.Floor || rate > r.Max {
 			rt.Fatalf("load %g of %+v", rate, r)
@@ -58,7 +58,7 @@ func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
 			rt.Fatalf("load %g is outside of %g to %g", rate, low, high)
 		}
 		s.Add(rate, of(rt, rate))
-		if l := s.Load(rate); l.trials() > mostOfLoad(g) {
+		if l := s.Load(rate); l.trials() > maxTrialsOfLoad(g) {
 			rt.Fatalf("too many trials: %+v", l)
 		}
 		b := s.Bounds()
@@ -75,8 +75,8 @@ func finish(rt *rapid.T, g Goal, r Range, of system) *Search {
 	}
 }
 
-// Without noise the bounds enclose the capacity, or say on which side of the
-// range it lies.
+// Without noise the bounds enclose the capacity, or it is outside the range and the
+// end says on which side.
 func TestExactSystem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g, r := anyGoal(rt), anyRange(rt)
@@ -103,8 +103,8 @@ func TestExactSystem(t *testing.T) {
 	})
 }
 
-// Whatever a system answers, the search ends within its bounds, and says no more
-// than its trials do.
+// Whatever the results of its trials, the search ends, and its bounds and its end are
+// supported by them.
 func TestNoisySystem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g, r := anyGoal(rt), anyRange(rt)
@@ -112,11 +112,11 @@ func TestNoisySystem(t *testing.T) {
 		limit := r.From * math.Pow(10, rapid.Float64Range(-1, 4).Draw(rt, "the generator's limit"))
 		spread := rapid.SampledFrom([]float64{0, 0.02, 0.1, 0.5}).Draw(rt, "spread")
 		grey := rapid.SampledFrom([]float64{0, 0.02, 0.2, 3}).Draw(rt, "grey")
-		spoiled := rapid.SampledFrom([]int{0, 0, 5, 30}).Draw(rt, "spoiled, %")
+		invalid := rapid.SampledFrom([]int{0, 0, 5, 30}).Draw(rt, "invalid, %")
 		s := finish(rt, g, r, func(rt *rapid.T, rate float64) Result {
 			at := math.Log(rate/capacity) + spread*rapid.Float64Range(-1, 1).Draw(rt, "noise")
-			switch spoil := rapid.IntRange(0, 99).Draw(rt, "spoil"); {
-			case rate > limit, spoil < spoiled:
+			switch draw := rapid.IntRange(0, 99).Draw(rt, "percentile"); {
+			case rate > limit, draw < invalid:
 				return rapid.SampledFrom([]Result{Starved, Starved, Starved, Void}).Draw(rt, "how")
 			case math.Abs(at) < grey:
 				return Close
@@ -141,48 +141,48 @@ func TestNoisySystem(t *testing.T) {
 			}
 		case Generator:
 			if math.IsInf(s.bracket().ceiling, 1) {
-				rt.Fatal("no load is beyond the generator")
+				rt.Fatal("no load is above the generator's limit")
 			}
 		case Invalid:
 			if !s.bracket().void {
-				rt.Fatal("every load could be judged")
+				rt.Fatal("no load is unjudged")
 			}
 		default:
-			rt.Fatal("it has not ended")
+			rt.Fatal("not ended")
 		}
 		if b.Lower != nil && b.Lower.Clear <= b.Lower.Broken {
-			rt.Fatalf("a lower bound by %+v", b.Lower)
+			rt.Fatalf("lower bound %+v", b.Lower)
 		}
 		if b.Upper != nil && (b.Upper.Broken+b.Upper.Close == 0 || b.Upper.Clear > b.Upper.Broken) {
-			rt.Fatalf("an upper bound by %+v", b.Upper)
+			rt.Fatalf("upper bound %+v", b.Upper)
 		}
 	})
 }
 
-// A load is never better than its trials: taking any of them for a worse one moves
-// it to no lower bound.
+// Replacing any trial by a worse one never makes a load a lower bound, and never
+// makes a broken one cease to be an upper bound.
 func TestWorseTrialsNeverRaiseALoad(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := anyGoal(rt)
-		var as, worse Load
+		var before, worse Load
 		for _, r := range rapid.SliceOfN(rapid.SampledFrom([]Result{Clear, Broken, Close, Scarce, Starved, Void}), 0, 8).Draw(rt, "trials") {
-			as.add(r)
+			before.add(r)
 			if (r == Clear || r == Close) && rapid.Bool().Draw(rt, "worse") {
 				r = map[Result]Result{Clear: Close, Close: Broken}[r]
 			}
 			worse.add(r)
 		}
-		if as.Class(g) != Lower && worse.Class(g) == Lower {
-			rt.Fatalf("%+v is %s, and worse %s", as, classWords[as.Class(g)], classWords[worse.Class(g)])
+		if before.Class(g) != Lower && worse.Class(g) == Lower {
+			rt.Fatalf("%+v is %s, with worse trials %s", before, classWords[before.Class(g)], classWords[worse.Class(g)])
 		}
-		if as.Class(g).upper() && as.Broken > 0 && !worse.Class(g).upper() {
-			rt.Fatalf("%+v is %s, and worse %s", as, classWords[as.Class(g)], classWords[worse.Class(g)])
+		if before.Class(g).upper() && before.Broken > 0 && !worse.Class(g).upper() {
+			rt.Fatalf("%+v is %s, with worse trials %s", before, classWords[before.Class(g)], classWords[worse.Class(g)])
 		}
 	})
 }
 
-// A trial that decides does so whatever other trials could not be judged.
-func TestSpoiledTrialsCountForNothing(t *testing.T) {
+// INVALID trials do not change a decided load, nor decide one as a bound.
+func TestInvalidTrialsDoNotCount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := anyGoal(rt)
 		l := Load{Clear: rapid.IntRange(0, 2).Draw(rt, "clear"), Broken: rapid.IntRange(0, 2).Draw(rt, "broken"), Close: rapid.IntRange(0, 5).Draw(rt, "close")}
@@ -190,12 +190,13 @@ func TestSpoiledTrialsCountForNothing(t *testing.T) {
 		with.Starved, with.Void = rapid.IntRange(0, 9).Draw(rt, "starved"), rapid.IntRange(0, 9).Draw(rt, "void")
 		was, is := l.Class(g), with.Class(g)
 		if was != Open && is != was || is == Lower && was != Lower || is == Upper && was != Upper {
-			rt.Fatalf("%s, with the spoiled %s", classWords[was], classWords[is])
+			rt.Fatalf("%s, with invalid trials %s", classWords[was], classWords[is])
 		}
 	})
 }
 
-// The relevant bounds are the cautious reading of any loads, in any order.
+// The relevant bounds are the smallest upper bound and the largest lower bound below
+// it, in whatever order the trials were made.
 func TestRelevantBounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := Goal{Trials: 1, Width: 0.05}
@@ -224,8 +225,8 @@ func TestRelevantBounds(t *testing.T) {
 	})
 }
 
-// The middle lies between, is as round as it can be, and makes the bracket
-// smaller by what bisections counts on.
+// The middle lies in the bracket, has few digits, and narrows the bracket by what the
+// estimate of bisections assumes.
 func TestMiddle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		low := math.Pow(10, rapid.Float64Range(-2, 6).Draw(rt, "low"))

@@ -5,27 +5,27 @@ import (
 	"errors"
 )
 
-// Loop is what a search needs of the world.
+// Loop holds the effects of a search.
 type Loop struct {
-	// Trial makes one trial, and blocks for its length. Of one that ctx cut
-	// short, what it gives is kept and decides nothing; an error ends the search.
+	// Trial makes one trial and blocks until it has ended. A trial interrupted by
+	// ctx is kept in the document but decides nothing; an error ends the search.
 	Trial func(ctx context.Context, rate float64) (Probe, error)
-	// Keep is called after each trial, and may block for a write.
+	// Keep saves the document after each trial. It may block on a write.
 	Keep func(Document) error
 	// Confirm is the command that would certify a rate.
 	Confirm func(rate float64) string
 }
 
-// Run searches until the end, until ctx is done or something fails. The
-// document is whole in each case, and kept once there was a trial.
-func Run(ctx context.Context, a Asked, l Loop) (Document, error) {
-	d := Document{Schema: SchemaName, Asked: a, Probes: []Probe{}}
+// Run searches until the end, until ctx is done or an effect fails. The document is
+// complete in each case, and was saved if a trial was made.
+func Run(ctx context.Context, a Parameters, l Loop) (Document, error) {
+	d := Document{Schema: SchemaName, Parameters: a, Probes: []Probe{}}
 	s, err := New(a.Goal, a.Range)
 	if err != nil {
 		return d, err
 	}
 	for {
-		d.take(s, l.Confirm)
+		d.update(s, l.Confirm)
 		if len(d.Probes) > 0 {
 			if err := l.Keep(d); err != nil {
 				return d, err
@@ -37,30 +37,29 @@ func Run(ctx context.Context, a Asked, l Loop) (Document, error) {
 		}
 		p, err := l.Trial(ctx, rate)
 		if err != nil {
-			return d, l.cutShort(ctx, &d, err)
+			return d, l.stop(ctx, &d, err)
 		}
 		d.Probes = append(d.Probes, p)
 		if ctx.Err() != nil {
 			d.Probes[len(d.Probes)-1].Result = 0
-			return d, l.cutShort(ctx, &d, context.Cause(ctx))
+			return d, l.stop(ctx, &d, context.Cause(ctx))
 		}
 		s.Add(rate, p.Result)
 	}
 }
 
-// cutShort keeps what a search has that does not come to its end, and gives the
-// reason.
-func (l Loop) cutShort(ctx context.Context, d *Document, why error) error {
+// stop saves the document of a search that ends early, and returns the reason.
+func (l Loop) stop(ctx context.Context, d *Document, reason error) error {
 	d.State = Failed
 	if ctx.Err() != nil {
 		d.State = Interrupted
 	}
 	d.Sentence = d.sentence()
 	if len(d.Probes) == 0 {
-		return why
+		return reason
 	}
 	if err := l.Keep(*d); err != nil {
-		return errors.Join(why, err)
+		return errors.Join(reason, err)
 	}
-	return why
+	return reason
 }

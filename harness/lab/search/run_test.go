@@ -15,14 +15,15 @@ import (
 	"assay/harness/schematest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-var asked = Asked{
+var parameters = Parameters{
 	ID: "search-20261120T231500Z-payment-1f3a", Profile: "payment", Unit: "tps", Target: "http://127.0.0.1:18080",
 	Seconds: 60, Workers: 1, Seed: 7, Goal: goal, Range: Range{From: 100, Floor: 1, Max: 500},
 }
 
-// probes answers as a run of the real thing would.
+// probes makes trials with the results of a function of the rate and the number of
+// earlier trials at it.
 func probes(of func(rate float64, n int) Result) func(context.Context, float64) (Probe, error) {
 	all, at := 0, map[float64]int{}
 	return func(_ context.Context, rate float64) (Probe, error) {
@@ -63,7 +64,7 @@ func confirm(rate float64) string {
 	return "assay certify payment --rate " + number(rate) + " --hold 10m"
 }
 
-// checked is a Keep that holds each document to the schema.
+// checked is a Keep that validates each document against the schema.
 func checked(t *testing.T, kept *[]Document) func(Document) error {
 	schema := schematest.Compile(t, schemaFile)
 	return func(d Document) error {
@@ -82,11 +83,11 @@ const schemaFile = "search.schema.json"
 func TestSchema(t *testing.T) {
 	schematest.Check(t, schemaFile, Document{}, schematest.Header{
 		ID: SchemaName, Title: "Assay capacity search",
-		Description: `The highest rate at which a profile holds its SLOs, between two bounds. It is no certificate. Rates are arrivals a second; null is "not known".`,
+		Description: `The highest rate at which a profile meets its SLOs, between two bounds. It is not a certificate. Rates are arrivals per second; null is "not known".`,
 	}, *update)
 }
 
-// What a search ends with, as a file and on a terminal.
+// Golden files of each end of a search: search.json and the terminal's summary.
 func TestResults(t *testing.T) {
 	for name, of := range map[string]func(float64, int) Result{
 		"found": below(150), "at-max": below(1000), "missed": below(0.5), "generator": over(300, Starved, below(1000)),
@@ -98,12 +99,12 @@ func TestResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var kept []Document
-			d, err := Run(t.Context(), asked, Loop{Trial: probes(of), Keep: checked(t, &kept), Confirm: confirm})
+			d, err := Run(t.Context(), parameters, Loop{Trial: probes(of), Keep: checked(t, &kept), Confirm: confirm})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(kept) != len(d.Probes) || kept[len(kept)-1].State != endWords[d.End()] {
-				t.Errorf("kept %d times after %d trials", len(kept), len(d.Probes))
+				t.Errorf("saved %d times after %d trials", len(kept), len(d.Probes))
 			}
 			for i, k := range kept[:len(kept)-1] {
 				if len(k.Probes) != i+1 || k.State != "running" {
@@ -141,21 +142,21 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// A search that is cut short keeps what it has, and the trial that was under way
-// decides nothing.
-func TestCutShort(t *testing.T) {
+// A search that is stopped early saves its trials, and the interrupted one does not
+// count.
+func TestStoppedEarly(t *testing.T) {
 	broken := errors.New("the database is gone")
 	for name, c := range map[string]struct {
-		trial       int // that does not come to its end, from 1
+		trial       int // that does not end, from 1
 		interrupted bool
-		sealed      bool // its run has a record all the same
+		sealed      bool // its run has a record nevertheless
 		state       string
 		probes      int
 	}{
 		"interrupted before the first load": {1, true, false, Interrupted, 0},
-		"interrupted under the first load":  {1, true, true, Interrupted, 1},
+		"interrupted during the first load": {1, true, true, Interrupted, 1},
 		"interrupted before a later load":   {4, true, false, Interrupted, 3},
-		"interrupted under a later load":    {4, true, true, Interrupted, 4},
+		"interrupted during a later load":   {4, true, true, Interrupted, 4},
 		"failed before the first load":      {1, false, false, Failed, 0},
 		"failed later":                      {4, false, false, Failed, 3},
 	} {
@@ -164,7 +165,7 @@ func TestCutShort(t *testing.T) {
 			defer cancel()
 			trial, n := probes(below(150)), 0
 			var kept []Document
-			d, err := Run(ctx, asked, Loop{Keep: checked(t, &kept), Confirm: confirm, Trial: func(ctx context.Context, rate float64) (Probe, error) {
+			d, err := Run(ctx, parameters, Loop{Keep: checked(t, &kept), Confirm: confirm, Trial: func(ctx context.Context, rate float64) (Probe, error) {
 				if n++; n < c.trial {
 					return trial(ctx, rate)
 				}
@@ -187,37 +188,38 @@ func TestCutShort(t *testing.T) {
 			}
 			if c.probes == 0 {
 				if len(kept) > 0 {
-					t.Errorf("kept %d times without a trial", len(kept))
+					t.Errorf("saved %d times without a trial", len(kept))
 				}
 				return
 			}
 			last := kept[len(kept)-1]
 			if last.State != c.state || len(last.Probes) != c.probes {
-				t.Errorf("kept last: %s with %d trials", last.State, len(last.Probes))
+				t.Errorf("saved last: %s with %d trials", last.State, len(last.Probes))
 			}
 			counted := 0
 			for _, l := range last.Loads {
 				counted += l.Clear + l.Broken
 			}
 			if counted != c.trial-1 {
-				t.Errorf("%d trials count, %d came to their end", counted, c.trial-1)
+				t.Errorf("%d trials count, %d have ended", counted, c.trial-1)
 			}
 		})
 	}
 }
 
-func TestWhatCannotBeKeptEndsTheSearch(t *testing.T) {
+func TestFailedSaveEndsTheSearch(t *testing.T) {
 	full := errors.New("no space left on device")
-	d, err := Run(t.Context(), asked, Loop{Trial: probes(below(150)), Confirm: confirm, Keep: func(Document) error { return full }})
+	d, err := Run(t.Context(), parameters, Loop{Trial: probes(below(150)), Confirm: confirm, Keep: func(Document) error { return full }})
 	if !errors.Is(err, full) || len(d.Probes) != 1 {
 		t.Errorf("%v after %d trials", err, len(d.Probes))
 	}
 }
 
-// No field is written that the schema does not know, and none is missing.
+// The schema requires every field but "confirm", and refuses unknown fields and a
+// search that certifies.
 func TestSchemaIsStrict(t *testing.T) {
 	var kept []Document
-	d, err := Run(t.Context(), asked, Loop{Trial: probes(below(150)), Keep: checked(t, &kept), Confirm: confirm})
+	d, err := Run(t.Context(), parameters, Loop{Trial: probes(below(150)), Keep: checked(t, &kept), Confirm: confirm})
 	if err != nil {
 		t.Fatal(err)
 	}

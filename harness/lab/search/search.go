@@ -6,15 +6,15 @@ import (
 	"assay/harness/quantity"
 )
 
-// Search is a search under way. What comes next follows from the loads and
-// their trials alone, so that the same results give the same search.
+// Search is the state of a search. The next load depends on the loads and their
+// trials alone: the same results give the same search.
 type Search struct {
 	goal  Goal
 	span  Range
 	loads []Load // ascending
 }
 
-// New begins a search.
+// New starts a search.
 func New(g Goal, r Range) (*Search, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func New(g Goal, r Range) (*Search, error) {
 	return &Search{goal: g, span: r}, nil
 }
 
-// Add takes what one trial at a load came to.
+// Add records the result of one trial.
 func (s *Search) Add(rate float64, r Result) {
 	i, found := slices.BinarySearchFunc(s.loads, Load{Rate: rate}, byRate)
 	if !found {
@@ -34,20 +34,19 @@ func (s *Search) Add(rate float64, r Result) {
 	s.loads[i].add(r)
 }
 
-// Next is the load that the next trial has to make; ok is false once the search
-// has ended.
+// Next is the load of the next trial; ok is false once the search has ended.
 func (s *Search) Next() (rate float64, ok bool) {
 	rate, end := s.next()
 	return rate, end == Running
 }
 
-// End is how the search has ended; Running: it has not.
+// End is how the search has ended; Running if it has not.
 func (s *Search) End() End {
 	_, end := s.next()
 	return end
 }
 
-// Load is one that was tried.
+// Load returns the load of a rate, without trials if it was not tried.
 func (s *Search) Load(rate float64) Load {
 	for _, l := range s.loads {
 		if l.Rate == rate { //nolint:staticcheck // the load of the trial, not one near it
@@ -58,7 +57,7 @@ func (s *Search) Load(rate float64) Load {
 }
 
 // Bounds are the relevant bounds so far.
-func (s *Search) Bounds() Bounds { return relevant(slices.Clone(s.loads), s.goal) }
+func (s *Search) Bounds() Bounds { return relevantBounds(slices.Clone(s.loads), s.goal) }
 
 // End is how a search ends.
 type End int
@@ -67,11 +66,11 @@ type End int
 const (
 	Running   End = iota
 	Found         // the bracket is as narrow as the goal
-	AtMax         // the SLOs hold at the most that may be asked
-	Missed        // they do not hold at the least
-	Generator     // the generator's limit came first
-	Undecided     // trials are too short to tell
-	Invalid       // trials may not be judged, for a reason that is not the generator
+	AtMax         // the SLOs hold at the highest rate of the range
+	Missed        // the SLOs are missed at the lowest rate of the range
+	Generator     // the generator's limit is below the system's
+	Undecided     // trials have too few samples to decide
+	Invalid       // trials are INVALID, for a reason other than the generator
 )
 
 var endWords = map[End]string{
@@ -79,11 +78,11 @@ var endWords = map[End]string{
 	Generator: "generator", Undecided: "undecided", Invalid: "invalid",
 }
 
-// String is the word that documents have.
+// String is the word for it in search.json.
 func (e End) String() string { return endWords[e] }
 
-// MarshalText writes the word.
+// MarshalText returns the same word.
 func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// number writes a rate as flags take it.
+// number formats a rate as a flag accepts it.
 func number(v float64) string { return quantity.Exact(v) }

@@ -10,7 +10,7 @@ import (
 
 var goal = Goal{Trials: spec.DefaultTrials, Width: spec.DefaultWidth, Spare: DefaultSpare}
 
-// below answers as a system with a capacity does.
+// below is a system with a capacity.
 func below(capacity float64) func(float64, int) Result {
 	return func(rate float64, _ int) Result {
 		if rate <= capacity {
@@ -20,7 +20,7 @@ func below(capacity float64) func(float64, int) Result {
 	}
 }
 
-// over answers in another way from a load on.
+// over gives one result from a limit on.
 func over(limit float64, r Result, otherwise func(float64, int) Result) func(float64, int) Result {
 	return func(rate float64, n int) Result {
 		if rate >= limit {
@@ -30,7 +30,7 @@ func over(limit float64, r Result, otherwise func(float64, int) Result) func(flo
 	}
 }
 
-// once answers in another way in the first trial of each load.
+// once gives one result in the first trial of each load.
 func once(r Result, otherwise func(float64, int) Result) func(float64, int) Result {
 	return func(rate float64, n int) Result {
 		if n == 0 {
@@ -46,23 +46,23 @@ func (l Load) trials() int {
 
 func TestHowSearchesEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		of    func(rate float64, n int) Result // n: its trial at this load, from 0
+		of    func(rate float64, n int) Result // n: number of earlier trials at this rate
 		goal  Goal
 		end   End
-		tried string // loads in their order, with how many trials each
+		tried string // loads in the order of their first trials, with the number of trials
 		low   float64
 		high  float64 // 0: none
 	}{
 		"found": {
 			of: below(150), end: Found, tried: "100x1 200x2 140x1 167x1 153x1", low: 140, high: 153,
 		},
-		"as narrow as it may be asked": {
+		"the narrowest bracket": {
 			of: below(150), goal: Goal{Trials: 1, Width: 0.02}, end: Found, tried: "100x1 200x1 140x1 167x1 153x1 146x1 149.5x1 151.2x1", low: 149.5, high: 151.2,
 		},
-		"less than the first load": {
+		"below the first load": {
 			of: below(30), end: Found, tried: "100x1 50x2 25x1 35x1 29.6x1 32.2x1", low: 29.6, high: 32.2,
 		},
-		"at the most": {
+		"at the maximum": {
 			of: below(1000), end: AtMax, tried: "100x1 200x1 400x1 500x1", low: 500,
 		},
 		"missed at a hundredth": {
@@ -84,7 +84,7 @@ func TestHowSearchesEnd(t *testing.T) {
 				return below(310)(rate, n)
 			}, end: Found, tried: "100x1 200x3 400x1 280x1 335x1 306x1", low: 306, high: 335,
 		},
-		"a hiccup in the second trial alone": {
+		"a hiccup in the second trial only": {
 			of: func(rate float64, n int) Result {
 				if rate == 200 && n == 1 {
 					return Clear
@@ -100,7 +100,7 @@ func TestHowSearchesEnd(t *testing.T) {
 				return below(150)(rate, n)
 			}, end: Found, tried: "100x1 200x3 140x1 167x1 153x1", low: 140, high: 153,
 		},
-		"broken once, and never judged again": {
+		"broken once, then invalid": {
 			of: func(rate float64, n int) Result {
 				if rate == 200 {
 					return []Result{Broken, Void, Void, Starved}[n]
@@ -111,20 +111,20 @@ func TestHowSearchesEnd(t *testing.T) {
 		"close, then clear": {
 			of: once(Close, below(150)), end: Found, tried: "100x2 200x2 140x2 167x2 153x2", low: 140, high: 153,
 		},
-		"close twice is taken as not sustained": {
+		"close twice counts as not sustained": {
 			of: over(180, Broken, over(150, Close, below(150))), end: Found, tried: "100x1 200x2 140x1 167x2 153x2", low: 140, high: 153,
 		},
-		"close to the end of more trials": {
+		"close in every trial of four": {
 			of: over(180, Broken, over(150, Close, below(150))), goal: Goal{Trials: 4, Width: 0.1}, end: Found,
 			tried: "100x1 200x2 140x1 167x4 153x4", low: 140, high: 153,
 		},
 		"close at every load": {
 			of: over(0, Close, nil), end: Missed, tried: "100x2 50x2 25x2 12.5x2 6.25x2 3.125x2 1.5625x2 1x2", high: 1,
 		},
-		"close at the most": {
+		"close at a doubled load": {
 			of: over(400, Close, below(1000)), end: Found, tried: "100x1 200x1 400x2 280x1 335x1 366x1", low: 366, high: 400,
 		},
-		"too few samples from some load down": {
+		"too few samples below some load": {
 			of: func(rate float64, _ int) Result {
 				if rate < 30 {
 					return Scarce
@@ -141,19 +141,19 @@ func TestHowSearchesEnd(t *testing.T) {
 		"a system below the generator's limit": {
 			of: over(300, Starved, below(210)), end: Found, tried: "100x1 200x1 400x3 280x1 237x1 218x1", low: 200, high: 218,
 		},
-		"a system above a load that the generator did not make": {
+		"a system above the generator's limit": {
 			of: over(300, Broken, over(150, Starved, below(150))), end: Generator, tried: "100x1 200x3 140x1 167x3 153x3", low: 140,
 		},
-		"what the generator is refused is not tried again": {
+		"a load that cannot start is not tried again": {
 			of: over(300, Refused, below(210)), end: Found, tried: "100x1 200x1 400x1 280x1 237x1 218x1", low: 200, high: 218,
 		},
-		"a generator that makes nothing": {
+		"a generator that cannot start": {
 			of: over(0, Refused, nil), end: Generator, tried: "100x1 50x1 25x1 12.5x1 6.25x1 3.125x1 1.5625x1 1x1",
 		},
-		"a generator that never makes it": {
+		"a generator that never offers the load": {
 			of: over(0, Starved, nil), end: Generator, tried: "100x3 50x3 25x3",
 		},
-		"a trial that may not be judged is made again": {
+		"an invalid trial is repeated": {
 			of: func(rate float64, n int) Result {
 				if n < 2 {
 					return Void
@@ -161,7 +161,7 @@ func TestHowSearchesEnd(t *testing.T) {
 				return below(150)(rate, n)
 			}, end: Found, tried: "100x3 200x4 140x3 167x3 153x3", low: 140, high: 153,
 		},
-		"close once, and never judged again": {
+		"close once, then invalid": {
 			of: func(rate float64, n int) Result {
 				if rate > 150 {
 					return []Result{Close, Void, Void, Starved}[n]
@@ -169,7 +169,7 @@ func TestHowSearchesEnd(t *testing.T) {
 				return Clear
 			}, end: Found, tried: "100x1 200x4 140x1 167x4 153x4", low: 140, high: 153,
 		},
-		"trials that may not be judged, more often for the generator": {
+		"invalid trials, mostly for the generator": {
 			of: over(200, Refused, func(rate float64, n int) Result {
 				if rate < 150 {
 					return Clear
@@ -177,10 +177,10 @@ func TestHowSearchesEnd(t *testing.T) {
 				return []Result{Void, Starved, Starved}[n%3]
 			}), end: Generator, tried: "100x1 200x1 140x1 167x3 153x3", low: 140,
 		},
-		"trials that may not be judged, more often for another reason": {
+		"invalid trials, mostly for another reason": {
 			of: func(rate float64, n int) Result { return []Result{Starved, Void, Void}[n%3] }, end: Invalid, tried: "100x3",
 		},
-		"trials that may not be judged": {
+		"invalid trials": {
 			of: over(200, Void, below(1000)), end: Invalid, tried: "100x1 200x3", low: 100,
 		},
 	} {
@@ -193,7 +193,7 @@ func TestHowSearchesEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var order []float64 // in which loads are first tried
+			var order []float64 // of the loads' first trials
 			for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 				l := s.Load(rate)
 				n := l.trials()
@@ -220,8 +220,8 @@ func TestHowSearchesEnd(t *testing.T) {
 	}
 }
 
-// Results may come in any order, as of another search: what contradicts others
-// moves no bound but to the cautious side.
+// Results may be added in any order, as from another search. Contradictory ones only
+// make the bounds more conservative.
 func TestResultsOfAnotherSearch(t *testing.T) {
 	type results struct {
 		rate float64
@@ -233,10 +233,10 @@ func TestResultsOfAnotherSearch(t *testing.T) {
 		next float64
 		end  End
 	}{
-		"no generator's limit below a load that it made": {[]results{{50, Starved, 3}, {100, Clear, 1}}, 200, Running},
-		"a lower bound over the upper one":               {[]results{{100, Clear, 1}, {104, Broken, 2}, {300, Clear, 1}}, 0, Found},
-		"clear and broken at one load: most stand":       {[]results{{100, Clear, 1}, {104, Clear, 1}, {104, Broken, 2}}, 0, Found},
-		"clear and broken at one load: a third decides":  {[]results{{100, Clear, 1}, {104, Clear, 1}, {104, Broken, 1}}, 104, Running},
+		"a generator's limit below a load that it made": {[]results{{50, Starved, 3}, {100, Clear, 1}}, 200, Running},
+		"a lower bound over the upper one":              {[]results{{100, Clear, 1}, {104, Broken, 2}, {300, Clear, 1}}, 0, Found},
+		"clear and broken at one load: majority":        {[]results{{100, Clear, 1}, {104, Clear, 1}, {104, Broken, 2}}, 0, Found},
+		"clear and broken at one load: a third decides": {[]results{{100, Clear, 1}, {104, Clear, 1}, {104, Broken, 1}}, 104, Running},
 	} {
 		s, err := New(goal, Range{From: 100, Floor: 1, Max: 500})
 		if err != nil {
@@ -253,8 +253,8 @@ func TestResultsOfAnotherSearch(t *testing.T) {
 	}
 }
 
-// The estimate counts down to nothing where no load takes more than it must.
-func TestLeft(t *testing.T) {
+// The estimate never grows where each load takes one trial.
+func TestTrialsLeft(t *testing.T) {
 	s, err := New(goal, Range{From: 100, Floor: 1, Max: 500})
 	if err != nil {
 		t.Fatal(err)
@@ -262,9 +262,9 @@ func TestLeft(t *testing.T) {
 	last, known := 0, false
 	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 		s.Add(rate, below(150)(rate, 0))
-		left, is := s.Left()
+		left, is := s.TrialsLeft()
 		if known && is && left > last {
-			t.Errorf("after a trial at %g %d are left, %d were before", rate, left, last)
+			t.Errorf("after the trial at %g/s %d are left, %d before", rate, left, last)
 		}
 		if b := s.Bounds(); is != (b.Lower != nil && b.Upper != nil && s.End() == Running) {
 			t.Errorf("known: %t, with the bounds %+v", is, b)
@@ -273,19 +273,19 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSearch(t *testing.T) {
+func TestParametersAreChecked(t *testing.T) {
 	for want, c := range map[string]struct {
 		goal Goal
 		span Range
 	}{
-		"0 trials of a close load: from 1 to 20":            {Goal{Trials: 0, Width: 0.05}, Range{1, 1, 1}},
-		"21 trials of a close load: from 1 to 20":           {Goal{Trials: 21, Width: 0.05}, Range{1, 1, 1}},
-		"a width of 0 %: from 0.5 % to 50 %":                {Goal{Trials: 1}, Range{1, 1, 1}},
-		"a width of 60 %: from 0.5 % to 50 %":               {Goal{Trials: 1, Width: 0.6}, Range{1, 1, 1}},
-		"-1 spare trials: from 0 to 20":                     {Goal{Trials: 1, Width: 0.05, Spare: -1}, Range{1, 1, 1}},
-		"a least load of 0/s is not above 0":                {goal, Range{1, 0, 1}},
-		"a first load of 1/s is less than the least, 2/s":   {goal, Range{1, 2, 3}},
-		"a first load of 100/s is more than the most, 50/s": {goal, Range{100, 1, 50}},
+		"trials of a close load: 0 is not from 1 to 20":        {Goal{Trials: 0, Width: 0.05}, Range{1, 1, 1}},
+		"trials of a close load: 21 is not from 1 to 20":       {Goal{Trials: 21, Width: 0.05}, Range{1, 1, 1}},
+		"width of the bracket: 0 % is not from 0.5 % to 50 %":  {Goal{Trials: 1}, Range{1, 1, 1}},
+		"width of the bracket: 60 % is not from 0.5 % to 50 %": {Goal{Trials: 1, Width: 0.6}, Range{1, 1, 1}},
+		"spare trials: -1 is not from 0 to 20":                 {Goal{Trials: 1, Width: 0.05, Spare: -1}, Range{1, 1, 1}},
+		"lowest load: 0/s is not above 0":                      {goal, Range{1, 0, 1}},
+		"first load: 1/s is below the lowest, 2/s":             {goal, Range{1, 2, 3}},
+		"first load: 100/s is above the highest, 50/s":         {goal, Range{100, 1, 50}},
 	} {
 		if _, err := New(c.goal, c.span); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

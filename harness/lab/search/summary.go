@@ -11,8 +11,7 @@ import (
 	"assay/harness/quantity"
 )
 
-// sentence is the result in words: the bounds that are known, then why they are not
-// narrower.
+// sentence is the result in words: the known bounds, then why they are not narrower.
 func (d *Document) sentence() string {
 	trials := fmt.Sprintf("(%d trials)", len(d.Probes))
 	if len(d.Probes) == 1 {
@@ -20,30 +19,30 @@ func (d *Document) sentence() string {
 	}
 	switch {
 	case d.State == Interrupted || d.State == Failed:
-		return fmt.Sprintf("%s before its end: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
+		return fmt.Sprintf("%s: highest rate within the SLOs so far: %s %s", d.State, d.between(), trials)
 	case d.end == Missed:
-		return fmt.Sprintf("no rate within the SLOs: they do not hold even at %s, %s of the first load %s",
+		return fmt.Sprintf("no rate within the SLOs: missed even at %s, %s of the first load %s",
 			d.rate(*d.Upper), quantity.Value(100**d.Upper/d.Range.From, "")+" %", trials)
 	}
-	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.why(), trials)
+	return fmt.Sprintf("highest rate within the SLOs: %s%s %s", d.between(), d.reason(), trials)
 }
 
-// why is the reason for which the bounds are not narrower; empty: there is none.
-func (d *Document) why() string {
+// reason is why the bounds are not narrower; empty if they are as narrow as the goal.
+func (d *Document) reason() string {
 	switch d.end {
 	case AtMax:
-		return ", the most that was to be tried"
+		return ", the highest rate to try"
 	case Generator:
-		return fmt.Sprintf("; the generator does not make %s", d.rate(*d.GeneratorAt))
+		return fmt.Sprintf("; the generator cannot offer %s", d.rate(*d.GeneratorAt))
 	case Undecided:
-		return fmt.Sprintf("; trials at %s are too short to tell", d.rate(d.first(TooShort)))
+		return fmt.Sprintf("; trials at %s have too few samples", d.rate(d.first(TooShort)))
 	case Invalid:
-		return fmt.Sprintf("; trials at %s may not be judged", d.rate(d.first(Unjudged)))
+		return fmt.Sprintf("; trials at %s are INVALID", d.rate(d.first(Unjudged)))
 	}
 	return ""
 }
 
-// first is the smallest rate of a class.
+// first is the lowest rate of a class.
 func (d *Document) first(of Class) float64 {
 	for _, l := range d.Loads {
 		if l.Class == of {
@@ -88,8 +87,8 @@ func (d *Decisive) Text() string {
 	return fmt.Sprintf("%s, %s observed", d.Name, observed)
 }
 
-// Summary writes the result for a terminal, and the path of its file. The last line is
-// the command that would certify the rate, where a rate was found.
+// Summary writes the result for a terminal, with the path of search.json. The last
+// line is the command that would certify the lower bound, if there is one.
 func Summary(w io.Writer, d Document, path string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Profile, d.Sentence)
@@ -102,11 +101,11 @@ func Summary(w io.Writer, d Document, path string) error {
 	if len(d.Loads) > 0 {
 		b.Write(page.Terminal(page.Page{Blocks: []page.Block{d.table()}}, page.Columns, false))
 	}
-	fmt.Fprintf(&b, "\n  %s\n\nA search certifies nothing: its rates were chosen by how they came out.", path)
+	fmt.Fprintf(&b, "\n  %s\n\nA search certifies nothing: it chose its rates by their results.", path)
 	if d.Confirm == "" {
 		b.WriteString("\n")
 	} else {
-		fmt.Fprintf(&b, " Confirm the\nlower bound by a run of its own:\n%s\n", d.Confirm)
+		fmt.Fprintf(&b, " Confirm the lower\nbound in a separate run:\n%s\n", d.Confirm)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -122,10 +121,10 @@ func (d Document) atUpper() string {
 	case p.Result == Broken:
 		return fmt.Sprintf("%s missed: %s", at, p.Decisive.Text())
 	}
-	return fmt.Sprintf("%s close, which is taken as not sustained: %s", at, p.Decisive.Text())
+	return fmt.Sprintf("%s too close to call, counted as not sustained: %s", at, p.Decisive.Text())
 }
 
-// notes explain why the search ended early, and what to do.
+// notes explain why the bounds are not narrower, and what to do.
 func (d Document) notes() (all []string) {
 	last := func(r ...Result) {
 		for _, p := range slices.Backward(d.Probes) {
@@ -138,9 +137,9 @@ func (d Document) notes() (all []string) {
 	switch d.end {
 	case Generator:
 		last(Starved, Refused)
-		hint := "hint: more workers (--workers), more CPUs, or nothing else beside the generator"
+		hint := "hint: add workers (--workers) or CPUs, or stop other processes on the generator's host"
 		if d.Lower == nil {
-			hint += "; or begin lower: --from"
+			hint += "; or start lower: --from"
 		}
 		all = append(all, hint)
 	case Invalid:
@@ -156,7 +155,7 @@ var classTexts = map[Class]string{
 	Open: "open", Lower: "held", Upper: "missed", UpperClose: "close", TooShort: "too few samples", Unmade: "generator's limit", Unjudged: "not judged",
 }
 
-// table is the rates with the results of their trials.
+// table lists the rates with the number of their trials by result.
 func (d Document) table() page.Table {
 	t := page.Table{Columns: slices.Concat(page.Numbers(d.Unit), page.Words("SLOs"), page.Numbers("trials: clear", "close", "broken", "not judged"))}
 	for _, l := range d.Loads {

@@ -9,25 +9,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mostTime is how long a search at the defaults may take whose bounds lie within a
-// factor of four of its first load.
-const mostTime = 8 * time.Minute
+// maxSearchTime limits a search at the defaults whose bounds lie within a factor of
+// four of its first load.
+const maxSearchTime = 8 * time.Minute
 
-// lasts is how long a trial at the default takes: measured beside its schedule were
-// 3 to 4 s, on two cores with a load average of 14. Where the queue of a broken system grows to payment's
-// time-out of 10 s within the trial, its last transactions take that long, and a
-// rest follows.
-func lasts(r Result, rate, capacity float64) time.Duration {
-	const beside, timeout = 4 * time.Second, 10 * time.Second
+// trialTime is how long a trial at the defaults takes, with 4 s of overhead (see
+// DefaultTrial). If the queue of an overloaded system reaches payment's time-out of
+// 10 s within the trial, its last transactions take that long, and a rest follows.
+func trialTime(r Result, rate, capacity float64) time.Duration {
+	const overhead, timeout = 4 * time.Second, 10 * time.Second
 	trial := DefaultTrial + trialWarmup + trialBaseline + trialRamp + trialCooldown
 	if queue := 1 - capacity/rate; r == Broken && queue*trial.Seconds() >= timeout.Seconds() {
-		return trial + beside + timeout + mostRest
+		return trial + overhead + timeout + maxRest
 	}
-	return trial + beside
+	return trial + overhead
 }
 
-// timed searches from 100/s at the defaults, and takes the time.
-func timed(t interface{ Fatal(...any) }, capacity float64, of func(rate float64) Result) (s *Search, took time.Duration) {
+// timedSearch searches from 100/s at the defaults, and adds up the trials' time.
+func timedSearch(t interface{ Fatal(...any) }, capacity float64, of func(rate float64) Result) (s *Search, took time.Duration) {
 	s, err := New(goal, Range{From: 100, Floor: 1, Max: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
@@ -35,45 +34,44 @@ func timed(t interface{ Fatal(...any) }, capacity float64, of func(rate float64)
 	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
 		r := of(rate)
 		s.Add(rate, r)
-		took += lasts(r, rate, capacity)
+		took += trialTime(r, rate, capacity)
 	}
 	return s, took
 }
 
-// within reports whether a search ended with both bounds, within a factor of four
-// of its first load.
-func within(s *Search) bool {
+// foundNear reports whether a search found both bounds within a factor of four of its
+// first load.
+func foundNear(s *Search) bool {
 	b := s.Bounds()
 	return s.End() == Found && b.Lower.Rate >= s.span.From/4 && b.Upper.Rate <= 4*s.span.From
 }
 
-// Whatever trials say near the capacity, with one anywhere that is wrong or may not
-// be judged, a search that ends within a factor of four has taken no more than eight
-// minutes.
+// Whatever the results near the capacity, and with one wrong or INVALID trial
+// anywhere, a search that ends within a factor of four takes at most eight minutes.
 func TestWithinEightMinutes(t *testing.T) {
 	ended := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		hiccup := false
 		capacity := math.Pow(4, rapid.Float64Range(-1, 1).Draw(rt, "capacity")) * 100
 		near := rapid.SampledFrom([]float64{0, 0.05, 0.1, 0.3}).Draw(rt, "near")
-		s, took := timed(rt, capacity, func(rate float64) Result {
-			away := math.Log(rate / capacity)
+		s, took := timedSearch(rt, capacity, func(rate float64) Result {
+			distance := math.Log(rate / capacity)
 			if !hiccup && rapid.IntRange(0, 9).Draw(rt, "hiccup") == 0 {
 				hiccup = true
 				return rapid.SampledFrom([]Result{Starved, Broken, Close}).Draw(rt, "how")
 			}
 			switch {
-			case away < -near:
+			case distance < -near:
 				return Clear
-			case away > near:
+			case distance > near:
 				return Broken
 			}
 			return rapid.SampledFrom([]Result{Clear, Close, Broken}).Draw(rt, "result")
 		})
-		if !within(s) {
+		if !foundNear(s) {
 			return
 		}
-		if ended++; took > mostTime {
+		if ended++; took > maxSearchTime {
 			rt.Fatalf("%s for %+v", took, s.loads)
 		}
 	})
@@ -82,27 +80,26 @@ func TestWithinEightMinutes(t *testing.T) {
 	}
 }
 
-// shop is a system whose violations grow with its load by a power of it, and are at
-// the limit at its capacity; on a machine whose noise moves them, halts it, and
-// starves the generator.
-type shop struct {
+// simulated is a system whose violations grow with a power of its load and reach the
+// limit at its capacity, on a machine with noise, stalls and a starved generator.
+type simulated struct {
 	capacity float64
 	power    float64 // 3: latency rises slowly; 40: it breaks down
-	spread   float64 // of the violations, in logarithms
-	halts    float64 // share of trials in which all stands still for 2 s
-	starved  float64 // share of trials that may not be judged
+	spread   float64 // standard deviation of the logarithm of the violations
+	stalls   float64 // share of trials in which everything stalls for 2 s
+	starved  float64 // share of INVALID trials
 	rng      *rand.Rand
 }
 
-func (s shop) answer(rate float64) Result {
+func (s simulated) trial(rate float64) Result {
 	if s.rng.Float64() < s.starved {
 		return Starved
 	}
 	share := math.Pow(rate/s.capacity, s.power) * math.Exp(s.spread*s.rng.NormFloat64())
-	if s.rng.Float64() < s.halts {
+	if s.rng.Float64() < s.stalls {
 		share += 2
 	}
-	switch { // of what is allowed, as RULEBOOK section 2a counts
+	switch { // share of the allowed violations
 	case share <= 0.5:
 		return Clear
 	case share >= 2:
@@ -111,38 +108,38 @@ func (s shop) answer(rate float64) Result {
 	return Close
 }
 
-// The same for systems as there are, with as much noise as a shared machine has; and
-// what is found is the capacity, or less by what caution takes.
+// The same time limit for simulated systems, with the noise of a shared machine; and
+// the bounds enclose the capacity, or a load below it that is close to the limit.
 func TestTimeOfSearches(t *testing.T) {
 	const each = 2000
-	for name, s := range map[string]shop{
-		"breaks down, quiet":        {power: 40, spread: 0.05},
-		"breaks down, noisy":        {power: 40, spread: 0.7, starved: 0.05},
-		"slows down, quiet":         {power: 8, spread: 0.05},
-		"slows down, noisy":         {power: 8, spread: 0.7, starved: 0.05},
-		"slowly, noisy":             {power: 3, spread: 0.7, starved: 0.05},
-		"slows down, halts as well": {power: 8, spread: 0.3, halts: 0.02, starved: 0.05},
+	for name, s := range map[string]simulated{
+		"breaks down, quiet":      {power: 40, spread: 0.05},
+		"breaks down, noisy":      {power: 40, spread: 0.7, starved: 0.05},
+		"slows down, quiet":       {power: 8, spread: 0.05},
+		"slows down, noisy":       {power: 8, spread: 0.7, starved: 0.05},
+		"slowly, noisy":           {power: 3, spread: 0.7, starved: 0.05},
+		"slows down, with stalls": {power: 8, spread: 0.3, stalls: 0.02, starved: 0.05},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.rng = rand.New(rand.NewPCG(1, uint64(len(name))))
 			longest, sum, found, right := time.Duration(0), time.Duration(0), 0, 0
 			for range each {
 				s.capacity = 100 * math.Pow(4, 2*s.rng.Float64()-1)
-				of, took := timed(t, s.capacity, s.answer)
-				if b := of.Bounds(); b.Lower != nil && b.Upper != nil {
+				search, took := timedSearch(t, s.capacity, s.trial)
+				if b := search.Bounds(); b.Lower != nil && b.Upper != nil {
 					found++
 					if b.Lower.Rate <= s.capacity*1.1 && b.Upper.Rate >= s.capacity*math.Pow(0.25, 1/s.power)/1.1 {
 						right++
 					}
 				}
-				if within(of) {
+				if foundNear(search) {
 					longest = max(longest, took)
 				}
 				sum += took
 			}
-			t.Logf("%s at most, %s in the mean, bounds in %d of %d, right in %d", longest, (sum / each).Round(time.Second), found, each, right)
-			if longest > mostTime {
-				t.Errorf("%s", longest)
+			t.Logf("time: max %s, mean %s; bounds in %d of %d, right in %d", longest, (sum / each).Round(time.Second), found, each, right)
+			if longest > maxSearchTime {
+				t.Errorf("longest search: %s, want at most %s", longest, maxSearchTime)
 			}
 			if found < each*99/100 || right < each*9/10 {
 				t.Errorf("bounds in %d of %d, right in %d", found, each, right)

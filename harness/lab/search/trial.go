@@ -13,38 +13,37 @@ import (
 )
 
 // The time that a search takes (TestWithinEightMinutes). A capacity within a factor
-// of four of the first rate R has its bounds after three loads (R, R/2, R/4 or R,
-// 2R, 4R), and a factor of two is bisected to 10 % by three more:
+// of four of the first rate R is bracketed after three loads (R, R/2, R/4 or R, 2R,
+// 4R), and three more bisect a factor of two to 10 %:
 //
 //	ln 2 (1/2 + slack)^3 = 0.103 <= -ln(1 - 0.1) = 0.105
 //
-// One of the six at least is clear, and the others have two trials at most: eleven
-// trials of DefaultTrial, 8 s of other phases and 4 s beside the schedule (workers and
-// VUs start, t0 is up to 2.5 s ahead, the last transactions end, the ledger is
-// compared, the verdict made: 3 to 4 s were measured, on two cores with a load average
-// of 14) take 352 s. What is left of 480 s is for trials that contradict each other or
-// may not be judged, and for systems so broken that their transactions end only at
-// their time-out, and which get a Rest after it.
+// At least one of the six loads is clear, and the others have at most two trials. That
+// makes eleven trials of DefaultTrial, 8 s of other phases and 4 s of overhead: 352 s.
+// (Overhead: start of workers and VUs, t0 up to 2.5 s ahead, end of the last
+// transactions, ledger, verdict; measured 3 to 4 s on two cores with a load average of
+// 14.) The rest of 480 s is for trials that contradict each other or are INVALID, and
+// for systems so overloaded that their transactions time out, with a Rest after each.
 const (
 	DefaultTrial = 20 * time.Second
 
-	// Enough for connections and caches; the low load before the ramp works off
-	// what the trial before has left.
+	// Enough to warm up connections and caches; meanwhile the system finishes the
+	// work that the previous trial left.
 	trialWarmup   = 3 * time.Second
-	trialBaseline = time.Second // the least there is: a trial is not diagnosed
+	trialBaseline = time.Second // the shortest allowed: a trial is not diagnosed
 	trialRamp     = 2 * time.Second
 	trialCooldown = 2 * time.Second
 )
 
-// Shorten is a profile as its trials run, and what of it that changes. A trial is
-// decided as it ends, and counted whatever the profile infers elsewhere. Profiles of
-// stages are refused: a length cannot say which of them should change.
+// Shorten returns the profile of a trial with this hold, and the changed keys with
+// their values. A trial is not prolonged (hold_max), and its SLOs are counted.
+// Profiles with stages are refused: a length does not say which stage to change.
 func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]string, error) {
 	changed := map[string]string{"hold": hold.String()}
-	shorten := func(name string, phase *time.Duration, most time.Duration) {
-		if *phase > most {
-			*phase = most
-			changed[name] = most.String()
+	shorten := func(name string, phase *time.Duration, limit time.Duration) {
+		if *phase > limit {
+			*phase = limit
+			changed[name] = limit.String()
 		}
 	}
 	shorten("warmup", &p.Load.Warmup, trialWarmup)
@@ -66,18 +65,17 @@ func Shorten(p spec.Profile, hold time.Duration) (spec.Profile, map[string]strin
 	return p, changed, err
 }
 
-// CanTell refuses trials that could never hold a percentile of the transaction:
-// with fewer samples than a count takes no load could be told, and lower ones have
-// fewer still.
-func (a Asked) CanTell(slos []spec.SLO) error {
-	made := a.Range.From * a.Seconds // all stages at their highest rate: no fewer than there are
+// CheckSamples refuses trials with too few transactions at the first rate to count a
+// percentile of their duration: lower rates would have fewer still.
+func (a Parameters) CheckSamples(slos []spec.SLO) error {
+	made := a.Range.From * a.Seconds // an upper bound where stages differ in rate
 	for _, s := range slos {
-		least := math.Ceil(stats.LeastAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than a tenth
+		least := math.Ceil(stats.LeastAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than 0.1 in floating point
 		if s.Aggregate == spec.Percentile && s.Metric == metric.TransactionDuration && made < least {
 			return hint.With(
-				fmt.Errorf("trials of %gs at %s/s cannot tell: %s %s takes at least %.0f transactions, and they make %.0f",
+				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
 					a.Seconds, number(a.Range.From), s.MetricText(), s.Expression, least, made),
-				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or begin higher with --from", math.Ceil(least/a.Range.From)),
+				fmt.Sprintf("lengthen them with --trial %.0fs, better several times that, or start higher with --from", math.Ceil(least/a.Range.From)),
 			)
 		}
 	}

@@ -27,7 +27,7 @@ func payment() spec.Profile {
 	}
 }
 
-// A trial keeps of a profile all but lengths, and no phase grows.
+// A trial changes only the lengths of a profile and its basis, and lengthens no phase.
 func TestShorten(t *testing.T) {
 	p := payment()
 	short, changed, err := Shorten(p, time.Minute)
@@ -53,20 +53,20 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// Trials with too few transactions are refused, with the least that would do.
-func TestCanTell(t *testing.T) {
+// Trials with too few transactions are refused, with the shortest length that would do.
+func TestCheckSamples(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		1:    "",
-		0.99: "lengthen them with --trial 1s, better several times that, or begin higher with --from",
+		0.99: "lengthen them with --trial 1s, better several times that, or start higher with --from",
 	} {
-		a := Asked{Seconds: seconds, Range: Range{From: 100}}
-		if got := hint.Of(a.CanTell(payment().SLOs)); got != want {
+		a := Parameters{Seconds: seconds, Range: Range{From: 100}}
+		if got := hint.Of(a.CheckSamples(payment().SLOs)); got != want {
 			t.Errorf("%gs: %q, want %q", seconds, got, want)
 		}
 	}
 	others := payment().SLOs
-	others[0].Metric = "http_req_duration" // a flow makes as many as it likes
-	if err := (Asked{Seconds: 1, Range: Range{From: 1}}).CanTell(others); err != nil {
+	others[0].Metric = "http_req_duration" // a transaction may make any number of requests
+	if err := (Parameters{Seconds: 1, Range: Range{From: 1}}).CheckSamples(others); err != nil {
 		t.Error(err)
 	}
 }
@@ -74,7 +74,7 @@ func TestCanTell(t *testing.T) {
 func TestJudge(t *testing.T) {
 	observed := 347.6
 	broken := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Fail}
-	unsure := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Inconclusive}
+	undecided := verdict.SLO{Metric: "transaction_duration", Expression: "p(95)<250", Observed: &observed, Limit: 250, Unit: "ms", Outcome: verdict.Inconclusive}
 	rule := func(id string, o verdict.Outcome) verdict.Rule {
 		return verdict.Rule{ID: id, Outcome: o, Detail: "why"}
 	}
@@ -97,15 +97,15 @@ func TestJudge(t *testing.T) {
 		"saturated": {
 			verdict.Verdict{Outcome: verdict.Fail, SLOs: []verdict.SLO{held}, Rules: []verdict.Rule{rule("steady", verdict.Fail)}}, Broken, "steady: why",
 		},
-		"close": {verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{held, unsure}}, Close, "transaction_duration p(95)<250, 348 ms observed"},
+		"close": {verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{held, undecided}}, Close, "transaction_duration p(95)<250, 348 ms observed"},
 		"too few samples": {
-			verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{unsure}, Rules: []verdict.Rule{rule("samples", verdict.Inconclusive)}},
+			verdict.Verdict{Outcome: verdict.Inconclusive, SLOs: []verdict.SLO{undecided}, Rules: []verdict.Rule{rule("samples", verdict.Inconclusive)}},
 			Scarce, "transaction_duration p(95)<250, 348 ms observed",
 		},
 		"lost arrivals":           {invalid("generator-drops"), Starved, "generator-drops: why"},
 		"displaced load":          {invalid("offered"), Starved, "offered: why"},
-		"all of the generator's":  {invalid("generator-drops", "offered", "generator-lag", "steady"), Starved, "generator-drops: why"},
-		"its share decides":       {invalid("generator-lag"), Starved, "generator-lag: why"},
+		"all generator rules":     {invalid("generator-drops", "offered", "generator-lag", "steady"), Starved, "generator-drops: why"},
+		"generator's share":       {invalid("generator-lag"), Starved, "generator-lag: why"},
 		"slower, near an SLO":     {invalid("steady"), Close, "steady: why"},
 		"slower, and more":        {invalid("frames", "steady"), Void, "frames: why"},
 		"the generator, and more": {invalid("offered", "frames"), Void, "offered: why"},
@@ -125,8 +125,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who finished all that it took has no queue left; else the slowest tells how long
-// it was, up to a limit.
+// A system whose transactions all ended needs no rest; otherwise the slowest one says
+// how long, up to a limit.
 func TestRest(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	slowest := func(ms float64) []verdict.Latency {
@@ -135,13 +135,13 @@ func TestRest(t *testing.T) {
 	for want, v := range map[time.Duration]verdict.Verdict{
 		0:               {Outcomes: verdict.Outcomes{Failed: n(100), TimedOut: n(0), Dropped: n(0)}, Latency: slowest(8000)},
 		3 * time.Second: {Outcomes: verdict.Outcomes{TimedOut: n(1)}, Latency: slowest(3000)},
-		mostRest:        {Outcomes: verdict.Outcomes{Dropped: n(1)}, Latency: slowest(60_000)},
+		maxRest:         {Outcomes: verdict.Outcomes{Dropped: n(1)}, Latency: slowest(60_000)},
 	} {
 		if got := Rest(v); got != want {
 			t.Errorf("%s, want %s: %+v", got, want, v.Outcomes)
 		}
 	}
-	if got := Rest(verdict.Verdict{Outcomes: verdict.Outcomes{Dropped: n(1)}}); got != mostRest {
-		t.Errorf("%s where nothing tells how slow it was", got)
+	if got := Rest(verdict.Verdict{Outcomes: verdict.Outcomes{Dropped: n(1)}}); got != maxRest {
+		t.Errorf("%s without a latency, want %s", got, maxRest)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// TestComposeAccounts: the accounts that docker-compose.yml makes have the
-// rights of the local stack's, and take any password.
+// TestComposeAccounts checks that the accounts of docker-compose.yml have the same
+// privileges as those of the local stack, with any password.
 func TestComposeAccounts(t *testing.T) {
 	t.Parallel()
 	u := newState().Users
@@ -38,9 +38,9 @@ func TestComposeAccounts(t *testing.T) {
 	for kind, name := range map[string]string{"service": u.Service.Name, "collector": u.Collector.Name} {
 		local, composed := grants(t, db, name, "127.0.0.1"), grants(t, db, name, "%")
 		if diff := cmp.Diff(local, composed); diff != "" {
-			t.Errorf("rights of %s: of the stack (-), of the compose file (+):\n%s", name, diff)
+			t.Errorf("privileges of %s: of the stack (-), of the compose file (+):\n%s", name, diff)
 		}
-		// The one for any host is what is logged into, once the other is gone.
+		// Otherwise the login would use the account for 127.0.0.1.
 		if _, err := db.Exec("DROP USER '" + name + "'@'127.0.0.1'"); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func accountsSQL(t *testing.T, passwords map[string]string) string {
 	return string(out)
 }
 
-// grants are the rights of an account, without its name.
+// grants are the privileges of an account, without its name.
 func grants(t *testing.T, db *sql.DB, user, host string) (found []string) {
 	t.Helper()
 	account := "'" + user + "'@'" + host + "'"

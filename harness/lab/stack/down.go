@@ -12,9 +12,8 @@ import (
 )
 
 // Down stops parts of the stack of a folder: the service drains, then InfluxDB and
-// the database shut down; each is killed when it takes far too long. Data, users
-// and logs stay. Where nothing runs it does nothing. ctx bounds only the wait for
-// another stack command.
+// the database shut down; each is killed after a timeout. Data, users and logs are kept.
+// Parts that do not run are ignored. ctx only bounds the wait for another stack command.
 func Down(ctx context.Context, dir string, which Parts) error {
 	f, err := at(dir)
 	if err != nil {
@@ -33,7 +32,7 @@ func Down(ctx context.Context, dir string, which Parts) error {
 		return err
 	}
 	if s != nil && which.Target {
-		// An error says that it had to be killed; it has ended all the same.
+		// On an error too it has ended, if it could be killed.
 		err = s.Target.Process.Stop(targetPatience)
 		if !s.Target.Process.Alive() {
 			s.Target = Target{}
@@ -52,8 +51,7 @@ func Down(ctx context.Context, dir string, which Parts) error {
 }
 
 func stopDatabase(f folder, s *State) error {
-	// Also a server that the state file does not name: it may have been started by
-	// an Up that was killed.
+	// Not from the state file, which lacks a server whose Up was killed.
 	server, err := mysqld.Attach(f.database())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -19,8 +19,8 @@ import (
 	"assay/harness/servers/process"
 )
 
-// TestTargetFails: the error says why without a secret, and the database does
-// not stay behind alone.
+// TestTargetFails checks that the error gives the reason without a secret, and that the
+// database is stopped.
 func TestTargetFails(t *testing.T) {
 	t.Parallel()
 	o := options(t, "mariadb")
@@ -48,15 +48,15 @@ func TestPortsTaken(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(o.Dir, "db", "data")); err == nil {
-			t.Errorf("%s: %s were spent on a database first", name, time.Since(begin))
+			t.Errorf("%s: a database was created first, in %s", name, time.Since(begin))
 		}
 		noProcess(t, o.Dir)
 	}
 }
 
-// interrupted starts `up` of a target that never gets well in another process,
-// and ends that process during it.
-func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
+// interrupted runs `up` in another process, with a target that never becomes healthy,
+// and sends that process a signal.
+func interrupted(t *testing.T, sig os.Signal) (dir, output string) {
 	t.Helper()
 	dir = memorytest.Folder(t)
 	cleanUp(t, dir)
@@ -67,7 +67,7 @@ func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a target that is waited for", func() bool {
+	eventually(t, "up waits for the target", func() bool {
 		_, ps, err := stack.Status(dir)
 		return err == nil && ps[0].Condition == stack.IsUp && ps[1].Condition == stack.IsSilent
 	})
@@ -81,25 +81,25 @@ func interrupted(t *testing.T, sig os.Signal) (dir, said string) {
 	return dir, stderr.String()
 }
 
-// TestInterrupted: Ctrl-C during up stops what it had started.
+// TestInterrupted checks that Ctrl-C during up stops what it has started.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	dir, said := interrupted(t, os.Interrupt)
+	dir, output := interrupted(t, os.Interrupt)
 	noProcess(t, dir)
 	conditions(t, dir, stack.IsDown, stack.IsDown, stack.IsDown)
-	if !strings.Contains(said, "interrupt") && !strings.Contains(said, "canceled") {
-		t.Errorf("it said %q", said)
+	if !strings.Contains(output, "interrupt") && !strings.Contains(output, "canceled") {
+		t.Errorf("output %q", output)
 	}
 }
 
-// TestUpKilled: after kill -9 during up, down still finds everything.
+// TestUpKilled checks that after kill -9 during up, down still finds all processes.
 func TestUpKilled(t *testing.T) {
 	t.Parallel()
 	dir, _ := interrupted(t, syscall.SIGKILL)
 	if len(running(t, dir)) != 3 {
 		t.Errorf("running: %q", running(t, dir))
 	}
-	// Even if the state is lost: a database is found by its own record.
+	// Without the state file, database and InfluxDB are found by their own files.
 	state := filepath.Join(dir, "stack.json")
 	s, _, err := stack.Status(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestUpKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	conditions(t, dir, stack.IsUp, stack.IsDown, stack.IsUp)
-	// Its new users replace the lost ones.
+	// New passwords replace the lost ones.
 	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t), Influxd: influxdtest.Binary(t)})
 	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
@@ -120,7 +120,7 @@ func TestUpKilled(t *testing.T) {
 	conditions(t, dir, stack.IsUp, stack.IsUp, stack.IsUp)
 }
 
-// TestCancelledBeforeLock: a command that waits for another can be given up.
+// TestCancelledBeforeLock checks that a command that waits for another can be cancelled.
 func TestCancelledBeforeLock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,12 +11,12 @@ import (
 	"assay/harness/servers/process"
 )
 
-// ensureInflux ensures that InfluxDB runs, where there is a program for it. It only
-// holds views of runs: its failure fails the stack only where the program was named.
+// ensureInflux ensures that InfluxDB runs, if it is installed. As it only holds views of
+// runs, an error fails Up only if its program was named.
 func (u *startup) ensureInflux(ctx context.Context) error {
 	err := u.runInflux(ctx)
 	if err != nil && !u.influxNamed() && ctx.Err() == nil {
-		u.log.Warn("no InfluxDB: runs cannot be watched while they go on", "error", err)
+		u.log.Warn("no InfluxDB: running runs cannot be watched", "error", err)
 		return nil
 	}
 	return err
@@ -38,7 +38,7 @@ func (u *startup) runInflux(ctx context.Context) error {
 	return u.save(u.state)
 }
 
-// startInflux returns nil without an error where there is no program.
+// startInflux returns nil without an error if InfluxDB is not installed.
 func (u *startup) startInflux(ctx context.Context) (*influxd.Server, error) {
 	binary, err := u.influxd()
 	if err != nil {
@@ -63,22 +63,22 @@ func (u *startup) startInflux(ctx context.Context) (*influxd.Server, error) {
 	return server, nil
 }
 
-// influxd returns the program to run: the one named, found, or used before; "" where
-// none was named and none exists.
+// influxd returns the program to run: the one that was named, is installed, or was used
+// before; "" if there is none.
 func (u *startup) influxd() (string, error) {
 	if u.options.Influxd != "" {
 		return influxd.Probe(u.options.Influxd)
 	}
 	path, err := influxd.Find()
-	if was := u.state.Influx.Binary; path == "" && err == nil && was != "" {
-		if path, err = influxd.Probe(was); errors.Is(err, fs.ErrNotExist) {
+	if before := u.state.Influx.Binary; path == "" && err == nil && before != "" {
+		if path, err = influxd.Probe(before); errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
 	}
 	return path, err
 }
 
-// checkInfluxPort refuses the port before seconds are spent on the database.
+// checkInfluxPort checks the port before the database is started, which takes seconds.
 func (u *startup) checkInfluxPort() error {
 	if server, err := influxd.Attach(u.folder.influx()); err == nil && server.Process.Alive() {
 		return nil
@@ -137,7 +137,7 @@ func influxStatus(f folder, s *State) Process {
 	return p
 }
 
-// InfluxURL is the address for views of runs; "" where the stack has no InfluxDB.
+// InfluxURL is the base URL of InfluxDB; "" if it is down.
 func (s *State) InfluxURL() string {
 	if s.Influx.Process == (process.Identity{}) {
 		return ""
@@ -145,5 +145,5 @@ func (s *State) InfluxURL() string {
 	return (&influxd.Server{Port: s.Influx.Port}).URL()
 }
 
-// InfluxToken is user and password for it. It is a secret.
+// InfluxToken is InfluxDB's user and password, as USER:PASSWORD. It is a secret.
 func (s *State) InfluxToken() string { return influxd.User + ":" + s.Influx.Password.reveal() }

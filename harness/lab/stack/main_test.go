@@ -25,11 +25,11 @@ import (
 	"assay/harness/servers/process"
 )
 
-// upEnv makes the test binary an `assay stack up` of that folder.
+// upEnv names a folder for which the test binary runs `assay stack up`.
 const upEnv = "ASSAY_TEST_STACK_UP"
 
-// TestMain: the test binary is also the assay binary that a stack runs as
-// `assay target`.
+// TestMain lets the test binary also be the assay binary that a stack runs as `assay
+// target`.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "target" {
 		os.Exit(serve(os.Args[2:]))
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(mysqldtest.Main(m))
 }
 
-// serve replaces the reference service: it is healthy when its database is.
+// serve replaces the reference service. It is healthy when its database is.
 func serve(args []string) int {
 	if len(args) < 2 || args[0] != "--listen" {
 		fmt.Fprintln(os.Stderr, "want --listen ADDRESS")
@@ -94,7 +94,7 @@ func up(dir string, args []string) int {
 	return 0
 }
 
-// options are those of a stack for one test, which is stopped when the test ends.
+// options returns the options of a stack, which is stopped when the test ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
 	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}
@@ -102,7 +102,7 @@ func options(t *testing.T, flavour string) stack.Options {
 	return o
 }
 
-// cleanUp takes the stack down when the test ends, and looks that all is gone.
+// cleanUp stops the stack when the test ends, and checks that no process is left.
 func cleanUp(t *testing.T, dir string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -131,7 +131,7 @@ func mustUp(t *testing.T, o stack.Options) (*stack.State, stack.Parts) {
 	return s, started
 }
 
-// conditions fails the test unless database, target and InfluxDB are so.
+// conditions fails the test unless database, target and InfluxDB have these conditions.
 func conditions(t *testing.T, dir string, database, target, influx stack.Condition) {
 	t.Helper()
 	_, ps, err := stack.Status(dir)
@@ -143,8 +143,8 @@ func conditions(t *testing.T, dir string, database, target, influx stack.Conditi
 	}
 }
 
-// noProcess fails the test if a process of this stack is left: a database has
-// the folder in its command line, a target has its log open.
+// noProcess fails the test if a process of this stack is running: a database has the
+// folder in its command line, a target has its log open.
 func noProcess(t *testing.T, dir string) {
 	t.Helper()
 	if left := running(t, dir); len(left) > 0 {
@@ -168,7 +168,7 @@ func running(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// eventually waits until f holds.
+// eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(50 * time.Millisecond) {

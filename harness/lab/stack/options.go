@@ -10,7 +10,7 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Defaults of Options. The ports are none that a system instance uses.
+// Defaults of Options. The ports differ from those of system instances.
 const (
 	DefaultDir        = ".assay"
 	DefaultDBPort     = 13306
@@ -22,11 +22,11 @@ const (
 // up, or else the default.
 type Options struct {
 	Dir        string        // default DefaultDir
-	Binary     mysqld.Binary // default: the one that made the data, else mysqld.Choose
+	Binary     mysqld.Binary // default: the one that created the data, else mysqld.Choose
 	DBPort     int           // default DefaultDBPort
 	TargetPort int           // default DefaultTargetPort
 	InfluxPort int           // default DefaultInfluxPort
-	Influxd    string        // the InfluxDB to run; default: influxd.Find, or the one that ran before; none: no InfluxDB
+	Influxd    string        // the InfluxDB program; default: influxd.Find, else the one used before; without one there is no InfluxDB
 	DBArgs     []string      // further options of the database server
 	TargetArgs []string      // further arguments of `assay target`
 	Executable string        // the assay binary to run as `assay target`; default this program
@@ -50,8 +50,8 @@ func at(dir string) (folder, error) {
 	return folder{dir}, err
 }
 
-// make makes the folder, which holds passwords: closed to other users and ignored
-// by git.
+// make creates the folder. As it holds passwords, it is closed to other users and
+// ignored by git.
 func (f folder) make() error {
 	if err := os.MkdirAll(f.logs(), 0o700); err != nil {
 		return fmt.Errorf("make stack folder: %w", err)
@@ -70,7 +70,7 @@ func (f folder) make() error {
 	return nil
 }
 
-// Server is the database server that Up starts in dir where none is named.
+// Server is the database server that Up starts in dir by default.
 func Server(dir string) (mysqld.Binary, error) {
 	f, err := at(dir)
 	if err != nil {
@@ -79,12 +79,11 @@ func Server(dir string) (mysqld.Binary, error) {
 	return mysqld.ChooseFor(f.database())
 }
 
-// complete fills options that are not set from the recorded components, and refuses
-// those that contradict a running one: a stack that is up is shared, and may be
-// under load.
+// complete sets missing options from the state, and refuses those that contradict a
+// running component: a stack that is up is shared, and may be under load.
 func (o Options) complete(s *State) (Options, error) {
-	differs := func(what string, is, want any) error {
-		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", what, is, want)
+	differs := func(option string, is, want any) error {
+		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", option, is, want)
 	}
 	if db := s.Database; db.Port != 0 {
 		alive := db.Process.Alive()
@@ -142,7 +141,7 @@ func (o Options) complete(s *State) (Options, error) {
 			return o, fmt.Errorf("find the assay binary: %w", err)
 		}
 	}
-	// Before seconds are spent on the database.
+	// Checked before the database is started, which takes seconds.
 	if _, err := exec.LookPath(o.Executable); err != nil {
 		return o, fmt.Errorf("find the assay binary: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Setup is the configuration of a stack that experiments change.
 type Setup struct {
-	Database []string `json:"database"` // options of the server besides the stack's own
+	Database []string `json:"database"` // additional options of the server
 	Target   []string `json:"target"`   // arguments of the reference service
 	Ports    Ports    `json:"ports"`
 }
@@ -31,9 +31,9 @@ func (s *State) Setup() Setup {
 	}
 }
 
-// Restart restarts the service, and if asked the database too, with another
-// configuration on the same ports and data. Where that fails they are down. The service
-// is stopped first in any case: it does not survive its database.
+// Restart restarts the service, and with database set the database server too, with
+// another configuration on the same ports and data. If that fails they are down. The
+// service is restarted in any case, as it does not survive its database.
 func Restart(ctx context.Context, o Options, to Setup, database bool, log *slog.Logger) (*State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx) // before a component is stopped
@@ -52,7 +52,7 @@ func Restart(ctx context.Context, o Options, to Setup, database bool, log *slog.
 	return s, err
 }
 
-// AdminDSN is root's DSN of the running database: only root may change global variables
+// AdminDSN is root's DSN of the running database; only root may change global variables
 // and read the binlog. It is a secret.
 func AdminDSN(dir string) (string, error) {
 	f, err := at(dir)

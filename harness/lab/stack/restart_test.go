@@ -12,8 +12,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// TestRestart: server and service are started in another way, and back, on the
-// same ports and data.
+// TestRestart restarts server and service with other options, and with the former ones,
+// on the same ports and data.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mysql", "mariadb"} {
@@ -49,17 +49,17 @@ func TestRestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			if alone.Database.Process != after.Database.Process || alone.Target.Process == after.Target.Process {
-				t.Error("the database was started anew, or the service was not")
+				t.Error("the database was restarted, or the service was not")
 			}
 
-			// A server that does not come back, and then does.
+			// A server that does not start with its options, and then with others.
 			bad := other
 			bad.Database = []string{"--no-such-option=1"}
 			if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, true, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
 				t.Errorf("error %v", err)
 			}
 			if _, err := stack.AdminDSN(o.Dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the key to a server that is down: %v", err)
+				t.Errorf("DSN of a server that is down: %v", err)
 			}
 			back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, true, nil)
 			if err != nil {

@@ -13,15 +13,14 @@ import (
 	"assay/harness/servers/process"
 )
 
-// writerLog is the reference service's table for writers that do not use it.
+// writerLog is a table of the reference service for writers that bypass it.
 const writerLog = Schema + ".writer_log"
 
-// statements create the schema and both accounts; all can be repeated.
+// statements create the schema and both accounts. They can be repeated.
 func statements(f mysqld.Flavour, u Users) []string {
 	account := func(u User) string { return fmt.Sprintf("'%s'@'%s'", u.Name, process.Loopback) }
 	list := []string{
-		// This session is not part of the load: it must not be in the statistics, and no
-		// password in a sampled statement.
+		// Keeps this session out of the statistics, and passwords out of sampled statements.
 		"UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()",
 		"CREATE DATABASE IF NOT EXISTS " + Schema + " CHARACTER SET utf8mb4",
 	}
@@ -29,7 +28,7 @@ func statements(f mysqld.Flavour, u Users) []string {
 		list = append(
 			list,
 			fmt.Sprintf("CREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
-			// An older account has another password, where the state file was lost.
+			// An account made before the state file was lost has another password.
 			fmt.Sprintf("ALTER USER %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
 		)
 	}
@@ -49,9 +48,9 @@ func statements(f mysqld.Flavour, u Users) []string {
 		"GRANT UPDATE ON performance_schema.setup_consumers TO "+collector,
 		// The ledger: reading the persisted rows, and removing them.
 		"GRANT SELECT, DELETE ON "+Schema+".* TO "+collector,
-		// A scenario that needs the database writes with this account too: only the rows of
-		// scenarios/sql-log.js. The service creates the table later; a right on a table
-		// that does not exist can be granted only together with CREATE.
+		// A scenario that needs the database also uses this account, to write the rows of
+		// scenarios/sql-log.js. The service creates the table later; a privilege on a
+		// missing table can only be granted together with CREATE.
 		"GRANT CREATE, INSERT ON "+writerLog+" TO "+collector,
 		"REVOKE CREATE ON "+writerLog+" FROM "+collector,
 	)

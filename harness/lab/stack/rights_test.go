@@ -10,13 +10,12 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// sample is the question that the collector asks ten times a second, as far as
-// rights go.
+// sample has the privileges of the collector's query of active sessions.
 const sample = `SELECT t.THREAD_ID, s.SQL_TEXT, w.EVENT_NAME FROM performance_schema.threads t
 LEFT JOIN performance_schema.events_statements_current s ON s.THREAD_ID = t.THREAD_ID
 LEFT JOIN performance_schema.events_waits_current w ON w.THREAD_ID = t.THREAD_ID`
 
-// checkRights: each user can do what it is for, and nothing beyond.
+// checkRights checks that each user has the privileges it needs, and no others.
 func checkRights(t *testing.T, s *stack.State, flavour string) {
 	t.Helper()
 	service, collector := mysqldtest.Open(t, s.ServiceDSN()), mysqldtest.Open(t, s.CollectorDSN())
@@ -30,7 +29,7 @@ func checkRights(t *testing.T, s *stack.State, flavour string) {
 		statements []string
 		denied     bool
 	}{
-		// Before the table exists: the right to write it does not allow to create it.
+		// Before the table exists: the privilege to write it does not allow creating it.
 		{collector, "collector", []string{"CREATE TABLE writer_log (i INT)"}, true},
 		{service, "service", []string{
 			"CREATE TABLE r (i INT PRIMARY KEY, j INT)", "ALTER TABLE r ADD INDEX (j)", "INSERT INTO r VALUES (1, 1)",
@@ -71,7 +70,7 @@ func checkRights(t *testing.T, s *stack.State, flavour string) {
 		}
 	}
 
-	// What made the users is not in the statistics that the collector reads.
+	// The statements that created the users are not in the statistics.
 	for _, table := range []string{"events_statements_history", "events_statements_history_long", "events_statements_summary_by_digest"} {
 		column := "SQL_TEXT"
 		if strings.HasSuffix(table, "digest") {

@@ -35,7 +35,7 @@ func TestUpDown(t *testing.T) {
 			checkSecrets(t, o.Dir, s)
 
 			db := mysqldtest.Open(t, s.ServiceDSN())
-			db.SetMaxIdleConns(0) // the server is restarted under it
+			db.SetMaxIdleConns(0) // as the server is restarted
 			mysqldtest.Exec(t, db, "CREATE TABLE kept (i INT PRIMARY KEY)")
 			if err := stack.Down(t.Context(), o.Dir, stack.All); err != nil {
 				t.Fatal(err)
@@ -46,7 +46,7 @@ func TestUpDown(t *testing.T) {
 				t.Errorf("a second down: %v", err)
 			}
 
-			o.Binary.Path = "" // the one that made the data is found again
+			o.Binary.Path = "" // found by the data it created
 			after, started := mustUp(t, o)
 			if started != stack.All || after.ServiceDSN() != s.ServiceDSN() || after.CollectorDSN() != s.CollectorDSN() || after.TargetURL() != s.TargetURL() {
 				t.Error("users, passwords or ports changed by down and up")
@@ -66,11 +66,12 @@ func TestDownOfNothing(t *testing.T) {
 		t.Errorf("status %v %v %v", s, ps, err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Error("a folder was made")
+		t.Error("a folder was created")
 	}
 }
 
-// TestCrash: status tells which component crashed, and up starts just that one.
+// TestCrash checks that status shows which component crashed, and up starts only that
+// one.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	o := options(t, "mariadb")
@@ -107,7 +108,7 @@ func TestCrash(t *testing.T) {
 	}
 	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 
-	// Up would start a hanging target again, too, after its time to drain.
+	// Up would also restart a hanging target, but only after its time to drain.
 	if err := third.Target.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,8 @@ func TestCrash(t *testing.T) {
 	conditions(t, o.Dir, stack.IsUp, stack.IsDown, stack.IsUp)
 }
 
-// TestTwoUps: of two at once one starts the stack and the other finds it.
+// TestTwoUps checks that of two concurrent ups one starts the stack, and the other finds
+// it.
 func TestTwoUps(t *testing.T) {
 	t.Parallel()
 	o := options(t, "mariadb")
@@ -146,7 +148,7 @@ func TestTwoUps(t *testing.T) {
 	}
 }
 
-// TestConflict: a stack that is up is not turned into another one.
+// TestConflict checks that other options for a stack that is up are refused.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	o := options(t, "mariadb")
@@ -165,8 +167,8 @@ func TestConflict(t *testing.T) {
 	conditions(t, o.Dir, stack.IsUp, stack.IsUp, stack.IsUp)
 }
 
-// checkSecrets: passwords are in the state file and the target's environment,
-// and nowhere else.
+// checkSecrets checks that passwords are in the state file and the target's environment
+// only.
 func checkSecrets(t *testing.T, dir string, s *stack.State) {
 	t.Helper()
 	secrets := []string{string(s.Users.Service.Password), string(s.Users.Collector.Password), string(s.Influx.Password)}

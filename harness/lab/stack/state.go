@@ -22,24 +22,24 @@ type State struct {
 	Users    Users    `json:"users"`
 }
 
-// Database is the database server of a stack; zero when it is down.
+// Database is the database server of a stack; zero if it is down.
 type Database struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Binary  mysqld.Binary    `json:"binary"`
-	Args    []string         `json:"args,omitempty"` // options besides the stack's own
+	Args    []string         `json:"args,omitempty"` // additional options
 	Ready   bool             `json:"ready"`          // schema and users exist
 }
 
-// Target is the reference service of a stack; zero when it is down.
+// Target is the reference service of a stack; zero if it is down.
 type Target struct {
 	Process process.Identity `json:"process"`
 	Port    int              `json:"port"`
 	Args    []string         `json:"args"`
 }
 
-// Influx is the InfluxDB of a stack. Its process is zero when it is down; the
-// rest stays for the next start.
+// Influx is the InfluxDB of a stack. Its process is zero if it is down; the rest is kept
+// for the next start.
 type Influx struct {
 	Process  process.Identity `json:"process"`
 	Port     int              `json:"port"`
@@ -52,8 +52,8 @@ const Schema = "assay"
 
 // Users are the accounts of the database. Like the data, they outlive the processes.
 type Users struct {
-	Service   User `json:"service"`   // of the reference service: all of its own schema, nothing else
-	Collector User `json:"collector"` // of the collector: reads waits, turns instruments on, reads the ledger, writes log rows
+	Service   User `json:"service"`   // of the reference service: all privileges on its schema
+	Collector User `json:"collector"` // of the collector: reads waits and the ledger, turns instruments on, writes writer_log
 }
 
 // User is an account for connections from the loopback address.
@@ -99,7 +99,7 @@ func (u Users) LogValue() slog.Value {
 // TargetURL is the base URL of the reference service.
 func (s *State) TargetURL() string { return "http://" + process.Address(s.Target.Port) }
 
-// load reads the state; nil if there never was a stack.
+// load reads the state; nil if there was no stack yet.
 func (f folder) load() (*State, error) {
 	var s State
 	err := statefile.Read(f.state(), &s)

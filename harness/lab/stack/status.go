@@ -16,12 +16,12 @@ type Condition string
 // The conditions of a component.
 const (
 	IsUp      Condition = "up"
-	IsSilent  Condition = "not answering" // it runs; it may be starting, or overloaded
-	IsCrashed Condition = "crashed"       // it has ended without a Down
+	IsSilent  Condition = "not answering" // it runs, and may be starting or overloaded
+	IsCrashed Condition = "crashed"       // it ended without a Down
 	IsDown    Condition = "down"
 )
 
-// Process is a component of a stack as it is now, without secrets.
+// Process is the status of a component, without secrets.
 type Process struct {
 	Name      string    `json:"name"` // "database", "target", "influxdb"
 	Condition Condition `json:"condition"`
@@ -34,8 +34,8 @@ type Process struct {
 // statusPatience bounds the health check of each component.
 const statusPatience = 2 * time.Second
 
-// Status returns the state of the stack, nil where there never was one, and of its
-// components. It takes no lock, so that it answers while another command works.
+// Status returns the state of the stack, nil if there was none yet, and the status of
+// its components. It takes no lock, and so does not wait for another command.
 func Status(dir string) (*State, []Process, error) {
 	f, err := at(dir)
 	if err != nil {

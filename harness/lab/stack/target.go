@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// targetTimeout bounds the start of the service, its tables included.
+	// targetTimeout limits the start of the service, including its tables.
 	targetTimeout = 30 * time.Second
-	// targetPatience is how long it may drain its requests, by default 30 s,
+	// targetPatience is how long the service may drain requests (30 s by default)
 	// before it is killed.
 	targetPatience = 45 * time.Second
 )
 
-// secrets are the variables of the environment that the service must not inherit.
+// secrets are the environment variables that the service must not inherit.
 var secrets = []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
 
 // ensureTarget ensures that the reference service runs and is healthy.
 func (u *startup) ensureTarget(ctx context.Context) error {
 	if t := u.state.Target; t.Process.Alive() {
-		// It may be connecting again to a database that has just been restarted.
+		// It may be reconnecting to a database that was just restarted.
 		err := awaitHealth(ctx, u.state.TargetURL(), answerPatience, nil)
 		if err == nil {
 			return nil
@@ -68,14 +68,14 @@ func (u *startup) startTarget(ctx context.Context) error {
 		u.state.Target = Target{}
 		return child.Stop(targetPatience)
 	})
-	// At once: if this process is killed now, the service must still be found.
+	// Saved at once: if this process is killed now, the next command must find the service.
 	u.state.Target = Target{Process: child.Identity, Port: o.TargetPort, Args: o.TargetArgs}
 	if err := u.save(u.state); err != nil {
 		return err
 	}
 	if err := awaitHealth(ctx, u.state.TargetURL(), targetTimeout, child.Done()); err != nil {
-		if said := lastLine(log.Written()); said != "" {
-			err = fmt.Errorf("%w: %s", err, u.state.Users.redact(said))
+		if line := lastLine(log.Written()); line != "" {
+			err = fmt.Errorf("%w: %s", err, u.state.Users.redact(line))
 		}
 		return fmt.Errorf("start reference service: %w (log: %s)", err, u.targetLog())
 	}
@@ -83,12 +83,12 @@ func (u *startup) startTarget(ctx context.Context) error {
 	return nil
 }
 
-// awaitHealth returns when the service at url is healthy, or has ended.
+// awaitHealth waits until the service at url is healthy. It fails if the service ends.
 func awaitHealth(ctx context.Context, url string, patience time.Duration, ended <-chan struct{}) error {
 	return process.Await(ctx, patience, ended, func(ctx context.Context) error { return healthy(ctx, url) })
 }
 
-// direct ignores the proxies that the environment names.
+// direct ignores proxies of the environment.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 
 func healthy(ctx context.Context, url string) error {
@@ -107,7 +107,7 @@ func healthy(ctx context.Context, url string) error {
 	return nil
 }
 
-// lastLine returns the last line of a log that is no hint.
+// lastLine is the last line of a log, or the one before if the last is a hint.
 func lastLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	last := lines[len(lines)-1]

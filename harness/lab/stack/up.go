@@ -13,7 +13,7 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Parts are some of the stack.
+// Parts selects components of the stack.
 type Parts struct{ Database, Influx, Target bool }
 
 // All is the whole stack.
@@ -26,9 +26,9 @@ func withPortHint(err error) error {
 	return hint.With(err, "stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K")
 }
 
-// Up ensures that the stack runs with these options. Components that run are kept,
-// and those that crashed are started again; started are those that this call
-// started, which it stops again when it fails or ctx ends first.
+// Up ensures that the stack runs with these options. It keeps running components and
+// restarts crashed ones. started are the components that it started; it stops them
+// again if it fails or ctx ends.
 func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Parts, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -85,12 +85,12 @@ type startup struct {
 	options Options
 	state   *State
 	log     *slog.Logger
-	stops   []func() error // stop the components that were started, in order of starting
+	stops   []func() error // stop the started components, in order of starting
 	parts   Parts          // that were started
 }
 
-// undo stops what was started, the last first. It ignores the context of Up, whose
-// end may be the reason to undo.
+// undo stops the started components, the last first. It ignores the context of Up,
+// whose end may be the reason.
 func (u *startup) undo() error {
 	var err error
 	for i := len(u.stops) - 1; i >= 0; i-- {
@@ -102,13 +102,13 @@ func (u *startup) undo() error {
 	return err
 }
 
-// answerPatience bounds the health check of a running component, which may be under
+// answerPatience limits the health check of a running component, which may be under
 // load.
 const answerPatience = 10 * time.Second
 
 // ensureDatabase ensures that the database runs and has its users.
 func (u *startup) ensureDatabase(ctx context.Context) error {
-	// Not from the state file: it may have been lost, or never written.
+	// Not from the state file, which may have been lost or never written.
 	server, err := mysqld.Attach(u.folder.database())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -149,7 +149,7 @@ func (u *startup) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 		}
 	}
 	if !u.state.Target.Process.Alive() {
-		// Before seconds are spent on the database.
+		// Before the database is started, which takes seconds.
 		if err := checkTargetPort(u.options.TargetPort); err != nil {
 			return nil, err
 		}
@@ -171,10 +171,9 @@ func (u *startup) startDatabase(ctx context.Context) (*mysqld.Server, error) {
 	return server, nil
 }
 
-// checkNew refuses a new stack that cannot start, before anything is written to its
-// folder.
+// checkNew checks that a new stack can start, before anything is written to its folder.
 func (f folder) checkNew(o Options) error {
-	if there, err := os.ReadDir(f.dir); len(there) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+	if files, err := os.ReadDir(f.dir); len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil // it may be up, on these ports
 	}
 	o, err := o.complete(newState())
@@ -188,9 +187,9 @@ func (f folder) checkNew(o Options) error {
 	}
 	switch {
 	case o.DBPort == o.TargetPort:
-		return fmt.Errorf("port %d is named for the database and for the reference service", o.DBPort)
+		return fmt.Errorf("port %d is given for both the database and the reference service", o.DBPort)
 	case o.InfluxPort == o.DBPort, o.InfluxPort == o.TargetPort:
-		return fmt.Errorf("port %d is named for InfluxDB and for another server", o.InfluxPort)
+		return fmt.Errorf("port %d is given for both InfluxDB and another server", o.InfluxPort)
 	}
 	if err := process.CheckPort(o.DBPort); err != nil {
 		return fmt.Errorf("start database: %w", err)

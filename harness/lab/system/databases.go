@@ -11,24 +11,24 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Databases are the database of a run, by SQL, in Performance Insights, or both;
-// and its replicas.
+// Databases are the database of a run, read by SQL, Performance Insights or both, and
+// its replicas.
 type Databases struct {
-	DSN      string             // with its password; empty: none
+	DSN      string             // with the password; empty: none
 	Insights *database.Insights // nil: waits are read from the database itself
 	Readers  []string           // DSNs of replicas
 }
 
 func (d Databases) named() bool { return d.DSN != "" || d.Insights != nil }
 
-// ParseDatabases joins the values of --db and --db-reader, which hold no password,
-// with that of ASSAY_DB, which does. One of --db and ASSAY_DB may be of Performance
-// Insights; the other is then the same database's DSN.
+// ParseDatabases combines --db and --db-reader, which have no password, with ASSAY_DB,
+// which has one. One of --db and ASSAY_DB may be a Performance Insights URL; the other is
+// then the DSN of the same database.
 func ParseDatabases(db string, readers []string, env string) (d Databases, err error) {
 	byFlag, byEnv := strings.HasPrefix(db, database.InsightsScheme), strings.HasPrefix(env, database.InsightsScheme)
 	switch {
 	case byFlag && byEnv:
-		return d, hint.With(errors.New("both --db and ASSAY_DB are of Performance Insights"), "let one of them be the database's DSN, or leave it out")
+		return d, hint.With(errors.New("both --db and ASSAY_DB name Performance Insights"), "set one of them to the database's DSN, or omit it")
 	case byFlag:
 		d.Insights, err = parseInsights(db)
 		db = ""
@@ -57,8 +57,8 @@ func parseInsights(text string) (*database.Insights, error) {
 	return &i, err
 }
 
-// ParseDSN joins the value of an option, which holds no password, with that of
-// ASSAY_DB, which does.
+// ParseDSN combines the value of an option, which has no password, with ASSAY_DB, which
+// has one.
 func ParseDSN(option, value, env string) (string, error) {
 	secret, err := databases.Parse(env)
 	if env != "" && err != nil {
@@ -69,8 +69,8 @@ func ParseDSN(option, value, env string) (string, error) {
 	}
 	named, err := databases.Parse(value)
 	switch {
-	case named.Password != "" || err != nil && holdsPassword(value):
-		return "", hint.With(errors.New(option+" holds a password, which everybody on this host can read"), "leave it out and set ASSAY_DB to the whole DSN")
+	case named.Password != "" || err != nil && hasPassword(value):
+		return "", hint.With(errors.New(option+" holds a password, which every user of this host can read"), "remove it and set ASSAY_DB to the whole DSN")
 	case err != nil:
 		return "", hint.With(errors.New(option+" is not a DSN"), "like "+databases.PublicExamples())
 	case env != "" && secret.User == named.User && databases.Of(env) == databases.Of(value):
@@ -79,8 +79,7 @@ func ParseDSN(option, value, env string) (string, error) {
 	return checkDSN(value)
 }
 
-// checkDSN refuses a DSN whose parameters cannot be used, before anything is
-// started for it.
+// checkDSN refuses a DSN with invalid parameters, before anything is started.
 func checkDSN(dsn string) (string, error) {
 	if dsn == "" {
 		return "", nil
@@ -89,12 +88,11 @@ func checkDSN(dsn string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dsn, db.Close() // it was not connected to
+	return dsn, db.Close() // Open does not connect
 }
 
-// holdsPassword tells whether something stands where a password would, in a text
-// that is no DSN.
-func holdsPassword(text string) bool {
+// hasPassword reports whether an invalid DSN has text where a password would be.
+func hasPassword(text string) bool {
 	_, rest, schemed := strings.Cut(text, "://")
 	if !schemed {
 		rest = text
@@ -102,8 +100,8 @@ func holdsPassword(text string) bool {
 	return strings.Contains(rest[:max(0, strings.LastIndex(rest, "@"))], ":")
 }
 
-// DescribeDatabase describes the database as it is now, and changes nothing. The
-// values are those of --db and ASSAY_DB.
+// DescribeDatabase describes the present database without changing it. db and env are
+// the values of --db and ASSAY_DB.
 func DescribeDatabase(ctx context.Context, db, env string) (record.Database, error) {
 	dsn, err := ParseDSN("--db", db, env)
 	if err != nil {
@@ -112,7 +110,7 @@ func DescribeDatabase(ctx context.Context, db, env string) (record.Database, err
 	collector := databases.New(dsn, "")
 	now, err := collector.Describe(ctx)
 	if err := errors.Join(err, collector.Close()); err != nil {
-		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), "check --db, and the password in ASSAY_DB; or leave --db out")
+		return record.Database{}, hint.With(errors.New("the database cannot be compared: "+databases.Reason(err)), "check --db, and the password in ASSAY_DB; or omit --db")
 	}
 	return now, nil
 }

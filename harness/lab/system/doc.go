@@ -1,8 +1,8 @@
-// Package system makes the system under test ready for runs: the one that --target
-// names, or else the local stack, which it starts where it is not up. It also sets
-// back what an experiment left changed in that system when it was killed.
+// Package system prepares the system under test for runs: the --target, or else the
+// local stack, which it starts if it is down. It first undoes the changes of an
+// experiment on that system that was killed.
 //
-// In: what the command line and the environment name. Out: a System, whose address,
-// database and InfluxDB go into the options of each run, to be released after the
-// last one.
+// Input: options of the command line and the environment. Output: a System, whose
+// address, database and InfluxDB go into the options of each run. It has to be released
+// after the last run.
 package system

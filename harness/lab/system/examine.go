@@ -11,9 +11,9 @@ import (
 	"assay/harness/trial"
 )
 
-// Examine finds what runs of the profiles lack, and starts nothing. Where o names no
-// target it looks at the local stack if that is up, and at the stack's own database
-// unless ownDatabase.
+// Examine finds what runs of the profiles lack, without starting anything. If o has no
+// target it examines the local stack if that is up, with the stack's database unless
+// ownDatabase is set.
 func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Databases, ownDatabase bool, view influx.Access) (doctor.Findings, error) {
 	s := doctor.Subject{
 		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Journal, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
@@ -44,5 +44,5 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 		}
 	}
 	all = append(all, doctor.External(ctx, s)...)
-	return all, context.Cause(ctx) // what was cut short says nothing
+	return all, context.Cause(ctx) // interrupted checks are not findings
 }

@@ -12,16 +12,16 @@ import (
 	"assay/harness/trial"
 )
 
-// restoreTarget sets back what an experiment on a named target left that was
-// killed. One that is still under way is not disturbed.
+// restoreTarget undoes the changes of a killed experiment on the target. It refuses if
+// the experiment is still running.
 func (o Options) restoreTarget(ctx context.Context) error {
 	j, err := o.journal()
 	if err != nil || j == nil {
 		return err
 	}
-	free, err := stack.Occupy(stack.DefaultDir)
-	if errors.Is(err, stack.ErrOccupied) {
-		return hint.With(fmt.Errorf("an experiment on %s is under way: %s", o.Target, j.Experiment), "wait until it has ended")
+	free, err := stack.Reserve(stack.DefaultDir)
+	if errors.Is(err, stack.ErrInUse) {
+		return hint.With(fmt.Errorf("an experiment on %s is running: %s", o.Target, j.Experiment), "wait until it has ended")
 	}
 	if err != nil {
 		return err
@@ -30,14 +30,14 @@ func (o Options) restoreTarget(ctx context.Context) error {
 	return o.restore(ctx, o.Console.Progress("experiment"))
 }
 
-// restore sets back what the journal holds. The stack's folder is occupied.
+// restore undoes the changes in the journal. The caller has locked the stack's folder.
 func (o Options) restore(ctx context.Context, p *trial.Progress) error {
 	j, err := o.journal()
 	if err != nil || j == nil {
 		return err
 	}
-	p.Note("setting back what " + j.Experiment + " changed, which was cut short")
-	w := &change.World{Journal: j, DSN: o.Databases.DSN, Executable: o.Executable, Log: o.Log}
+	p.Note("restoring what the interrupted " + j.Experiment + " changed")
+	w := &change.System{Journal: j, DSN: o.Databases.DSN, Executable: o.Executable, Log: o.Log}
 	if j.Target == "" {
 		w.Dir, w.DSN = stack.DefaultDir, ""
 	}
@@ -47,7 +47,7 @@ func (o Options) restore(ctx context.Context, p *trial.Progress) error {
 	return nil
 }
 
-// journal is what an experiment on this system left; nil: nothing.
+// journal is the journal of an experiment on this system; nil: none.
 func (o Options) journal() (*journal.Journal, error) {
 	j, err := journal.Open(stack.DefaultDir)
 	if err != nil || j == nil || !change.Concerns(j, o.Target) {

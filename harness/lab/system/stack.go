@@ -7,11 +7,11 @@ import (
 	"assay/harness/lab/stack"
 )
 
-// checkStack is the check of the local stack.
+// checkStack is the name of the check of the local stack.
 const checkStack = "stack"
 
-// findStack tells whether the local stack is up, or can be started, and its state
-// where it is up.
+// findStack checks that the local stack is up or can be started, and returns its state
+// if it is up.
 func findStack() (*stack.State, doctor.Finding) {
 	f := doctor.Finding{Check: checkStack, State: doctor.OK, Needed: "up, or can be started"}
 	lacking := func(observed, why, remedy string) (*stack.State, doctor.Finding) {
@@ -24,7 +24,7 @@ func findStack() (*stack.State, doctor.Finding) {
 	}
 	down := ""
 	for _, p := range processes {
-		if p.Condition != stack.IsUp && p.Name != stack.InfluxName { // without which a run is possible
+		if p.Condition != stack.IsUp && p.Name != stack.InfluxName { // a run is possible without InfluxDB
 			down = fmt.Sprintf("%s is %s", p.Name, p.Condition)
 		}
 	}
@@ -34,7 +34,7 @@ func findStack() (*stack.State, doctor.Finding) {
 	}
 	server, err := stack.Server(stack.DefaultDir)
 	if err != nil {
-		return lacking("down, and cannot be started", err.Error(), "apt-get install mariadb-server-core; or name a service of your own with --target")
+		return lacking("down, and cannot be started", err.Error(), "apt-get install mariadb-server-core; or name another service with --target")
 	}
 	f.Observed = fmt.Sprintf("%s; certify starts it, with %s %s, or: assay stack up", down, server.Flavour, server.Version)
 	return nil, f

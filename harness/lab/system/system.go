@@ -12,20 +12,20 @@ import (
 	"assay/harness/trial"
 )
 
-// Options name the system.
+// Options select the system.
 type Options struct {
 	Target    string    // base URL; empty: the local stack
 	Databases Databases // of the target
-	// OwnDatabase says that --db named the database: it is read beside the local
-	// stack too. A stack is read by its own database otherwise.
+	// OwnDatabase: use Databases with the local stack too, instead of the stack's own
+	// database (--db was given).
 	OwnDatabase bool
 	Influx      influx.Access
 	Executable  string // this program
-	KeepStack   bool   // leave a stack that was started
+	KeepStack   bool   // do not stop a stack that was started
 	Log         *slog.Logger
 	Console     *trial.Console
-	// CheckMachine finds what this machine lacks for the runs. It is called before a
-	// stack is started: one on a machine that cannot carry it fails in stranger ways.
+	// CheckMachine finds what this machine lacks for the runs. It is called before the
+	// stack is started, whose errors on an unfit machine would be less clear.
 	CheckMachine func() error
 }
 
@@ -33,25 +33,24 @@ type Options struct {
 type System struct {
 	Target    string // base URL
 	Databases Databases
-	View      *influx.Server // where runs are shown while they go on; nil: nowhere
+	View      *influx.Server // receives the frames of running runs; nil: none
 	release   []func()
 }
 
-// Configure puts the system into the options of a run.
+// Configure sets the system in the options of a run.
 func (s *System) Configure(o *run.Options) {
 	o.Target, o.View = s.Target, s.View
 	o.DSN, o.Insights, o.Readers = s.Databases.DSN, s.Databases.Insights, s.Databases.Readers
 }
 
-// Release stops what Acquire started, and gives the local stack free.
+// Release stops what Acquire started, and releases the local stack.
 func (s *System) Release() {
 	for i := len(s.release) - 1; i >= 0; i-- {
 		s.release[i]()
 	}
 }
 
-// Acquire gets the system ready. What an experiment left changed in it is set back
-// first.
+// Acquire prepares the system. It first undoes the changes of a killed experiment.
 func Acquire(ctx context.Context, o Options) (_ *System, err error) {
 	if _, err := o.Influx.Server(); err != nil {
 		return nil, err // before anything is started
@@ -74,13 +73,13 @@ func Acquire(ctx context.Context, o Options) (_ *System, err error) {
 	return s, err
 }
 
-// acquireStack takes the local stack for the runs, and starts of it what is not up.
-// The result is the InfluxDB to use.
+// acquireStack reserves the local stack, and starts the components that are down. It
+// returns the InfluxDB to use.
 func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, error) {
 	if err := o.CheckMachine(); err != nil {
 		return o.Influx, err
 	}
-	free, err := stack.Occupy(stack.DefaultDir)
+	free, err := stack.Reserve(stack.DefaultDir)
 	if err != nil {
 		return o.Influx, err
 	}
@@ -102,10 +101,10 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 		})
 	}
 	s.Target = state.TargetURL()
-	p.Note("no --target: the load goes to the reference service, " + s.Target)
+	p.Note("no --target: using the reference service at " + s.Target)
 	if !o.OwnDatabase {
 		if o.Databases.named() {
-			p.Note("the local stack has its own database: ASSAY_DB is not used without --target")
+			p.Note("ignoring ASSAY_DB: without --target, the database is that of the local stack")
 		}
 		s.Databases.DSN, s.Databases.Insights = state.CollectorDSN(), nil
 	}
@@ -115,8 +114,8 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	return o.Influx, nil
 }
 
-// InfluxOrStack is the local stack's InfluxDB where no other is named; an error
-// where neither is.
+// InfluxOrStack is the named InfluxDB, or else that of the local stack; an error if there
+// is neither.
 func InfluxOrStack(a influx.Access) (influx.Access, error) {
 	if a.URL == "" {
 		if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil {

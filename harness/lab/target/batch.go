@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// batched is a payment that waits for its batch. done has room for one result, so that
-// a caller that has left does not block the batch.
+// batched is a payment that waits for its batch. done is buffered, so that a caller that
+// has left does not block the batch.
 type batched struct {
 	*unit
 	err  error // of this payment only; the batch continues
@@ -41,7 +41,7 @@ func (p *payments) commitBatch(ctx context.Context, batch []*batched) {
 	defer pool.close()
 	err := pool.inTransaction(ctx, sql.LevelDefault, func(c *conn) error {
 		for _, b := range batch {
-			// A refused payment has written nothing in the transaction.
+			// A refused payment has changed nothing in the transaction.
 			b.err = b.accept(ctx, c.exec)
 			if errors.Is(b.err, errRepeated) || errors.Is(b.err, errIDTaken) {
 				continue

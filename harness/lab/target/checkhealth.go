@@ -9,11 +9,11 @@ import (
 	"assay/harness/hint"
 )
 
-// healthTimeout bounds the whole question: what asks every few seconds must
-// not pile up before a service that hangs.
+// healthTimeout limits the whole check: checks every few seconds must not pile up at a
+// service that hangs.
 const healthTimeout = 4 * time.Second
 
-// CheckHealth asks a running service and its database whether they answer.
+// CheckHealth checks that a running service and its database respond.
 func CheckHealth(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -21,15 +21,15 @@ func CheckHealth(ctx context.Context, url string) error {
 	if err != nil {
 		return hint.With(fmt.Errorf("--url %s is not a URL", url), "like --url http://127.0.0.1:18080")
 	}
-	// Without a proxy: the service is the one next to us.
+	// Without a proxy: the service is on this host.
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := direct.Do(req)
 	if err != nil {
-		return fmt.Errorf("service is not well: %w", err)
+		return fmt.Errorf("service is unhealthy: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("service is not well: GET %s/healthz: %s", url, resp.Status)
+		return fmt.Errorf("service is unhealthy: GET %s/healthz: %s", url, resp.Status)
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ type Commits string
 
 // The ways to commit a payment.
 const (
-	// CommitStatement auto-commits every statement: about ten commits a payment.
+	// CommitStatement auto-commits every statement: about ten commits per payment.
 	CommitStatement Commits = "statement"
-	// CommitTransaction commits once a payment.
+	// CommitTransaction commits once per payment.
 	CommitTransaction Commits = "transaction"
 	// CommitBatched commits once for several payments.
 	CommitBatched Commits = "batched"
@@ -25,11 +25,11 @@ type Ingest string
 
 // The ways to store an event.
 const (
-	// IngestDirect stores each event by its own INSERT, then answers.
+	// IngestDirect stores each event by its own INSERT, then responds.
 	IngestDirect Ingest = "direct"
-	// IngestBulk stores the events of several requests by one INSERT, then answers them.
+	// IngestBulk stores the events of several requests by one INSERT, then responds.
 	IngestBulk Ingest = "bulk"
-	// IngestChannel answers first and stores from a queue in memory.
+	// IngestChannel responds first, and stores the event from a queue in memory.
 	IngestChannel Ingest = "channel"
 )
 
@@ -42,8 +42,8 @@ type Pool struct {
 }
 
 // Reconcile is the worker that queries gateways about payments with an unknown outcome.
-// Its load on the database is a count each time, and for every such payment about ten
-// statements in two transactions.
+// Its load on the database is a COUNT per interval, and about ten statements in two
+// transactions per such payment.
 type Reconcile struct {
 	On    bool
 	After time.Duration // time before a PENDING payment is queried, and between two queries
@@ -51,8 +51,8 @@ type Reconcile struct {
 	Batch int           // largest number of payments queried at once
 }
 
-// Notify is the worker that relays the outbox. Its load on the database is a count each
-// time, and for every batch one transaction of two statements.
+// Notify is the worker that relays the outbox. Its load on the database is a COUNT per
+// interval, and one transaction of two statements per batch.
 type Notify struct {
 	On      bool
 	Every   time.Duration // interval of reading the outbox

@@ -96,12 +96,12 @@ func TestDSN(t *testing.T) {
 		t.Errorf("session not in UTC or arguments not interpolated: %+v", cfg.Params)
 	}
 	if cfg.Timeout != 9*time.Second || cfg.ReadTimeout == 0 || cfg.DBName != "assay" || cfg.Passwd != "p%40ss" {
-		t.Errorf("what the DSN said was not kept: timeout %s, read timeout %s", cfg.Timeout, cfg.ReadTimeout)
+		t.Errorf("parameters of the DSN were not kept: timeout %s, read timeout %s", cfg.Timeout, cfg.ReadTimeout)
 	}
 }
 
-// The password appears in no error and no log line.
-func TestSecretStaysSecret(t *testing.T) {
+// The password is in no error and no log line.
+func TestPasswordIsNotShown(t *testing.T) {
 	for _, dsn := range []string{
 		"root:hunter2@127.0.0.1/assay",
 		"root:hunter2@tcp(127.0.0.1:1)/assay?parseTime=hunter2",
@@ -118,8 +118,8 @@ func TestSecretStaysSecret(t *testing.T) {
 			t.Fatal("served without a database")
 		}
 		log.Info("config", "config", c)
-		if said := fmt.Sprint(err) + out.String(); strings.Contains(said, "hunter2") {
-			t.Errorf("secret shown: %s", said)
+		if text := fmt.Sprint(err) + out.String(); strings.Contains(text, "hunter2") {
+			t.Errorf("secret shown: %s", text)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func parseDSN(dsn string, log mysql.Logger) (*mysql.Config, error) {
 	return checked, nil
 }
 
-// database hands out connections: from one pool, or from a pool a request.
+// database hands out connections: from one pool, or from a new pool for each request.
 type database struct {
 	connector  driver.Connector
 	shared     *sql.DB
@@ -80,12 +80,11 @@ func openDatabase(cfg *mysql.Config, p Pool, m *metrics) (*database, error) {
 		}
 	}
 	shared.SetMaxIdleConns(idle)
-	// The health check has its own connection: a busy pool is no failure of the
-	// database.
+	// The health check has its own connection: with a saturated pool the database is
+	// still healthy.
 	health := sql.OpenDB(connector)
 	health.SetMaxOpenConns(1)
-	// So have the workers, one each: the pool's settings and metrics are about
-	// requests.
+	// So do the two workers: the pool's settings and metrics are about requests.
 	background := sql.OpenDB(connector)
 	background.SetMaxOpenConns(2)
 	return &database{connector: connector, shared: shared, health: health, background: background, perRequest: p.PerRequest, m: m}, nil
@@ -218,8 +217,8 @@ func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) 
 	return err
 }
 
-// inTransaction runs do in one transaction, again where it was a deadlock's victim, and
-// commits unless do fails or ctx is done.
+// inTransaction runs do in one transaction, and commits unless do fails or ctx is done.
+// After a lock conflict it runs do again.
 func (s scope) inTransaction(ctx context.Context, isolation sql.IsolationLevel, do func(*conn) error) error {
 	return retryConflict(func() error {
 		c, err := s.conn(ctx)

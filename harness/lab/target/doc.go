@@ -9,8 +9,8 @@
 // how payment gateways answer ([gateway.Config]), and whether a shutdown drains.
 // Everything else is written so that the service itself is not the bottleneck.
 //
-// A payment ends CONFIRMED or DECLINED; one whose gateway did not answer is PENDING,
-// is answered 202, and a worker queries the gateway again ([Reconcile]). Another
+// A payment ends CONFIRMED or DECLINED. If its gateway does not respond it is PENDING,
+// the response is 202, and a worker queries the gateway again ([Reconcile]). Another
 // worker relays the outbox ([Notify]). Several services on one database share the work
 // of both.
 //
@@ -20,10 +20,10 @@
 //	SELECT id, persisted_at FROM events WHERE run_id = ?
 //	SELECT id, persisted_at FROM writer_log WHERE run_id = ?
 //
-// persisted_at is the start of the statement that made the row final, in UTC; its
-// commit follows. A payment without it was not confirmed, or never finished. Writers
-// that do not use the service write the table writer_log.
+// persisted_at is the start of the statement that made the row final, in UTC, before its
+// commit. A payment without it was not confirmed, or never finished. Writers that bypass
+// the service write the table writer_log.
 //
 // Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of schema.sql,
-// and Prometheus metrics on /metrics, also pushed by OTLP where a receiver is named.
+// and Prometheus metrics on /metrics, also pushed by OTLP if a receiver is configured.
 package target

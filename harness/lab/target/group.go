@@ -71,7 +71,7 @@ func (g *group[T]) offer(item T) error {
 }
 
 // stop flushes the queue and waits for the last flush. It must be called after the last
-// put: an item that races with it may remain in the queue.
+// put: an item of a concurrent put may remain in the queue.
 func (g *group[T]) stop() {
 	close(g.quit)
 	g.done.Wait()
@@ -82,14 +82,14 @@ func (g *group[T]) collect() {
 	var batch []T
 	due := time.NewTimer(g.wait)
 	due.Stop()
-	ripe := false
+	waited := false // the first item, for long enough
 	for {
 		in, out := g.in, chan []T(nil)
 		full := len(batch) == g.size
 		if full {
 			in = nil
 		}
-		if full || ripe {
+		if full || waited {
 			out = g.batches
 		}
 		select {
@@ -98,9 +98,9 @@ func (g *group[T]) collect() {
 				due.Reset(g.wait)
 			}
 		case <-due.C:
-			ripe = true
+			waited = true
 		case out <- batch:
-			batch, ripe = nil, false
+			batch, waited = nil, false
 			due.Stop()
 		case <-g.quit:
 			g.collectRest(batch)

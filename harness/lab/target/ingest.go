@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// insertWriters is how many groups of events are stored at once: fewer writers make
-// larger groups, and four keep a group commit of the database busy.
+// insertWriters is how many groups of events are stored concurrently: fewer writers make
+// larger groups, and four keep the database's group commit busy.
 const insertWriters = 4
 
 const (
@@ -25,13 +25,13 @@ type ingestion struct {
 	lost  atomic.Int64 // answered but not stored
 }
 
-// queuedEvent waits for its INSERT; done is nil where no caller waits.
+// queuedEvent waits for its INSERT; done is nil if no caller waits.
 type queuedEvent struct {
 	event
 	done chan error
 }
 
-// accept takes an event; stored: it is in the database already.
+// accept stores or queues an event; stored reports whether it is in the database.
 func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err error) {
 	switch in.mode {
 	case IngestChannel:
@@ -63,10 +63,9 @@ func (in *ingestion) offer(q queuedEvent) error {
 	return err
 }
 
-// store inserts a group by one statement, all or nothing. Callers that wait get the
-// error; events that were answered already are retried until ctx ends. An INSERT whose
-// outcome is unknown, because its connection was lost, may then be stored twice: this
-// mode is at least once.
+// store inserts a group by one statement, all or nothing. Waiting callers get the error;
+// acknowledged events are retried until ctx ends. If an INSERT's outcome is unknown,
+// because its connection was lost, they may be stored twice: delivery is at least once.
 func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
 	defer in.db.m.queued.Sub(float64(len(group)))
 	err := in.insert(ctx, group)

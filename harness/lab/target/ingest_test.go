@@ -20,11 +20,11 @@ func TestIngestion(t *testing.T) {
 			})
 		}
 		t.Run("late", func(t *testing.T) { testLate(t, server) })
-		t.Run("thrown away", func(t *testing.T) { testThrownAway(t, server) })
+		t.Run("thrown away", func(t *testing.T) { testNoDrain(t, server) })
 	})
 }
 
-// As many rows as acknowledgements, by identity, once the service has drained.
+// Once the service has drained, each acknowledged event has exactly one row.
 func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 	const events = 200
 	grew := s.during(t, func() {
@@ -40,7 +40,7 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 				t.Errorf("event %d: %d %v", i, code, answer)
 			}
 		})
-		// An event stored twice has two rows: the ledger must find it.
+		// An event stored twice has two rows, which the ledger must find.
 		s.do(t, "GET", "/?name=hoge&value=0&id=e-0&run_id=run", "")
 		if err := s.stop(); err != nil {
 			t.Errorf("drain: %v", err)
@@ -60,14 +60,14 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 	}
 	switch n := grew["Com_insert"]; {
 	case ingest == IngestDirect && n != events+1:
-		t.Errorf("%d INSERT, want one an event", n)
+		t.Errorf("%d INSERT, want one per event", n)
 	case ingest != IngestDirect && n > events/2:
 		t.Errorf("%d INSERT for %d events, want several events each", n, events)
 	}
 }
 
-// An answer in channel mode does not depend on the database: while the database stalls
-// events are answered and wait, and persisted_at shows how late they were stored.
+// In channel mode responses do not depend on the database: while it stalls, events are
+// acknowledged and queued, and persisted_at shows how late they were stored.
 func testLate(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) { c.Ingest, c.IngestBatch = IngestChannel, 1 })
 	hold, err := s.db.Conn(t.Context())
@@ -95,14 +95,14 @@ func testLate(t *testing.T, server *mysqld.Server) {
 		t.Fatal(err)
 	}
 	eventually(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
-	// Except those whose statement had begun to wait.
+	// Except those of statements that started before.
 	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", again); n < events-insertWriters {
 		t.Errorf("%d of %d events are stored after the database continued", n, events)
 	}
 }
 
-// Without a drain, what was acknowledged from the queue is lost, and is said to be.
-func testThrownAway(t *testing.T, server *mysqld.Server) {
+// Without a drain, acknowledged events in the queue are lost, which is logged.
+func testNoDrain(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) {
 		c.Ingest, c.IngestWait, c.Drain = IngestChannel, time.Second, false
 	})

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// limitedLog limits the log, which a database that is down would let grow: ten lines at
-// once, then one a second, each with the number of lines left out before it.
+// limitedLog limits the rate of log lines, for example while the database is down: ten at
+// once, then one per second, each with the number of lines dropped before it.
 type limitedLog struct {
 	log     *slog.Logger
 	limit   *rate.Limiter

@@ -23,7 +23,7 @@ type metrics struct {
 	queued      prometheus.Gauge
 
 	gateway    *prometheus.HistogramVec // by call, payment mode and outcome
-	pending    prometheus.Gauge         // these four only where their worker runs
+	pending    prometheus.Gauge         // this and the next three: only if their worker runs
 	outbox     prometheus.Gauge
 	reconciled *prometheus.CounterVec // by outcome
 	notified   prometheus.Counter
@@ -48,9 +48,9 @@ func newMetrics() *metrics {
 		connWait: prometheus.NewHistogram(seconds("db_connection_wait_seconds",
 			"Time to get a connection: from the pool, queueing for it, or opening it.")),
 		requests: prometheus.NewHistogramVec(seconds("http_request_duration_seconds",
-			"Time from a request's header to the end of its answer; code 499 = the client had left."), []string{"route", "code"}),
+			"Time from a request's header to the end of its response; code 499: the client had disconnected."), []string{"route", "code"}),
 		gateway: prometheus.NewHistogramVec(seconds("gateway_duration_seconds",
-			"Time that a payment gateway took to answer, or that its answer was waited for."), []string{"call", "mode", "outcome"}),
+			"Time until a payment gateway responded or the call timed out."), []string{"call", "mode", "outcome"}),
 		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "db_pools_opened_total", Help: "Connection pools opened for a single request.",
 		}),
@@ -58,10 +58,10 @@ func newMetrics() *metrics {
 			Name: "ingest_events_in_memory", Help: "Events accepted and not yet stored.",
 		}),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "payments_pending", Help: "Payments whose gateway has not answered; at most 10000 are counted.",
+			Name: "payments_pending", Help: "Payments whose gateway has not responded; counted up to 10000.",
 		}),
 		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "outbox_backlog", Help: "Notifications written and not yet sent; at most 10000 are counted.",
+			Name: "outbox_backlog", Help: "Notifications written and not yet sent; counted up to 10000.",
 		}),
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "payments_reconciled_total", Help: "Pending payments that this service confirmed or declined.",

@@ -29,9 +29,9 @@ func (n *notifier) run(ctx context.Context, quit <-chan struct{}) error {
 	return nil
 }
 
-// relay sends one batch and removes it. The rows are locked meanwhile, and other
-// services skip them. A service that crashes between the two has sent and not removed
-// them: a notification is sent at least once.
+// relay sends one batch and deletes it. The rows are locked meanwhile, and other services
+// skip them. A service that crashes after sending has not deleted them: a notification is
+// sent at least once.
 func (n *notifier) relay(ctx context.Context) (sent int, err error) {
 	err = n.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
 		var ids []any

@@ -10,8 +10,8 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// The gateway's result is in the answer, never an error,
-// and is what the tables say, in every commit mode.
+// In every commit mode the gateway's result is in the response, is not an error, and is
+// stored.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {

@@ -16,8 +16,8 @@ const (
 	stateRouted    = "ROUTED"
 	stateSent      = "SENT"
 	stateConfirmed = "CONFIRMED"
-	stateDeclined  = "DECLINED" // a business outcome, no failure
-	statePending   = "PENDING"  // the gateway did not answer: the money may have moved or not
+	stateDeclined  = "DECLINED" // a business outcome, not a failure
+	statePending   = "PENDING"  // the gateway did not respond: the money may have moved or not
 )
 
 // Errors of the caller, as opposed to failures of the database.
@@ -26,7 +26,7 @@ var (
 	errInProgress = errors.New("a payment with this idempotency_key is in progress")
 	errReused     = errors.New("idempotency_key was used for another payment")
 	errIDTaken    = errors.New("id belongs to another payment")
-	errRepeated   = errors.New("idempotency_key exists") // internal: answered with the existing payment
+	errRepeated   = errors.New("idempotency_key exists") // internal: the response is the existing payment
 )
 
 // payment is a payment as stored and returned.
@@ -47,7 +47,7 @@ type payments struct {
 	gateways *gateway.Gateways
 	commits  Commits
 	accounts int              // number of accounts used
-	askAfter time.Duration    // when a PENDING payment is queried
+	askAfter time.Duration    // before a PENDING payment is queried
 	batches  *group[*batched] // nil unless commits is CommitBatched
 }
 
@@ -60,9 +60,8 @@ type unit struct {
 	state    string // last one written
 }
 
-// create makes the payment and returns it with created true, or returns the payment
-// that was made before with its idempotency key. After an error nothing may be
-// acknowledged.
+// create makes the payment and returns it with created true, or returns an earlier
+// payment with the same idempotency key. After an error nothing may be acknowledged.
 func (p *payments) create(ctx context.Context, req paymentRequest) (made payment, created bool, err error) {
 	req.Account = 1 + (req.Account-1)%uint32(p.accounts)
 	pool := p.db.scope()
@@ -85,7 +84,7 @@ func (p *payments) create(ctx context.Context, req paymentRequest) (made payment
 	default:
 		err = p.byStatement(ctx, pool, &u)
 	}
-	if errors.Is(err, errRepeated) { // another request with this key was faster
+	if errors.Is(err, errRepeated) { // by a concurrent request
 		if made, err = p.repeated(ctx, pool, req); errors.Is(err, errNotFound) {
 			err = errInProgress
 		}
@@ -108,8 +107,8 @@ func (p *payments) repeated(ctx context.Context, pool scope, req paymentRequest)
 	}
 	found, err := p.find(ctx, pool, id)
 	if errors.Is(err, errNotFound) {
-		// The key is written and its payment is not: another request is between two of
-		// its commits, or crashed there. With auto-commit this is not distinguishable.
+		// The key exists without its payment: with auto-commit another request is between
+		// two commits, or crashed there, which cannot be distinguished.
 		return payment{}, errInProgress
 	} else if err != nil {
 		return payment{}, err

@@ -22,10 +22,10 @@ func TestPayments(t *testing.T) {
 					c.Commits, c.BatchWait = commits, 20*time.Millisecond
 				})
 				testCommits(t, s, commits)
-				testBooks(t, s)
+				testRows(t, s)
 				testIdempotency(t, s)
 				testRefusals(t, s)
-				testClientLeaves(t, s, commits)
+				testClientDisconnects(t, s, commits)
 			})
 		}
 	})
@@ -34,9 +34,9 @@ func TestPayments(t *testing.T) {
 // payments made by testCommits
 const made = 24
 
-// The server's own counters: ten DML statements a payment in every mode, and
-// commits where the mode puts them. Com_commit counts COMMIT statements only,
-// transactions the auto-commits as well.
+// By the server's counters a payment has ten DML statements in every mode, and the
+// commits of its mode. Com_commit counts COMMIT statements only, transactions also
+// auto-commits.
 func testCommits(t *testing.T, s *service, commits Commits) {
 	grew := s.during(t, func() {
 		atOnce(made, func(i int) {
@@ -53,11 +53,11 @@ func testCommits(t *testing.T, s *service, commits Commits) {
 	switch n := grew["Com_commit"]; commits {
 	case CommitStatement:
 		if n != 0 || grew["transactions"] < 10*made {
-			t.Errorf("%d COMMIT, %d transactions, want ten auto-commits a payment", n, grew["transactions"])
+			t.Errorf("%d COMMIT, %d transactions, want ten auto-commits per payment", n, grew["transactions"])
 		}
 	case CommitTransaction:
 		if n != made || grew["transactions"] > 5*made { // three SELECTs before it
-			t.Errorf("%d COMMIT, %d transactions, want one a payment", n, grew["transactions"])
+			t.Errorf("%d COMMIT, %d transactions, want one per payment", n, grew["transactions"])
 		}
 	case CommitBatched:
 		if n < made/8 || n > made/2 { // eight payments at a time share a batch at most
@@ -66,8 +66,8 @@ func testCommits(t *testing.T, s *service, commits Commits) {
 	}
 }
 
-// Every payment is complete: all its rows exist and the ledger balances.
-func testBooks(t *testing.T, s *service) {
+// Every payment has all of its rows, and the ledger balances.
+func testRows(t *testing.T, s *service) {
 	for query, want := range map[string]int{
 		"SELECT COUNT(*) FROM payments WHERE state = 'CONFIRMED' AND run_id = 'run'":               made,
 		"SELECT COUNT(*) FROM idempotency_keys":                                                    made,
@@ -140,7 +140,7 @@ func testRefusals(t *testing.T, s *service) {
 		"no such route":          {"GET", "/admin", "", 404, "no such route"},
 	} {
 		code, answer := s.do(t, tc.method, tc.path, tc.body)
-		if said := fmt.Sprint(answer["error"]); code != tc.code || !strings.Contains(said, tc.want) {
+		if text := fmt.Sprint(answer["error"]); code != tc.code || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: %d %v, want %d %s", name, code, answer, tc.code, tc.want)
 		}
 	}
@@ -149,12 +149,12 @@ func testRefusals(t *testing.T, s *service) {
 	}
 }
 
-// A client that leaves before the answer gets no acknowledgement, and costs no
+// A client that disconnects before the response gets no acknowledgement, and breaks no
 // connection to the database.
-func testClientLeaves(t *testing.T, s *service, commits Commits) {
+func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 	const left = `http_request_duration_seconds_count{code="499",route="POST /payments"}`
 	grew := s.during(t, func() {
-		// The middle: the payment waits for its account's row, which we hold.
+		// In the middle of a payment, which waits for its account's row, locked here.
 		hold, err := s.db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func testClientLeaves(t *testing.T, s *service, commits Commits) {
 	if grew["Aborted_clients"] != 0 {
 		t.Errorf("%d connections to the database broken", grew["Aborted_clients"])
 	}
-	// What is left of it is the commit mode's doing; half a payment is never final.
+	// What is stored of it depends on the commit mode; an incomplete payment is never final.
 	switch state, final := s.leftOver(t); {
 	case commits == CommitStatement && state != "SENT",
 		commits == CommitTransaction && state != "",
@@ -216,8 +216,8 @@ func (s *service) leftOver(t *testing.T) (state string, final bool) {
 	return state, final
 }
 
-// Payments of all accounts are booked on those that there are; what a repeated
-// one is compared with is folded as well.
+// Accounts of requests are mapped to the configured number, also when a repeated request
+// is compared with the stored payment.
 func TestFewAccounts(t *testing.T) {
 	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {

@@ -30,13 +30,13 @@ func TestPool(t *testing.T) {
 			if n := s.during(t, pay(t, s))["Connections"]; n > 4 {
 				t.Errorf("%d connections opened, pool of 4", n)
 			}
-			// The service's own numbers tell a wait for the pool from a slow
-			// database: every statement first took a connection.
+			// The service's metrics separate the wait for the pool from the time of
+			// statements, each of which first takes a connection.
 			statements := s.metric(t, `db_query_duration_seconds_count{statement="select"}`) +
 				s.metric(t, `db_query_duration_seconds_count{statement="insert"}`) +
 				s.metric(t, `db_query_duration_seconds_count{statement="update"}`)
 			if n := s.metric(t, "db_connection_wait_seconds_count"); n != statements || n != 13*payments {
-				t.Errorf("%v connections taken for %v statements, want 13 a payment", n, statements)
+				t.Errorf("%v connections taken for %v statements, want 13 per payment", n, statements)
 			}
 			pooled := s.metric(t, `go_sql_wait_duration_seconds_total{db_name="target"}`)
 			if waited := s.metric(t, "db_connection_wait_seconds_sum"); pooled <= 0 || waited < pooled {
@@ -52,13 +52,13 @@ func TestPool(t *testing.T) {
 		t.Run("per request", func(t *testing.T) {
 			s := serve(t, server, func(c *Config) { c.Pool.PerRequest = true })
 			if n := s.during(t, pay(t, s))["Connections"]; n < payments {
-				t.Errorf("%d connections opened for %d requests, want one each at least", n, payments)
+				t.Errorf("%d connections opened for %d requests, want at least one each", n, payments)
 			}
 			if n := s.metric(t, "db_pools_opened_total"); n != payments {
 				t.Errorf("%v pools opened, want %d", n, payments)
 			}
 		})
-		// The field report's own words, and the remedy: the same load through a
+		// "Too many connections" as in report D, and its remedy: the same load through a
 		// bounded pool.
 		t.Run("more than the server takes", func(t *testing.T) {
 			crowded := mysqldtest.StartInMemory(t, string(server.Binary().Flavour), "--max-connections=10")
@@ -77,7 +77,7 @@ func TestPool(t *testing.T) {
 			}
 			s := serve(t, crowded, func(c *Config) { c.Pool.PerRequest = true })
 			if refused := load(s); refused == 0 || !strings.Contains(strings.ToLower(s.log.String()), "too many connections") {
-				t.Errorf("a pool a request: %d refused, log %s", refused, s.log)
+				t.Errorf("a pool per request: %d refused, log %s", refused, s.log)
 			}
 			s.db.Close()
 			if err := s.stop(); err != nil {
@@ -90,7 +90,7 @@ func TestPool(t *testing.T) {
 		t.Run("none idle", func(t *testing.T) {
 			s := serve(t, server, func(c *Config) { c.Pool.MaxIdle = 0 })
 			if n := s.during(t, pay(t, s))["Connections"]; n != 13*payments {
-				t.Errorf("%d connections opened, want one a statement", n)
+				t.Errorf("%d connections opened, want one per statement", n)
 			}
 		})
 	})

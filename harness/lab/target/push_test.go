@@ -14,8 +14,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// The run's own receiver takes all that the service pushes, up to the drain, and
-// it adds up to what /metrics shows.
+// The receiver of a run accepts all pushes of the service, including that after the drain,
+// and their sum is what /metrics shows.
 func TestPush(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]float64{}

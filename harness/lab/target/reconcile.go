@@ -11,17 +11,17 @@ import (
 	"assay/harness/lab/target/gateway"
 )
 
-// reconciler finds the outcome of payments whose gateway did not answer.
+// reconciler finds the outcome of payments whose gateway did not respond.
 type reconciler struct {
 	pool     scope
 	gateways *gateway.Gateways
 	c        Reconcile
-	lease    int64 // in µs: how long no other service takes a claimed payment
+	lease    int64 // µs in which no other service takes a claimed payment
 	m        *metrics
 }
 
 func newReconciler(c Config, db *database, gateways *gateway.Gateways) *reconciler {
-	// Longer than an answer may take, so that no two services query at once.
+	// Longer than a query may take, so that two services never query concurrently.
 	lease := c.Reconcile.After + 2*c.Gateway.Patience
 	return &reconciler{db.workers(), gateways, c.Reconcile, lease.Microseconds(), db.m}
 }
@@ -62,10 +62,10 @@ func (r *reconciler) run(ctx context.Context, quit <-chan struct{}) error {
 	return nil
 }
 
-// take claims payments that are due, by making them due later: no other service takes
-// them meanwhile, and if this one crashes they are due again. The gateway is queried
-// after the commit, to hold no lock for so long. READ COMMITTED, here and below, locks
-// the rows that are found and no gap, in which requests insert.
+// take claims due payments by making them due later: no other service takes them
+// meanwhile, and if this one crashes they become due again. The gateway is queried after
+// the commit, without locks. READ COMMITTED, here and below, locks the found rows but no
+// gaps, into which requests insert.
 func (r *reconciler) take(ctx context.Context) (taken []*openPayment, err error) {
 	err = r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {
 		taken = nil
@@ -88,7 +88,7 @@ func (r *reconciler) take(ctx context.Context) (taken []*openPayment, err error)
 	return taken, err
 }
 
-// ask queries the gateways about all of them at once.
+// ask queries the gateways about all payments concurrently.
 func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
 	for _, p := range taken {
 		err := r.pool.row(ctx, []any{&p.Mode}, "SELECT mode FROM payments WHERE id = ?", p.ID)
@@ -108,8 +108,8 @@ func (r *reconciler) ask(ctx context.Context, taken []*openPayment) error {
 	return errors.Join(errs...)
 }
 
-// conclude writes the answer in one transaction. Removing the payment from the list is
-// the first statement: it decides between two services that have both queried.
+// conclude writes the answer in one transaction. Its first statement deletes the pending
+// payment, which decides between two services that have both queried.
 func (r *reconciler) conclude(ctx context.Context, p *openPayment) error {
 	concluded := false
 	err := r.pool.inTransaction(ctx, sql.LevelReadCommitted, func(c *conn) error {

@@ -17,21 +17,21 @@ import (
 	"assay/harness/lab/target/otlp"
 )
 
-// lastPush bounds the last push of metrics.
+// lastPush limits the last push of metrics.
 const lastPush = 2 * time.Second
 
-// Run opens the database, creates the schema where it is missing, listens, and serves
-// until ctx is done; then it drains, if configured, and returns. It calls ready once
-// with the address when requests are accepted.
+// Run opens the database, creates missing tables, listens, and serves until ctx is done;
+// then it drains, if configured, and returns. It calls ready once, with the address, when
+// requests are accepted.
 func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string)) error {
 	if c.DSN == "" {
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN, like user:password@tcp(127.0.0.1:3306)/shop")
 	}
 	err := run(ctx, c, log, ready)
-	var away *net.OpError
+	var unreachable *net.OpError
 	var refused *mysql.MySQLError
-	if errors.As(err, &away) && away.Op == "dial" || errors.As(err, &refused) {
-		return hint.With(err, "see that the database is up and what ASSAY_DB says of user and password")
+	if errors.As(err, &unreachable) && unreachable.Op == "dial" || errors.As(err, &refused) {
+		return hint.With(err, "check that the database is up, and user and password in ASSAY_DB")
 	}
 	return err
 }
@@ -45,7 +45,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err != nil {
 		return err
 	}
-	// First: where the port is taken, nothing is changed in the database.
+	// Before the schema is created: if the port is taken, the database is not changed.
 	listener, err := net.Listen("tcp", c.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = hint.With(err, "stop what listens there, or choose another port")
@@ -69,7 +69,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		if err != nil {
 			return err
 		}
-		defer func() { // after the drain, to push its figures too
+		defer func() { // after the drain, to push its metrics too
 			limit, cancel := context.WithTimeout(context.Background(), lastPush)
 			defer cancel()
 			if err := stop(limit); err != nil {
@@ -78,7 +78,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		}()
 	}
 
-	// work outlives ctx: the queues are stored after the last request.
+	// work outlives ctx: queued events are stored after the last request.
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	gateways := gateway.New(c.Gateway, m.call)
@@ -140,16 +140,16 @@ func startWorkers(work context.Context, c Config, db *database, gateways *gatewa
 	return w
 }
 
-// shutdown ends the requests, then the queues and workers. A drain lets them finish
-// within its time-out; without it connections are closed and queues dropped, which is
-// how acknowledged events are lost in practice.
+// shutdown ends the requests, then the queues and workers. With a drain they may finish
+// within its time-out. Without it connections are closed and queues dropped, which is how
+// acknowledged events get lost in practice.
 func shutdown(work context.Context, c Config, web *http.Server, abandon func(), pays *payments, events *ingestion, background *workers, log *slog.Logger) error {
 	if c.Drain {
 		limit, cancel := context.WithTimeout(context.Background(), c.DrainTimeout)
 		defer cancel()
 		defer context.AfterFunc(limit, abandon)()
 		if err := web.Shutdown(limit); err != nil {
-			log.Warn("drain: requests cut off", "error", err)
+			log.Warn("drain: requests interrupted", "error", err)
 		}
 	} else {
 		abandon()
@@ -164,7 +164,7 @@ func shutdown(work context.Context, c Config, web *http.Server, abandon func(), 
 	}
 	events.queue.stop()
 	if lost := events.lost.Load(); lost > 0 {
-		log.Error("events answered and never stored", "events", lost)
+		log.Error("acknowledged events were not stored", "events", lost)
 		if c.Drain {
 			return fmt.Errorf("drain: %d events were not stored within %s", lost, c.DrainTimeout)
 		}

@@ -18,16 +18,16 @@ import (
 var schemaSQL string
 
 // Accounts is the number of accounts of the schema, numbered from 1. With an even
-// distribution payments seldom wait for a row: at 1,000 payments a second that hold a
-// row for 5 ms, a payment finds its account locked with probability 1000 * 0.005 /
-// 10,000 = 0.0005.
+// distribution payments seldom wait for a row: at 1,000 payments per second that lock a
+// row for 5 ms each, the probability that a payment's account is locked is
+// 1000 * 0.005 / 10,000 = 0.0005.
 const Accounts = 10_000
 
-// ensureSchema creates the database, the tables and the fixed rows where they are
-// missing. Two services may do so at once.
+// ensureSchema creates the database, the tables and the fixed rows, unless they exist.
+// Several services may do so concurrently.
 func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
 	if cfg.DBName == "" {
-		return errors.New("ASSAY_DB names no database: end it with /assay, say")
+		return errors.New("ASSAY_DB has no database name: append one, like /assay")
 	}
 	db, err := openOne(cfg)
 	if err != nil {

@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS outbox (
   KEY payment_id (payment_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
--- The payments that a gateway gave no answer to. A table of its own, not an
--- index on payments.state: that would cost every payment three index changes.
+-- Payments whose gateway has not responded. An index on payments.state instead would
+-- cost every payment three index changes.
 CREATE TABLE IF NOT EXISTS pending_payments (
   payment_id      VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   due_at          TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) COMMENT 'when the gateway is asked (again)',
@@ -72,8 +72,7 @@ CREATE TABLE IF NOT EXISTS gateway_routes (
   PRIMARY KEY (mode)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
--- id is not unique on purpose: an event stored twice must stay visible, or the
--- ledger could not find it.
+-- id is not unique on purpose: the ledger must see an event that is stored twice.
 CREATE TABLE IF NOT EXISTS events (
   seq             BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
   id              VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -85,8 +84,8 @@ CREATE TABLE IF NOT EXISTS events (
   KEY run_id (run_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 
--- What single-threaded writers log, straight into the database: the service
--- itself never writes here. id is not unique for the same reason.
+-- Rows of single-threaded writers that bypass the service, which never writes here. id
+-- is not unique for the same reason.
 CREATE TABLE IF NOT EXISTS writer_log (
   seq             BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
   id              VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

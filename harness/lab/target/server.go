@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// codeClientLeft is logged and counted, and not sent: the client has left.
+// codeClientLeft is counted for requests whose client has disconnected. It is not sent.
 const codeClientLeft = 499
 
 // server answers HTTP.
@@ -35,7 +35,7 @@ func (s *server) handler() http.Handler {
 	return s.measured(mux)
 }
 
-// measured bounds a request's body and time, and records its duration.
+// measured limits a request's body and time, and records its duration.
 func (s *server) measured(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -53,7 +53,7 @@ func (s *server) measured(mux *http.ServeMux) http.Handler {
 			default:
 				a.code = http.StatusInternalServerError
 			}
-			route := r.Pattern // of the mux, so that labels are bounded
+			route := r.Pattern // not the path, which would make unbounded labels
 			if route == "" || route == "/" {
 				route = "other"
 			}
@@ -66,7 +66,7 @@ func (s *server) measured(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// answer remembers the status code.
+// answer records the status code.
 type answer struct {
 	http.ResponseWriter
 	code int
@@ -90,7 +90,7 @@ func (s *server) createPayment(w http.ResponseWriter, r *http.Request) {
 	}
 	code := http.StatusOK
 	switch {
-	case made.State == statePending: // not decided yet, on a repeated request too
+	case made.State == statePending: // also for a repeated request
 		code = http.StatusAccepted
 	case created:
 		code = http.StatusCreated
@@ -140,13 +140,13 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if err := s.db.ping(ctx); err != nil {
 		s.log.error("health", err)
-		writeError(w, http.StatusServiceUnavailable, "database is away")
+		writeError(w, http.StatusServiceUnavailable, "database is unreachable")
 		return
 	}
 	s.reply(w, r, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// fail answers an error of the caller by its status, and any other with 503.
+// fail responds to an error of the caller with its status, and to any other with 503.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	abortIfLeft(r)
 	switch {
@@ -159,16 +159,16 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
 		writeError(w, http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		s.log.error("request given up", err, "route", r.Pattern)
-		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("given up after %s", s.timeout))
+		s.log.error("request timed out", err, "route", r.Pattern)
+		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("timed out after %s", s.timeout))
 	default:
 		s.log.error("request failed", err, "route", r.Pattern)
 		writeError(w, http.StatusServiceUnavailable, "database failed")
 	}
 }
 
-// abortIfLeft sends nothing to a client that has left: without it net/http would send
-// a 200.
+// abortIfLeft aborts the request if the client has disconnected: otherwise net/http would
+// write a 200.
 func abortIfLeft(r *http.Request) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		panic(http.ErrAbortHandler)
@@ -196,5 +196,5 @@ func writeError(w http.ResponseWriter, code int, msg string) {
 func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(body) // an error means that the client has left
+	json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
 }

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
-// onEveryServer runs the test on a MySQL and on a MariaDB, both real.
+// onEveryServer runs the test on real MySQL and MariaDB servers.
 func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
@@ -36,7 +36,7 @@ func onEveryServer(t *testing.T, test func(*testing.T, *mysqld.Server)) {
 	}
 }
 
-// service is a running target with a database of its own.
+// service is a running target with its own database.
 type service struct {
 	base   string
 	dsn    string  // of its database
@@ -59,7 +59,8 @@ func serve(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
 	dsn.ParseTime = true
 	c := DefaultConfig()
 	c.Listen, c.DSN = "127.0.0.1:0", dsn.FormatDSN()
-	// What a test counts is what its requests do, and all gateways confirm.
+	// No workers, so that tests count the statements of requests only; and all gateways
+	// confirm.
 	c.Gateway.Declines, c.Gateway.Timeouts = gateway.PerMode{}, gateway.PerMode{}
 	c.Reconcile.On, c.Notify.On = false, false
 	change(&c)
@@ -93,7 +94,7 @@ func serve(t *testing.T, server *mysqld.Server, change func(*Config)) *service {
 	return s
 }
 
-// do sends a request and decodes the answer, which is one JSON object in one line.
+// do sends a request and decodes the response, one JSON object in one line.
 func (s *service) do(t *testing.T, method, path, body string) (code int, answer map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
@@ -127,7 +128,7 @@ func (s *service) second(t *testing.T, server *mysqld.Server, change func(*Confi
 	})
 }
 
-// pay makes a payment whose id and idempotency key are one.
+// pay makes a payment whose idempotency key is its id.
 func (s *service) pay(t *testing.T, id string) (code int, answer map[string]any) {
 	t.Helper()
 	return s.do(t, "POST", "/payments", paymentBody(id, id, "wallet", 100+len(id)))
@@ -181,9 +182,8 @@ func (s *service) count(t *testing.T, query string, args ...any) int {
 	return n
 }
 
-// status reads the server's own counters. transactions are those that either
-// COMMIT or auto-commit ended. Handler_commit is no measure of them: it counts
-// every statement inside a transaction too.
+// status reads the server's counters. transactions are those ended by COMMIT or
+// auto-commit; Handler_commit would also count every statement inside a transaction.
 func (s *service) status(t *testing.T) map[string]int {
 	t.Helper()
 	rows, err := s.db.QueryContext(t.Context(), `SHOW GLOBAL STATUS WHERE Variable_name IN
@@ -212,7 +212,7 @@ func (s *service) status(t *testing.T) map[string]int {
 	return got
 }
 
-// during returns by how much the server's counters grew while do ran.
+// during returns the growth of the server's counters while do runs.
 func (s *service) during(t *testing.T, do func()) map[string]int {
 	t.Helper()
 	before := s.status(t)
@@ -238,7 +238,7 @@ func atOnce(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// eventually waits for what happens after an answer, such as a metric.
+// eventually waits for what happens after a response, such as a metric.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {

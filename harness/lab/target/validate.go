@@ -9,7 +9,7 @@ import (
 	"assay/harness/lab/target/otlp"
 )
 
-// Validate refuses a configuration that Run cannot serve, and names the flag.
+// Validate checks the configuration. Its errors name the flag.
 func (c Config) Validate() error {
 	if err := validateListen(c.Listen, c.AllowRemote); err != nil {
 		return err

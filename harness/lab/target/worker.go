@@ -8,7 +8,7 @@ import (
 )
 
 // workers run in the background. Several services on one database share the work: each
-// takes items that no other has taken.
+// claims its items.
 type workers struct {
 	quit chan struct{}
 	done sync.WaitGroup
@@ -35,9 +35,9 @@ func (w *workers) start(ctx context.Context, name string, every time.Duration, l
 	})
 }
 
-// stop waits until each worker has finished its current item, and starts no other: the
-// next service takes the rest. Once abandoned is done it no longer waits for a database
-// that does not answer; the open transaction ends with its connection.
+// stop waits until each worker has finished its current item; another service takes the
+// rest. Once abandoned is closed it no longer waits, as the database may not respond; an
+// open transaction ends with its connection.
 func (w *workers) stop(abandoned <-chan struct{}) {
 	close(w.quit)
 	ended := make(chan struct{})
@@ -60,13 +60,13 @@ func stopping(quit <-chan struct{}) bool {
 	}
 }
 
-// countedAtMost bounds the cost of counting a backlog, which after a long outage may
-// have millions of rows.
-const countedAtMost = 10_000
+// maxCounted limits the cost of counting a backlog, which may have millions of rows after
+// a long outage.
+const maxCounted = 10_000
 
-// backlog counts the rows of a table, up to countedAtMost.
+// backlog counts the rows of a table, up to maxCounted.
 func backlog(ctx context.Context, pool scope, table string) (n int, err error) {
-	query := fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 FROM %s LIMIT %d) counted", table, countedAtMost)
+	query := fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 FROM %s LIMIT %d) counted", table, maxCounted)
 	err = pool.row(ctx, []any{&n}, query)
 	return n, err
 }

@@ -13,9 +13,9 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// Two services share the payments that a third left open and the outbox: every
-// payment is queried once, ends as its gateway decided, and is booked once;
-// every notification is sent once.
+// Two services share the outbox, and the payments that a third left open: every payment
+// is queried once, ends as its gateway decided, and has one set of ledger entries; every
+// notification is sent once.
 func TestWorkersShare(t *testing.T) {
 	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *mysqld.Server) {
@@ -30,7 +30,7 @@ func TestWorkersShare(t *testing.T) {
 				t.Errorf("payment %d: %d %v", i, code, answer)
 			}
 		})
-		// One whose service died before it said PENDING, and one that is gone.
+		// A payment whose service died before it wrote PENDING, and a deleted payment.
 		mysqldtest.Exec(t, s.db, "UPDATE payments SET state = 'SENT' WHERE id = 'pay-0'",
 			"INSERT INTO pending_payments (payment_id) VALUES ('gone')")
 
@@ -79,16 +79,16 @@ func TestWorkersShare(t *testing.T) {
 		decided := gateway.New(gateway.Config{Declines: declines, Seed: gateway.DefaultConfig().Seed, Patience: time.Second}, func(gateway.Call) {})
 		for i := range open {
 			id := fmt.Sprint("pay-", i)
-			said, err := decided.Charge(t.Context(), "wallet", id)
+			decision, err := decided.Charge(t.Context(), "wallet", id)
 			_, stored := s.do(t, "GET", "/payments/"+id, "")
-			if err != nil || stored["state"] != strings.ToUpper(string(said.Outcome)) {
-				t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], said.Outcome, err)
+			if err != nil || stored["state"] != strings.ToUpper(string(decision.Outcome)) {
+				t.Errorf("%s is %v, the gateway says %s (%v)", id, stored["state"], decision.Outcome, err)
 			}
 		}
 	})
 }
 
-// While a gateway does not answer a payment is PENDING, is queried again, and is
+// While its gateway does not respond, a payment is PENDING, is queried again, and is
 // counted by the metrics.
 func TestUnanswered(t *testing.T) {
 	t.Parallel()
@@ -111,8 +111,8 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// After an outage of the database the workers continue;
-// meanwhile they say so a bounded number of times.
+// After an outage of the database the workers continue; meanwhile they log a bounded
+// number of lines.
 func TestWorkersOutliveDatabase(t *testing.T) {
 	t.Parallel()
 	o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, "mariadb")}
@@ -144,8 +144,8 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	eventually(t, "it is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
 }
 
-// A drain ends the batch that was begun, and leaves the rest to the next
-// service. Thrown away, a batch is left whole.
+// A drain finishes the current batch and leaves the rest to another service. Without a
+// drain the current batch is left as a whole.
 func TestWorkersStop(t *testing.T) {
 	t.Parallel()
 	server := mysqldtest.StartInMemory(t, "mariadb")
@@ -166,7 +166,7 @@ func TestWorkersStop(t *testing.T) {
 			if n := left(); n == 0 || n == payments || n%batch != 0 {
 				t.Errorf("%d of %d notifications are left, in batches of %d", n, payments, batch)
 			}
-			// Nothing stays locked.
+			// No row stays locked.
 			s.second(t, server, func(*Config) {})
 			eventually(t, "the next service sends the rest", func() bool { return left() == 0 })
 		})

@@ -95,7 +95,7 @@ func (c *collectors) ofDatabase(tps float64) (points []metric.Point) {
 		count(tps/4+float64(c.random.IntN(10)), metric.DBStatements, "", "digest", digest, "statement", text)
 		count(tps/40*c.random.Float64(), metric.DBStatementTime, "ms", "digest", digest, "statement", text)
 		for _, w := range waits {
-			// A statement is sampled in some of the events a second.
+			// In each second a statement is sampled in some of the events.
 			if n := c.random.IntN(6) - 3; n > 0 {
 				count(float64(n), metric.DBSession, "", "event", w[0], "class", w[1], "digest", digest)
 			}

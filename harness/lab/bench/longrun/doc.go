@@ -1,6 +1,6 @@
-// Package longrun makes the record of a long run of a large fleet: every series of
-// workers and collectors, second by second, with latencies drawn from a seed, to
-// measure the cost of judging it.
+// Package longrun writes a synthetic record of a long run of a large fleet, to measure
+// the cost of judging it: every series of workers and collectors for each second, with
+// random latencies from a fixed seed.
 //
 // Input: a Shape. Output: a sealed run folder.
 package longrun

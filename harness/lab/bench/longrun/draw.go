@@ -8,24 +8,24 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// lognormal is a part of a distribution: values whose logarithm is normal.
+// lognormal is a component of a mixture distribution.
 type lognormal struct {
 	share  float64 // of all values (0,1]
 	median float64 // ms
 	sigma  float64 // of the logarithm
 }
 
-// spread is a distribution in the buckets of a histogram, with its resolution; the rest
-// of the shares is zeros.
+// spread is a mixture distribution in the buckets of a histogram. Shares that do not add
+// up to 1 leave the rest of the values 0.
 type spread struct {
 	values []float64
 	share  []float64 // of all values, by value
-	below  []float64 // sum of the shares up to this one, included
+	below  []float64 // cumulative shares, including this one
 }
 
-// least is the smallest share of a bucket that is kept: of 18 million values less than
-// one would be in it.
-const least = 1e-8
+// minShare is the smallest share of a bucket that is kept. A smaller one expects less
+// than one of the run's 18 million values.
+const minShare = 1e-8
 
 func newSpread(parts ...lognormal) *spread {
 	s := &spread{}
@@ -34,7 +34,7 @@ func newSpread(parts ...lognormal) *spread {
 	for _, p := range parts {
 		zeros -= p.share
 	}
-	if zeros > least {
+	if zeros > minShare {
 		s.values, s.share = append(s.values, 0), append(s.share, zeros)
 	}
 	for i := -20 * perOctave; i < 20*perOctave; i++ { // from a nanosecond to a quarter of an hour
@@ -43,7 +43,7 @@ func newSpread(parts ...lognormal) *spread {
 			z := (math.Log(v) - math.Log(p.median)) / p.sigma
 			share += p.share * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) / p.sigma * math.Ln2 / perOctave
 		}
-		if share > least {
+		if share > minShare {
 			s.values, s.share = append(s.values, v), append(s.share, share)
 		}
 	}
@@ -55,7 +55,7 @@ func newSpread(parts ...lognormal) *spread {
 	return s
 }
 
-// draw records n values, and returns for each bound how many reach it.
+// draw records n values, and returns for each bound how many are at or above it.
 func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...float64) (reach []int64) {
 	reach = make([]int64, len(bounds))
 	if n == 0 {
@@ -76,7 +76,7 @@ func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...f
 	}
 	left := n
 	if n > int64(len(s.values))/4 {
-		// Nearly all at once, bucket by bucket; the difference to n one by one.
+		// Most of them by bucket, as Poisson counts; the rest one by one.
 		few := float64(n) - 3*math.Sqrt(float64(n))
 		for i, share := range s.share {
 			if times := min(poisson(random, max(0, few)*share/whole), left); times > 0 {
@@ -91,12 +91,13 @@ func (s *spread) draw(random *rand.Rand, n int64, into *metric.Hist, bounds ...f
 	return reach
 }
 
-// poisson draws a count of this mean; a large one by the normal distribution.
+// poisson draws from the Poisson distribution, by the normal approximation if the mean is
+// large.
 func poisson(random *rand.Rand, mean float64) (n int64) {
 	if mean > 20 {
 		return max(0, int64(math.Round(mean+math.Sqrt(mean)*random.NormFloat64())))
 	}
-	// Knuth: as many factors as keep the product above e^-mean.
+	// Knuth's algorithm: the number of factors that keep the product above e^-mean.
 	end, product := math.Exp(-mean), random.Float64()
 	for ; product > end; n++ {
 		product *= random.Float64()

@@ -15,11 +15,11 @@ import (
 // Shape is the size of the run.
 type Shape struct {
 	Workers int
-	Hold    time.Duration // the judged window; other stages of a minute surround it
-	Rate    float64       // requests a second of the whole fleet
+	Hold    time.Duration // the judged window; the other stages take a minute
+	Rate    float64       // requests per second of the whole fleet
 }
 
-// Event is the run of a certificate of a large event.
+// Event is the shape of a certificate's run for a large event.
 var Event = Shape{Workers: 8, Hold: 10 * time.Minute, Rate: 30_000}
 
 // seed of the plan and of the latencies.
@@ -27,11 +27,11 @@ const seed = 1
 
 var t0 = time.Date(2026, time.November, 27, 8, 0, 0, 0, time.UTC)
 
-// others is the length of all stages except the hold.
-const others = time.Minute
+// otherStages is the length of all stages except the hold.
+const otherStages = time.Minute
 
 // Seconds is the length of the whole run.
-func (s Shape) Seconds() int64 { return int64((s.Hold + others) / time.Second) }
+func (s Shape) Seconds() int64 { return int64((s.Hold + otherStages) / time.Second) }
 
 // scope is the scope of a run of this length.
 func (s Shape) scope() string {
@@ -57,7 +57,7 @@ func (s Shape) profile() spec.Profile {
 		Load: spec.Load{
 			Unit: "rps", Target: s.Rate, Warmup: 10 * time.Second,
 			Baseline: spec.Baseline{Rate: s.Rate / 4, For: 30 * time.Second},
-			Ramp:     15 * time.Second, Hold: s.Hold, Cooldown: others - 55*time.Second,
+			Ramp:     15 * time.Second, Hold: s.Hold, Cooldown: otherStages - 55*time.Second,
 		},
 		SLOs: percentiles(metric.TransactionDuration, bounds),
 	}
@@ -70,7 +70,7 @@ func (s Shape) profile() spec.Profile {
 	return p
 }
 
-// Write makes the record in a new folder.
+// Write writes the record to a new folder.
 func (s Shape) Write(dir string) (err error) {
 	p := s.profile()
 	load, err := plan.New(p, s.Workers, seed)
@@ -117,7 +117,7 @@ func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) err
 	for i := range s.Workers {
 		workers = append(workers, newWorker(i, p))
 	}
-	beside := newCollectors(s.Workers)
+	collectors := newCollectors(s.Workers)
 	last := t0.Unix()
 	for i, scheduled := range arrivals(load) {
 		second := t0.Unix() + int64(i)
@@ -130,7 +130,7 @@ func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) err
 			}
 			frames = append(frames, worker.second(second, share)...)
 		}
-		frames = append(frames, beside.second(second, float64(scheduled))...)
+		frames = append(frames, collectors.second(second, float64(scheduled))...)
 		if err := write(w, frames); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) err
 	for _, worker := range workers {
 		frames = append(frames, worker.close(last)...)
 	}
-	return write(w, append(frames, beside.close(last)...))
+	return write(w, append(frames, collectors.close(last)...))
 }
 
 func write(w *record.Writer, frames []metric.Frame) error {
@@ -155,15 +155,15 @@ func write(w *record.Writer, frames []metric.Frame) error {
 func arrivals(pl plan.Plan) []int64 {
 	var perSecond []int64
 	for _, s := range pl.Stages {
-		given, seconds := int64(0), int(s.Duration/time.Second)
+		before, seconds := int64(0), int(s.Duration/time.Second)
 		for i := range seconds {
 			x := float64(i+1) / float64(seconds)
-			up := int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / ((s.From + s.To) / 2))
+			upTo := int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / ((s.From + s.To) / 2))
 			if i == seconds-1 {
-				up = s.Arrivals
+				upTo = s.Arrivals
 			}
-			perSecond = append(perSecond, up-given)
-			given = up
+			perSecond = append(perSecond, upTo-before)
+			before = upTo
 		}
 	}
 	return slices.Clip(perSecond)

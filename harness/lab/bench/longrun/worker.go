@@ -15,13 +15,13 @@ const (
 	requestFailed   = "http_req_failed"
 	scenario        = "event"
 
-	// lateShare of a second's transactions end after its frame was made.
+	// lateShare is the share of a second's transactions that end after its frame was sent.
 	lateShare = 0.02
-	// failShare of the requests fail.
+	// failShare is the share of requests that fail.
 	failShare = 0.0005
 )
 
-// endpoint is one name of requests.
+// endpoint is the requests of one name.
 type endpoint struct {
 	name     string
 	share    float64 // of the requests
@@ -39,12 +39,12 @@ var endpoints = []endpoint{
 	{"events", 0.1, answers(8)},
 }
 
-// parts are the further trends of a request.
+// parts are the other trend metrics of a request.
 var parts = []struct {
 	name   string
 	spread *spread
 }{
-	{"http_req_waiting", nil}, // like the duration
+	{"http_req_waiting", nil}, // as the duration
 	{"http_req_blocked", newSpread(lognormal{0.999, 0.004, 0.5}, lognormal{0.001, 0.4, 0.7})},
 	{"http_req_connecting", newSpread(lognormal{0.001, 0.3, 0.6})},
 	{"http_req_tls_handshaking", newSpread()},
@@ -76,8 +76,8 @@ func newWorker(i int, p spec.Profile) *worker {
 	}
 }
 
-// second is a worker's frames of a second in which n transactions were scheduled: those
-// that ended, those that end late, and its own usage.
+// second returns the worker's frames of a second in which n transactions were scheduled:
+// one of those that ended, one of those that end late, and one of its own resource usage.
 func (w *worker) second(second, n int64) []metric.Frame {
 	late := min(n, poisson(w.random, lateShare*float64(n)))
 	ended := w.transactions(n, n-late)
@@ -93,7 +93,7 @@ func (w *worker) second(second, n int64) []metric.Frame {
 	}
 }
 
-// transactions of which n ended.
+// transactions returns the metrics of n ended transactions.
 func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 	hist := func(name string, s *spread, bounds ...float64) []int64 {
 		h := &metric.Hist{}
@@ -134,7 +134,7 @@ func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []flo
 	return slos, bounds
 }
 
-// requests are k6's metrics of n requests, one a transaction.
+// requests returns k6's metrics of n requests, one per transaction.
 func (w *worker) requests(n int64) (points []metric.Point) {
 	counter := func(name, unit string, v float64, labels ...string) {
 		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, append(labels, "scenario", scenario)...), v))
@@ -201,7 +201,7 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 	return points
 }
 
-// close is the last frame, with the totals.
+// close returns the last frame, with the totals.
 func (w *worker) close(second int64) []metric.Frame {
 	points := []metric.Point{
 		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.Itoa(seed)), 1),

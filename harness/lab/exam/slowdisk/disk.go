@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk answers the calls of the programs that were started on it.
+// Disk delays the calls of the programs that were started on it.
 type Disk struct {
 	listener *net.UnixListener
 	answers  sync.WaitGroup // goroutines that answer
@@ -23,29 +23,28 @@ type Disk struct {
 	files []*file
 }
 
-// file is a device of its own: it does one thing at a time.
+// file is a pattern of file names that are delayed, one call at a time.
 type file struct {
 	pattern string
 	busy    sync.Mutex
-	delay   time.Duration // guarded by the disk's lock
+	delay   time.Duration // guarded by Disk.mu
 	calls   int           // likewise
 }
 
-// Listen makes a disk that programs find at the socket, a path that must not
-// exist. It slows nothing down yet.
+// Listen creates a disk for the programs that connect to the socket, a path that must
+// not exist. It delays nothing yet.
 func Listen(socket string) (*Disk, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
 	if err != nil {
-		return nil, fmt.Errorf("make a slow disk: %w", err)
+		return nil, fmt.Errorf("create slow disk: %w", err)
 	}
 	d := &Disk{listener: l}
 	d.answers.Go(d.accept)
 	return d, nil
 }
 
-// Slow makes every call on the files whose name matches take at least so long,
-// and longer where calls meet: they go one after the other. The pattern is of
-// filepath.Match; the path's last element counts. A delay of 0 takes it back.
+// Slow delays every call on files whose base name matches the pattern (of
+// filepath.Match). Concurrent calls wait for each other. A delay of 0 ends it.
 func (d *Disk) Slow(pattern string, delay time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +57,7 @@ func (d *Disk) Slow(pattern string, delay time.Duration) {
 	d.files = append(d.files, &file{pattern: pattern, delay: delay})
 }
 
-// Calls is how many calls on the pattern's files were delayed so far.
+// Calls is the number of delayed calls on the pattern's files so far.
 func (d *Disk) Calls(pattern string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +69,7 @@ func (d *Disk) Calls(pattern string) int {
 	return 0
 }
 
-// Close ends the disk once the programs on it have ended.
+// Close stops listening, and waits until the programs on the disk have ended.
 func (d *Disk) Close() error {
 	err := d.listener.Close()
 	d.answers.Wait()
@@ -85,13 +84,13 @@ func (d *Disk) accept() {
 		}
 		fd, err := receive(conn)
 		_ = conn.Close()
-		if err == nil { // else the program has ended before it began
+		if err == nil { // otherwise the program ended before it was executed
 			d.answers.Go(func() { d.serve(fd) })
 		}
 	}
 }
 
-// receive takes the descriptor that Exec sends.
+// receive receives the descriptor that Exec sends.
 func receive(conn *net.UnixConn) (int, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
@@ -100,11 +99,11 @@ func receive(conn *net.UnixConn) (int, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return -1, errors.Join(err, errors.New("no descriptor came"))
+		return -1, errors.Join(err, errors.New("no file descriptor received"))
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return -1, errors.Join(err, errors.New("no descriptor came"))
+		return -1, errors.Join(err, errors.New("no file descriptor received"))
 	}
 	return fds[0], nil
 }
@@ -127,11 +126,11 @@ type answer struct {
 	flags uint32
 }
 
-// serve answers the calls of one program until it has ended.
+// serve answers the calls of a program until it has ended.
 func (d *Disk) serve(fd int) {
 	defer unix.Close(fd)
 	var open sync.WaitGroup
-	defer open.Wait() // answers to the dead fail at once
+	defer open.Wait() // answers to an ended program fail at once
 	for {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(poll, -1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -139,15 +138,15 @@ func (d *Disk) serve(fd int) {
 		}
 		if poll[0].Revents&unix.POLLIN == 0 {
 			if poll[0].Revents != 0 {
-				return // POLLHUP: nobody is under the filter any more
+				return // POLLHUP: no process is under the filter any more
 			}
 			continue
 		}
 		var n notification
 		if err := control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
-			continue // it was interrupted, or killed in the middle
+			continue // the call was interrupted, or its thread killed
 		}
-		f := d.of(n)
+		f := d.slowFile(n)
 		if f == nil {
 			_ = proceed(fd, n.id)
 			continue
@@ -156,8 +155,8 @@ func (d *Disk) serve(fd int) {
 	}
 }
 
-// of finds the slow file that a call is about; nil: it is not slow.
-func (d *Disk) of(n notification) *file {
+// slowFile is the slow file of a call; nil if the call is not delayed.
+func (d *Disk) slowFile(n notification) *file {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path := ""
@@ -165,7 +164,7 @@ func (d *Disk) of(n notification) *file {
 		if f.delay == 0 {
 			continue
 		}
-		if path == "" { // it costs a look into /proc
+		if path == "" { // read only if a file is slow
 			path, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", n.pid, n.arguments[0]))
 			path = filepath.Base(strings.TrimSuffix(path, " (deleted)"))
 		}
@@ -186,7 +185,7 @@ func (d *Disk) hold(f *file) {
 	time.Sleep(delay)
 }
 
-// proceed lets a call go on as it was made.
+// proceed lets the kernel execute a call.
 func proceed(fd int, id uint64) error {
 	return control(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}))
 }

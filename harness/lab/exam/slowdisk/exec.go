@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched are the calls that wait for the disk.
+// watched are the system calls that wait for the disk.
 var watched = []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_PREAD64}
 
 // Offsets in struct seccomp_data.
@@ -19,7 +19,7 @@ const (
 	offsetArchitecture = 4
 )
 
-// filter asks about the watched calls and lets all others pass.
+// filter notifies the disk of the watched calls and allows all others.
 func filter() []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -29,7 +29,7 @@ func filter() []unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
 	}
 	n := uint8(len(watched))
-	// Of another architecture (32 bit) the numbers mean other calls.
+	// In another architecture (32 bit) the numbers are those of other calls.
 	all := []unix.SockFilter{load(offsetArchitecture), equals(architecture, 0, n+1), load(offsetCall)}
 	for i, call := range watched {
 		all = append(all, equals(call, n-uint8(i), 0))
@@ -37,27 +37,27 @@ func filter() []unix.SockFilter {
 	return append(all, answer(unix.SECCOMP_RET_ALLOW), answer(unix.SECCOMP_RET_USER_NOTIF))
 }
 
-// Exec turns this process into the program, whose watched calls the disk that
-// listens on the socket answers. It returns only to say why it could not.
+// Exec replaces this process by the program, on the disk that listens on the socket.
+// It returns only if that fails.
 func Exec(socket, program string, args ...string) error {
-	// The filter is this thread's, and what the thread executes inherits it.
+	// The filter is that of this thread, and is inherited by the program it executes.
 	runtime.LockOSThread()
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket})
 	if err != nil {
-		return fmt.Errorf("reach the disk: %w", err)
+		return fmt.Errorf("connect to the disk: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up new rights: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	code := filter()
 	listener, _, number := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
 		uintptr(unsafe.Pointer(&unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})))
 	runtime.KeepAlive(code)
 	if number != 0 {
-		return fmt.Errorf("watch the disk's calls: %w", number)
+		return fmt.Errorf("install the seccomp filter: %w", number)
 	}
 	if _, _, err := conn.WriteMsgUnix([]byte{0}, unix.UnixRights(int(listener)), nil); err != nil {
-		return fmt.Errorf("hand the calls over: %w", err)
+		return fmt.Errorf("send the seccomp listener: %w", err)
 	}
 	_ = unix.Close(int(listener))
 	_ = conn.Close()

@@ -12,7 +12,7 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// TestMain makes the test binary a program on a slow disk, and one that uses it.
+// TestMain lets the test binary also be a program on a slow disk.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "on" {
 		fmt.Fprintln(os.Stderr, slowdisk.Exec(os.Args[2], os.Args[3], os.Args[4:]...))
@@ -46,8 +46,8 @@ func flush(path string) error {
 	return f.Close()
 }
 
-// Of the files that a program flushes those wait that were named, one at a
-// time, until that is taken back; and the program does all its work.
+// Flushes of the named files are delayed, one at a time, until the delay is set to 0,
+// and the program does all its work.
 func TestSlow(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "disk")
@@ -72,7 +72,7 @@ func TestSlow(t *testing.T) {
 	}
 	run()
 	if n := disk.Calls("redo.*"); n != 0 {
-		t.Errorf("%d calls delayed before any was to be", n)
+		t.Errorf("%d calls delayed without a slow file", n)
 	}
 	const delay = 20 * time.Millisecond
 	disk.Slow("redo.*", delay)
@@ -83,7 +83,7 @@ func TestSlow(t *testing.T) {
 	disk.Slow("redo.*", 0)
 	run()
 	if n := disk.Calls("redo.*"); n != 10 {
-		t.Errorf("%d calls delayed, 10 of them before it was taken back", n)
+		t.Errorf("%d calls delayed, want 10: the delay was ended", n)
 	}
 	for _, path := range []string{redo, other} {
 		if b, err := os.ReadFile(path); err != nil || string(b) != "payment" {

@@ -17,7 +17,7 @@ import (
 	"assay/harness/observe/collect/mysql"
 )
 
-// Read is what all readers together have read.
+// Read is the total of all readers.
 type Read struct {
 	Readers    int     `json:"readers"`
 	Events     int64   `json:"events"`
@@ -25,9 +25,8 @@ type Read struct {
 	CPUSeconds float64 `json:"cpu_seconds"` // of the readers' process
 }
 
-// Run reads until ctx is done, from where the binlog ends now, and calls ready
-// once every reader has got its first event. Its error is the database's, or that of
-// a reader whose connection was ended.
+// Run reads from the present end of the binlog until ctx is done, and calls ready once
+// every reader has received its first event. It fails if a reader's connection does.
 func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, error) {
 	c, err := mysql.Config(dsn)
 	if err != nil {
@@ -46,13 +45,13 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 		return Read{}, fmt.Errorf("read DSN: %w", err)
 	}
 	first := firstID()
-	var events, bytes, begun atomic.Int64
+	var events, bytes, started atomic.Int64
 	group, within := errgroup.WithContext(ctx)
 	for i := range readers {
 		group.Go(func() error {
 			syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
 				ServerID: first + uint32(i), Flavor: flavour, Host: host, Port: uint16(number), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
-				// It decodes what it reads, as a connector does.
+				// Events are decoded (the default), as a connector does.
 				MaxReconnectAttempts: 1, HeartbeatPeriod: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
 			})
 			defer syncer.Close()
@@ -70,7 +69,7 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 				}
 				events.Add(1)
 				bytes.Add(int64(len(event.RawData)))
-				if !got && begun.Add(1) == int64(readers) {
+				if !got && started.Add(1) == int64(readers) {
 					ready()
 				}
 				got = true
@@ -81,8 +80,7 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 	return Read{readers, events.Load(), bytes.Load(), cpu()}, err
 }
 
-// position is the end of the binlog, and the server's flavour as the library names
-// it.
+// position is the end of the binlog, and the server's flavour in the library's terms.
 func position(ctx context.Context, dsn string) (p replicated.Position, flavour string, err error) {
 	db, err := mysql.Driver{}.Open(dsn)
 	if err != nil {
@@ -97,7 +95,7 @@ func position(ctx context.Context, dsn string) (p replicated.Position, flavour s
 	if mysql.IsMariaDB(version) {
 		flavour = replicated.MariaDBFlavor
 	}
-	// MySQL since 8.4 knows only the first, older versions and MariaDB the second.
+	// MySQL 8.4 and later have only the first; older versions and MariaDB the second.
 	for _, q := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} {
 		var rows *sql.Rows
 		if rows, err = db.QueryContext(ctx, q); err == nil {

@@ -11,13 +11,12 @@ import (
 	"assay/harness/hint"
 )
 
-// Main is a process that reads the binlog of the database at the DSN with count
-// readers. It writes the line "reading" once all read, and what they have read, as
-// JSON, when ctx is done.
+// Main reads the binlog of the database at the DSN with count readers. It writes the
+// line "reading" once all have started, and a Read as JSON when ctx is done.
 func Main(ctx context.Context, dsn, count string, out io.Writer) error {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no number of readers", count)
+		return fmt.Errorf("number of readers: %q is not a positive integer", count)
 	}
 	if dsn == "" {
 		return hint.With(errors.New("no database is named"), "set ASSAY_DB to its DSN")

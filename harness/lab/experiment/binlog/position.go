@@ -12,7 +12,7 @@ import (
 	replicated "github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// first reads file and position, which are the first columns of any flavour.
+// first reads file and position, which are the first two columns in every flavour.
 func first(rows *sql.Rows, flavour string) (p replicated.Position, _ string, err error) {
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
@@ -41,7 +41,7 @@ func firstID() uint32 {
 	return 1<<30 + binary.LittleEndian.Uint32(b[:])>>3
 }
 
-// cpu is the time that this process has used.
+// cpu is the CPU time of this process, in seconds.
 func cpu() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -24,7 +24,7 @@ import (
 	"assay/harness/spec"
 )
 
-// TestMain: the test binary is also the program that reads the binlog.
+// TestMain lets the test binary also be the program that reads the binlog.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == change.ReadersCommand {
 		os.Exit(read(os.Args[2]))
@@ -49,7 +49,7 @@ func read(count string) int {
 	return 0
 }
 
-// TestOnServers runs all that needs one on a server of each flavour.
+// TestOnServers runs the tests that need a server on each flavour.
 func TestOnServers(t *testing.T) {
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
@@ -57,33 +57,33 @@ func TestOnServers(t *testing.T) {
 			server := mysqldtest.StartInMemory(t, flavour)
 			db := mysqldtest.Open(t, server.DSN())
 			mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, c INT)")
-			b := bench{db: db, dsn: server.DSN()}
+			b := fixture{db: db, dsn: server.DSN()}
 			t.Run("applied and reverted", b.appliedAndReverted)
 			t.Run("a step fails", b.stepFails)
 			t.Run("replayed", b.replayed)
-			t.Run("cut off", b.cutOff)
-			t.Run("left", b.left)
+			t.Run("interrupted", b.interrupted)
+			t.Run("an undo fails", b.undoFails)
 			t.Run("prepared", b.prepared)
 		})
 	}
 }
 
-// bench is a server and the key to it.
-type bench struct {
+// fixture is a server with its DSN.
+type fixture struct {
 	db  *sql.DB
 	dsn string
 }
 
-// world is a new one, with a journal in that folder.
-func (b bench) world(t *testing.T, dir string) *change.World {
+// system is a new one, with a journal in the folder.
+func (b fixture) system(t *testing.T, dir string) *change.System {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &change.World{DSN: b.dsn, Executable: executable, Log: slog.New(slog.DiscardHandler)}
-	w.Begin(dir, "x", "http://127.0.0.1:1", time.Unix(0, 0))
-	return w
+	sys := &change.System{DSN: b.dsn, Executable: executable, Log: slog.New(slog.DiscardHandler)}
+	sys.Begin(dir, "x", "http://127.0.0.1:1", time.Unix(0, 0))
+	return sys
 }
 
 func variable(t *testing.T, db *sql.DB, name string) (value string) {
@@ -102,8 +102,8 @@ func indices(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// everything changes what can be changed of a database elsewhere, also settings
-// of several types.
+// everything makes every change that is possible outside the local stack, with
+// variables of several types.
 func everything(file string) spec.Variant {
 	return spec.Variant{
 		Name: "B",
@@ -134,44 +134,44 @@ func stateOf(t *testing.T, db *sql.DB, file string) state {
 	}
 }
 
-func (b bench) appliedAndReverted(t *testing.T) {
+func (b fixture) appliedAndReverted(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "applied")
 	before := stateOf(t, b.db, file)
-	w := b.world(t, dir)
+	sys := b.system(t, dir)
 	v := everything(file)
-	if err := w.Prepare(t.Context(), []spec.Variant{{Name: "A"}, v}); err != nil {
+	if err := sys.Prepare(t.Context(), []spec.Variant{{Name: "A"}, v}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Apply(t.Context(), v); err != nil {
+	if err := sys.Apply(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	during := stateOf(t, b.db, file)
 	if want := (state{"0", "2.5", v.Global[2].Value, "1", before.indices + 1, true}); trimmed(during) != want {
 		t.Errorf("%+v, want %+v", during, want)
 	}
-	noSecret(t, dir, w)
+	noSecret(t, dir, sys)
 	for i := range 50 {
 		mysqldtest.Exec(t, b.db, fmt.Sprintf("INSERT INTO shop.orders VALUES (%d, 0)", i))
 	}
 	await(t, func() bool { return connections(t, b.db) == 2 })
 	await(t, func() bool { return sent(t, b.db) == 2 })
-	if err := w.Revert(t.Context()); err != nil {
+	if err := sys.Revert(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if after := stateOf(t, b.db, file); after != before {
 		t.Errorf("%+v before, %+v after", before, after)
 	}
-	// Each row is at least a table map, a row and a commit, for each reader; not
-	// all of what was sent need have been read.
-	if r := w.Read(); r.Readers != 2 || r.Events < 2*50 || r.Bytes < r.Events*19 || r.CPUSeconds <= 0 {
+	// Each row makes at least a table map, a row and a commit event for each reader; not
+	// all that was sent need have been read.
+	if r := sys.Read(); r.Readers != 2 || r.Events < 2*50 || r.Bytes < r.Events*19 || r.CPUSeconds <= 0 {
 		t.Errorf("%+v", r)
 	}
 	await(t, func() bool { return connections(t, b.db) == 0 })
 	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 0 {
 		t.Errorf("journal between runs %v, %v", j, err)
 	}
-	if err := w.Close(t.Context()); err != nil {
+	if err := sys.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if j, err := journal.Open(dir); j != nil || err != nil {
@@ -179,9 +179,8 @@ func (b bench) appliedAndReverted(t *testing.T) {
 	}
 }
 
-// A change that an interrupt cuts off does not come into effect after it was
-// taken back.
-func (b bench) cutOff(t *testing.T) {
+// A change that is interrupted does not take effect after it was reverted.
+func (b fixture) interrupted(t *testing.T) {
 	const sleep = 2 // s
 	file := filepath.Join(t.TempDir(), "late")
 	for name, v := range map[string]spec.Variant{
@@ -194,27 +193,27 @@ func (b bench) cutOff(t *testing.T) {
 			Revert: []string{"rm", "-f", file},
 		}},
 	} {
-		w := b.world(t, t.TempDir())
+		sys := b.system(t, t.TempDir())
 		ctx, interrupt := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		began := time.Now()
-		if err := w.Apply(ctx, v); !errors.Is(err, context.DeadlineExceeded) {
+		start := time.Now()
+		if err := sys.Apply(ctx, v); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if took := time.Since(began); took > 15*time.Second { // 30 s where the server is not told
-			t.Errorf("%s: it was cut off after %v", name, took)
+		if took := time.Since(start); took > 15*time.Second { // 30 s if the statement is not cancelled
+			t.Errorf("%s: interrupted after %v", name, took)
 		}
 		interrupt()
-		if err := w.Close(t.Context()); err != nil {
+		if err := sys.Close(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	time.Sleep((sleep + 1) * time.Second)
 	var late int
 	if err := b.db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM shop.orders WHERE id = 4711").Scan(&late); err != nil || late != 0 {
-		t.Errorf("%d rows came late, %v", late, err)
+		t.Errorf("%d rows were inserted late, %v", late, err)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the file came late: %v", err)
+		t.Errorf("the file was created late: %v", err)
 	}
 }
 
@@ -223,7 +222,7 @@ func trimmed(s state) state {
 	return s
 }
 
-// connections are those of replication clients.
+// connections is the number of replication clients.
 func connections(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'").Scan(&n); err != nil {
@@ -232,7 +231,7 @@ func connections(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// sent are the replication clients to whom all was sent.
+// sent is the number of replication clients to which the whole binlog was sent.
 func sent(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE '%has sent all binlog%'").Scan(&n); err != nil {
@@ -241,52 +240,51 @@ func sent(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-func await(t *testing.T, is func() bool) {
+func await(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it never came")
+			t.Fatal("timed out")
 		}
 	}
 }
 
-// noSecret: the journal names the database without its password.
-func noSecret(t *testing.T, dir string, w *change.World) {
+// noSecret checks that the journal names the database without its password.
+func noSecret(t *testing.T, dir string, sys *change.System) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, journal.File))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(w.DSN, ":")
+	_, rest, _ := strings.Cut(sys.DSN, ":")
 	password, _, _ := strings.Cut(rest, "@")
 	if password == "" || strings.Contains(string(text), password) {
 		t.Errorf("%q in %s", password, text)
 	}
 }
 
-// A step that fails: what was done before it is set back, and what is left to
-// undo of it is tried.
-func (b bench) stepFails(t *testing.T) {
+// If a step fails, the changes before it are reverted, and its own revert is tried.
+func (b fixture) stepFails(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "applied")
 	before := stateOf(t, b.db, file)
-	for name, spoil := range map[string]func(*spec.Variant){
-		"a value that is none": func(v *spec.Variant) { v.Global[1].Value = "slow" },
-		"a statement":          func(v *spec.Variant) { v.SQL.Apply[0] = "SELECT nonsense"; v.SQL.Revert[0] = "SELECT 1" },
+	for name, breakStep := range map[string]func(*spec.Variant){
+		"an invalid value": func(v *spec.Variant) { v.Global[1].Value = "slow" },
+		"a statement":      func(v *spec.Variant) { v.SQL.Apply[0] = "SELECT nonsense"; v.SQL.Revert[0] = "SELECT 1" },
 		"a command": func(v *spec.Variant) {
 			v.Command.Apply = []string{"sh", "-c", "echo no wire >&2; exit 3"}
 		},
-		"no command": func(v *spec.Variant) { v.Command.Apply = []string{"/no/such/program"} },
+		"a missing program": func(v *spec.Variant) { v.Command.Apply = []string{"/no/such/program"} },
 	} {
 		v := everything(file)
-		spoil(&v)
-		w := b.world(t, dir)
-		if err := w.Apply(t.Context(), v); err == nil || !strings.HasPrefix(err.Error(), "put variant B in place: ") {
+		breakStep(&v)
+		sys := b.system(t, dir)
+		if err := sys.Apply(t.Context(), v); err == nil || !strings.HasPrefix(err.Error(), "apply variant B: ") {
 			t.Errorf("%s: error %v", name, err)
 		} else if name == "a command" && !strings.HasSuffix(err.Error(), "exit status 3: no wire") {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if err := w.Close(t.Context()); err != nil {
+		if err := sys.Close(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after := stateOf(t, b.db, file); after != before {
@@ -298,18 +296,18 @@ func (b bench) stepFails(t *testing.T) {
 	}
 }
 
-// What a killed experiment left is set back from its journal, by whoever has the
-// key to the same database.
-func (b bench) replayed(t *testing.T) {
+// The changes of a killed experiment are undone from its journal, with the DSN of the
+// same database only.
+func (b fixture) replayed(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "applied")
 	before := stateOf(t, b.db, file)
 	v := everything(file)
-	v.Readers = 0 // they would die with it
-	if err := b.world(t, dir).Apply(t.Context(), v); err != nil {
+	v.Readers = 0 // they would end with the experiment
+	if err := b.system(t, dir).Apply(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
-	next := b.world(t, dir)
+	next := b.system(t, dir)
 	var err error
 	if next.Journal, err = journal.Open(dir); err != nil || next.Journal == nil {
 		t.Fatal(next.Journal, err)
@@ -329,22 +327,22 @@ func (b bench) replayed(t *testing.T) {
 	}
 }
 
-// A change that cannot be undone keeps none of the others from it, stays in the
-// journal, and is told with what to run.
-func (b bench) left(t *testing.T) {
+// A change that cannot be undone stays in the journal, and the hint says what to run.
+// The others are still undone.
+func (b fixture) undoFails(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "applied")
 	before := stateOf(t, b.db, file)
 	v := everything(file)
 	v.Readers = 0
 	v.Command.Revert = []string{"sh", "-c", "exit 1"}
-	w := b.world(t, dir)
-	if err := w.Apply(t.Context(), v); err != nil {
+	sys := b.system(t, dir)
+	if err := sys.Apply(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
-	err := w.Close(t.Context())
-	var left *change.Left
-	if !errors.As(err, &left) || !strings.Contains(left.Hint(), "sh -c 'exit 1'") || !strings.Contains(left.Hint(), "rm "+filepath.Join(dir, journal.File)) {
+	err := sys.Close(t.Context())
+	var undo *change.UndoError
+	if !errors.As(err, &undo) || !strings.Contains(undo.Hint(), "sh -c 'exit 1'") || !strings.Contains(undo.Hint(), "rm "+filepath.Join(dir, journal.File)) {
 		t.Fatalf("error %v", err)
 	}
 	after := stateOf(t, b.db, file)
@@ -356,19 +354,19 @@ func (b bench) left(t *testing.T) {
 	}
 }
 
-// What a variant needs is looked for before anything is changed.
-func (b bench) prepared(t *testing.T) {
-	w := b.world(t, t.TempDir())
+// What a variant needs is checked before anything is changed.
+func (b fixture) prepared(t *testing.T) {
+	sys := b.system(t, t.TempDir())
 	bad := []spec.Variant{{Name: "A"}, {Name: "B", Global: []spec.Setting{{Name: "no_such_variable", Value: "1"}}}}
-	if err := w.Prepare(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "variant B: read the variable no_such_variable") {
+	if err := sys.Prepare(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "variant B: read the variable no_such_variable") {
 		t.Errorf("error %v", err)
 	}
 	fixed := []spec.Variant{{Name: "A"}, {Name: "B", Global: []spec.Setting{{Name: "port", Value: "1"}}}}
-	if err := w.Prepare(t.Context(), fixed); err == nil || !strings.Contains(err.Error(), "variant B: SET GLOBAL port = ") {
+	if err := sys.Prepare(t.Context(), fixed); err == nil || !strings.Contains(err.Error(), "variant B: SET GLOBAL port = ") {
 		t.Errorf("error %v", err)
 	}
-	w.DSN = ""
-	if err := w.Prepare(t.Context(), []spec.Variant{{Name: "B", Readers: 1}}); err == nil || !strings.Contains(err.Error(), "no database is named") {
+	sys.DSN = ""
+	if err := sys.Prepare(t.Context(), []spec.Variant{{Name: "B", Readers: 1}}); err == nil || !strings.Contains(err.Error(), "no database is named") {
 		t.Errorf("error %v", err)
 	}
 }

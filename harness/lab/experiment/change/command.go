@@ -14,8 +14,8 @@ import (
 	"assay/harness/servers/process"
 )
 
-// execute runs a command of the experiment to its end. The command gets none of
-// Assay's secrets, and ends with this process.
+// execute runs a command of the experiment and waits for it. The command does not get
+// Assay's secrets, and is killed if this process ends.
 func execute(ctx context.Context, argv []string) error {
 	out, err := os.CreateTemp("", "assay-command-")
 	if err != nil {
@@ -35,20 +35,20 @@ func execute(ctx context.Context, argv []string) error {
 	select {
 	case <-child.Done():
 	case <-ctx.Done():
-		// And the processes that it has started: they would run beside the revert.
+		// With the processes that it has started, which would run during the revert.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		return errors.Join(fmt.Errorf("run %s: %w", argv[0], context.Cause(ctx)), child.Kill())
 	}
 	if err := child.Err(); err != nil {
-		said, _ := os.ReadFile(out.Name())
-		return fmt.Errorf("run %s: %w%s", argv[0], err, lastOf(said))
+		output, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("run %s: %w%s", argv[0], err, lastLine(output))
 	}
 	return nil
 }
 
-// lastOf is the last line of a command's output.
-func lastOf(said []byte) string {
-	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
+// lastLine is the last line of a command's output.
+func lastLine(output []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
 	if last := strings.TrimSpace(string(lines[len(lines)-1])); last != "" {
 		return ": " + strings.ToValidUTF8(last[:min(len(last), 300)], "")
 	}

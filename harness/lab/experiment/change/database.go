@@ -14,25 +14,24 @@ import (
 	"assay/harness/spec"
 )
 
-// connection is an open connection to the database that is changed.
+// connection is an open connection to the database to change.
 type connection struct{ db *database.DB }
 
-// errNoVariables is returned where the database's family has no variables that are
-// set by name.
+// errNoVariables is returned if the database has no SET GLOBAL and no binlog.
 var errNoVariables = hint.With(
-	errors.New("global variables and readers of the binlog are MySQL's and MariaDB's"),
-	"write statements and their reverse under \"sql\", like ALTER SYSTEM SET and RESET, with SELECT pg_reload_conf()",
+	errors.New("\"global\" and \"binlog_readers\" need MySQL or MariaDB"),
+	"use \"sql\" with statements and their reverse, like ALTER SYSTEM SET and RESET, with SELECT pg_reload_conf()",
 )
 
-// global is a variable as it was.
+// global is a variable with its value before the change.
 type global struct {
 	*database.Variables
 	name   string
-	was    string
-	number bool // the server takes a number, and no text
+	before string
+	number bool // the server refuses a quoted value
 }
 
-// globals reads the variables that settings are going to change.
+// globals reads the variables that the settings change.
 func (c connection) globals(ctx context.Context, settings []spec.Setting) (all []global, err error) {
 	variables := c.db.Dialect.Variables
 	if len(settings) > 0 && variables == nil {
@@ -52,15 +51,15 @@ func (c connection) globals(ctx context.Context, settings []spec.Setting) (all [
 	return all, nil
 }
 
-// settable makes sure that the variables exist and may be set, by setting them to
-// their present values.
+// settable checks that the variables exist and may be set, by setting them to their
+// present values.
 func (c connection) settable(ctx context.Context, settings []spec.Setting) error {
-	was, err := c.globals(ctx, settings)
+	variables, err := c.globals(ctx, settings)
 	if err != nil {
 		return err
 	}
-	for _, g := range was {
-		if err := c.exec(ctx, g.set(g.was)); err != nil {
+	for _, g := range variables {
+		if err := c.exec(ctx, g.set(g.before)); err != nil {
 			return err
 		}
 	}
@@ -74,18 +73,18 @@ func (g *global) scan(rows *sql.Rows) error {
 		return err
 	}
 	if !rows.Next() {
-		return errors.Join(errors.New("no answer"), rows.Err())
+		return errors.Join(errors.New("no row"), rows.Err())
 	}
 	var value sql.NullString
 	if err := rows.Scan(&value); err != nil {
 		return err
 	}
 	if !value.Valid {
-		return errors.New("it has no value that could be set again")
+		return errors.New("its value is NULL, which cannot be restored")
 	}
 	kind := types[0].DatabaseTypeName()
 	g.number = strings.Contains(kind, "INT") || kind == "DOUBLE" || kind == "DECIMAL" || kind == "FLOAT"
-	g.was = value.String
+	g.before = value.String
 	return rows.Err()
 }
 
@@ -99,11 +98,11 @@ func (g global) set(value string) string {
 	return fmt.Sprintf(g.SetFormat, g.name, value)
 }
 
-// cancelTimeout is how long a cancelled statement may take to end.
+// cancelTimeout limits the wait for a cancelled statement to end.
 const cancelTimeout = 30 * time.Second
 
-// exec executes a statement. Where ctx ends first the statement is cancelled in the
-// server and waited for: it must not take effect after it was reverted.
+// exec executes a statement. If ctx ends first, the statement is cancelled in the
+// server and waited for: it must not take effect after the change was reverted.
 func (c connection) exec(ctx context.Context, statement string) error {
 	err := c.execute(ctx, statement)
 	if err != nil && ctx.Err() != nil {
@@ -125,11 +124,11 @@ func (c connection) execute(ctx context.Context, statement string) error {
 	if err := one.QueryRowContext(ctx, c.db.Dialect.SessionIDQuery).Scan(&id); err != nil {
 		return err
 	}
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := one.ExecContext(lasting, statement)
+		_, err := one.ExecContext(background, statement)
 		ended <- err
 	}()
 	select {
@@ -138,13 +137,13 @@ func (c connection) execute(ctx context.Context, statement string) error {
 	case <-ctx.Done():
 	}
 	time.AfterFunc(cancelTimeout, cancel)
-	kill, done := context.WithTimeout(lasting, cancelTimeout)
+	kill, done := context.WithTimeout(background, cancelTimeout)
 	defer done()
 	_, err = c.db.ExecContext(kill, fmt.Sprintf(c.db.Dialect.CancelFormat, id))
 	return errors.Join(<-ended, err)
 }
 
-// checkBinlog makes sure that there is a binlog to read.
+// checkBinlog checks that there is a binlog to read.
 func (c connection) checkBinlog(ctx context.Context) error {
 	variables := c.db.Dialect.Variables
 	if variables == nil {
@@ -152,27 +151,27 @@ func (c connection) checkBinlog(ctx context.Context) error {
 	}
 	var on string
 	if err := c.db.QueryRowContext(ctx, variables.BinlogQuery).Scan(&on); err != nil {
-		return fmt.Errorf("read whether a binlog is written: %w", c.withRights(err))
+		return fmt.Errorf("check for a binlog: %w", c.withRights(err))
 	}
 	if on != "1" && !strings.EqualFold(on, "ON") {
-		return errors.New("the database writes no binlog that could be read")
+		return errors.New("the database writes no binlog")
 	}
 	return nil
 }
 
-// answered reports whether an error is the server's answer.
+// answered reports whether an error was returned by the server, which has then
+// refused the statement.
 func (c connection) answered(err error) bool {
 	var a database.ServerError
 	_, ok := c.db.Dialect.ServerError(err)
 	return ok || errors.As(err, &a)
 }
 
-// withRights adds the right that is missing as a hint, where the server refuses for
-// that reason.
+// withRights adds the missing privileges as a hint, if that is why the server refused.
 func (c connection) withRights(err error) error {
 	a, _ := c.db.Dialect.ServerError(err)
 	if a.Condition != database.Denied {
 		return err
 	}
-	return hint.With(a, "ASSAY_DB needs a user who may do this: "+c.db.Dialect.ChangeRights)
+	return hint.With(a, "set ASSAY_DB to a user with the required privileges: "+c.db.Dialect.ChangeRights)
 }

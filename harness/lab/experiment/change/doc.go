@@ -1,9 +1,9 @@
 // Package change applies a variant of an experiment, and reverts it: global
 // variables, statements, options of the local stack's server and flags of its
-// service, a command, readers of the binlog.
+// service, a command, binlog readers.
 //
-// Input: a variant, and the world in which it is applied. Output: the system set up
-// in that way, and a journal of how it was before, written before each change. Revert
-// undoes the variant, Close everything; Replay does the same from the journal of an
+// Input: a variant, and the System to change. Output: the changed system, and a
+// journal with how to undo each change, written before it is made. Revert undoes a
+// variant, Close everything; Replay undoes everything from the journal of an
 // experiment that was killed.
 package change

@@ -17,24 +17,24 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Read is what readers of the binlog have read.
+// Read is what the binlog readers have read.
 type Read = binlog.Read
 
-// ReadersCommand is the command of this program that reads the binlog: its
-// argument is the number of readers, ASSAY_DB names the database. It writes a line
-// when all readers read, and a line of JSON (Read) when it is stopped.
+// ReadersCommand is the command of this program that reads the binlog. Its argument is
+// the number of readers; ASSAY_DB is the DSN. It writes the line "reading" once all
+// readers have started, and a line of JSON (Read) when it is stopped.
 const ReadersCommand = "binlog-readers"
 
-// readers are the process that reads the binlog. It ends with this process.
+// readers is the process that reads the binlog. It is killed if this process ends.
 type readers struct {
 	child *process.Child
 	out   *os.File
-	done  Read // once they have ended
+	done  Read // once the process has ended
 }
 
 const (
 	readersTimeout = 30 * time.Second // to start, and to end
-	readersEvery   = 20 * time.Millisecond
+	pollInterval   = 20 * time.Millisecond
 )
 
 func startReaders(ctx context.Context, executable, dsn string, count int) (_ *readers, err error) {
@@ -49,42 +49,42 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 	r := &readers{out: out}
 	if r.child, err = process.Start(cmd, process.Tied); err != nil {
 		_ = out.Close()
-		return nil, fmt.Errorf("start the readers of the binlog: %w", err)
+		return nil, fmt.Errorf("start binlog readers: %w", err)
 	}
 	limit := time.After(readersTimeout)
-	tick := time.NewTicker(readersEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		var why error
+		var reason error
 		select {
 		case <-tick.C:
-			if bytes.HasPrefix(r.said(), []byte("reading\n")) {
+			if bytes.HasPrefix(r.output(), []byte("reading\n")) {
 				return r, nil
 			}
 			continue
 		case <-r.child.Done():
-			why = fmt.Errorf("they ended at once%s", lastOf(r.said()))
+			reason = fmt.Errorf("the process has exited%s", lastLine(r.output()))
 		case <-limit:
-			why = fmt.Errorf("nothing came within %s", readersTimeout)
+			reason = fmt.Errorf("no event read within %s", readersTimeout)
 		case <-ctx.Done():
-			why = context.Cause(ctx)
+			reason = context.Cause(ctx)
 		}
-		return nil, errors.Join(fmt.Errorf("start the readers of the binlog: %w", why), r.child.Kill(), out.Close())
+		return nil, errors.Join(fmt.Errorf("start binlog readers: %w", reason), r.child.Kill(), out.Close())
 	}
 }
 
-func (r *readers) said() []byte {
+func (r *readers) output() []byte {
 	info, err := r.out.Stat()
 	if err != nil {
 		return nil
 	}
-	said := make([]byte, info.Size())
-	n, _ := r.out.ReadAt(said, 0)
-	return said[:n]
+	output := make([]byte, info.Size())
+	n, _ := r.out.ReadAt(output, 0)
+	return output[:n]
 }
 
-// stop ends the readers. Readers that had ended by themselves are an error: the run
-// went on without them.
+// stop stops the readers. If they had ended before, that is an error: a part of the
+// run was made without them.
 func (r *readers) stop() error {
 	defer func() { _ = r.out.Close() }()
 	ended := false
@@ -94,15 +94,15 @@ func (r *readers) stop() error {
 	default:
 	}
 	if err := r.child.Stop(readersTimeout); err != nil {
-		return fmt.Errorf("stop the readers of the binlog: %w", err)
+		return fmt.Errorf("stop binlog readers: %w", err)
 	}
-	said := r.said()
-	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
+	output := r.output()
+	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
 	if err := r.child.Err(); err != nil || ended {
-		return fmt.Errorf("the readers of the binlog did not read to the end of the run%s", lastOf(said))
+		return fmt.Errorf("binlog readers ended before the run did%s", lastLine(output))
 	}
 	if err := json.Unmarshal(lines[len(lines)-1], &r.done); err != nil {
-		return fmt.Errorf("the readers of the binlog: %w", err)
+		return fmt.Errorf("read result of binlog readers: %w", err)
 	}
 	return nil
 }

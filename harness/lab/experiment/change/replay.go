@@ -10,46 +10,46 @@ import (
 	"assay/harness/observe/collect/databases"
 )
 
-// Concerns reports whether a journal that was left is about the system that a
-// run goes to: the local stack where target is empty.
+// Concerns reports whether a journal is of an experiment on the target; empty: the
+// local stack.
 func Concerns(j *journal.Journal, target string) bool {
 	return strings.TrimRight(j.Target, "/") == strings.TrimRight(target, "/")
 }
 
-// OtherDatabaseError is a journal of another database than the one that ASSAY_DB
-// names.
+// OtherDatabaseError is returned if the journal is of another database than that of
+// ASSAY_DB.
 type OtherDatabaseError struct{ Database string }
 
 func (e *OtherDatabaseError) Error() string {
-	return fmt.Sprintf("an interrupted experiment has changed %s, and ASSAY_DB names another database", e.Database)
+	return fmt.Sprintf("an interrupted experiment has changed %s, but ASSAY_DB is another database", e.Database)
 }
 
 // Hint is the next step.
 func (e *OtherDatabaseError) Hint() string {
-	return "set ASSAY_DB to the DSN of " + e.Database + ", and start again"
+	return "set ASSAY_DB to the DSN of " + e.Database + " and run again"
 }
 
-// Replay undoes what an experiment has left that was killed. The world is that of
-// the journal; the local stack may be down by now.
-func Replay(ctx context.Context, w *World) error {
-	j := w.Journal
+// Replay undoes the changes of an experiment that was killed. sys is the system of the
+// journal; the local stack may be down by now.
+func Replay(ctx context.Context, sys *System) error {
+	j := sys.Journal
 	if len(j.Steps) == 0 {
-		return j.End() // it was killed before it changed anything
+		return j.Close() // it was killed before it changed anything
 	}
-	if j.Database != "" && databases.Public(w.DSN) != j.Database {
+	if j.Database != "" && databases.Public(sys.DSN) != j.Database {
 		return &OtherDatabaseError{j.Database}
 	}
-	// The stack comes first here: what was set in a server that has ended is lost
-	// with it, and statements need one that runs.
-	if w.Dir != "" {
-		if err := w.undo(ctx, func(s journal.Step) bool { return s.Stack != nil }); err != nil {
+	// First the stack: settings of a server that has ended are lost anyway, and
+	// statements need a running one.
+	if sys.Dir != "" {
+		if err := sys.undo(ctx, func(s journal.Step) bool { return s.Stack != nil }); err != nil {
 			return err
 		}
 		if len(j.Steps) > 0 {
-			if _, _, err := stack.Up(ctx, w.options(), w.Log); err != nil {
+			if _, _, err := stack.Up(ctx, sys.options(), sys.Log); err != nil {
 				return err
 			}
 		}
 	}
-	return w.Close(ctx)
+	return sys.Close(ctx)
 }

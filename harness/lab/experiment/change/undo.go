@@ -11,74 +11,74 @@ import (
 	"assay/harness/lab/stack"
 )
 
-// Read is what the readers of the last variant with readers have read.
-func (w *World) Read() Read { return w.read }
+// Read is what the readers that were stopped last have read.
+func (sys *System) Read() Read { return sys.read }
 
-// revertLimit bounds one statement or command that undoes a change: long enough to
-// drop an index.
-const revertLimit = 10 * time.Minute
+// undoTimeout limits the statements or the command that undo one change: long enough
+// to drop an index.
+const undoTimeout = 10 * time.Minute
 
-// Revert undoes the variant; options that all variants have to restart for stay until
-// Close. It goes on after ctx is done, which may be why it is called.
-func (w *World) Revert(ctx context.Context) error {
-	return w.undo(ctx, func(s journal.Step) bool { return s.Stack == nil })
+// Revert undoes the variant, but for options of the stack, which the next Apply
+// replaces and Close reverts. It ignores the end of ctx, which may be why it is called.
+func (sys *System) Revert(ctx context.Context) error {
+	return sys.undo(ctx, func(s journal.Step) bool { return s.Stack == nil })
 }
 
 // Close undoes everything in the journal, and removes it.
-func (w *World) Close(ctx context.Context) error {
-	err := w.undo(ctx, func(journal.Step) bool { return true })
-	return errors.Join(err, w.Journal.End())
+func (sys *System) Close(ctx context.Context) error {
+	err := sys.undo(ctx, func(journal.Step) bool { return true })
+	return errors.Join(err, sys.Journal.Close())
 }
 
-// undo undoes the steps, the last first. A step that fails stays in the journal, and
-// the others are undone all the same; where the stack was restarted in between the
-// step is tried again, as the server may have been down.
-func (w *World) undo(ctx context.Context, which func(journal.Step) bool) error {
+// undo undoes the selected steps, the last first. A step that fails stays in the
+// journal, and the others are still undone. If the stack was restarted by one of them,
+// failed steps are tried again, as the server may have been down.
+func (sys *System) undo(ctx context.Context, which func(journal.Step) bool) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
-	if w.readers != nil {
-		errs = append(errs, w.readers.stop())
-		w.read, w.readers = w.readers.done, nil
+	if sys.readers != nil {
+		errs = append(errs, sys.readers.stop())
+		sys.read, sys.readers = sys.readers.done, nil
 	}
-	left, restarted, err := w.undoAll(ctx, which)
-	if restarted && len(left.steps) > 0 {
+	failed, restarted, err := sys.undoAll(ctx, which)
+	if restarted && len(failed.steps) > 0 {
 		errs = append(errs, err)
-		left, _, err = w.undoAll(ctx, which)
+		failed, _, err = sys.undoAll(ctx, which)
 	}
-	return left.orNil(append(errs, err)...)
+	return failed.errorOrNil(append(errs, err)...)
 }
 
-// undoAll undoes the steps once, and returns those that are left, and whether the
-// stack was restarted.
-func (w *World) undoAll(ctx context.Context, which func(journal.Step) bool) (left *Left, restarted bool, err error) {
-	left = &Left{Journal: w.Journal.Path()}
-	for i := len(w.Journal.Steps) - 1; i >= 0; i-- {
-		step := w.Journal.Steps[i]
+// undoAll tries each of the selected steps once. It returns those that failed, and
+// whether the stack was restarted.
+func (sys *System) undoAll(ctx context.Context, which func(journal.Step) bool) (failed *UndoError, restarted bool, err error) {
+	failed = &UndoError{Journal: sys.Journal.Path()}
+	for i := len(sys.Journal.Steps) - 1; i >= 0; i-- {
+		step := sys.Journal.Steps[i]
 		if !which(step) {
 			continue
 		}
-		if failed := w.undoStep(ctx, step); failed != nil {
-			left.add(step, failed)
+		if err := sys.undoStep(ctx, step); err != nil {
+			failed.add(step, err)
 			continue
 		}
 		restarted = restarted || step.Stack != nil
-		err = errors.Join(err, w.Journal.Remove(i))
+		err = errors.Join(err, sys.Journal.Remove(i))
 	}
-	return left, restarted, err
+	return failed, restarted, err
 }
 
 // undoStep undoes one change.
-func (w *World) undoStep(ctx context.Context, s journal.Step) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, revertLimit, fmt.Errorf("no end within %s", revertLimit))
+func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, undoTimeout, fmt.Errorf("not finished within %s", undoTimeout))
 	defer cancel()
 	switch {
 	case s.Stack != nil:
-		_, err := stack.Restart(ctx, w.options(), s.Stack.Setup, s.Stack.Database, w.Log)
+		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, s.Stack.Database, sys.Log)
 		return err
 	case len(s.Command) > 0:
 		return execute(ctx, s.Command)
 	}
-	return w.onDatabase(ctx, func(c connection) error {
+	return sys.onDatabase(ctx, func(c connection) error {
 		var errs []error
 		for _, statement := range s.Statements {
 			errs = append(errs, c.exec(ctx, statement))

@@ -1,8 +1,7 @@
-// Package journal keeps on disk what an experiment has changed and how it is
-// undone, so that whoever comes next can undo it, however the experiment ended.
+// Package journal stores on disk how to undo the changes of an experiment, so that
+// the next command can undo them if the experiment was killed.
 //
-// In: steps, each written and synced before what it undoes is done. Out: the
-// steps that are still to be taken. No secret is in it: a database is named
-// without its password. Nothing here locks: who uses a journal has occupied the
-// folder (stack.Occupy).
+// Input: steps, each written and synced before the change is made. Output: the steps
+// that were not undone yet. It holds no secret: a database is named without its
+// password. Nothing here locks: the caller has locked the folder (stack.Reserve).
 package journal

@@ -19,7 +19,7 @@ const File = "experiment.json"
 // schema of the journal.
 const schema = "assay/journal/v1"
 
-// Step undoes one change. One of its parts is set.
+// Step undoes one change. One of Stack, Statements and Command is set.
 type Step struct {
 	Variant    string   `json:"variant"`
 	Stack      *Restart `json:"stack,omitempty"`
@@ -27,13 +27,13 @@ type Step struct {
 	Command    []string `json:"command,omitempty"`
 }
 
-// Restart is how the local stack was run before.
+// Restart restarts the local stack with its former setup.
 type Restart struct {
 	Setup    stack.Setup `json:"setup"`
-	Database bool        `json:"database"` // the server was started anew, not the service alone
+	Database bool        `json:"database"` // restart the database server too, not only the service
 }
 
-// Content is what a journal holds.
+// Content is the content of a journal's file.
 type Content struct {
 	Schema     string    `json:"schema"`
 	Experiment string    `json:"experiment"`
@@ -43,14 +43,13 @@ type Content struct {
 	Steps      []Step    `json:"steps"`    // in the order of the changes
 }
 
-// Journal is that of one folder.
+// Journal is the journal of one folder.
 type Journal struct {
 	path string
 	Content
 }
 
-// Open reads the journal of a folder; nil where there is none, and so nothing to
-// undo.
+// Open reads the journal of a folder; nil if there is none.
 func Open(dir string) (*Journal, error) {
 	j := &Journal{path: filepath.Join(dir, File)}
 	err := statefile.Read(j.path, &j.Content)
@@ -60,26 +59,26 @@ func Open(dir string) (*Journal, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the experiment's journal: %w", err)
 	case j.Schema != schema:
-		return nil, fmt.Errorf("read the experiment's journal: %s is no %s", j.path, schema)
+		return nil, fmt.Errorf("read the experiment's journal: %s: schema is not %s", j.path, schema)
 	}
 	return j, nil
 }
 
-// New makes a journal; nothing is written before Keep or the first step.
+// New returns a journal; nothing is written before Save or the first step.
 func New(dir string, c Content) *Journal {
 	c.Schema, c.Steps = schema, []Step{}
 	return &Journal{filepath.Join(dir, File), c}
 }
 
-// Path is where it is kept.
+// Path is the journal's file.
 func (j *Journal) Path() string { return j.path }
 
-// Keep writes the journal down before there is a step, so that who looks finds an
-// experiment under way.
-func (j *Journal) Keep() error { return j.write() }
+// Save writes the journal, even without steps: other commands then see that an
+// experiment is running.
+func (j *Journal) Save() error { return j.write() }
 
-// End deletes a journal without steps; one that has some stays.
-func (j *Journal) End() error {
+// Close deletes the journal unless it has steps.
+func (j *Journal) Close() error {
 	if len(j.Steps) > 0 {
 		return nil
 	}
@@ -91,13 +90,13 @@ func (j *Journal) End() error {
 		err = syncFolder(filepath.Dir(j.path))
 	}
 	if err != nil {
-		return fmt.Errorf("end the experiment's journal: %w", err)
+		return fmt.Errorf("delete the experiment's journal: %w", err)
 	}
 	return nil
 }
 
-// Add writes down how a change is undone. It is on disk when Add returns, and
-// the change may be made.
+// Add appends a step. Once Add has returned, the step is on disk and the change may be
+// made.
 func (j *Journal) Add(s Step) error {
 	j.Steps = append(j.Steps, s)
 	if err := j.write(); err != nil {
@@ -107,13 +106,12 @@ func (j *Journal) Add(s Step) error {
 	return nil
 }
 
-// Remove strikes a step out once it was taken.
+// Remove removes a step whose change was undone.
 func (j *Journal) Remove(i int) error {
-	left := slices.Delete(slices.Clone(j.Steps), i, i+1)
-	was := j.Steps
-	j.Steps = left
+	before := j.Steps
+	j.Steps = slices.Delete(slices.Clone(j.Steps), i, i+1)
 	if err := j.write(); err != nil {
-		j.Steps = was
+		j.Steps = before
 		return err
 	}
 	return nil
@@ -125,13 +123,13 @@ func (j *Journal) write() error {
 		err = syncFolder(filepath.Dir(j.path))
 	}
 	if err != nil {
-		return fmt.Errorf("keep the experiment's journal: %w", err)
+		return fmt.Errorf("write the experiment's journal: %w", err)
 	}
 	return nil
 }
 
-// syncFolder makes a new name in a folder, or one that is gone, outlive a crash
-// of the machine.
+// syncFolder syncs a directory, so that a created or deleted name in it survives a
+// crash of the machine.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

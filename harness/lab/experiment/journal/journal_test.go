@@ -22,19 +22,19 @@ func steps() []journal.Step {
 	}
 }
 
-// What was added is there for whoever opens it next, and what was taken is not.
+// An opened journal has the steps that were added and not removed.
 func TestJournal(t *testing.T) {
 	dir := t.TempDir()
 	if j, err := journal.Open(dir); j != nil || err != nil {
-		t.Fatalf("a journal where none is: %v, %v", j, err)
+		t.Fatalf("a journal in an empty folder: %v, %v", j, err)
 	}
 	content := journal.Content{Experiment: "x", Started: time.Unix(1, 0).UTC(), Target: "http://127.0.0.1:1", Database: "user@tcp(127.0.0.1:2)/shop"}
 	j := journal.New(dir, content)
 	if _, err := os.Stat(j.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file before the first step: %v", err)
 	}
-	if err := j.Keep(); err != nil || len(opened(t, dir).Steps) != 0 {
-		t.Errorf("kept: %v", err)
+	if err := j.Save(); err != nil || len(opened(t, dir).Steps) != 0 {
+		t.Errorf("saved: %v", err)
 	}
 	for i, s := range steps() {
 		if err := j.Add(s); err != nil {
@@ -59,7 +59,7 @@ func TestJournal(t *testing.T) {
 		t.Error(diff)
 	}
 	for range 2 {
-		if err := j.End(); err != nil { // a journal that has steps stays
+		if err := j.Close(); err != nil { // a journal that has steps stays
 			t.Fatal(err)
 		}
 		opened(t, dir)
@@ -71,7 +71,7 @@ func TestJournal(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	for range 2 {
-		if err := j.End(); err != nil {
+		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func opened(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
-// A change must not be made whose undoing is not on disk.
+// A step that is not on disk is not added: its change must not be made.
 func TestAddThatFails(t *testing.T) {
 	j := journal.New(filepath.Join(t.TempDir(), "missing"), journal.Content{})
 	if err := j.Add(steps()[1]); err == nil || len(j.Steps) != 0 {

@@ -48,7 +48,7 @@ func facts(d experiment.Document) page.Facts {
 	if d.Source != "" {
 		all = append(all, page.Fact{Name: "Source", Text: d.Source})
 	}
-	all = append(all, page.Fact{Name: "Load", Text: fmt.Sprintf("%s at %s %s, the same for all", d.Profile, quantity.Exact(d.Rate), d.Unit)},
+	all = append(all, page.Fact{Name: "Load", Text: fmt.Sprintf("%s at %s %s in every run", d.Profile, quantity.Exact(d.Rate), d.Unit)},
 		page.Fact{Name: "Runs", Text: fmt.Sprintf("%d, in the order %s", len(d.Runs), d.Order)})
 	for i, v := range d.Variants {
 		text := v.Name
@@ -67,20 +67,20 @@ func facts(d experiment.Document) page.Facts {
 func effect(d experiment.Document, e experiment.Effect, groups []string) page.Block {
 	s := section(fmt.Sprintf("%s: %s", e.Variant, e.Outcome), page.Paragraph{Text: e.Sentence, State: page.Strong})
 	if len(e.Primary) > 0 {
-		s.Blocks = append(s.Blocks, decided(d, e))
+		s.Blocks = append(s.Blocks, primary(d, e))
 	}
 	if len(e.Events) > 0 {
 		s.Blocks = append(s.Blocks, waits(d, e))
 	}
 	if e.Comparison != nil {
-		heading := fmt.Sprintf("Other metrics, each adjusted for all: A is %s, B is %s", d.Variants[0].Name, e.Variant)
+		heading := fmt.Sprintf("Other metrics, p adjusted for all metrics: A is %s, B is %s", d.Variants[0].Name, e.Variant)
 		s.Blocks = append(s.Blocks, section(heading, comparison.Metrics(others(e, groups))...))
 	}
 	return s
 }
 
-// decided are the primary metrics.
-func decided(d experiment.Document, e experiment.Effect) page.Block {
+// primary is the table of the primary metrics.
+func primary(d experiment.Document, e experiment.Effect) page.Block {
 	t := page.Table{Columns: slices.Concat(
 		page.Names("metric"), page.Words("unit"), page.Numbers(d.Variants[0].Name, e.Variant, "ratio", "95 % interval", "p"), page.Words("decision"),
 	)}
@@ -92,10 +92,10 @@ func decided(d experiment.Document, e experiment.Effect) page.Block {
 		t.Rows = append(t.Rows, page.Cells(m.Metric, m.Unit, quantity.OptionalValue(m.A, m.Unit), quantity.OptionalValue(m.B, m.Unit),
 			quantity.OptionalValue(m.Ratio, "ratio"), quantity.Range(m.Lower, m.Upper, "ratio"), comparison.P(m.P), word))
 	}
-	return section("Decided on: all have to agree, so that none is adjusted for the others", t)
+	return section("Primary metrics: all have to agree, so that p is not adjusted", t)
 }
 
-// waits are the events that sessions of the database waited for.
+// waits is the table of wait events.
 func waits(d experiment.Document, e experiment.Effect) page.Block {
 	a, b := d.Variants[0].Name, e.Variant
 	t := page.Table{Columns: slices.Concat(
@@ -103,7 +103,7 @@ func waits(d experiment.Document, e experiment.Effect) page.Block {
 	)}
 	longest := 0.0
 	for _, w := range e.Events {
-		longest = max(longest, known(w.A), known(w.B))
+		longest = max(longest, orZero(w.A), orZero(w.B))
 	}
 	for _, w := range e.Events {
 		name := w.Event
@@ -112,33 +112,33 @@ func waits(d experiment.Document, e experiment.Effect) page.Block {
 		}
 		row := page.Cells(name, w.Class, quantity.OptionalValue(w.A, "ms"), quantity.OptionalValue(w.B, "ms"), "")
 		if longest > 0 {
-			row[4].Graph = page.Bars{Upper: known(w.A) / longest, Lower: known(w.B) / longest}
+			row[4].Graph = page.Bars{Upper: orZero(w.A) / longest, Lower: orZero(w.B) / longest}
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section("What sessions of the database waited for, ms a transaction", t)
+	return section("Wait events of database sessions, ms per transaction", t)
 }
 
-func known(v *float64) float64 {
+func orZero(v *float64) float64 {
 	if v == nil {
 		return 0
 	}
 	return *v
 }
 
-// others is the comparison without the primary metrics: it adjusts p for all metrics, by
-// which a primary metric might be undetermined that is decided on its own.
+// others is the comparison without the primary metrics. Its p is adjusted for all
+// metrics, by which a primary metric that is decided on its own may be undetermined.
 func others(e experiment.Effect, groups []string) compare.Comparison {
 	c := *e.Comparison
 	c.Metrics = slices.DeleteFunc(slices.Clone(c.Metrics), func(m compare.Metric) bool {
-		return !slices.Contains(groups, m.Group) || slices.ContainsFunc(e.Primary, func(d experiment.Decided) bool { return d.Metric == m.Name })
+		return !slices.Contains(groups, m.Group) || slices.ContainsFunc(e.Primary, func(d experiment.PrimaryMetric) bool { return d.Metric == m.Name })
 	})
 	return c
 }
 
-// capacity is the highest rates within the SLOs, by variant.
+// capacity is the table of the highest rates within the SLOs, by variant.
 func capacity(d experiment.Document) page.Block {
-	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "times A", "at least", "at most"))}
+	t := page.Table{Columns: slices.Concat(page.Names("variant"), page.Numbers("holds at", "missed at", "trials", "ratio to A", "at least", "at most"))}
 	rate := func(v *float64) string {
 		if v == nil {
 			return quantity.NoData

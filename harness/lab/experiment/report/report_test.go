@@ -23,13 +23,13 @@ import (
 	"assay/harness/spec"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// hostile is a text that would steer a terminal, or end a tag.
+// hostile is text that would control a terminal, or close an HTML tag.
 const hostile = "\x1b[31m</td><script>|*"
 
-// document is of runs that never took place: six pairs, in which what sessions
-// waited for is gone.
+// document is an experiment of six synthetic pairs, whose binlog waits are gone in the
+// variant; failsAt is the run that fails, from 1; 0: none.
 func document(t *testing.T, failsAt int) experiment.Document {
 	t.Helper()
 	a, b := comparetest.Groups("ABBAABBAABBA", 0.5)
@@ -46,23 +46,23 @@ func document(t *testing.T, failsAt int) experiment.Document {
 	}
 	limits := map[string]float64{"as-is": 100, "binlog-off": 150}
 	e := spec.Experiment{Variants: []spec.Variant{{Name: "as-is"}, {Name: "binlog-off", Description: "for a test " + hostile, Database: []string{"--skip-log-bin"}}}, Capacity: &spec.Capacity{}}
-	asked := experiment.Asked{
+	parameters := experiment.Parameters{
 		ID: "20261120-experiment", Name: "binlog-off", File: "binlog-off.json", SHA256: strings.Repeat("0", 64), Description: "with a binlog, and without", Question: "does it matter?",
 		Source: "a report", Profile: "synthetic", Unit: "tps", Rate: 20, Target: "http://127.0.0.1:18080", Workers: 1, Pairs: 6, Tolerance: 0.03, Seed: 1,
 		Primary: []string{"transaction p99", "database binlog"}, Started: time.Unix(0, 0).UTC(),
 	}
 	made := 0
-	d, err := experiment.Run(t.Context(), e, asked, experiment.Loop{
-		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Tell: func(experiment.Progress) {},
-		Make: func(_ context.Context, turn experiment.Turn, v spec.Variant) (experiment.Made, compare.Run, error) {
+	d, err := experiment.Run(t.Context(), e, parameters, experiment.Loop{
+		Apply: func(context.Context, spec.Variant) error { return nil }, Revert: func() error { return nil }, Progress: func(experiment.Progress) {},
+		Make: func(_ context.Context, turn experiment.Turn, v spec.Variant) (experiment.RunResult, compare.Run, error) {
 			if made++; made == failsAt {
-				return experiment.Made{}, compare.Run{}, errors.New("no more runs")
+				return experiment.RunResult{}, compare.Run{}, errors.New("no more runs")
 			}
 			r := groups[v.Name].Runs[turn.Round]
-			return experiment.Made{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
+			return experiment.RunResult{Run: r.Certificate.Run, Folder: r.Folder, Verdict: r.Certificate.Verdict, Claim: r.Certificate.Claim}, r, nil
 		},
 		Search: func(ctx context.Context, v spec.Variant, _ experiment.Trial) (search.Document, string, error) {
-			found, err := search.Run(ctx, search.Asked{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{
+			found, err := search.Run(ctx, search.Parameters{Unit: "tps", Goal: search.Goal{Trials: 1, Width: 0.05}, Range: search.Range{From: 64, Floor: 1, Max: 1000}}, search.Loop{
 				Keep: func(search.Document) error { return nil }, Confirm: func(float64) string { return "" },
 				Trial: func(_ context.Context, rate float64) (search.Probe, error) {
 					if rate > limits[v.Name] {
@@ -77,7 +77,7 @@ func document(t *testing.T, failsAt int) experiment.Document {
 	if (err != nil) != (failsAt > 0) {
 		t.Fatal(err)
 	}
-	for i := range d.Runs { // which take no time here, or some
+	for i := range d.Runs { // instead of the measured time
 		d.Runs[i].Seconds = 1
 	}
 	return d
@@ -111,20 +111,20 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s differs, see -update:\n%s", path, diff)
 			}
 			if ext != ".json" && strings.ContainsAny(string(data), "\x1b") || strings.Contains(string(data), "<script>") && ext == ".html" {
-				t.Errorf("%s holds what steers a terminal, or a page", path)
+				t.Errorf("%s holds an escape sequence or a script", path)
 			}
 		}
 	}
 }
 
-// withoutStyle takes out the style, which is a file of its own, and its digest.
+// withoutStyle removes the style sheet, which another package owns, and its digest.
 func withoutStyle(page []byte) []byte {
 	page = regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAll(page, []byte("<style>...</style>"))
 	return regexp.MustCompile(`sha256-([^&]|&#43;)*`).ReplaceAll(page, []byte("sha256-..."))
 }
 
-// What was cut short shows no figure that could be taken for a result.
-func TestCutShort(t *testing.T) {
+// A failed experiment shows nothing that could be mistaken for a result.
+func TestFailed(t *testing.T) {
 	d := document(t, 4)
 	html, err := page.HTML(report.Full(d))
 	if err != nil {
@@ -133,7 +133,7 @@ func TestCutShort(t *testing.T) {
 	for what, shown := range map[string]string{
 		"text": string(page.Terminal(report.Summary(d), page.Columns, false)), "Markdown": string(page.Markdown(report.Summary(d))), "page": string(html),
 	} {
-		if !strings.Contains(shown, "failed after 3 runs of 12: nothing can be said") || strings.Contains(shown, "Decided on") || strings.Contains(shown, "Highest rate") {
+		if !strings.Contains(shown, "failed after 3 runs of 12: no result") || strings.Contains(shown, "Primary metrics") || strings.Contains(shown, "Highest rate") {
 			t.Errorf("%s:\n%s", what, shown)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package session carries out one experiment of a file: it puts the variants in
-// place, makes the runs and searches, sets back what was changed however it ends,
-// and writes the result into the experiment's folder.
+// Package session carries out the experiment of a file: it applies the variants,
+// makes the runs and searches, restores the system however the experiment ends, and
+// writes the result to the experiment's folder.
 //
-// In: the experiment's and the profile's file, and the options that all runs share.
-// Out: experiment.json, .md and .html, beside the run folders.
+// Input: the experiment's file, the thresholds file, and the options common to all
+// runs. Output: experiment.json, .md and .html, next to the run folders.
 package session

@@ -7,7 +7,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Overrides are what a command line says before the file. A nil field says nothing.
+// Overrides are values of the command line that replace those of the file; nil: not
+// given.
 type Overrides struct {
 	Pairs        *int
 	Workers      *int
@@ -15,7 +16,7 @@ type Overrides struct {
 	SkipCapacity bool
 }
 
-// Apply puts them into an experiment on the target; empty: on the local stack.
+// Apply overrides values of an experiment on the target; empty: the local stack.
 func (o Overrides) Apply(e spec.Experiment, target string) (spec.Experiment, error) {
 	if o.Pairs != nil {
 		if *o.Pairs < 1 || *o.Pairs > spec.MaxPairs {
@@ -34,8 +35,8 @@ func (o Overrides) Apply(e spec.Experiment, target string) (spec.Experiment, err
 	}
 	for _, v := range e.Variants {
 		if target != "" && v.Local() {
-			return e, hint.With(fmt.Errorf("variant %s starts server or service anew, and those of --target are not ours", v.Name),
-				"leave --target (ASSAY_TARGET) out: the experiment then runs on the local stack")
+			return e, hint.With(fmt.Errorf("variant %s restarts the database server or the service, which is possible on the local stack only", v.Name),
+				"omit --target (and unset ASSAY_TARGET) to run the experiment on the local stack")
 		}
 	}
 	return e, nil

@@ -19,37 +19,37 @@ import (
 	"assay/harness/trial"
 )
 
-// apply puts a variant in place.
-func (s *Session) apply(ctx context.Context, w *change.World, v spec.Variant) error {
+// apply applies a variant.
+func (s *Session) apply(ctx context.Context, w *change.System, v spec.Variant) error {
 	if changes := experiment.Changes(v); len(changes) > 0 {
-		s.say("%s: %s", v.Name, strings.Join(changes, "; "))
+		s.printf("%s: %s", v.Name, strings.Join(changes, "; "))
 	}
 	return w.Apply(ctx, v)
 }
 
-// makeRun makes one run. No certificate stands in the folder of an experiment's
-// run: it would certify a system that was changed.
-func (s *Session) makeRun(ctx context.Context, t experiment.Turn, v spec.Variant) (m experiment.Made, c compare.Run, err error) {
+// makeRun makes one run. Its folder gets no certificate, which would be of a changed
+// system.
+func (s *Session) makeRun(ctx context.Context, t experiment.Turn, v spec.Variant) (m experiment.RunResult, c compare.Run, err error) {
 	o := s.options(t, v)
 	result, err := trial.Run(ctx, o, s.Console.Progress(v.Name))
 	if err != nil {
 		return m, c, err
 	}
 	c = compare.Run{Folder: o.Dir, Certificate: result.Certificate()}
-	m = experiment.Made{
+	m = experiment.RunResult{
 		Run: o.ID, Folder: filepath.ToSlash(filepath.Join(v.Name, o.ID)), Verdict: result.Verdict.Outcome.String(),
 		Claim: result.Verdict.Claim, Invalid: compare.Invalid(c),
 	}
-	if named := c.Certificate.Bottleneck; named != nil {
-		m.Named = named.Component
+	if b := c.Certificate.Bottleneck; b != nil {
+		m.Bottleneck = b.Component
 	}
 	return m, c, nil
 }
 
-// tell says which run is next, and how long the rest takes.
-func (s *Session) tell(p experiment.Progress) {
+// progress reports the next run and the estimated time left.
+func (s *Session) progress(p experiment.Progress) {
 	if p.Dropped != "" {
-		s.say("the round is made again: %s", p.Dropped)
+		s.printf("repeating the round: %s", p.Dropped)
 	}
 	if p.Next == nil {
 		return
@@ -61,10 +61,10 @@ func (s *Session) tell(p experiment.Progress) {
 			left += " before the searches"
 		}
 	}
-	s.say("run %d of %d, round %d: %s%s", p.Made+1, p.Of, p.Next.Round+1, s.Experiment.Variants[p.Next.Variant].Name, left)
+	s.printf("run %d of %d, round %d: %s%s", p.Done+1, p.Total, p.Next.Round+1, s.Experiment.Variants[p.Next.Variant].Name, left)
 }
 
-// checkCapacity refuses searches that could tell nothing, before minutes of runs.
+// checkCapacity refuses searches that could not decide anything, before any run.
 func (s *Session) checkCapacity() error {
 	if s.Experiment.Capacity == nil {
 		return nil
@@ -73,22 +73,23 @@ func (s *Session) checkCapacity() error {
 	if err != nil {
 		return err
 	}
-	if err := t.CheckAsked(); err != nil {
-		return hint.With(fmt.Errorf("capacity: %w", err), "lengthen its trial in the file, or begin higher")
+	if err := t.CheckParameters(); err != nil {
+		return hint.With(fmt.Errorf("capacity: %w", err), `in the file's "capacity", lengthen "trial", or raise "from"`)
 	}
 	return nil
 }
 
-// trials are those of the search for a variant's highest rate within the SLOs.
+// trials returns the trials of the search for a variant's highest rate within the
+// SLOs.
 func (s *Session) trials(v spec.Variant) (*trials.Trials, error) {
 	c := s.Experiment.Capacity
 	short, changed, err := search.Shorten(s.Profile, c.Trial)
 	if err != nil {
 		return nil, hint.Or(fmt.Errorf("capacity: %w", err), "name a profile with a hold")
 	}
-	changed["experiment"] = s.Asked.Name
-	t := trials.New(search.Asked{
-		ID: s.Asked.ID, Target: s.Asked.Target, Workers: s.Asked.Workers, Seed: s.Asked.Seed,
+	changed["experiment"] = s.Parameters.Name
+	t := trials.New(search.Parameters{
+		ID: s.Parameters.ID, Target: s.Parameters.Target, Workers: s.Parameters.Workers, Seed: s.Parameters.Seed,
 		Goal:  search.Goal{Trials: c.Trials, Width: c.Width},
 		Range: search.Range{From: cmp.Or(c.From, s.Profile.Target()), Max: c.Max},
 	}, short, changed)
@@ -97,15 +98,14 @@ func (s *Session) trials(v spec.Variant) (*trials.Trials, error) {
 	return t, nil
 }
 
-// search searches for a variant's highest rate, each trial in its turn. What a
-// variant sustains is no promise of the system as it is: no command would certify
-// it.
+// search searches for a variant's highest rate, each trial in its turn. There is no
+// command to certify that rate: without the variant the system may not sustain it.
 func (s *Session) search(ctx context.Context, v spec.Variant, turn experiment.Trial) (search.Document, string, error) {
 	t, err := s.trials(v)
 	if err != nil {
 		return search.Document{}, "", err
 	}
 	d, err := t.SearchInTurns(ctx, func(float64) string { return "" }, turn)
-	folder, unrelated := filepath.Rel(s.Dir, t.Dir)
-	return d, filepath.ToSlash(folder), errors.Join(err, unrelated)
+	folder, relErr := filepath.Rel(s.Dir, t.Dir)
+	return d, filepath.ToSlash(folder), errors.Join(err, relErr)
 }

@@ -22,37 +22,37 @@ import (
 	"assay/harness/trial"
 )
 
-// File is the experiment's document, in its folder.
+// File is the name of the experiment's document in its folder.
 const File = "experiment.json"
 
 // Session is one experiment.
 type Session struct {
 	Experiment spec.Experiment // with the command line's overrides
-	Profile    spec.Profile    // with the experiment's load, and the command line's
-	Asked      experiment.Asked
-	Options    run.Options // shared by all runs
+	Profile    spec.Profile    // with the load of the experiment and the command line
+	Parameters experiment.Parameters
+	Options    run.Options // common to all runs
 	Dir        string      // of the experiment
 	Console    *trial.Console
 
-	changed map[string]string // of the profile
+	changed map[string]string // keys of the profile that the experiment changes
 }
 
-// Request is what the command line says beside the experiment's file.
+// Request holds the values of the command line.
 type Request struct {
 	Overrides Overrides
 	Load      trial.LoadChange
-	Options   run.Options // shared by all runs: with the thresholds file, workers and target
-	Seed      uint64      // of an experiment that names none
-	Dir       string      // of the experiment; empty: a new one below the folder of runs
+	Options   run.Options // common to all runs; File, Workers, Target and Journal are used here
+	Seed      uint64      // used if the file has none
+	Dir       string      // of the experiment; empty: a new one in the folder of runs
 	Console   *trial.Console
 }
 
-// Open reads an experiment's file, and checks what is asked for as far as that needs
-// neither the target nor the database.
+// Open reads an experiment's file, and checks all that can be checked without the
+// target and the database.
 func Open(path string, r Request) (*Session, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("the experiment cannot be read: %w", err), "name its file, like: scenarios/experiments/binlog-off.json")
+		return nil, hint.With(fmt.Errorf("read experiment: %w", err), "name its file, like: scenarios/experiments/binlog-off.json")
 	}
 	e, err := spec.DecodeExperiment(path, data)
 	if err != nil {
@@ -76,7 +76,7 @@ func Open(path string, r Request) (*Session, error) {
 	if e.Seed != nil {
 		r.Seed = *e.Seed
 	}
-	s.Asked = experiment.Asked{
+	s.Parameters = experiment.Parameters{
 		ID: trial.NewID("experiment-" + e.Name), Name: e.Name, File: filepath.ToSlash(e.Path), SHA256: strings.TrimPrefix(e.Digest, "sha256:"),
 		Description: e.Description, Question: e.Question, Source: e.Source, Profile: p.Name, Unit: p.Load.Unit, Rate: p.Target(),
 		Workers: s.Options.Workers, Pairs: e.Pairs, Tolerance: e.Tolerance, Seed: r.Seed, Primary: e.Primary, Started: time.Now().UTC().Truncate(time.Second),
@@ -86,7 +86,7 @@ func Open(path string, r Request) (*Session, error) {
 		s.changed["hold"] = p.Load.Hold.String()
 	}
 	if s.Dir == "" {
-		s.Dir = filepath.Join(r.Options.Journal, s.Asked.ID)
+		s.Dir = filepath.Join(r.Options.Journal, s.Parameters.ID)
 	}
 	if err := record.CheckEmpty(s.Dir); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Session) CheckMachine() error {
 	return run.CheckMachine(s.options(experiment.Turn{}, s.Experiment.Control()))
 }
 
-// options are those of one run.
+// options returns the options of one run.
 func (s *Session) options(t experiment.Turn, v spec.Variant) run.Options {
 	o := s.Options
 	o.ID, o.Profile, o.Overrides, o.Seed, o.Scope = trial.NewID(s.Profile.Name), s.Profile, s.changed, t.Seed, spec.ScopeSmoke
@@ -108,61 +108,61 @@ func (s *Session) options(t experiment.Turn, v spec.Variant) run.Options {
 	return o
 }
 
-// limitation says of a run that its system was changed for an experiment.
+// limitation says that a run's system was changed for an experiment.
 func (s *Session) limitation(v spec.Variant) string {
-	text := fmt.Sprintf("a run of %s, variant %s", s.Asked.ID, v.Name)
+	text := fmt.Sprintf("a run of %s, variant %s", s.Parameters.ID, v.Name)
 	if all := experiment.Changes(v); len(all) > 0 {
 		text += ": " + strings.Join(all, "; ")
 	}
 	return text
 }
 
-// Run makes the experiment in w, sets back what it changed however it ended, and
-// writes the result. It is whole where Document.State is experiment.Done; without
-// runs nothing was written. An error of setting back is a *change.NotRestoredError.
-func (s *Session) Run(ctx context.Context, w *change.World) (experiment.Document, error) {
+// Run makes the experiment on w, restores w however the experiment ended, and writes
+// the result, if a run was made. The result is complete if Document.State is
+// experiment.Done. If w could not be restored the error is a *change.NotRestoredError.
+func (s *Session) Run(ctx context.Context, w *change.System) (experiment.Document, error) {
 	if err := s.checkBefore(ctx, w); err != nil {
 		return experiment.Document{}, err // nothing was changed
 	}
-	if err := w.Journal.Keep(); err != nil {
+	if err := w.Journal.Save(); err != nil {
 		return experiment.Document{}, err
 	}
-	s.say("%s, %d pairs, %s at %s %s", s.Asked.Name, s.Asked.Pairs, s.Asked.Profile, quantity.Exact(s.Asked.Rate), s.Asked.Unit)
-	d, err := experiment.Run(ctx, s.Experiment, s.Asked, experiment.Loop{
-		Apply:  func(ctx context.Context, v spec.Variant) error { return s.apply(ctx, w, v) },
-		Revert: func() error { return w.Revert(ctx) },
-		Read:   w.Read,
-		Make:   s.makeRun,
-		Search: s.search,
-		Tell:   s.tell,
+	s.printf("%s, %d pairs, %s at %s %s", s.Parameters.Name, s.Parameters.Pairs, s.Parameters.Profile, quantity.Exact(s.Parameters.Rate), s.Parameters.Unit)
+	d, err := experiment.Run(ctx, s.Experiment, s.Parameters, experiment.Loop{
+		Apply:    func(ctx context.Context, v spec.Variant) error { return s.apply(ctx, w, v) },
+		Revert:   func() error { return w.Revert(ctx) },
+		Read:     w.Read,
+		Make:     s.makeRun,
+		Search:   s.search,
+		Progress: s.progress,
 	})
-	s.say("setting back what was changed")
-	if left := w.Close(ctx); left != nil {
-		err = &change.NotRestoredError{Err: left, Ended: change.Reason(err)}
-	} else if change.StillChanged(err) {
-		err = cmp.Or(change.Reason(err), errors.New("a variant could not be set back at once, which ended the experiment: everything is set back now"))
+	s.printf("restoring the system")
+	if notRestored := w.Close(ctx); notRestored != nil {
+		err = &change.NotRestoredError{Err: notRestored, Ended: change.Reason(err)}
+	} else if change.IsUndoError(err) {
+		err = cmp.Or(change.Reason(err), errors.New("reverting a variant failed, which ended the experiment; a second attempt restored the system"))
 	}
 	if len(d.Runs) == 0 && err != nil {
 		return d, err
 	}
-	if written := s.write(d); written != nil {
-		err = errors.Join(err, written)
+	if writeErr := s.write(d); writeErr != nil {
+		err = errors.Join(err, writeErr)
 	}
 	if d.State != experiment.Done {
-		s.say("%s: %s", d.Sentence, s.File())
+		s.printf("%s: %s", d.Sentence, s.File())
 	}
 	return d, err
 }
 
-// checkBefore finds what would keep a run or a variant from its start.
-func (s *Session) checkBefore(ctx context.Context, w *change.World) error {
+// checkBefore finds what would keep a run or a variant from starting.
+func (s *Session) checkBefore(ctx context.Context, w *change.System) error {
 	if err := run.Check(ctx, s.options(experiment.Turn{}, s.Experiment.Control())); err != nil {
 		return err
 	}
 	return w.Prepare(ctx, s.Experiment.Variants)
 }
 
-// write keeps the result, each file whole.
+// write writes the result, each file atomically.
 func (s *Session) write(d experiment.Document) error {
 	data, err := d.Marshal()
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Session) write(d experiment.Document) error {
 		data []byte
 	}{{File, data}, {"experiment.md", page.Markdown(report.Summary(d))}, {"experiment.html", html}} {
 		if err := record.WriteFile(filepath.Join(s.Dir, f.name), f.data); err != nil {
-			return hint.With(err, "make room; the runs so far are run folders in "+s.Dir+", which assay compare reads")
+			return hint.With(err, "free some disk space; assay compare reads the run folders in "+s.Dir)
 		}
 	}
 	return nil
@@ -186,4 +186,4 @@ func (s *Session) write(d experiment.Document) error {
 // File is the path of the document.
 func (s *Session) File() string { return filepath.Join(s.Dir, File) }
 
-func (s *Session) say(format string, args ...any) { s.Console.Say("experiment: "+format, args...) }
+func (s *Session) printf(format string, args ...any) { s.Console.Say("experiment: "+format, args...) }

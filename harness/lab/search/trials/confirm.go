@@ -9,8 +9,8 @@ import (
 	"assay/harness/spec"
 )
 
-// CertifyCommand is the command that would certify a profile at a rate, with further
-// options that say against what.
+// CertifyCommand is the command that would certify a profile at a rate, with the
+// options that select the system under test.
 func CertifyCommand(p spec.Profile, rate float64, options []string) string {
 	words := []string{"assay", "certify", p.Name, "--rate", quantity.Exact(rate)}
 	if len(p.Load.Stages) == 0 {

@@ -74,8 +74,8 @@ type Gateways struct {
 // New makes the providers; observe is called after each call.
 func New(c Config, observe func(Call)) *Gateways { return &Gateways{c, observe} }
 
-// Charge takes the money for a payment. It blocks until the provider answers,
-// patience ends, or ctx is done, which is the only error.
+// Charge charges a payment. It blocks until the provider answers, Config.Patience has
+// passed, or ctx is done, which is the only error.
 func (g *Gateways) Charge(ctx context.Context, mode, id string) (Answer, error) {
 	return g.call(ctx, "charge", 0, mode, id)
 }

@@ -13,9 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Latencies have the median and the p99 that they are described by, scaled by
-// the factor. The draws are seeded, so the tolerance cannot flake: it is about
-// five standard errors of a p99 over so many draws.
+// Latencies have the provider's median and p99, scaled by the factor. The tolerance is
+// about five standard errors of p99; the draws are seeded, so that the test cannot flake.
 func TestLatency(t *testing.T) {
 	const draws = 20_000
 	for i, mode := range Modes {
@@ -44,8 +43,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// So many payments are declined, and so many answers lost, as the shares say,
-// and those of one mode only where only that is named.
+// Payments are declined and answers lost according to the shares, of one mode only if
+// only that is named.
 func TestShares(t *testing.T) {
 	c := DefaultConfig()
 	c.Latency, c.Declines, c.Timeouts, c.Patience = All(0), PerMode{0, 0.1, 0, 0}, PerMode{0, 0, 0.2, 0}, time.Microsecond
@@ -76,8 +75,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The same payment fares the same again under the same seed; another seed, or
-// another payment, fares otherwise.
+// The same payment has the same result again under the same seed; another seed gives
+// another result.
 func TestRepeatable(t *testing.T) {
 	c := DefaultConfig()
 	c.Declines = All(0.5)
@@ -89,7 +88,7 @@ func TestRepeatable(t *testing.T) {
 		id := fmt.Sprint("p-", n)
 		if g.decide("upi", id) != again.decide("upi", id) ||
 			g.latency("upi", g.draws("charge0", id)) != again.latency("upi", again.draws("charge0", id)) {
-			t.Fatalf("%s fared otherwise the second time", id)
+			t.Fatalf("%s had another result the second time", id)
 		}
 		if g.decide("upi", id) != elsewhere.decide("upi", id) {
 			differ++
@@ -100,8 +99,8 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// An answer that takes longer than patience is none, and an inquiry returns the result
-// of the charge.
+// An answer that takes longer than the patience is lost, and an inquiry returns the
+// result of the charge.
 func TestPatience(t *testing.T) {
 	c := DefaultConfig()
 	c.Declines, c.Timeouts, c.Patience = All(0.5), All(0), 2*time.Millisecond
@@ -131,7 +130,7 @@ func TestPatience(t *testing.T) {
 	cancel()
 	c.Latency, c.Patience = All(1e6), time.Minute
 	if _, err := New(c, nil).Charge(ctx, "upi", "p"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has left got %v", err)
+		t.Errorf("error of a cancelled call: %v", err)
 	}
 }
 
@@ -163,8 +162,8 @@ func TestValidate(t *testing.T) {
 		"negative latency":  {func(c *Config) { c.Latency[2] = -1 }, false},
 		"latency NaN":       {func(c *Config) { c.Latency[0] = math.NaN() }, false},
 		"latency Inf":       {func(c *Config) { c.Latency[0] = math.Inf(1) }, false},
-		"more than all":     {func(c *Config) { c.Declines[1] = 1.1 }, false},
-		"less than none":    {func(c *Config) { c.Timeouts[3] = -0.1 }, false},
+		"share above 1":     {func(c *Config) { c.Declines[1] = 1.1 }, false},
+		"negative share":    {func(c *Config) { c.Timeouts[3] = -0.1 }, false},
 		"no patience":       {func(c *Config) { c.Patience = 0 }, false},
 		"too much patience": {func(c *Config) { c.Patience = time.Hour }, false},
 	} {

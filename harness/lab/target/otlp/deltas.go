@@ -33,8 +33,8 @@ type totals struct {
 	hists map[series]metricdata.ExponentialHistogramDataPoint[float64]
 }
 
-// arrived makes the last push the base of later differences.
-func (d *deltas) arrived() { d.before, d.since = d.now, d.at }
+// acknowledge makes the last push the base of later differences.
+func (d *deltas) acknowledge() { d.before, d.since = d.now, d.at }
 
 // Produce collects one push.
 func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {

@@ -3,6 +3,6 @@
 // up.
 //
 // Input: a registry, and a base URL or the standard environment
-// (OTEL_EXPORTER_OTLP_ENDPOINT and similar). Output: a push a second. Headers, such as
+// (OTEL_EXPORTER_OTLP_ENDPOINT and similar). Output: a push per second. Headers, such as
 // tokens, come only from OTEL_EXPORTER_OTLP_HEADERS.
 package otlp

@@ -25,28 +25,27 @@ const (
 	patience = 5 * time.Second
 )
 
-// CheckURL refuses a text that is no base URL, and does not quote it.
+// CheckURL refuses text that is not a base URL, without quoting it.
 func CheckURL(base string) error {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("want a URL like http://127.0.0.1:4318")
 	case u.User != nil:
-		return errors.New("the URL holds a user or password: everybody can read a command line; set OTEL_EXPORTER_OTLP_HEADERS")
+		return errors.New("the URL holds a user or password, which every user of this host can read; set OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	return nil
 }
 
-// Named reports whether a receiver is named, by its base URL or in the environment.
+// Named reports whether a receiver is configured, by its base URL or the environment.
 func Named(base string) bool {
 	return cmp.Or(base, os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != ""
 }
 
-// Start pushes the registry every second, to the base URL or else to that of the
-// environment, until stop, which pushes once more. failed is called after a failed
-// push.
+// Start pushes the registry every second, to the base URL or else that of the
+// environment. stop pushes once more. failed is called after each failed push.
 func Start(ctx context.Context, base string, registry prometheus.Gatherer, failed func(error)) (stop func(context.Context) error, err error) {
-	// No retries by the exporter: the next push has the same increases and more.
+	// No retries by the exporter: the next push includes the same increases.
 	options := []otlpmetrichttp.Option{otlpmetrichttp.WithTimeout(patience), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{})}
 	if base != "" {
 		options = append(options, otlpmetrichttp.WithEndpointURL(strings.TrimRight(base, "/")+"/v1/metrics"))
@@ -78,6 +77,6 @@ func (e *exporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) er
 		e.failed(err)
 		return nil
 	}
-	e.deltas.arrived()
+	e.deltas.acknowledge()
 	return nil
 }

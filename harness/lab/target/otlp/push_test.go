@@ -21,7 +21,7 @@ import (
 
 const token = "secret"
 
-// sink is the run's own receiver, behind its token.
+// sink is the receiver of a run, with its token.
 type sink struct {
 	url    string
 	away   atomic.Bool // it answers 503
@@ -54,8 +54,8 @@ func listen(t *testing.T) *sink {
 	return s
 }
 
-// total is what all frames together hold: counters by their sum, histograms by
-// their count, and the last of a gauge.
+// total merges all frames: the sums of counters, the counts of histograms, and the last
+// values of gauges.
 func (s *sink) total() map[string]float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// What arrives adds up to what the registry holds, though some pushes fail.
+// The received increases add up to the registry's totals, even if some pushes fail.
 func TestAddsUp(t *testing.T) {
 	s := listen(t)
 	registry := prometheus.NewRegistry()
@@ -171,18 +171,18 @@ func TestAddsUp(t *testing.T) {
 	}
 }
 
-// The environment names the receiver where the command line does not, and a
-// wrong token is reported, without the token.
+// Without a base URL the receiver is that of the environment. A wrong token is reported,
+// without the token itself.
 func TestEnvironment(t *testing.T) {
 	if Named("") {
-		t.Fatal("a receiver is named")
+		t.Fatal("a receiver is configured")
 	}
 	s := listen(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.url)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20hunter2")
 	t.Setenv("OTEL_SERVICE_NAME", "shop")
 	if !Named("") {
-		t.Fatal("no receiver is named")
+		t.Fatal("no receiver is configured")
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total"}))

@@ -6,24 +6,23 @@ import (
 	"slices"
 
 	"assay/harness/judge/compare"
-	"assay/harness/judge/diagnose"
 )
 
-// Named are the components that the diagnoses of the runs named, the most
+// Bottlenecks are the components named by the diagnoses of the runs, the most
 // frequent first.
-type Named struct {
+type Bottlenecks struct {
 	A []Component `json:"a"`
 	B []Component `json:"b"`
 }
 
-// Component is one that so many runs named.
+// Component is a component, with the number of runs that name it.
 type Component struct {
 	Component string `json:"component"`
 	Runs      int    `json:"runs" jsonschema:"minimum=1"`
 }
 
-func named(control, variant compare.Group) Named {
-	return Named{components(control), components(variant)}
+func bottlenecks(control, variant compare.Group) Bottlenecks {
+	return Bottlenecks{components(control), components(variant)}
 }
 
 func components(g compare.Group) []Component {
@@ -43,8 +42,8 @@ func components(g compare.Group) []Component {
 	return all
 }
 
-// text is a part of a sentence; empty where no run named any.
-func (n Named) text(a, b string) string {
+// text is a part of a sentence; empty if no run has a bottleneck.
+func (n Bottlenecks) text(a, b string) string {
 	if len(n.A)+len(n.B) == 0 {
 		return ""
 	}
@@ -58,11 +57,7 @@ func runsOf(all []Component) string {
 	}
 	var parts []string
 	for _, c := range all {
-		name := c.Component
-		if name == diagnose.None {
-			name = "none to explain"
-		}
-		parts = append(parts, fmt.Sprintf("%s in %d of %s", name, c.Runs, count(total, "run")))
+		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, count(total, "run")))
 	}
 	if len(parts) == 0 {
 		return "not known"

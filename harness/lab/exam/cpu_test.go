@@ -11,10 +11,10 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// Parts of what is examined that can be confined.
+// Parts of the system that can be confined to the first CPU.
 const (
-	theGenerator = "generator"
-	theDatabase  = "database"
+	confineGenerator = "generator"
+	confineDatabase  = "database"
 )
 
 // split divides the CPUs of this process into the first and the rest.
@@ -38,7 +38,7 @@ func first(set *unix.CPUSet) int {
 	return n
 }
 
-// confine lets a process run on some CPUs alone while the test lasts.
+// confine restricts a process to a set of CPUs until the test ends.
 func confine(t *testing.T, pid int, set unix.CPUSet) {
 	t.Helper()
 	var before unix.CPUSet
@@ -54,16 +54,16 @@ func confine(t *testing.T, pid int, set unix.CPUSet) {
 	t.Cleanup(func() { move(&before) })
 }
 
-// makeNoise has processes of a priority keep the first CPU busy until the test
-// ends or this process does.
-func makeNoise(t *testing.T, processes, nice int) {
+// startBusyProcesses starts busy processes of a priority on the first CPU, until the
+// test or this process ends.
+func startBusyProcesses(t *testing.T, processes, nice int) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range processes {
-		cmd := exec.Command(self, asNoise, strconv.Itoa(nice))
+		cmd := exec.Command(self, asBusy, strconv.Itoa(nice))
 		cmd.Stderr = os.Stderr
 		processtest.Start(t, cmd)
 	}

@@ -7,7 +7,7 @@ import (
 	"assay/harness/spec"
 )
 
-// Changes says what a variant changes.
+// Changes describes a variant's changes.
 func Changes(v spec.Variant) []string {
 	all := []string{}
 	if len(v.Database) > 0 {
@@ -26,24 +26,24 @@ func Changes(v spec.Variant) []string {
 		all = append(all, strings.Join(v.Command.Apply, " "))
 	}
 	if v.Readers > 0 {
-		all = append(all, count(v.Readers, "reader")+" of the binlog")
+		all = append(all, count(v.Readers, "binlog reader"))
 	}
 	return all
 }
 
-// Letter is what a variant is called beside the control, A.
+// Letter abbreviates a variant by its index; the control is A.
 func Letter(i int) string { return letter(i) }
 
-// number writes a figure of a sentence.
+// number formats a number in a sentence.
 func number(v float64) string { return quantity.Value(v, "") }
 
-// firstLine is an error as a limitation tells it.
+// firstLine is the first line of an error's text.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// variantsOf tells of variants what a reader has to know.
+// variantsOf describes the variants of an experiment.
 func variantsOf(e spec.Experiment) (all []Variant) {
 	for _, v := range e.Variants {
 		all = append(all, Variant{v.Name, v.Description, Changes(v)})

@@ -19,20 +19,20 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// room is where the cases of a flavour are examined: one database server, which
-// is restarted where a case needs other options, on a disk that can be slow.
-type room struct {
+// testbed is a database server on a disk that can be slow. It is restarted if a case
+// needs other options.
+type testbed struct {
 	flavour string
 	options mysqld.Options
 	disk    *slowdisk.Disk
 	server  *mysqld.Server
 }
 
-// schema is the service's, and that of the exam's own tables.
+// schema has the tables of the service and of the exam.
 const schema = "shop"
 
-// openRoom starts a server, which ends with the test.
-func openRoom(t *testing.T, flavour string) *room {
+// openTestbed starts a server, which is killed when the test ends.
+func openTestbed(t *testing.T, flavour string) *testbed {
 	t.Helper()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "disk")
@@ -40,7 +40,7 @@ func openRoom(t *testing.T, flavour string) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &room{flavour: flavour, disk: disk}
+	r := &testbed{flavour: flavour, disk: disk}
 	t.Cleanup(func() {
 		if r.server != nil {
 			if err := r.server.Kill(); err != nil {
@@ -53,7 +53,7 @@ func openRoom(t *testing.T, flavour string) *room {
 	})
 	binary := mysqldtest.Binary(t, flavour)
 	r.options = mysqld.Options{Dir: filepath.Join(dir, "server"), Binary: binary}
-	// With the program itself, whose folder holds what MariaDB is made from.
+	// With the path of the program itself, next to which MariaDB's setup files are.
 	if err := mysqld.Prepare(t.Context(), r.options); err != nil {
 		t.Fatalf("prepare %s: %v", flavour, err)
 	}
@@ -64,8 +64,8 @@ func openRoom(t *testing.T, flavour string) *room {
 	return r
 }
 
-// wrapper is a program that runs the test binary with these arguments before
-// its own.
+// wrapper is a program that runs the test binary with these arguments, followed by its
+// own.
 func wrapper(t *testing.T, args ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -83,17 +83,17 @@ func wrapper(t *testing.T, args ...string) string {
 	return path
 }
 
-func (r *room) start(t *testing.T) {
+func (r *testbed) start(t *testing.T) {
 	t.Helper()
 	var err error
-	// Not the test's context: a case's ends before the server's life does.
+	// Not with the context of a case, which ends before the server should.
 	if r.server, err = mysqld.Start(context.Background(), r.options); err != nil {
 		t.Fatalf("start %s with %q: %v", r.flavour, r.options.Args, err)
 	}
 }
 
-// set has the server run with these options beside the usual ones.
-func (r *room) set(t *testing.T, args []string) {
+// set restarts the server with these additional options, unless it has them.
+func (r *testbed) set(t *testing.T, args []string) {
 	t.Helper()
 	if slices.Equal(args, r.options.Args) {
 		return
@@ -105,8 +105,8 @@ func (r *room) set(t *testing.T, args []string) {
 	r.start(t)
 }
 
-// dsn is of the schema.
-func (r *room) dsn(t *testing.T) string {
+// dsn is the DSN of the schema.
+func (r *testbed) dsn(t *testing.T) string {
 	t.Helper()
 	c, err := mysql.ParseDSN(r.server.DSN())
 	if err != nil {
@@ -116,23 +116,23 @@ func (r *room) dsn(t *testing.T) string {
 	return c.FormatDSN()
 }
 
-func (r *room) open(t *testing.T) *sql.DB {
+func (r *testbed) open(t *testing.T) *sql.DB {
 	t.Helper()
 	return mysqldtest.Open(t, r.dsn(t))
 }
 
-// redo is how the files of the redo log are called.
-func (r *room) redo() string {
+// redo is the pattern of the redo log's files.
+func (r *testbed) redo() string {
 	if r.flavour == string(mysqld.MariaDB) {
 		return "ib_logfile*"
 	}
 	return "#ib_redo*"
 }
 
-// binlog is how those of the binlog are called.
+// binlog is the pattern of the binlog's files.
 const binlog = "binlog.0*"
 
-// threads are those of a process; none once it has ended.
+// threads returns the thread ids of a process; none once it has ended.
 func threads(t *testing.T, pid int) (all []int) {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
