@@ -173,7 +173,7 @@ func TestFailingTargetIsSpared(t *testing.T) {
 	}
 	accounted(t, r)
 	v := verdict.Judge(r)
-	if v.Outcome != verdict.Fail || !strings.Contains(v.Claim, "to spare the target: http_req_failed rate>0.5 for 3s") {
+	if v.Outcome != verdict.Fail || !strings.Contains(v.Claim, "to protect the target: http_req_failed rate>0.5 for 3s") {
 		t.Errorf("verdict %s, stopped by %q: %s", v.Outcome, r.Facts.Stopped, v.Claim)
 		tellRules(t, v)
 	}

@@ -39,8 +39,8 @@ interrupted.`,
 	return root
 }
 
-// group makes c a group of subcommands: without one it shows its help, and an
-// unknown word is an error.
+// group makes c a group of subcommands: it prints its help without a subcommand, and
+// fails for an unknown one.
 func group(c *cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -73,7 +73,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(seeHelp(c), "%s takes no arguments, but got %q", strings.TrimPrefix(c.CommandPath(), "assay "), args[0])
 }
 
-// newHelp is cobra's help command, but an unknown command is an error.
+// newHelp is cobra's help command, except that an unknown command is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about any command",
