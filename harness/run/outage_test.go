@@ -152,7 +152,7 @@ func ended(t *testing.T, r record.Run, ways []string, least int64) map[string]in
 }
 
 // With the profile's own abort condition the run spares a target that fails.
-func TestFailingTargetIsSpared(t *testing.T) {
+func TestAbortConditionStopsRun(t *testing.T) {
 	t.Parallel()
 	failing, fail := context.WithCancel(context.Background())
 	defer fail()
