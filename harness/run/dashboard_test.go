@@ -120,7 +120,7 @@ var legends = map[string][]string{
 	"Time in the database of one transaction": {"CPU", "commit"},
 	"Commits a second":                        {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
 	"Delay before the start":                  {"generator", "queueing for the system"},
-	"CPU taken by others":                {"stolen by the hypervisor", "some task waited for a CPU"},
+	"CPU taken by others":                     {"stolen by the hypervisor", "some task waited for a CPU"},
 }
 
 // quotaField is a queried field that only processes with a CPU quota have.

@@ -44,9 +44,9 @@ func startBusyLoop(t *testing.T) (pid int) {
 	return cmd.Process.Pid
 }
 
-// stolenTime returns what the record has from the judged window on, in s: the worker's
+// lostTime returns what the record has from the judged window on, in s: the worker's
 // throttled time, and its stalls by the heartbeat. limited: it has a quota.
-func stolenTime(r record.Run) (throttled, stalled float64, limited bool) {
+func lostTime(r record.Run) (throttled, stalled float64, limited bool) {
 	span := record.Span{From: judged(r).From, To: record.All.To}
 	throttled, limited = r.Timeline.Sum(metric.CgroupThrottled, metric.NewSeries("", "", "process", "worker/0").Labels, span)
 	ms, _ := r.Timeline.Sum(metric.GeneratorStall, nil, span)
@@ -79,10 +79,10 @@ func TestThrottledTimeMatchesHeartbeat(t *testing.T) {
 		}
 	}
 	r := certify(t, o)
-	throttled, stalled, limited := stolenTime(r)
+	throttled, stalled, limited := lostTime(r)
 	t.Logf("throttled for %.2f s of %d s, stalled by the heartbeat for %.2f s", throttled, judged(r).Seconds(), stalled)
 	if share := throttled / float64(judged(r).Seconds()); !limited || share < 0.2 || share > 1.2 {
-		t.Errorf("a quota of 0.2 CPUs throttled a group that wants more than one for %.0f %% of the time", 100*share)
+		t.Errorf("a quota of 0.2 CPUs throttled a group that wants a whole CPU for %.0f %% of the time", 100*share)
 	}
 	if stalled < throttled/2.5 || stalled > 2.5*throttled {
 		t.Errorf("the worker was throttled for %.2f s, and stalled by its heartbeat for %.2f s", throttled, stalled)
@@ -109,7 +109,7 @@ func checkPausedTime(t *testing.T) {
 	}
 	r := certify(t, o)
 	took := (<-paused).Seconds()
-	_, stalled, _ := stolenTime(r)
+	_, stalled, _ := lostTime(r)
 	t.Logf("suspended for %.2f s, stalled by the heartbeat for %.2f s", took, stalled)
 	if stalled < took/2 || stalled > 2*took {
 		t.Errorf("the worker was suspended for %.2f s, and stalled by its heartbeat for %.2f s", took, stalled)
