@@ -26,7 +26,7 @@ export function setup() {
 }
 export default function (data) {
   http.get(__ENV.ASSAY_TARGET + '/?worker=' + __ENV.ASSAY_WORKER + '&token=' + data.token + '&size=' + data.big.length,
-    { tags: { name: 'tell' } });
+    { tags: { name: 'report' } });
 }
 export function teardown() { http.get(__ENV.ASSAY_TARGET + '/teardown'); }
 `
