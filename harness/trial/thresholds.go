@@ -15,7 +15,7 @@ import (
 func ReadThresholds(path string) (spec.File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name it with --thresholds FILE")
+		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name the file with --thresholds FILE, or write one with: assay init DIR")
 	}
 	return spec.Decode(path, data)
 }

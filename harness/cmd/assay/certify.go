@@ -53,7 +53,7 @@ GitHub Actions, the Markdown is appended to it.`,
   # A remote service and its database; the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
-		Args: arguments(1, math.MaxInt, "no profile was named", "assay certify PROFILE..., as in: assay certify payment"),
+		Args: arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
