@@ -34,6 +34,7 @@ func startAWSProxy() {
 		_ = os.Setenv(name, value) // the names are well formed
 	}
 	server := httptest.NewServer(http.HandlerFunc(proxyAWS)) // ends with the process
+	server.Config.SetKeepAlivesEnabled(false)                // idle connections would count as leaks
 	_ = os.Setenv("AWS_ENDPOINT_URL_PI", server.URL)
 }
 
