@@ -1,8 +1,8 @@
-// Package hint attaches to an error the next step that its reader may take.
+// Package hint attaches the next step to an error.
 //
-// In: an error of one line, which says what is wrong and where. Out: the same
-// error, to errors.Is and errors.As too, from which the command that prints it
-// takes the step apart: "assay: the error", and below it "hint: the step".
+// In: an error of one line, which says what is wrong and where. Out: an error with
+// the same text that wraps it, and whose next step Of returns. The command prints
+// both: "assay: the error", and below it "hint: the next step".
 package hint
 
 import "errors"
@@ -15,8 +15,7 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Hint is the next step. Errors of other packages that know theirs have this
-// method too.
+// Hint is the next step. Error types of other packages may have this method too.
 func (h *hinted) Hint() string { return h.text }
 
 // With attaches the next step to err, one line without a full stop. A nil error
@@ -28,7 +27,7 @@ func With(err error, text string) error {
 	return &hinted{err, text}
 }
 
-// Or attaches the next step to an err that has none.
+// Or attaches the next step to err unless it has one.
 func Or(err error, text string) error {
 	if Of(err) != "" {
 		return err
@@ -36,8 +35,8 @@ func Or(err error, text string) error {
 	return With(err, text)
 }
 
-// Of is the next step of err, or of the first error in its tree that has one, the
-// outermost first (see errors.As); empty where none has.
+// Of returns the next step of the first error in err's tree that has one, the
+// outermost first (see errors.As); empty if none has.
 func Of(err error) string {
 	var with interface{ Hint() string }
 	if errors.As(err, &with) {

@@ -22,7 +22,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// rawDurations reads a metric's samples out of k6's CSV output.
+// rawDurations reads a metric's samples from k6's CSV output, in ms.
 func rawDurations(t *testing.T, path, name string) (values []float64) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -51,8 +51,8 @@ func rawDurations(t *testing.T, path, name string) (values []float64) {
 	}
 }
 
-// The percentiles in the record are those of the latencies that the same run
-// dumped, over two workers, within 1 %; and every sample is there.
+// The percentiles in the record agree within 1 % with the raw latencies that k6 wrote in
+// the same run of two workers, and no sample is missing.
 func TestPercentilesAgreeWithRawLatencies(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -70,7 +70,7 @@ func TestPercentilesAgreeWithRawLatencies(t *testing.T) {
 		slices.Sort(raw)
 		h := r.Timeline.Hist(name, nil, whole(r))
 		if h.Count() != uint64(len(raw)) {
-			t.Errorf("%s: the record holds %d samples, k6 dumped %d", name, h.Count(), len(raw))
+			t.Errorf("%s: the record has %d samples, k6 wrote %d", name, h.Count(), len(raw))
 		}
 		for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
 			got, _ := h.Quantile(q)
@@ -83,7 +83,7 @@ func TestPercentilesAgreeWithRawLatencies(t *testing.T) {
 	}
 }
 
-// stallingServer stands still for the first second of every ten.
+// stallingServer does not respond during the first second of every ten.
 func stallingServer(t *testing.T) *httptest.Server {
 	start := time.Now()
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -95,18 +95,18 @@ func stallingServer(t *testing.T) *httptest.Server {
 	return s
 }
 
-// A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly
-// from 1 s down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms.
-// On a busy machine the server needs a while for the 500 requests that a stall
-// leaves behind, and what it needs is its own: both may be a third higher, and
-// hardly lower. Closed-loop k6 sees none of it: its VUs wait with the server.
-func TestStallsOfTheServerAreCharged(t *testing.T) {
+// A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly from 1 s
+// down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms. On a busy machine
+// both may be higher, because the server takes longer for the 500 requests queued by a
+// stall, but hardly lower. Closed-loop k6 would see none of it: its VUs wait with the
+// server.
+func TestServerStallsCountInLatency(t *testing.T) {
 	t.Parallel()
 	server := stallingServer(t)
 	p := steady(500, 30*time.Second)
 	bound := p.SLOs[0]
 	bound.Expression, bound.Bound = "p(95)<100", 100
-	// Three stalls are few: whether 5 % may be as slow they leave open, not 1 %.
+	// Three stalls are too few to decide p(95), and enough to decide p(99).
 	sure := bound
 	sure.Expression, sure.Quantile = "p(99)<100", 0.99
 	p.SLOs = append(p.SLOs, bound, sure)
@@ -121,7 +121,7 @@ func TestStallsOfTheServerAreCharged(t *testing.T) {
 			continue
 		}
 		share := float64(*s.Violations) / float64(*s.Samples)
-		// A busy machine adds to both.
+		// A busy machine adds to both figures.
 		if share < 0.95*0.09 || share > 0.3 {
 			t.Errorf("%.2f %% of the transactions took over 100 ms, want 9 %% and a little", 100*share)
 		}
@@ -135,9 +135,9 @@ func TestStallsOfTheServerAreCharged(t *testing.T) {
 	}
 }
 
-// The same delays made by the generator, stopped for 5 s, are its own: the run
-// is INVALID, not FAIL.
-func TestStallsOfTheGeneratorInvalidate(t *testing.T) {
+// When the generator itself is stopped for 5 s, the delays are its own: the run is
+// INVALID, not FAIL.
+func TestGeneratorStallsInvalidate(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -152,9 +152,9 @@ func TestStallsOfTheGeneratorInvalidate(t *testing.T) {
 	if v.Outcome != verdict.Invalid {
 		t.Errorf("verdict %s, want INVALID: %s", v.Outcome, v.Claim)
 	}
-	found := broken(v)
+	found := brokenRules(v)
 	if found["offered"] == "" {
-		t.Errorf("the rule offered holds; broken: %v", found)
+		t.Errorf("the rule offered is not broken; broken: %v", found)
 	}
 	maps.DeleteFunc(found, func(id, _ string) bool { return id == "offered" || strings.HasPrefix(id, "generator-") })
 	if len(found) > 0 {
@@ -162,7 +162,7 @@ func TestStallsOfTheGeneratorInvalidate(t *testing.T) {
 	}
 }
 
-// stopWorker stops a process for a while.
+// stopWorker suspends a process for the given time.
 func stopWorker(pid int, length time.Duration) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err

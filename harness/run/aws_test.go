@@ -17,28 +17,30 @@ import (
 	"assay/harness/observe/database/databasetest"
 )
 
-// aws stands in for Performance Insights of all tests: the SDK reads its address from
-// the environment, which parallel tests share. It passes each request on to the
-// server of the test whose resource is asked for.
+// aws is a proxy in front of the fake Performance Insights servers of all tests, because
+// parallel tests share the environment from which the SDK reads its address. It routes
+// each request by resource to the server of one test.
 var aws struct {
 	sync.Mutex
 	servers map[string]*pitest.Server // by resource
 	count   atomic.Int64
 }
 
-// useAWS leads the SDK to the stand-in, with credentials of the tests' own. It is
-// called once, before any test.
-func useAWS() {
+// startAWSProxy directs the SDK to the proxy, with test credentials. It is called once,
+// before any test.
+func startAWSProxy() {
 	aws.servers = map[string]*pitest.Server{}
 	for name, value := range databasetest.TestIdentity.Environment() {
 		_ = os.Setenv(name, value) // the names are well formed
 	}
-	server := httptest.NewServer(http.HandlerFunc(passOn)) // ends with the process
+	server := httptest.NewServer(http.HandlerFunc(proxyAWS)) // ends with the process
+	server.Config.SetKeepAlivesEnabled(false)                // idle connections would count as leaks
 	_ = os.Setenv("AWS_ENDPOINT_URL_PI", server.URL)
 }
 
-// startInsights starts a server for the test, and tells by what it is asked.
-func startInsights(t *testing.T) (*pitest.Server, *database.Insights) {
+// startPerformanceInsights starts a fake API for the test, and returns its address as a
+// run needs it.
+func startPerformanceInsights(t *testing.T) (*pitest.Server, *database.Insights) {
 	t.Helper()
 	s := pitest.Serve(t)
 	resource := fmt.Sprintf("%s%02d", pitest.Resource[:len(pitest.Resource)-2], aws.count.Add(1))
@@ -48,35 +50,35 @@ func startInsights(t *testing.T) (*pitest.Server, *database.Insights) {
 	return s, &database.Insights{Resource: resource, Region: pitest.Region}
 }
 
-func passOn(w http.ResponseWriter, r *http.Request) {
-	var asked struct{ Identifier string }
+func proxyAWS(w http.ResponseWriter, r *http.Request) {
+	var query struct{ Identifier string }
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		err = json.Unmarshal(body, &asked)
+		err = json.Unmarshal(body, &query)
 	}
 	aws.Lock()
-	server := aws.servers[asked.Identifier]
+	server := aws.servers[query.Identifier]
 	aws.Unlock()
 	if err != nil || server == nil {
-		http.Error(w, fmt.Sprintf("no test has the resource %q: %v", asked.Identifier, err), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("no test has the resource %q: %v", query.Identifier, err), http.StatusNotFound)
 		return
 	}
-	body = bytes.ReplaceAll(body, []byte(asked.Identifier), []byte(pitest.Resource))
+	body = bytes.ReplaceAll(body, []byte(query.Identifier), []byte(pitest.Resource))
 	request, err := http.NewRequestWithContext(r.Context(), r.Method, server.URL()+r.URL.Path, bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
 	request.Header = r.Header
-	answer, err := server.Client().Do(request)
+	response, err := server.Client().Do(request)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer answer.Body.Close()
-	for name, values := range answer.Header {
+	defer response.Body.Close()
+	for name, values := range response.Header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, answer.Body)
+	w.WriteHeader(response.StatusCode)
+	_, _ = io.Copy(w, response.Body)
 }

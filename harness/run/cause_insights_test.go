@@ -13,14 +13,14 @@ import (
 	"assay/harness/spec"
 )
 
-// redoLog is a database whose commits are flushed one after the other, as far as
-// a service and Performance Insights can tell: it says of each second how much
-// time sessions spent waiting for their flush.
+// redoLog simulates, for a service and for Performance Insights, a database that flushes
+// one commit at a time. It counts how long sessions waited for their flush in each
+// second.
 type redoLog struct {
 	flush sync.Mutex
 
 	mu     sync.Mutex
-	waited map[int64]float64 // s, by the second in which it was
+	waited map[int64]float64 // s, by Unix second
 }
 
 const flushTime = 14 * time.Millisecond
@@ -33,7 +33,7 @@ func (l *redoLog) ServeHTTP(http.ResponseWriter, *http.Request) {
 	end := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for begin.Before(end) { // shared out over the seconds that it touches
+	for begin.Before(end) { // split over the seconds that it spans
 		next := time.Unix(begin.Unix()+1, 0)
 		if next.After(end) {
 			next = end
@@ -52,18 +52,18 @@ func (l *redoLog) load(second int64) []pitest.Session {
 	}
 }
 
-// The cause of a rise is named from Performance Insights as it is from a database
-// that is asked itself: here commits that queue for their flush.
+// The bottleneck is found from Performance Insights just as from a database that is
+// sampled directly: here commits that queue for their flush.
 func TestCauseFromPerformanceInsights(t *testing.T) {
 	log := &redoLog{waited: map[int64]float64{}}
 	t.Parallel()
-	api, insights := startInsights(t)
+	api, insights := startPerformanceInsights(t)
 	api.Load, api.Late = log.load, time.Second
 	server := httptest.NewServer(log)
 	defer server.Close()
 	p := loose(steady(55, 15*time.Second))
 	p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
-	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<20", 20 // which the baseline keeps
+	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<20", 20 // met at the baseline
 	o := options(t, p, getScript, server.URL)
 	o.Insights = insights
 	r := certify(t, o)

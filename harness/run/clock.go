@@ -2,9 +2,9 @@ package run
 
 import "time"
 
-// watchClock records by how much the wall clock was changed since t0. Schedules and
-// latencies use the monotonic clock, which nobody sets; times of persistence are
-// those of the database's wall clock.
+// watchClock records the largest change of the wall clock since t0. Schedules and
+// latencies use the monotonic clock, which nobody sets; persist lag compares wall
+// clocks.
 func (r *run) watchClock(now time.Time) {
 	step := now.Round(0).Sub(r.t0.Round(0)) - now.Sub(r.t0)
 	if step.Abs() > r.clockStep.Abs() {

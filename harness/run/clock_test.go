@@ -15,8 +15,8 @@ import (
 	"assay/harness/spec"
 )
 
-// setClock sets this machine's wall clock by so much; it takes root.
-func setClock(t *testing.T, by time.Duration) (done bool) {
+// setClock changes this machine's wall clock by the given time, which needs root.
+func setClock(t *testing.T, by time.Duration) (ok bool) {
 	t.Helper()
 	seconds := by / time.Second
 	if by < 0 && by%time.Second != 0 {
@@ -26,14 +26,14 @@ func setClock(t *testing.T, by time.Duration) (done bool) {
 	tx.Time.Sec, tx.Time.Usec = int64(seconds), int64(by-seconds*time.Second)
 	_, err := unix.Adjtimex(&tx)
 	if err != nil {
-		t.Errorf("set the clock: %v (this test takes root)", err)
+		t.Errorf("set the clock: %v (this test needs root)", err)
 	}
 	return err == nil
 }
 
-// Somebody sets the clock by 2 s during the run: not one second is lost, no
-// latency depends on it, and what compares two clocks is not judged. It does
-// not run beside other tests, whose clock it is too.
+// Somebody sets the clock by 2 s during the run: no second is lost, no latency depends on
+// it, and an SLO that compares two clocks is not judged. The test does not run in
+// parallel, as it would change the clock of other tests too.
 func TestLongClockStep(t *testing.T) {
 	s := serve(t, "mariadb")
 	for name, c := range map[string]struct {
@@ -55,34 +55,34 @@ func TestLongClockStep(t *testing.T) {
 				}
 				o.Profile.SLOs = kept
 			}
-			var once sync.Mutex
-			stepped, over := false, false
+			var mu sync.Mutex
+			stepped, done := false, false
 			o.Progress = during(2*time.Second, func() {
-				once.Lock()
-				defer once.Unlock()
-				stepped = !over && setClock(t, c.by)
+				mu.Lock()
+				defer mu.Unlock()
+				stepped = !done && setClock(t, c.by)
 			})
 			defer func() {
-				once.Lock()
-				defer once.Unlock()
-				if over = true; stepped {
+				mu.Lock()
+				defer mu.Unlock()
+				if done = true; stepped {
 					setClock(t, -c.by)
 				}
 			}()
 			r := certify(t, o)
-			scheduled, outcomes := accounted(t, r)
+			scheduled, outcomes := checkAccounted(t, r)
 			if planned := r.Plan.Load.Arrivals(); scheduled != planned || outcomes["completed"] != planned {
 				t.Errorf("%d of %d planned transactions were scheduled: %v", scheduled, planned, outcomes)
 			}
 			v := verdict.Judge(r)
-			found := broken(v)
+			found := brokenRules(v)
 			maps.DeleteFunc(found, func(id, _ string) bool { return id == "offered" || strings.HasPrefix(id, "generator-") }) // a busy machine
 			if (found["clock"] != "") != c.lag || len(found) > 1 || found["clock"] == "" && len(found) > 0 {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-				tellRules(t, v)
+				logRules(t, v)
 			}
-			if said := strings.Join(v.Limitations, "\n"); !c.lag && !strings.Contains(said, "clock was set by 2000 ms") {
-				t.Errorf("the limitations do not say it: %s", said)
+			if limitations := strings.Join(v.Limitations, "\n"); !c.lag && !strings.Contains(limitations, "clock was set by 2000 ms") {
+				t.Errorf("the clock step is not a limitation: %s", limitations)
 			}
 			t.Logf("%s", v.Claim)
 		})

@@ -25,18 +25,18 @@ type member struct {
 	err error // why Run ended
 }
 
-// collected is how the collectors ended.
+// collected is the final state of each collector, and notes for the record.
 type collected struct {
 	states []record.Collect
 	notes  []string
 }
 
-// begin starts one collector, which then runs until running is done. If it cannot
-// start, the run goes on without it, and the record says so.
-func (c *collection) begin(ctx, running context.Context, one collect.Collector, sink collect.Sink) error {
-	m := &member{Collector: one}
+// begin starts a collector, which then runs until running is done. If it cannot
+// start, the run continues without it, and the record says so.
+func (c *collection) begin(ctx, running context.Context, collector collect.Collector, sink collect.Sink) error {
+	m := &member{Collector: collector}
 	c.members = append(c.members, m)
-	if m.err = one.Start(ctx); m.err != nil {
+	if m.err = collector.Start(ctx); m.err != nil {
 		return m.err
 	}
 	c.running.Go(func() { m.err = m.Run(running, sink) })

@@ -25,7 +25,7 @@ const steadyThresholds = `{"version": 1, "profiles": {"steady": {
   "slo": {"transaction_duration": ["p(95)<250"]}
 }}}`
 
-// assay is a certification by the real command line.
+// assay is a certify command in a process of its own.
 type assay struct {
 	cmd    *exec.Cmd
 	dir    string
@@ -33,10 +33,10 @@ type assay struct {
 	stdout bytes.Buffer
 	stderr *os.File
 
-	requests atomic.Int64 // that the target got
+	requests atomic.Int64 // received by the target
 }
 
-// startAssay certifies the steady load in a process of its own.
+// startAssay starts to certify the steady load.
 func startAssay(t *testing.T, executable, script string) *assay {
 	t.Helper()
 	a := &assay{dir: t.TempDir()}
@@ -62,21 +62,21 @@ func startAssay(t *testing.T, executable, script string) *assay {
 	return a
 }
 
-// told waits until the command has said so on stderr.
-func (a *assay) told(t *testing.T, text string) {
+// awaitStderr waits until the command has printed the text to stderr.
+func (a *assay) awaitStderr(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if said, err := os.ReadFile(a.stderr.Name()); err == nil && strings.Contains(string(said), text) {
+		if output, err := os.ReadFile(a.stderr.Name()); err == nil && strings.Contains(string(output), text) {
 			return
 		}
 	}
-	said, _ := os.ReadFile(a.stderr.Name())
+	output, _ := os.ReadFile(a.stderr.Name())
 	_ = a.cmd.Process.Kill()
-	t.Fatalf("the command did not say %q: %s", text, said)
+	t.Fatalf("the command did not print %q: %s", text, output)
 }
 
-// workers of the command's run, whose id only it knows: their command lines
-// name its folder.
+// workers returns the pids of the run's workers. Only the command knows the run id, so
+// they are found by its folder in their command lines.
 func (a *assay) workers(t *testing.T) (pids []int) {
 	t.Helper()
 	for pid, args := range commandLines(t) {
@@ -87,23 +87,23 @@ func (a *assay) workers(t *testing.T) (pids []int) {
 	return pids
 }
 
-// loadEnds fails the test unless the load ends with the command. Its workers try
-// for a while yet to deliver their last frames.
-func (a *assay) loadEnds(t *testing.T) {
+// checkLoadEnds fails the test unless the load ends with the killed command. The workers
+// may still try to send their last frames, and are killed.
+func (a *assay) checkLoadEnds(t *testing.T) {
 	t.Helper()
 	time.Sleep(500 * time.Millisecond)
 	before := a.requests.Load()
 	time.Sleep(time.Second)
 	if more := a.requests.Load() - before; more > 0 || before == 0 {
-		t.Errorf("the target got %d requests, and then %d more", before, more)
+		t.Errorf("the target received %d requests, and then %d more", before, more)
 	}
 	for _, pid := range a.workers(t) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
-// Ctrl-C ends the command with 130, workers and all; killed, it takes them
-// along.
+// Ctrl-C ends the command and its workers, with exit code 130. If the command is killed,
+// its workers stop their load.
 func TestCommandInterrupted(t *testing.T) {
 	t.Parallel()
 	executable := filepath.Join(t.TempDir(), "assay")
@@ -113,7 +113,7 @@ func TestCommandInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		script string
-		after  string // what it tells
+		after  string // text on stderr to wait for
 		signal syscall.Signal
 		code   int // -1: killed
 	}{
@@ -125,7 +125,7 @@ func TestCommandInterrupted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := startAssay(t, executable, c.script)
-			a.told(t, c.after)
+			a.awaitStderr(t, c.after)
 			for begin := time.Now(); len(a.workers(t)) == 0 && time.Since(begin) < stopBound; {
 				time.Sleep(50 * time.Millisecond)
 			}
@@ -133,12 +133,12 @@ func TestCommandInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := time.Now()
-			_ = a.cmd.Wait() // the code tells
+			_ = a.cmd.Wait() // the exit code is checked below
 			if code := a.cmd.ProcessState.ExitCode(); code != c.code || time.Since(at) > stopBound {
 				t.Errorf("exit %d after %s, want %d", code, time.Since(at), c.code)
 			}
 			if c.code < 0 {
-				a.loadEnds(t)
+				a.checkLoadEnds(t)
 			} else if left := a.workers(t); len(left) > 0 {
 				t.Errorf("workers are left: %v", left)
 			}
@@ -153,9 +153,9 @@ func TestCommandInterrupted(t *testing.T) {
 					t.Errorf("the record of a killed command: %v", err)
 				}
 			default:
-				var said struct{ Verdict string }
-				if jsonErr := json.Unmarshal(a.stdout.Bytes(), &said); jsonErr != nil || err != nil || said.Verdict != "INVALID" || !r.Facts.Interrupted {
-					t.Errorf("verdict %q, %v, record %v: %s", said.Verdict, jsonErr, err, a.stdout.Bytes())
+				var printed struct{ Verdict string }
+				if jsonErr := json.Unmarshal(a.stdout.Bytes(), &printed); jsonErr != nil || err != nil || printed.Verdict != "INVALID" || !r.Facts.Interrupted {
+					t.Errorf("verdict %q, %v, record %v: %s", printed.Verdict, jsonErr, err, a.stdout.Bytes())
 				}
 			}
 		})

@@ -18,95 +18,97 @@ import (
 	"assay/harness/wire"
 )
 
-// connection stands between the workers and their coordinator.
+// connection is a faulty proxy between the workers and their coordinator.
 type connection struct {
 	address string // a file that will hold the coordinator's address
 	state   atomic.Int32
-	refused atomic.Int64 // requests, while cut
-	frames  atomic.Int64 // answers to frames that nobody heard
-	acks    atomic.Int64 // and to acknowledgements
+	refused atomic.Int64 // requests refused while cut
+	frames  atomic.Int64 // dropped answers to frames
+	acks    atomic.Int64 // dropped answers to acknowledgements
 }
 
-// States of the connection. Deaf, it lets requests pass, and cuts before the answer.
+// States of the connection. It drops an answer by closing the connection after the
+// coordinator has handled the request.
 const (
 	passing = int32(iota)
 	cut
-	deaf
-	deafToAcks
+	dropFrameAnswers
+	dropAckAnswers
 )
 
-var errUnheard = errors.New("nobody hears the answer")
+var errAnswerLost = errors.New("the answer is dropped")
 
-func (w *connection) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if w.state.Load() == cut {
-		w.refused.Add(1)
+func (c *connection) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if c.state.Load() == cut {
+		c.refused.Add(1)
 		panic(http.ErrAbortHandler) // which closes the connection
 	}
-	address, err := os.ReadFile(w.address)
+	address, err := os.ReadFile(c.address)
 	to, parseErr := url.Parse(strings.TrimSpace(string(address)))
 	if err != nil || parseErr != nil {
 		panic(http.ErrAbortHandler)
 	}
 	proxy := httputil.ReverseProxy{
 		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(to) },
-		ModifyResponse: w.hear,
+		ModifyResponse: c.dropAnswer,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	proxy.ServeHTTP(rw, r)
 }
 
-func (w *connection) hear(answer *http.Response) error {
-	state, path := w.state.Load(), answer.Request.URL.Path
+func (c *connection) dropAnswer(answer *http.Response) error {
+	state, path := c.state.Load(), answer.Request.URL.Path
 	switch {
-	case path == wire.PathMetrics && state == deaf:
-		w.frames.Add(1)
-	case path == wire.PathAcknowledged && state == deafToAcks:
-		w.acks.Add(1)
+	case path == wire.PathMetrics && state == dropFrameAnswers:
+		c.frames.Add(1)
+	case path == wire.PathAcknowledged && state == dropAckAnswers:
+		c.acks.Add(1)
 	default:
 		return nil
 	}
-	return errUnheard
+	return errAnswerLost
 }
 
-// The coordinator out of reach for five seconds, and for five more its answers
-// lost: frames and acknowledgements come again, and count once.
+// The coordinator is unreachable for five seconds, and its answers are lost for five more:
+// frames and acknowledgements are sent again, and counted once.
 func TestCoordinatorOutage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &connection{address: filepath.Join(dir, "address")}
-	between := httptest.NewServer(w)
-	defer between.Close()
+	c := &connection{address: filepath.Join(dir, "address")}
+	proxyServer := httptest.NewServer(c)
+	defer proxyServer.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o := options(t, loose(steady(100, 14*time.Second)), ackScript, server.URL)
-	// Workers are started through a program that leads their line over the connection.
-	through := filepath.Join(dir, "through")
+	// Workers are started by a script that gives them the proxy's address instead of the
+	// coordinator's.
+	wrapper := filepath.Join(dir, "wrapper")
 	script := fmt.Sprintf("#!/bin/sh\ntest -z \"$ASSAY_COORDINATOR\" || { echo \"$ASSAY_COORDINATOR\" > %s; export ASSAY_COORDINATOR=%s; }\nexec %s \"$@\"\n",
-		w.address, between.URL, o.Executable)
-	if err := os.WriteFile(through, []byte(script), 0o755); err != nil {
+		c.address, proxyServer.URL, o.Executable)
+	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o.Executable = through
+	o.Executable = wrapper
 	o.Progress = during(time.Second, func() {
-		w.state.Store(cut)
+		c.state.Store(cut)
 		time.Sleep(5 * time.Second)
-		w.state.Store(deaf)
+		c.state.Store(dropFrameAnswers)
 		time.Sleep(3 * time.Second)
-		w.state.Store(deafToAcks)
+		c.state.Store(dropAckAnswers)
 		time.Sleep(2 * time.Second)
-		w.state.Store(passing)
+		c.state.Store(passing)
 	})
 	r := certify(t, o)
-	lost := fmt.Sprintf("%d requests refused, %d answers to frames and %d to acknowledgements unheard", w.refused.Load(), w.frames.Load(), w.acks.Load())
-	if w.refused.Load() < 4 || w.frames.Load() < 2 || w.acks.Load() < 2 {
-		t.Errorf("%s: the test has tested nothing", lost)
+	lost := fmt.Sprintf("%d requests refused, %d answers to frames and %d to acknowledgements dropped", c.refused.Load(), c.frames.Load(), c.acks.Load())
+	if c.refused.Load() < 4 || c.frames.Load() < 2 || c.acks.Load() < 2 {
+		t.Errorf("%s: too few to test anything", lost)
 	}
-	scheduled, outcomes := accounted(t, r)
+	scheduled, outcomes := checkAccounted(t, r)
 	if scheduled != r.Plan.Load.Arrivals() || outcomes["completed"] != scheduled {
 		t.Errorf("%d of %d transactions were scheduled, and ended %v", scheduled, r.Plan.Load.Arrivals(), outcomes)
 	}
 	v := verdict.Judge(r)
-	if found := broken(v); len(found) > 0 {
+	if found := brokenRules(v); len(found) > 0 {
 		t.Errorf("broken: %v", found)
 	}
 	acks := acknowledged(t, o)

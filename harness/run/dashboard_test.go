@@ -26,7 +26,7 @@ import (
 
 const dashboards = "../../dashboards"
 
-// dashboard is what the tests read of Grafana's JSON.
+// dashboard is the part of Grafana's JSON that the tests read.
 type dashboard struct {
 	UID         string `json:"uid"`
 	Panels      []panel
@@ -79,8 +79,8 @@ func readDashboards(t *testing.T) map[string]dashboard {
 	return all
 }
 
-// A dashboard is found by its file's name, and each panel tells what it shows,
-// in which unit, on the common time axis.
+// A dashboard's uid is its file name, and each panel has a description, a unit and a
+// threshold, and shares the time axis.
 func TestDashboardsAreDescribed(t *testing.T) {
 	for name, d := range readDashboards(t) {
 		if d.UID != name {
@@ -107,8 +107,8 @@ func TestDashboardsAreDescribed(t *testing.T) {
 	}
 }
 
-// legends are the series that each panel of certification.json must show of
-// such a run.
+// legends are the series that each panel of certification.json must show for the run of
+// TestViewAndDashboards.
 var legends = map[string][]string{
 	"Verdict":                            {"verdict"},
 	"Claim":                              {"verdict", "claim"},
@@ -123,55 +123,53 @@ var legends = map[string][]string{
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
 }
 
-// ofQuotas is the field that a panel asks for and only processes with a CPU quota
-// have.
-const ofQuotas = `"process_throttled"`
+// quotaField is a queried field that only processes with a CPU quota have.
+const quotaField = `"process_throttled"`
 
-// One run of the profile payment against the reference service: InfluxDB has
-// what the record has, and every query of every dashboard finds what its panel
-// shows.
+// After a run of the profile payment against the reference service InfluxDB has the points
+// of the record, and every query of every dashboard returns data.
 func TestViewAndDashboards(t *testing.T) {
 	t.Parallel()
 	db, s := influxtest.Start(t), serve(t, "mariadb")
 	o := s.payments(t, paymentLoad(60, 12*time.Second))
-	o.Profile = undisturbed(o.Profile)
-	o.View = viewOn(t, db)
-	busy := s.burn(t)
-	plenty, limited := quotatest.Make(t, 100) // which stops nothing
+	o.Profile = withoutGeneratorRules(o.Profile)
+	o.View = viewServer(t, db)
+	burnCPU := s.cpuBurner(t)
+	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing
 	o.Progress = func(e run.Event) {
 		if enter(plan.Hold)(e) {
-			busy()
+			burnCPU()
 		}
 		if limited && enter(plan.Warmup)(e) {
-			plenty.Put(worker(t, o.ID, 0))
+			quota.Put(worker(t, o.ID, 0))
 		}
 	}
 	r := certify(t, o)
-	everyFrame(t, r)
-	v := verdict.Judge(r) // which the burning may spoil
-	if len(ofTheView(v)) > 0 {
-		t.Errorf("limitations: %q", ofTheView(v))
+	checkAllFrames(t, r)
+	v := verdict.Judge(r) // of any outcome, because of the CPU burner
+	if len(viewLimitations(v)) > 0 {
+		t.Errorf("limitations: %q", viewLimitations(v))
 	}
-	shown(t, db, r)
-	agrees(t, db, r)
+	checkPoints(t, db, r)
+	checkSums(t, db, r)
 
 	about := influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0)
 	event := influx.Verdict(about, r.Facts.Ended, v.Outcome.String(), v.Claim)
-	// Everything again: a point that is there already is not there twice.
-	if err := influx.Push(t.Context(), viewOn(t, db), about, r.Timeline, event, func(int, int) {}); err != nil {
+	// Pushing everything again adds no point twice.
+	if err := influx.Push(t.Context(), viewServer(t, db), about, r.Timeline, event, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	shown(t, db, r)
+	checkPoints(t, db, r)
 	for name, d := range readDashboards(t) {
 		for _, interval := range []time.Duration{time.Second, 10 * time.Second} {
-			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.answered(t, db, r, v, interval, limited) })
+			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.checkQueries(t, db, r, v, interval, limited) })
 		}
 	}
 }
 
-// burn gives a function that keeps one session of the database computing for a
-// while: on a fast one a short run sees none.
-func (s service) burn(t *testing.T) func() {
+// cpuBurner returns a function that keeps one session of the database on CPU for a while:
+// a short run on a fast database may sample none.
+func (s service) cpuBurner(t *testing.T) func() {
 	t.Helper()
 	db, err := sql.Open("mysql", s.dsn)
 	if err != nil {
@@ -193,10 +191,11 @@ func (s service) burn(t *testing.T) func() {
 	}
 }
 
-// agrees compares sums in InfluxDB with the record's own, not by way of points.
-func agrees(t *testing.T, db *influxtest.Server, r record.Run) {
+// checkSums compares sums in InfluxDB with sums over the record's frames, which do not
+// depend on how points are made.
+func checkSums(t *testing.T, db *influxtest.Server, r record.Run) {
 	t.Helper()
-	scheduled, outcomes := accounted(t, r)
+	scheduled, outcomes := checkAccounted(t, r)
 	requests := float64(r.Timeline.Hist("http_req_duration", nil, record.All).Count())
 	sessions, _ := r.Timeline.Sum("db_session", nil, record.All)
 	samples, _ := r.Timeline.Sum("db_sample", nil, record.All)
@@ -217,10 +216,9 @@ func agrees(t *testing.T, db *influxtest.Server, r record.Run) {
 	}
 }
 
-// answered runs every query of the dashboard as Grafana would for this run, and
-// fails the test for one that finds nothing; but of quotas where the worker has
-// none.
-func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration, limited bool) {
+// checkQueries runs every query of the dashboard as Grafana would for this run, and fails
+// the test for a query without data, except those of quotas if the worker has none.
+func (d dashboard) checkQueries(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration, limited bool) {
 	values := map[string]string{"profile": r.Plan.Profile.Name, "run": r.Plan.Run}
 	for _, variable := range d.Templating.List {
 		if variable.Type != "query" {
@@ -252,7 +250,7 @@ func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v
 				t.Errorf("panel %q has a query that is not InfluxQL", p.Title)
 			}
 			series := db.Query(influx.DefaultDatabase, d.fill(t, target.Query, values, r, interval))
-			if len(series) == 0 && (limited || !strings.Contains(target.Query, ofQuotas)) {
+			if len(series) == 0 && (limited || !strings.Contains(target.Query, quotaField)) {
 				t.Errorf("panel %q: nothing found by %s", p.Title, target.Query)
 			}
 			for _, s := range series {
@@ -269,8 +267,8 @@ func (d dashboard) answered(t *testing.T, db *influxtest.Server, r record.Run, v
 		}
 		if p.Title == "Verdict" {
 			found := db.Query(influx.DefaultDatabase, d.fill(t, p.Targets[0].Query, values, r, interval))
-			if told := found[0].Values[0][1]; told != v.Outcome.String() {
-				t.Errorf("the verdict is shown as %v, and is %s", told, v.Outcome)
+			if shown := found[0].Values[0][1]; shown != v.Outcome.String() {
+				t.Errorf("the panel shows the verdict %v, want %s", shown, v.Outcome)
 			}
 		}
 	}
@@ -282,7 +280,7 @@ func hasValue(s influxtest.Series) bool {
 
 var tagAlias = regexp.MustCompile(`\$tag_([a-z_]+)`)
 
-// legend is how Grafana names a series; of a table its columns.
+// legend returns Grafana's name of a series; for a table, its columns.
 func legend(alias string, s influxtest.Series) []string {
 	if alias == "" {
 		return s.Columns[1:]
@@ -290,7 +288,7 @@ func legend(alias string, s influxtest.Series) []string {
 	return []string{tagAlias.ReplaceAllStringFunc(alias, func(name string) string { return s.Tags[strings.TrimPrefix(name, "$tag_")] })}
 }
 
-// fill puts in what Grafana does for variables and macros.
+// fill replaces variables and macros as Grafana does.
 func (d dashboard) fill(t *testing.T, query string, values map[string]string, r record.Run, interval time.Duration) string {
 	t.Helper()
 	span := whole(r)
@@ -303,7 +301,7 @@ func (d dashboard) fill(t *testing.T, query string, values map[string]string, r 
 		"$__interval", fmt.Sprintf("%ds", int(interval.Seconds())),
 	).Replace(query)
 	if rest := regexp.MustCompile(`\$[a-z_{]`).FindString(query); rest != "" {
-		t.Errorf("%s: %s is not filled in", query, rest)
+		t.Errorf("%s: %s is not replaced", query, rest)
 	}
 	return query
 }

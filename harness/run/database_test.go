@@ -10,22 +10,22 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// The main job on both servers: PASS, every acknowledged payment persisted
-// once, waits seen, and the database left as it was.
+// A certification of the profile payment on both servers: PASS, every acknowledged
+// payment is persisted once, waits are sampled, and the database is left as it was.
 func TestPaymentsOnBothServers(t *testing.T) {
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, flavour)
 			setup, rows := s.instruments(t), s.rows(t)
-			o := byCount(s.payments(t, paymentLoad(30, 12*time.Second)))
+			o := withMaxSLOs(s.payments(t, paymentLoad(30, 12*time.Second)))
 			r := certify(t, o)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Pass {
 				t.Errorf("verdict %s, want PASS: %s", v.Outcome, v.Claim)
-				tellRules(t, v)
+				logRules(t, v)
 			}
-			accounted(t, r)
+			checkAccounted(t, r)
 			l := r.Ledger
 			if l == nil {
 				t.Fatalf("no ledger: %s", r.Facts.Ledger.Reason)

@@ -67,8 +67,8 @@ func scriptDigests(script string) ([]record.Digest, error) {
 	return digests, nil
 }
 
-// database is the text of the record: the DSN without the password, or where the
-// waits were read from if no DSN was named.
+// database names the database in the record: its DSN without the password, or the
+// Performance Insights resource if there is no DSN.
 func (o Options) database() string {
 	return cmp.Or(databases.Public(o.DSN), o.insights())
 }
@@ -87,8 +87,8 @@ func (o Options) readers() (all []string) {
 	return all
 }
 
-// addresses are those of the service and the database, as host:port; empty for a
-// database that is reached by a socket file of this machine.
+// addresses returns the host:port of the service and of the database; an empty one
+// for a database behind a Unix socket of this machine.
 func addresses(target, dsn string) map[string]string {
 	all := map[string]string{}
 	if u, err := url.Parse(target); err == nil {
@@ -104,8 +104,8 @@ func addresses(target, dsn string) map[string]string {
 	return all
 }
 
-// coLocated lists the parts that run on the generator's host: those reached by an
-// address of this host.
+// coLocated lists the parts of the system under test on the generator's host: those
+// reached by an address of this host.
 func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
 	all := addresses(target, dsn)

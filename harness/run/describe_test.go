@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every local module counts, however its import is laid out; one that is only
-// talked about does not.
+// Every imported local module has a digest, however its import is formatted; a path in a
+// comment or string has none.
 func TestScriptDigestsFollowImports(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -39,7 +39,7 @@ func TestScriptDigestsFollowImports(t *testing.T) {
 	}
 }
 
-// What is reached by an address of this host shares it, under whatever name.
+// A target or database is co-located if it is reached by any address of this host.
 func TestCoLocation(t *testing.T) {
 	own, err := net.InterfaceAddrs()
 	if err != nil {

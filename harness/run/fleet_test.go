@@ -17,8 +17,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// tellingScript tells the target which worker calls, and what setup() gave it.
-const tellingScript = `
+// reportingScript sends the target the number of the worker and the data of setup().
+const reportingScript = `
 import http from 'k6/http';
 export function setup() {
   http.get(__ENV.ASSAY_TARGET + '/setup');
@@ -26,57 +26,57 @@ export function setup() {
 }
 export default function (data) {
   http.get(__ENV.ASSAY_TARGET + '/?worker=' + __ENV.ASSAY_WORKER + '&token=' + data.token + '&size=' + data.big.length,
-    { tags: { name: 'tell' } });
+    { tags: { name: 'report' } });
 }
 export function teardown() { http.get(__ENV.ASSAY_TARGET + '/teardown'); }
 `
 
-// notebook answers worker 0 after 300 ms and more, the others after 10 ms, and
-// notes what comes. By how much more is chance, or the slowest would be those of
-// the machine's busy moments.
-type notebook struct {
+// requestLog is a target that counts requests. It responds to worker 0 after 300 to 400 ms,
+// and to the others after 10 ms. The time is random, because the slowest responses would
+// otherwise be bursts from the machine's busy moments.
+type requestLog struct {
 	mu     sync.Mutex
 	first  map[string]time.Time
 	counts map[string]int
 }
 
-func (g *notebook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (l *requestLog) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	g.mu.Lock()
+	l.mu.Lock()
 	key := r.URL.Path + " " + q.Get("worker") + " " + q.Get("token") + " " + q.Get("size")
-	g.counts[key]++
-	if g.first[q.Get("worker")].IsZero() {
-		g.first[q.Get("worker")] = time.Now()
+	l.counts[key]++
+	if l.first[q.Get("worker")].IsZero() {
+		l.first[q.Get("worker")] = time.Now()
 	}
-	g.mu.Unlock()
+	l.mu.Unlock()
 	if q.Get("worker") == "0" {
 		time.Sleep(290*time.Millisecond + rand.N(100*time.Millisecond))
 	}
 	time.Sleep(10 * time.Millisecond)
 }
 
-// Workers share one schedule, one setup() and one t0, and their frames make one
+// Workers share one schedule, one setup() and one t0, and their frames are merged into one
 // record.
 func TestSeveralWorkers(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			noted := &notebook{first: map[string]time.Time{}, counts: map[string]int{}}
-			server := httptest.NewServer(noted)
+			requests := &requestLog{first: map[string]time.Time{}, counts: map[string]int{}}
+			server := httptest.NewServer(requests)
 			defer server.Close()
 			p := loose(steady(150, 10*time.Second))
 			p.Load.Even = false
-			o := options(t, p, tellingScript, server.URL)
+			o := options(t, p, reportingScript, server.URL)
 			o.Workers = n
 			r := certify(t, o)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Pass {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-				tellRules(t, v)
+				logRules(t, v)
 			}
-			startedTogether(t, v)
-			accounted(t, r)
-			sameSchedule(t, r)
+			checkStart(t, v)
+			checkAccounted(t, r)
+			checkSchedule(t, r)
 
 			wanted := map[string]int{"/setup   ": 1, "/teardown   ": 1}
 			for i := range n {
@@ -88,14 +88,14 @@ func TestSeveralWorkers(t *testing.T) {
 				}
 			}
 			first, last := time.Now(), time.Time{}
-			noted.mu.Lock()
-			for key, count := range noted.counts {
+			requests.mu.Lock()
+			for key, count := range requests.counts {
 				if wanted[key] != count && !strings.HasPrefix(key, "/metrics") {
-					t.Errorf("target got %d of %q, want %d", count, key, wanted[key])
+					t.Errorf("target received %d of %q, want %d", count, key, wanted[key])
 				}
 				delete(wanted, key)
 			}
-			for worker, at := range noted.first {
+			for worker, at := range requests.first {
 				if worker != "" && at.Before(first) {
 					first = at
 				}
@@ -103,9 +103,9 @@ func TestSeveralWorkers(t *testing.T) {
 					last = at
 				}
 			}
-			noted.mu.Unlock()
+			requests.mu.Unlock()
 			if len(wanted) > 0 {
-				t.Errorf("target did not get %v", wanted)
+				t.Errorf("target did not receive %v", wanted)
 			}
 			if skew := last.Sub(first); skew > 500*time.Millisecond {
 				t.Errorf("the workers' first arrivals are %s apart", skew)
@@ -117,8 +117,8 @@ func TestSeveralWorkers(t *testing.T) {
 					t.Errorf("stream of %s: %+v", s.Name, s)
 				}
 			}
-			// 1/n of the requests take 300 ms, the others 10: merged, the upper
-			// quantiles are the slow worker's. An average over workers would lie
+			// 1/n of the requests take 300 ms, the others 10: the upper quantiles of the
+			// merged histogram are the slow worker's. An average over workers would be in
 			// between.
 			h := r.Timeline.Hist(metric.TransactionDuration, nil, judged(r))
 			low, _ := h.Quantile(0.5 - 1/float64(2*n))
@@ -130,9 +130,9 @@ func TestSeveralWorkers(t *testing.T) {
 	}
 }
 
-// startedTogether fails the test unless all workers said that they drew from the
-// plan's seed, and when they began.
-func startedTogether(t *testing.T, v verdict.Verdict) {
+// checkStart fails the test unless all workers reported the plan's seed, and started within
+// the limit of each other.
+func checkStart(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	passed := 0
 	for _, rule := range v.Rules {
@@ -152,9 +152,9 @@ func startedTogether(t *testing.T, v verdict.Verdict) {
 	}
 }
 
-// sameSchedule compares the slots of all workers with the whole schedule, second
-// by second.
-func sameSchedule(t *testing.T, r record.Run) {
+// checkSchedule compares the slots of all workers with the whole schedule, second by
+// second.
+func checkSchedule(t *testing.T, r record.Run) {
 	t.Helper()
 	want := map[int64]float64{}
 	p := r.Plan.Load
@@ -165,11 +165,11 @@ func sameSchedule(t *testing.T, r record.Run) {
 	got := r.Timeline.BySecond(metric.TransactionsScheduled, nil)
 	for second, n := range want {
 		if got[second] != n {
-			t.Errorf("second %d: %g slots came up, the schedule has %g", second-r.Facts.T0.Unix(), got[second], n)
+			t.Errorf("second %d: %g slots were due, the schedule has %g", second-r.Facts.T0.Unix(), got[second], n)
 		}
 		delete(got, second)
 	}
 	for second, n := range got {
-		t.Errorf("second %d: %g slots came up, the schedule has none", second-r.Facts.T0.Unix(), n)
+		t.Errorf("second %d: %g slots were due, the schedule has none", second-r.Facts.T0.Unix(), n)
 	}
 }

@@ -17,20 +17,19 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// footprint counts what this process holds, by what it is.
+// footprint counts the resources of this process, by kind and name.
 type footprint struct {
 	goroutines, descriptors, children, files map[string]int
 }
 
-// takeFootprint looks at this process and at folders that a run might leave
-// something in.
+// takeFootprint counts the resources of this process, and the files in folders.
 func takeFootprint(t *testing.T, folders ...string) footprint {
 	t.Helper()
 	return footprint{goroutines: goroutines(), descriptors: descriptors(t), children: children(t), files: files(t, folders)}
 }
 
-// beyond tells what there is more than there was before, a line each.
-func (f footprint) beyond(before footprint) string {
+// excess lists what there is more than before, a line each.
+func (f footprint) excess(before footprint) string {
 	var more []string
 	for _, kind := range []struct {
 		name        string
@@ -60,7 +59,7 @@ func (f footprint) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d children, %d files", sum(f.goroutines), sum(f.descriptors), sum(f.children), sum(f.files))
 }
 
-// descriptors are the open ones of this process; sockets by what they do.
+// descriptors counts the open descriptors of this process; TCP sockets by their state.
 func descriptors(t *testing.T) map[string]int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -73,7 +72,7 @@ func descriptors(t *testing.T) map[string]int {
 		kind, err := os.Readlink("/proc/self/fd/" + e.Name())
 		switch {
 		case err != nil:
-			continue // that of the reading itself
+			continue // the descriptor that ReadDir used
 		case strings.HasPrefix(kind, "socket:"):
 			if kind = known[kind]; kind == "" {
 				kind = "socket"
@@ -86,7 +85,8 @@ func descriptors(t *testing.T) map[string]int {
 	return count
 }
 
-// sockets are the TCP sockets of this network, by how a descriptor names them.
+// sockets returns the TCP sockets of this network namespace with their states, by the
+// target of a descriptor's link.
 func sockets(t *testing.T) map[string]string {
 	t.Helper()
 	// States as in the kernel's include/net/tcp_states.h.
@@ -106,8 +106,8 @@ func sockets(t *testing.T) map[string]string {
 	return known
 }
 
-// children are the processes whose parent this one is: its own, and, as it
-// adopts them, what those have left. A zombie is one too.
+// children counts the child processes of this one by name: those that it started, and
+// orphans of those, which it adopts as a subreaper; zombies as well.
 func children(t *testing.T) map[string]int {
 	t.Helper()
 	all, err := procfs.AllProcs()
@@ -118,7 +118,7 @@ func children(t *testing.T) map[string]int {
 	for _, p := range all {
 		stat, err := p.Stat()
 		if err != nil || stat.PPID != os.Getpid() {
-			continue // it has ended meanwhile
+			continue // it has exited since
 		}
 		name := stat.Comm
 		if stat.State == "Z" {
@@ -129,7 +129,7 @@ func children(t *testing.T) map[string]int {
 	return count
 }
 
-// numbers differ from run to run in the names of files that mean the same.
+// numbers in file names differ from run to run.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
 func files(t *testing.T, folders []string) map[string]int {
@@ -149,17 +149,17 @@ func files(t *testing.T, folders []string) map[string]int {
 	return count
 }
 
-// heap is what is in use after collection.
+// heap returns the bytes in use after garbage collection.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools held on to through the first
+	runtime.GC() // what finalizers and sync.Pools kept during the first
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
 
-// growth is the median of the slopes between all pairs of values (Theil and
-// Sen): what one is more than the one before, whatever a few of them are.
+// growth returns the Theil-Sen slope: the median of the slopes between all pairs of values,
+// per value, which a few outliers do not change.
 func growth(values []float64) float64 {
 	var slopes []float64
 	for i, a := range values {
@@ -174,13 +174,13 @@ func growth(values []float64) float64 {
 	return slopes[len(slopes)/2]
 }
 
-// settled takes footprints until there is nothing more than before, or limit
-// ends.
-func settled(t *testing.T, before footprint, limit time.Duration, folders ...string) (now footprint, more string) {
+// awaitFootprint takes footprints until there is no excess over before, or the limit is
+// reached.
+func awaitFootprint(t *testing.T, before footprint, limit time.Duration, folders ...string) (now footprint, more string) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		now = takeFootprint(t, folders...)
-		if more = now.beyond(before); more == "" || time.Now().After(deadline) {
+		if more = now.excess(before); more == "" || time.Now().After(deadline) {
 			return now, more
 		}
 	}

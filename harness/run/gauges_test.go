@@ -18,10 +18,9 @@ import (
 	"assay/harness/spec"
 )
 
-// An SLO on the depth of a queue is judged by the gauge that the service exposes:
-// here the events that it has answered and not stored yet, which pile up while
-// their table is locked. What the run was judged by it is judged by again from the
-// record, by other bounds too.
+// An SLO on queue depth is judged by a gauge that the service exposes: here the events
+// that it has answered and not stored yet, which pile up while their table is locked.
+// The record can be judged again with other bounds.
 func TestQueueDepth(t *testing.T) {
 	s := serve(t, "mysql", func(c *target.Config) { c.Ingest = target.IngestChannel })
 	const rate = 50
@@ -36,7 +35,7 @@ func TestQueueDepth(t *testing.T) {
 		Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000,
 	}}
 
-	// What would leave the SLO without data is told before the run.
+	// A gauge that would leave the SLO without data is reported before the run.
 	for problem, gauge := range map[string]spec.Gauge{
 		"has no metric ingest_events_in_memories":    {Metric: "ingest_events_in_memories"},
 		"has no metric ingest_events_in_memory{x:y}": {Metric: `ingest_events_in_memory{x="y"}`},
@@ -79,11 +78,11 @@ func TestQueueDepth(t *testing.T) {
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
 	for _, slo := range v.SLOs {
 		if strings.HasPrefix(slo.Expression, "max<1") && (slo.Unit != "count" || *slo.Samples != 12 || slo.Observed == nil || *slo.Observed < rate) {
-			t.Errorf("%+v: in three seconds more than %d events have come", slo, rate)
+			t.Errorf("%+v: in three seconds more than %d events were queued", slo, rate)
 		}
 	}
 	differences := map[string]bool{}
@@ -97,8 +96,7 @@ func TestQueueDepth(t *testing.T) {
 		t.Errorf("frames differ from the catalogue: %v, %v", slices.Sorted(maps.Keys(differences)), err)
 	}
 
-	// The same record, asked for less depth than it shows, and for so little that
-	// it cannot have been kept.
+	// The same record, judged with bounds that it misses and with one that it meets.
 	other := o.Profile
 	for _, c := range []struct {
 		slo  spec.SLO

@@ -24,32 +24,31 @@ import (
 	"assay/harness/run"
 )
 
-// redo is a load of one and a half sessions that wait for redo, and a quarter on
-// CPU.
-func redo(int64) []pitest.Session {
+// redoLoad is a load of 1.5 sessions that wait for the redo log, and 0.25 on CPU.
+func redoLoad(int64) []pitest.Session {
 	return []pitest.Session{
 		{Event: "wait/io/aurora_redo_log_flush", Statement: "UPDATE account SET balance = ?", Sessions: 1.5},
 		{Event: "CPU", Statement: "SELECT * FROM account WHERE id = ?", Sessions: 0.25},
 	}
 }
 
-// Waits come from Performance Insights, the ledger from the database itself; a
-// second with one sample is complete, and nothing secret is in the record.
+// Waits come from Performance Insights, the ledger from the database itself; one sample a
+// second is complete, and the record has no secret.
 func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	t.Parallel()
-	api, insights := startInsights(t)
-	api.Load, api.Late = redo, 2*time.Second
+	api, insights := startPerformanceInsights(t)
+	api.Load, api.Late = redoLoad, 2*time.Second
 	s := serve(t, "mariadb")
 	before := s.instruments(t)
-	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
+	o := withMaxSLOs(s.payments(t, quickLoad(40, 15*time.Second)))
 	o.Insights = insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
-	if rule := ruleNamed(v, "collector"); rule.Limitation != "" || rule.Observed == nil || *rule.Observed != 1 {
+	if rule := findRule(v, "collector"); rule.Limitation != "" || rule.Observed == nil || *rule.Observed != 1 {
 		t.Errorf("the collector: %s", rule.Detail)
 	}
 	waits := diagnose.Of(r, v).Waits
@@ -66,13 +65,13 @@ func TestPaymentsWithPerformanceInsights(t *testing.T) {
 		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
 	}
 	if after := s.instruments(t); len(after) != len(before) {
-		t.Error("instruments were switched, and nobody read them")
+		t.Error("instruments were switched on, although the waits come from Performance Insights")
 	}
-	holdsNone(t, o.Dir, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	checkNoSecrets(t, o.Dir, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
 }
 
-// holdsNone looks through a record for what may not be in it.
-func holdsNone(t *testing.T, dir string, secrets ...string) {
+// checkNoSecrets fails the test if a file of the record has one of the secrets.
+func checkNoSecrets(t *testing.T, dir string, secrets ...string) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -90,19 +89,19 @@ func holdsNone(t *testing.T, dir string, secrets ...string) {
 	}
 }
 
-func ruleNamed(v verdict.Verdict, id string) verdict.Rule {
+func findRule(v verdict.Verdict, id string) verdict.Rule {
 	at := slices.IndexFunc(v.Rules, func(r verdict.Rule) bool { return r.ID == id })
 	return v.Rules[at]
 }
 
-// Credentials that expire while the run goes on cost its waits, which is a
-// limitation, and not its verdict.
-func TestPerformanceInsightsThatFail(t *testing.T) {
+// Credentials that expire during the run cost its waits: a limitation, which does not
+// change the verdict.
+func TestPerformanceInsightsCredentialsExpire(t *testing.T) {
 	t.Parallel()
-	api, insights := startInsights(t)
-	api.Load = redo
+	api, insights := startPerformanceInsights(t)
+	api.Load = redoLoad
 	api.Refuse = func(call int) (string, int) {
-		if call > 2 { // the doctor's, and the collector's first
+		if call > 2 { // after the call of the preflight and the collector's first
 			return "ExpiredTokenException", http.StatusBadRequest
 		}
 		return "", 0
@@ -116,17 +115,17 @@ func TestPerformanceInsightsThatFail(t *testing.T) {
 	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck is undetermined"
 	if v.Outcome != verdict.Pass || !slices.Contains(v.Limitations, limitation) {
 		t.Errorf("%s, %q", v.Claim, v.Limitations)
-		tellRules(t, v)
+		logRules(t, v)
 	}
 	if r.Plan.Database != insights.String() {
 		t.Errorf("the plan names %s", r.Plan.Database)
 	}
 }
 
-// A run that never begins waits for no point.
-func TestPerformanceInsightsOfARunThatNeverBegins(t *testing.T) {
+// A run that never begins does not wait for points that are published late.
+func TestPerformanceInsightsWhenSetupFails(t *testing.T) {
 	t.Parallel()
-	api, insights := startInsights(t)
+	api, insights := startPerformanceInsights(t)
 	api.Late = time.Hour
 	o := options(t, steady(10, 10*time.Second), "export function setup() { throw new Error('not today') }\nexport default function () {}", "http://127.0.0.1:1")
 	server := httptest.NewServer(http.HandlerFunc(think))
@@ -134,25 +133,25 @@ func TestPerformanceInsightsOfARunThatNeverBegins(t *testing.T) {
 	o.Target, o.Insights = server.URL, insights
 	began := time.Now()
 	if err := run.Run(t.Context(), o); err == nil {
-		t.Error("it ran")
+		t.Error("the run began")
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }
 
-// Tokens of IAM expire while the run goes on, and connections break: those that
-// are made then, the collector's and the ledger's, log in with others.
-func TestTokensThatExpireMidRun(t *testing.T) {
+// IAM tokens expire during the run, and connections break: the collector and the ledger
+// reconnect with new tokens.
+func TestIAMTokensExpireMidRun(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "mariadb")
-	root, err := mysql.ParseDSN(s.dsn)
+	rootDSN, err := mysql.ParseDSN(s.dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: root.Addr, User: root.User, Password: root.Passwd}, "assay", databasetest.TestIdentity)
+	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: rootDSN.Addr, User: rootDSN.User, Password: rootDSN.Passwd}, "assay", databasetest.TestIdentity)
 	proxy.Lifetime = 4 * time.Second
-	o := byCount(s.payments(t, quickLoad(40, 15*time.Second)))
+	o := withMaxSLOs(s.payments(t, quickLoad(40, 15*time.Second)))
 	o.DSN = "assay@tcp(" + proxy.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle
 	drop := time.AfterFunc(10*time.Second, proxy.Drop)
 	defer drop.Stop()
@@ -160,7 +159,7 @@ func TestTokensThatExpireMidRun(t *testing.T) {
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
 	tokens, denied := proxy.Tokens()
 	if slices.Sort(tokens); len(slices.Compact(tokens)) < 3 || denied > 0 {
@@ -169,5 +168,5 @@ func TestTokensThatExpireMidRun(t *testing.T) {
 	if n, _ := r.Timeline.Sum(metric.DBSample, nil, record.Span{From: judged(r).To - 4, To: judged(r).To}); n < 30 {
 		t.Errorf("%g samples in the last four seconds, after the collector's connection was cut", n)
 	}
-	holdsNone(t, o.Dir, "X-Amz-Signature", os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	checkNoSecrets(t, o.Dir, "X-Amz-Signature", os.Getenv("AWS_SECRET_ACCESS_KEY"))
 }

@@ -18,10 +18,10 @@ import (
 	"assay/harness/run"
 )
 
-// accounted fails the test unless every scheduled transaction of the record has
-// exactly one outcome, second by second. It returns how many were scheduled,
-// and how many ended in each way.
-func accounted(t *testing.T, r record.Run) (scheduled int64, outcomes map[string]int64) {
+// checkAccounted fails the test unless every scheduled transaction of the record has
+// exactly one outcome, second by second. It returns how many were scheduled, and the
+// count of each outcome.
+func checkAccounted(t *testing.T, r record.Run) (scheduled int64, outcomes map[string]int64) {
 	t.Helper()
 	due := r.Timeline.BySecond(metric.TransactionsScheduled, nil)
 	ended := map[int64]float64{}
@@ -41,7 +41,7 @@ func accounted(t *testing.T, r record.Run) (scheduled int64, outcomes map[string
 	}
 	maps.DeleteFunc(ended, func(_ int64, n float64) bool { return n == 0 })
 	if len(ended) > 0 {
-		t.Errorf("outcomes of seconds in which nothing was scheduled: %v", ended)
+		t.Errorf("outcomes in seconds without a scheduled transaction: %v", ended)
 	}
 	if n := r.Timeline.Hist(metric.TransactionDuration, nil, record.All).Count(); int64(n) != scheduled {
 		t.Errorf("%d transactions have a latency, %d were scheduled", n, scheduled)
@@ -49,8 +49,8 @@ func accounted(t *testing.T, r record.Run) (scheduled int64, outcomes map[string
 	return scheduled, outcomes
 }
 
-// dueBy is how many slots of the plan's schedule fall due before an instant,
-// since t0.
+// dueBy returns how many slots of the plan's schedule are due before end, an offset since
+// t0.
 func dueBy(r record.Run, end time.Duration) (n int64) {
 	p := r.Plan.Load
 	s := arrivals.NewSchedule(p.Stages, p.Seed, p.Even, arrivals.Whole)
@@ -60,8 +60,8 @@ func dueBy(r record.Run, end time.Duration) (n int64) {
 	return n
 }
 
-// broken lists the rules that make the run INVALID.
-func broken(v verdict.Verdict) map[string]string {
+// brokenRules returns the rules that make the run INVALID, with their details.
+func brokenRules(v verdict.Verdict) map[string]string {
 	all := map[string]string{}
 	for _, r := range v.Rules {
 		if r.Outcome == verdict.Invalid {
@@ -71,7 +71,7 @@ func broken(v verdict.Verdict) map[string]string {
 	return all
 }
 
-func tellRules(t *testing.T, v verdict.Verdict) {
+func logRules(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	for _, r := range v.Rules {
 		t.Logf("rule %-16s %-12s %s", r.ID, r.Outcome, r.Detail)
@@ -81,8 +81,8 @@ func tellRules(t *testing.T, v verdict.Verdict) {
 	}
 }
 
-// acknowledged counts the identities of the record's ledger, which is compared
-// only where there is a database.
+// acknowledged counts the identities that the record's ledger files acknowledge, also of a
+// run without a database.
 func acknowledged(t *testing.T, o run.Options) map[string]int {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(o.Dir, record.EvidenceDir, "ledger", "acknowledged-*.zst"))

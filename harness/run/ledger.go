@@ -103,8 +103,8 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 	}
 }
 
-// clean removes the run's rows, also after ctx is done, until none is found: an
-// aborted request may still be writing.
+// clean removes the run's rows until none is left, since an aborted request may
+// still be writing. It also does so after ctx is done.
 func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	limit := cleanupGrace
 	if force.Err() != nil {
@@ -115,7 +115,7 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	for try := 1; ; try++ {
 		removed, err := ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
 		switch {
-		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // with the service, which still works on those rows
+		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // the service may still be writing these rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
 		case removed == 0 || try == cleanupTries:

@@ -12,9 +12,9 @@ import (
 	"assay/harness/spec"
 )
 
-// A cleanup of several statements removes every row of the run and no other,
-// even where the service's own work makes it a deadlock's victim.
-func TestCleanupOutlivesDeadlock(t *testing.T) {
+// A cleanup of several statements removes every row of the run and no other, even if it is
+// the victim of a deadlock with the service.
+func TestCleanupRetriesAfterDeadlock(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
@@ -38,12 +38,12 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			b := &reconciler{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{
+			l := &reconciler{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{
 				"DELETE a, b FROM a STRAIGHT_JOIN b ON a.run_id = ? AND b.id = a.id AND b.run_id = ?",
 				"DELETE FROM c WHERE run_id = ?",
 			}}}
 
-			// The victim is the one that has changed less, so ours has changed much.
+			// InnoDB rolls back the transaction that has changed fewer rows: the cleanup.
 			work, err := root.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -52,8 +52,8 @@ func TestCleanupOutlivesDeadlock(t *testing.T) {
 			execIn(t, work, "INSERT INTO shop.weight SELECT 1 FROM information_schema.COLUMNS LIMIT 500")
 			execIn(t, work, "SELECT id FROM shop.b WHERE id = 1 FOR UPDATE")
 			cleaned := make(chan error, 1)
-			go func() { cleaned <- b.clean(t.Context(), t.Context(), db) }()
-			await(t, root, 1)
+			go func() { cleaned <- l.clean(t.Context(), t.Context(), db) }()
+			awaitRowLockWaits(t, root, 1)
 			before := deadlocks(t, root)
 			execIn(t, work, "SELECT id FROM shop.a WHERE id = 1 FOR UPDATE")
 			if n := deadlocks(t, root); n == before {
@@ -82,12 +82,12 @@ func execIn(t *testing.T, tx *sql.Tx, statement string) {
 	}
 }
 
-// await waits until so many sessions wait for a row.
-func await(t *testing.T, db *sql.DB, want int) {
+// awaitRowLockWaits waits until that many sessions wait for a row lock.
+func awaitRowLockWaits(t *testing.T, db *sql.DB, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); status(t, db, "Innodb_row_lock_current_waits") != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("nobody waits for a row")
+			t.Fatal("no session waits for a row lock")
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"assay/harness/spec"
 )
 
-// Live is the last whole second of the load, for the console; nothing is judged by
-// it.
+// Live is the last whole second of the load, for the console. It has no part in the
+// verdict.
 type Live struct {
 	Scheduled, Completed, Failed, TimedOut, Dropped float64
 	P95                                             float64 // ms, of the last five seconds
@@ -111,10 +111,11 @@ func (l *Live) count(outcome string, n float64) {
 	}
 }
 
-// abortCondition returns the abort condition that was true in each second with
-// samples of its whole span up to the second given; nil: none was. Seconds without
-// samples are skipped: a target that hangs ends requests in bursts. first is the
-// run's first second, before which no span begins.
+// abortCondition returns the first abort condition that held throughout its span,
+// which ends with the given second: in every second of it that has samples, and in
+// at least one. nil: none. Seconds without samples are skipped, because requests to
+// a target that hangs end in bursts. No span begins before first, the run's first
+// second.
 func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +142,7 @@ func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	return nil
 }
 
-// at is the counts of the second, with the p95 of the five seconds up to it.
+// at returns the counts of a second, and the p95 of the five seconds up to it.
 func (w *watcher) at(second int64) Live {
 	w.mu.Lock()
 	defer w.mu.Unlock()

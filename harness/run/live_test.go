@@ -8,7 +8,7 @@ import (
 	"assay/harness/spec"
 )
 
-func TestAbortConditionMustHoldAllItsTime(t *testing.T) {
+func TestAbortConditionHoldsForWholeSpan(t *testing.T) {
 	frame := func(second int64, occurred, total float64) metric.Frame {
 		return metric.Frame{Second: second, Points: []metric.Point{
 			metric.CounterPoint(metric.NewSeries("http_req_failed.occurred", "", "name", "pay"), occurred),
@@ -20,18 +20,18 @@ func TestAbortConditionMustHoldAllItsTime(t *testing.T) {
 		shares [][2]float64
 		want   bool
 	}{
-		"all three over":         {[][2]float64{{6, 10}, {10, 10}, {8, 10}}, true},
-		"one at the limit":       {[][2]float64{{6, 10}, {5, 10}, {8, 10}}, false},
-		"one without a request":  {[][2]float64{{6, 10}, {0, 0}, {8, 10}}, true},
-		"none with one":          {[][2]float64{{0, 0}, {0, 0}, {0, 0}}, false},
-		"only two seconds there": {[][2]float64{{6, 10}, {8, 10}}, false},
+		"all three over":             {[][2]float64{{6, 10}, {10, 10}, {8, 10}}, true},
+		"one at the limit":           {[][2]float64{{6, 10}, {5, 10}, {8, 10}}, false},
+		"a second without a request": {[][2]float64{{6, 10}, {0, 0}, {8, 10}}, true},
+		"no second with one":         {[][2]float64{{0, 0}, {0, 0}, {0, 0}}, false},
+		"only two seconds so far":    {[][2]float64{{6, 10}, {8, 10}}, false},
 	} {
 		w := newWatcher(abort)
 		for i, s := range c.shares {
 			w.add(frame(int64(100+i), s[0], s[1]))
 		}
 		if got := w.abortCondition(100, int64(99+len(c.shares))) != nil; got != c.want {
-			t.Errorf("%s: abort %t, want %t", name, got, c.want)
+			t.Errorf("%s: abort is %t, want %t", name, got, c.want)
 		}
 	}
 }

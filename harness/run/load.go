@@ -45,7 +45,7 @@ func (r *run) load(ctx context.Context) {
 			r.watchClock(now)
 			stage = r.reportSecond(stage)
 			r.reportView()
-			// After the end of the schedule there is no load to end or abort.
+			// After the end of the schedule there is no load to stop.
 			if now.After(r.t0.Add(r.plan.Duration())) {
 				continue
 			}
@@ -63,17 +63,17 @@ func (r *run) load(ctx context.Context) {
 // look judges the run so far if a look is due, and ends the load if all SLOs are
 // decided.
 func (r *run) look() (ended bool) {
-	undecided, due := r.looks.take(record.Run{
+	undecided, due := r.looks.judge(record.Run{
 		Plan: r.planned, Facts: record.Facts{T0: r.t0.UTC(), Ended: time.Now().UTC()},
 	}, time.Since(r.t0))
 	switch {
 	case !due:
 		return false
 	case len(undecided) > 0:
-		r.step(fmt.Sprintf("undecided: %s; the hold goes on to %s", summary(undecided), r.looks.hold()))
+		r.step(fmt.Sprintf("undecided: %s; extending the hold to %s", summary(undecided), r.looks.hold()))
 		return false
 	}
-	r.step("decided: the hold ends")
+	r.step("all SLOs are decided: ending the hold")
 	r.ended = time.Now()
 	r.fleet.Stop(r.ForceStop)
 	return true
@@ -84,7 +84,7 @@ func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
 	r.ended = time.Now()
-	r.fleet.Stop(r.ForceStop) // bounded by itself
+	r.fleet.Stop(r.ForceStop) // has its own time limit
 }
 
 // explainExits finds the worker that ended the run early, if one did.

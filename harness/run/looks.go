@@ -12,15 +12,15 @@ import (
 )
 
 // looks are the interim looks at a running hold: the instants at which it is judged,
-// to end or to go on (RULEBOOK section 2c). A nil *looks has none.
+// and then ends or is extended (RULEBOOK section 2c). A nil *looks has none.
 type looks struct {
 	plan      plan.Plan
 	undecided func(record.Run) []string
 
 	mu       sync.Mutex
 	timeline *record.Timeline
-	passed   int  // looks that did not decide, or were skipped
-	ended    bool // the look after the passed ones decided
+	passed   int  // number of looks that did not decide, or were skipped
+	ended    bool // the latest look decided
 }
 
 func newLooks(p plan.Plan, undecided func(record.Run) []string) *looks {
@@ -42,11 +42,11 @@ func (l *looks) add(f metric.Frame) {
 	l.timeline.Add(f)
 }
 
-// take judges r (plan and facts; frames are those added so far) if the next look is
-// due: its window has passed, and each transaction in it has ended. The last look is
-// made on the sealed record. A look whose transactions have not ended when the next
-// one is due is skipped.
-func (l *looks) take(r record.Run, at time.Duration) (undecided []string, due bool) {
+// judge judges r (plan and facts; frames are those added so far) if the next look is
+// due: its window has passed, and every transaction in it has ended. The last look is
+// made on the sealed record. A look with open transactions is skipped once the next
+// one is due.
+func (l *looks) judge(r record.Run, at time.Duration) (undecided []string, due bool) {
 	if l == nil || l.ended || l.passed+1 >= len(l.plan.Looks) || at < l.plan.Looks[l.passed] {
 		return nil, false
 	}
@@ -69,7 +69,7 @@ func (l *looks) take(r record.Run, at time.Duration) (undecided []string, due bo
 	return undecided, true
 }
 
-// complete reports whether each transaction scheduled in the span has ended.
+// complete reports whether every transaction scheduled in the span has ended.
 func (l *looks) complete(span record.Span) bool {
 	scheduled, ok := l.timeline.Sum(metric.TransactionsScheduled, nil, span)
 	ended, _ := l.timeline.Sum(metric.Transactions, nil, span)
@@ -77,7 +77,7 @@ func (l *looks) complete(span record.Span) bool {
 }
 
 // look is the number of the look at which the run ends, from 1; 0: the plan has a
-// single one.
+// single look.
 func (l *looks) look() int {
 	if l == nil {
 		return 0
@@ -91,7 +91,7 @@ func (l *looks) decided() bool { return l != nil && l.ended }
 // hold is how long the hold lasts up to the next look.
 func (l *looks) hold() time.Duration { return l.plan.Looks[l.passed] - l.plan.Judged[0].Start }
 
-// summary is the first of several texts, and how many more there are.
+// summary is the first text and the number of the others.
 func summary(texts []string) string {
 	if len(texts) == 1 {
 		return texts[0]

@@ -19,20 +19,20 @@ import (
 	"assay/harness/servers/process"
 )
 
-// noiseArg makes the test binary a process that takes a share of each CPU, in
-// bursts and at the tests' own priority, until it is killed.
-const noiseArg = "noise"
+// noiseCommand makes the test binary use a share of each CPU, in bursts and at the tests'
+// own priority, until it is killed.
+const noiseCommand = "noise"
 
-// Bursts and the share of each CPU that they take.
+// Length of the bursts, and the share of each CPU that they use.
 const (
 	shortestBurst, longestBurst = 10 * time.Millisecond, 50 * time.Millisecond
-	taken                       = 0.3
+	noiseShare                  = 0.3
 )
 
-func init() { become[noiseArg] = makeNoise }
+func init() { childCommands[noiseCommand] = burnCPUs }
 
-// makeNoise is what the test binary does as noiseArg.
-func makeNoise() error {
+// burnCPUs runs as noiseCommand.
+func burnCPUs() error {
 	var cpus unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &cpus); err != nil {
 		return err
@@ -54,17 +54,17 @@ func makeNoise() error {
 				burst := shortestBurst + time.Duration(random.Int64N(int64(longestBurst-shortestBurst)))
 				for until := time.Now().Add(burst); time.Now().Before(until); {
 				}
-				time.Sleep(time.Duration(float64(burst) * (1 - taken) / taken))
+				time.Sleep(time.Duration(float64(burst) * (1 - noiseShare) / noiseShare))
 			}
 		}()
 	}
 	select {}
 }
 
-// beside has another process take its share of each CPU while the test lasts.
-func beside(t *testing.T) {
+// startCPUNoise makes another process use a share of each CPU until the test ends.
+func startCPUNoise(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], noiseArg)
+	cmd := exec.Command(os.Args[0], noiseCommand)
 	cmd.Stderr = os.Stderr
 	child, err := process.Start(cmd, process.Tied)
 	if err != nil {
@@ -73,30 +73,30 @@ func beside(t *testing.T) {
 	start := time.Now()
 	t.Cleanup(func() {
 		if err := child.Kill(); err != nil {
-			t.Errorf("end the other process: %v", err)
+			t.Errorf("kill the other process: %v", err)
 		}
 		used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		share := used.Seconds() / time.Since(start).Seconds() / float64(runtime.NumCPU())
-		t.Logf("the other process took %.0f %% of each CPU", 100*share)
-		if share < taken/2 { // it has waited for CPUs itself
-			t.Errorf("the other process took %.0f %% of each CPU, want %.0f %%", 100*share, 100*taken)
+		t.Logf("the other process used %.0f %% of each CPU", 100*share)
+		if share < noiseShare/2 { // it waited for CPUs itself
+			t.Errorf("the other process used %.0f %% of each CPU, want %.0f %%", 100*share, 100*noiseShare)
 		}
 	})
 }
 
-// The matrix of package verdict, end to end: verdicts decide beside a process
-// that takes 30 % of each CPU, and decide what they do without it.
-func TestLongVerdictsBesideAnotherProcess(t *testing.T) {
-	some := func() { time.Sleep(time.Duration(5e6 * math.Exp(0.5*rand.NormFloat64()))) }
+// The matrix of package verdict, end to end: with another process that uses 30 % of each
+// CPU, verdicts are still decided, and are the same as without it.
+func TestLongVerdictsUnderCPUContention(t *testing.T) {
+	respond := func() { time.Sleep(time.Duration(5e6 * math.Exp(0.5*rand.NormFloat64()))) }
 	start := time.Now()
 	for _, c := range []struct {
 		name   string
 		answer func()
 		want   verdict.Outcome
 	}{
-		{"healthy", some, verdict.Pass},
+		{"healthy", respond, verdict.Pass},
 		{"four times the allowed violations", func() {
-			if some(); rand.Float64() < 0.12 {
+			if respond(); rand.Float64() < 0.12 {
 				time.Sleep(400 * time.Millisecond)
 			}
 		}, verdict.Fail},
@@ -107,7 +107,7 @@ func TestLongVerdictsBesideAnotherProcess(t *testing.T) {
 		}, verdict.Fail},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			beside(t)
+			startCPUNoise(t)
 			server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { c.answer() }))
 			defer server.Close()
 			p := steady(200, 20*time.Second)

@@ -36,14 +36,15 @@ type Options struct {
 	Attempt    int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
 	// Limitations that are known before the run, for its record.
 	Limitations []string
-	// Undecided returns the SLOs that an interim look at the running load leaves
-	// undecided; none: the run ends there. nil: the run ends at its first look.
+	// Undecided judges an interim look at the running load and returns the SLOs that
+	// it cannot decide; if there are none, the load ends. nil: it ends at the first
+	// look.
 	Undecided func(record.Run) []string
 	Log       *slog.Logger
 	Progress  func(Event) // called from one goroutine at a time; must not block long
 
-	// ForceStop is done when a run that is ending must wait no longer: workers are
-	// killed. The database is restored all the same. nil: never.
+	// ForceStop is done when a run that is ending must not wait any longer: workers
+	// are killed, and the database is still restored. nil: never.
 	ForceStop context.Context
 
 	// StartTimeout bounds the initialisation of scripts and VUs, setup()

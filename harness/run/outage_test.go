@@ -19,11 +19,12 @@ import (
 	"assay/harness/run"
 )
 
-// overPlan is how much longer than its plan a run may take whatever fails: the
-// transactions' time-out is part of the plan.
-const overPlan = 30 * time.Second
+// maxOverrun is how much longer than its plan, which includes the transactions' timeout, a
+// run may take whatever fails.
+const maxOverrun = 30 * time.Second
 
-// during calls do once, in a goroutine of its own, some time into the hold.
+// during returns a progress function that calls do once, in its own goroutine, the given
+// time into the hold.
 func during(later time.Duration, do func()) func(run.Event) {
 	called := false
 	return func(e run.Event) {
@@ -34,9 +35,8 @@ func during(later time.Duration, do func()) func(run.Event) {
 	}
 }
 
-// overdue fails the test where the run took longer than its plan and so much
-// more.
-func overdue(t *testing.T, r record.Run, limit time.Duration) {
+// checkOverrun fails the test if the run ended more than limit after its plan.
+func checkOverrun(t *testing.T, r record.Run, limit time.Duration) {
 	t.Helper()
 	took := time.Since(r.Facts.T0.Add(r.Plan.Load.Duration() + r.Plan.Load.Timeout))
 	if took > limit {
@@ -45,49 +45,49 @@ func overdue(t *testing.T, r record.Run, limit time.Duration) {
 	t.Logf("ended %s after its plan", took.Round(time.Millisecond))
 }
 
-// hang keeps a request until its client leaves, which the server notices once
-// the body is read.
+// hang holds a request until its client disconnects, which the server notices only once
+// the body has been read.
 func hang(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// The database killed or stopped mid-run: the run ends by itself, sealed, and
-// never with PASS, whether the service fails at once or hangs.
+// When the database is killed or suspended mid-run, the run ends by itself with a sealed
+// record, and never with PASS, whether the service fails at once or hangs.
 func TestDatabaseOutage(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		signal syscall.Signal
-		hangs  bool     // the service does not answer any more
-		ends   []string // how transactions end then
+		hangs  bool     // the service stops responding
+		ends   []string // outcomes of transactions from then on
 	}{
 		{"killed, the service answers 503", syscall.SIGKILL, false, []string{"failed"}},
 		{"killed, the service hangs", syscall.SIGKILL, true, []string{"timed_out", "dropped"}},
-		{"stopped", syscall.SIGSTOP, false, []string{"timed_out", "dropped"}},
+		{"suspended", syscall.SIGSTOP, false, []string{"timed_out", "dropped"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, "mariadb")
-			front, hang := s.front(t)
+			proxy, hangNow := s.hangingProxy(t)
 			o := s.payments(t, quickLoad(60, 10*time.Second))
-			o.Target, o.Profile.Timeout, o.Profile.Abort = front, 3*time.Second, nil
+			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, 3*time.Second, nil
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {
-					hang()
+					hangNow()
 				}
 				if err := syscall.Kill(s.server.Pid(), c.signal); err != nil {
 					t.Error(err)
 				}
 			})
 			r := certify(t, o)
-			overdue(t, r, overPlan)
-			outcomes := ended(t, r, c.ends, 250)
+			checkOverrun(t, r, maxOverrun)
+			outcomes := checkEnds(t, r, c.ends, 250)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 			}
 			for _, rule := range v.Rules {
-				// A machine that others share may starve the generator.
+				// A shared machine may starve the generator.
 				if rule.Outcome == verdict.Invalid && rule.ID != "offered" && !strings.HasPrefix(rule.ID, "generator-") {
 					t.Errorf("rule %s: %s", rule.ID, rule.Detail)
 				}
@@ -110,14 +110,15 @@ func TestDatabaseOutage(t *testing.T) {
 	}
 }
 
-// front is a proxy before the service, which stops answering once told to.
-func (s service) front(t *testing.T) (front string, hangUp func()) {
+// hangingProxy is a proxy in front of the service that stops responding once
+// hangNow is called.
+func (s service) hangingProxy(t *testing.T) (address string, hangNow func()) {
 	t.Helper()
 	behind, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hanging, hangUp := context.WithCancel(context.Background())
+	hanging, hangNow := context.WithCancel(context.Background())
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,31 +129,31 @@ func (s service) front(t *testing.T) (front string, hangUp func()) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	t.Cleanup(hangUp)
-	return server.URL, hangUp
+	t.Cleanup(hangNow)
+	return server.URL, hangNow
 }
 
-// ended fails the test unless all of the plan was scheduled, and at least so
-// many ended in one of these ways and nearly all others well.
-func ended(t *testing.T, r record.Run, ways []string, least int64) map[string]int64 {
+// checkEnds fails the test unless all of the plan was scheduled, at least that many
+// transactions have one of these outcomes, and nearly all others completed.
+func checkEnds(t *testing.T, r record.Run, ends []string, least int64) map[string]int64 {
 	t.Helper()
-	scheduled, outcomes := accounted(t, r)
+	scheduled, outcomes := checkAccounted(t, r)
 	if scheduled != r.Plan.Load.Arrivals() {
 		t.Errorf("%d transactions were scheduled, the plan has %d", scheduled, r.Plan.Load.Arrivals())
 	}
 	n := int64(0)
-	for _, way := range ways {
-		n += outcomes[way]
+	for _, end := range ends {
+		n += outcomes[end]
 	}
-	// What was cut off amidst may end in another way.
+	// Transactions under way at that moment may have another outcome.
 	if n < least || n+outcomes["completed"] < scheduled-20 {
-		t.Errorf("outcomes %v of %d: want at least %d that %s", outcomes, scheduled, least, strings.Join(ways, " or "))
+		t.Errorf("outcomes %v of %d: want at least %d %s", outcomes, scheduled, least, strings.Join(ends, " or "))
 	}
 	return outcomes
 }
 
-// With the profile's own abort condition the run spares a target that fails.
-func TestFailingTargetIsSpared(t *testing.T) {
+// The profile's abort condition stops the load on a target that fails.
+func TestAbortConditionStopsRun(t *testing.T) {
 	t.Parallel()
 	failing, fail := context.WithCancel(context.Background())
 	defer fail()
@@ -169,32 +170,32 @@ func TestFailingTargetIsSpared(t *testing.T) {
 	o.Progress = during(2*time.Second, func() { failed = time.Now(); fail() })
 	r := certify(t, o)
 	if took := time.Since(failed); took > 10*time.Second {
-		t.Errorf("the target got load for %s more", took)
+		t.Errorf("the target received load for %s more", took)
 	}
-	accounted(t, r)
+	checkAccounted(t, r)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Fail || !strings.Contains(v.Claim, "to protect the target: http_req_failed rate>0.5 for 3s") {
 		t.Errorf("verdict %s, stopped by %q: %s", v.Outcome, r.Facts.Stopped, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
 	row := v.SLOs[len(v.SLOs)-1]
 	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 100 {
-		t.Errorf("the abort's row is %+v", row)
+		t.Errorf("the row of the abort condition is %+v", row)
 	}
 	for _, s := range v.SLOs {
 		if s.Outcome == verdict.Pass {
-			t.Errorf("%s %s is PASS on a window that was cut short", s.Metric, s.Expression)
+			t.Errorf("%s %s is PASS on a truncated window", s.Metric, s.Expression)
 		}
 	}
 	t.Logf("%s", v.Claim)
 }
 
-// A target that dies, or that accepts and never answers: everything accounted
-// for, FAIL, and an end in time.
+// With a target that dies, or that accepts and never answers, every transaction has an
+// outcome, the verdict is FAIL, and the run ends in time.
 func TestDeadTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		hangs bool
-		ends  []string // how transactions of the outage end
+		ends  []string // outcomes of transactions during the outage
 	}{
 		"killed":        {false, []string{"failed"}},
 		"never answers": {true, []string{"timed_out", "dropped"}},
@@ -220,12 +221,12 @@ func TestDeadTarget(t *testing.T) {
 				}
 			})
 			r := certify(t, o)
-			overdue(t, r, 6*time.Second)
-			outcomes := ended(t, r, c.ends, 700)
+			checkOverrun(t, r, 6*time.Second)
+			outcomes := checkEnds(t, r, c.ends, 700)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail {
 				t.Errorf("verdict %s, want FAIL: %s", v.Outcome, v.Claim)
-				tellRules(t, v)
+				logRules(t, v)
 			}
 			t.Logf("%v; %s", outcomes, v.Claim)
 		})

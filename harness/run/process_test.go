@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// commandLines are those of all processes, by pid; arguments end with a zero
-// byte each.
+// commandLines returns the command lines of all processes, by pid; each argument ends with
+// a zero byte.
 func commandLines(t *testing.T) map[int]string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -22,7 +22,7 @@ func commandLines(t *testing.T) map[int]string {
 	}
 	lines := map[int]string{}
 	for _, path := range paths {
-		line, _ := os.ReadFile(path) // the process may have ended; a zombie's is empty
+		line, _ := os.ReadFile(path) // the process may have exited; a zombie has none
 		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && len(line) > 0 {
 			lines[pid] = string(line)
 		}
@@ -30,8 +30,8 @@ func commandLines(t *testing.T) map[int]string {
 	return lines
 }
 
-// workers are the processes of a run's workers, by their number. They carry the
-// run's id on their command line, whoever their parent is by now.
+// workers returns the pids of a run's workers, by number. They are found by the run id on
+// their command lines, because their parent may have exited.
 func workers(t *testing.T, id string) map[int]int {
 	t.Helper()
 	found := map[int]int{}
@@ -45,7 +45,7 @@ func workers(t *testing.T, id string) map[int]int {
 	return found
 }
 
-// worker waits for a worker's process.
+// worker waits for a worker's process and returns its pid.
 func worker(t *testing.T, id string, i int) int {
 	t.Helper()
 	for range 200 {
@@ -60,7 +60,7 @@ func worker(t *testing.T, id string, i int) int {
 
 var createdBy = regexp.MustCompile(`(?m)^created by (\S+)`)
 
-// goroutines counts goroutines by what created them.
+// goroutines counts goroutines by the function that created them.
 func goroutines() map[string]int {
 	buffer := make([]byte, 16<<20)
 	stacks := buffer[:runtime.Stack(buffer, true)]
@@ -71,18 +71,18 @@ func goroutines() map[string]int {
 	return count
 }
 
-// remaining tells which goroutines there are that were not there before, once
-// they have had some time to end.
-func remaining(before map[string]int, limit time.Duration) (left string) {
+// leakedGoroutines waits up to limit for goroutines to end, and lists those in excess of
+// before.
+func leakedGoroutines(before map[string]int, limit time.Duration) (leaked string) {
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
-		left = ""
+		leaked = ""
 		for by, n := range goroutines() {
 			if n > before[by] {
-				left += fmt.Sprintf("%d more by %s\n", n-before[by], by)
+				leaked += fmt.Sprintf("%d more by %s\n", n-before[by], by)
 			}
 		}
-		if left == "" || time.Now().After(deadline) {
-			return left
+		if leaked == "" || time.Now().After(deadline) {
+			return leaked
 		}
 	}
 }

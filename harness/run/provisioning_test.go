@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// What Grafana's image reads at its start: a data source that takes its secrets
-// from the environment, and the folder that the dashboards are mounted at.
+// Grafana's provisioning has a data source that takes its secrets from the environment, and
+// the folder that the dashboards are mounted at.
 func TestProvisioning(t *testing.T) {
 	type source struct {
 		Name, UID, Type, Access, URL, User, Database string
@@ -48,7 +48,7 @@ func TestProvisioning(t *testing.T) {
 	}
 }
 
-// decode reads a file of Grafana's provisioning, which has no other keys.
+// decode reads a provisioning file, and fails the test for keys that into does not have.
 func decode(t *testing.T, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dashboards, "provisioning", name))

@@ -11,25 +11,25 @@ import (
 	"assay/harness/spec"
 )
 
-// An SLO on the lag of a replica passes while it follows, and fails when its
-// applier stands still in the judged window.
+// An SLO on replica lag passes while the replica keeps up, and fails when its applier is
+// stopped in the judged window.
 func TestReplicaLag(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "mysql")
-	// What the service has made by now is there already: the replica gets it by
-	// replaying the binlog from its beginning.
+	// The service has created its tables already: the replica gets them by replaying the
+	// binlog from its beginning.
 	replica := mysqldtest.Replica(t, s.server)
 	root := mysqldtest.Open(t, replica.DSN())
 	mysqldtest.Exec(t, root, "STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4", "START REPLICA")
 	const bound = 3000
-	certified := func(during func()) verdict.Verdict {
+	certifyWith := func(inHold func()) verdict.Verdict {
 		t.Helper()
-		o := byCount(s.payments(t, quickLoad(20, 12*time.Second)))
+		o := withMaxSLOs(s.payments(t, quickLoad(20, 12*time.Second)))
 		o.Readers = []string{replica.DSN()}
 		o.Profile.SLOs = append(o.Profile.SLOs, spec.SLO{Metric: metric.ReplicaLag, Expression: "max<3000", Aggregate: spec.Max, Operator: "<", Bound: bound})
 		o.Progress = func(e run.Event) {
 			if e.Kind == run.Enter && e.Stage.Name == "hold" {
-				during()
+				inHold()
 			}
 		}
 		r := certify(t, o)
@@ -38,12 +38,12 @@ func TestReplicaLag(t *testing.T) {
 		}
 		return verdict.Judge(r)
 	}
-	v := certified(func() {})
+	v := certifyWith(func() {})
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
-	v = certified(func() { mysqldtest.Exec(t, root, "STOP REPLICA SQL_THREAD") })
+	v = certifyWith(func() { mysqldtest.Exec(t, root, "STOP REPLICA SQL_THREAD") })
 	if v.Outcome != verdict.Fail {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 	}

@@ -25,8 +25,8 @@ import (
 )
 
 // Run carries out one run. When it returns nil the record is sealed, whether the
-// load went to its end or not; ctx done after the load has begun seals it as
-// interrupted. An error before that leaves no folder behind.
+// load completed or not; if ctx is done after the load has begun, it is sealed as
+// interrupted. An error before the load leaves no folder behind.
 func Run(ctx context.Context, o Options) error {
 	if o.ForceStop == nil {
 		o.ForceStop = context.WithoutCancel(ctx)
@@ -152,7 +152,8 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 	case s := <-started:
 		return s.t0, s.err
 	case exit := <-r.fleet.Ended():
-		// A worker that was refused ends too; the refusal is the better reason.
+		// A worker that the coordinator refused exits too; the refusal is the better
+		// reason.
 		select {
 		case s := <-started:
 			if s.err != nil {
@@ -171,7 +172,7 @@ func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, 
 // finish stops the collectors, reconciles the ledger, and seals the record. After
 // ctx is done it still does so, but compares no ledger.
 func (r *run) finish(ctx context.Context) error {
-	// Counted from t0: somebody may have set the wall clock since.
+	// Counted from t0, as the wall clock may have been changed since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
 	if r.Insights != nil {
 		r.step("waiting for the last seconds of Performance Insights")

@@ -20,40 +20,40 @@ import (
 	"assay/harness/spec"
 )
 
-// become is what the test binary does when it is re-executed with an argument.
-var become = map[string]func() error{serveArg: serveReference}
+// childCommands are what the test binary runs when re-executed with that argument.
+var childCommands = map[string]func() error{serveCommand: runReferenceService}
 
-// TestMain makes the test binary a worker, or what become says, when it is
-// re-executed. After the tests nothing of a run may be left.
+// TestMain runs the test binary as a worker or child command when it is re-executed. It
+// fails if goroutines are left after the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "k6" {
 		k6.Main(os.Args[2:])
 	}
-	if len(os.Args) > 1 && become[os.Args[1]] != nil {
-		if err := become[os.Args[1]](); err != nil {
+	if len(os.Args) > 1 && childCommands[os.Args[1]] != nil {
+		if err := childCommands[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
-	// Runs wait for most of their time: four at a time, on two cores.
+	// Runs mostly wait: run four at a time even on two cores.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	useAWS()
+	startAWSProxy()
 	before := goroutines()
 	code := mysqldtest.Main(m)
 	if code == 0 {
-		if left := remaining(before, 5*time.Second); left != "" {
-			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+left)
+		if leaked := leakedGoroutines(before, 5*time.Second); leaked != "" {
+			fmt.Fprintln(os.Stderr, "leaked goroutines:\n"+leaked)
 			code = 1
 		}
 	}
 	os.Exit(code)
 }
 
-// getScript is one GET a transaction.
+// getScript makes one GET per transaction.
 const getScript = `
 import http from 'k6/http';
 export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 'get' } }); }
@@ -75,27 +75,28 @@ func steady(rate float64, hold time.Duration) spec.Profile {
 	}
 }
 
-// tolerant are rules for hosts that run other things beside the tests: there up
-// to 2 % of the slots were seen delayed. A stopped generator delays 20 % here.
+// tolerant returns rules for shared hosts, where up to 2 % of the slots were observed to be
+// delayed. A suspended generator delays 20 % in these tests.
 func tolerant() spec.Rules {
 	share := 0.1
 	return spec.Rules{Offered: &share}
 }
 
-// loose is the profile with an SLO that few samples can decide.
+// loose returns the profile with an SLO that few samples can decide.
 func loose(p spec.Profile) spec.Profile {
 	p.SLOs[0].Expression, p.SLOs[0].Quantile, p.SLOs[0].Bound = "p(50)<1000", 0.5, 1000
 	return p
 }
 
-// think takes 40 ms on average, by chance. Of answers given at once the slowest
-// would be those of the machine's busy moments: with latencies in such bursts few
-// samples decide nothing.
+// think takes an exponentially distributed time, 40 ms on average. If it returned at
+// once, the slowest responses would be bursts from the machine's busy moments, and few
+// samples so correlated decide no SLO.
 func think(http.ResponseWriter, *http.Request) {
 	time.Sleep(min(time.Second, time.Duration(rand.ExpFloat64()*float64(40*time.Millisecond))))
 }
 
-// abortAfter stops a run in which most requests fail for so long.
+// abortAfter returns a condition that stops a run in which most requests fail for that
+// long.
 func abortAfter(d time.Duration) []spec.Abort {
 	return []spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for " + d.String(), Share: 0.5, For: d}}
 }
@@ -103,7 +104,7 @@ func abortAfter(d time.Duration) []spec.Abort {
 // runs makes run ids differ: the workers' processes are found by them.
 var runs atomic.Int64
 
-// options are those of a run of a script against a target, in a folder of its
+// options returns the options of a run of a script against a target, in a folder of its
 // own.
 func options(t *testing.T, p spec.Profile, script, target string) run.Options {
 	t.Helper()
@@ -122,7 +123,7 @@ func options(t *testing.T, p spec.Profile, script, target string) run.Options {
 	}
 }
 
-// certify runs, sees that no worker is left, and opens the record.
+// certify makes a run, checks that no worker is left, and opens the record.
 func certify(t *testing.T, o run.Options) record.Run {
 	t.Helper()
 	r, err := certifyUntil(t.Context(), t, o)
@@ -132,7 +133,7 @@ func certify(t *testing.T, o run.Options) record.Run {
 	return r
 }
 
-// certifyUntil is certify for runs that may be stopped, or never start.
+// certifyUntil is certify for runs that are stopped or may fail to start.
 func certifyUntil(ctx context.Context, t *testing.T, o run.Options) (record.Run, error) {
 	t.Helper()
 	err := run.Run(ctx, o)
@@ -161,7 +162,7 @@ func judged(r record.Run) record.Span {
 	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
 }
 
-// whole is the span of all seconds in which something can have ended.
+// whole is the span of all seconds in which transactions may have ended.
 func whole(r record.Run) record.Span {
 	t0 := r.Facts.T0.Unix()
 	return record.Span{From: t0, To: t0 + int64((r.Plan.Load.Duration()+r.Plan.Load.Timeout)/time.Second) + 1}

@@ -21,16 +21,15 @@ import (
 	"assay/harness/spec"
 )
 
-// service is the reference service in this process, on a database server of the
-// test's own.
+// service is the reference service in this process, on a database server of its own.
 type service struct {
 	server *mysqld.Server
 	dsn    string // of the service's database
 	url    string
 }
 
-// serve starts both, the service as it is configured but for what change says;
-// they end with the test.
+// serve starts both until the test ends; the service with its default configuration and
+// the changes.
 func serve(t *testing.T, flavour string, change ...func(*target.Config)) service {
 	t.Helper()
 	s := service{server: mysqldtest.Start(t, flavour)}
@@ -57,18 +56,18 @@ func serve(t *testing.T, flavour string, change ...func(*target.Config)) service
 		cancel()
 		t.Fatalf("reference service: %v", err)
 	}
-	t.Cleanup(func() { cancel(); <-ended }) // a database that was killed makes its end an error
+	t.Cleanup(func() { cancel(); <-ended }) // with a killed database it ends with an error
 	return s
 }
 
-// payments are the options of a run of the profile payment against the service,
-// with a load of its own.
+// payments returns the options of a run of the profile payment against the service, with
+// the given load.
 func (s service) payments(t *testing.T, load spec.Load) run.Options {
 	t.Helper()
 	return s.profile(t, "payment", load)
 }
 
-// profile is payments of any profile.
+// profile is payments for any profile of thresholds.json.
 func (s service) profile(t *testing.T, name string, load spec.Load) run.Options {
 	t.Helper()
 	path := filepath.Join("..", "..", "thresholds.json")
@@ -91,10 +90,9 @@ func (s service) profile(t *testing.T, name string, load spec.Load) run.Options 
 	return o
 }
 
-// byCount has the profile's SLOs decided by count: where the database's time lies
-// with a machine that has busy moments, few samples decide no share. What fails
-// breaks a maximum, too.
-func byCount(o run.Options) run.Options {
+// withMaxSLOs replaces percentiles by maxima and drops rates: few samples from a busy
+// machine do not decide a percentile or rate. A failed transaction breaks a maximum, too.
+func withMaxSLOs(o run.Options) run.Options {
 	var slos []spec.SLO
 	for _, s := range o.Profile.SLOs {
 		switch s.Aggregate {
@@ -109,7 +107,7 @@ func byCount(o run.Options) run.Options {
 	return o
 }
 
-// paymentLoad has all phases, the ramp too.
+// paymentLoad has all stages, including a ramp.
 func paymentLoad(rate float64, hold time.Duration) spec.Load {
 	return spec.Load{
 		Unit: "tps", Target: rate, Warmup: 2 * time.Second,
@@ -118,7 +116,7 @@ func paymentLoad(rate float64, hold time.Duration) spec.Load {
 	}
 }
 
-// quickLoad is for runs that are not judged by their waits.
+// quickLoad has a short baseline, for runs that are not compared with it.
 func quickLoad(rate float64, hold time.Duration) spec.Load {
 	return spec.Load{
 		Unit: "tps", Target: rate, Warmup: 2 * time.Second,
@@ -126,7 +124,7 @@ func quickLoad(rate float64, hold time.Duration) spec.Load {
 	}
 }
 
-// instruments is the server's whole setup of instruments and consumers.
+// instruments returns the server's setup of instruments and consumers.
 func (s service) instruments(t *testing.T) map[string]string {
 	t.Helper()
 	setup := map[string]string{}
@@ -139,7 +137,7 @@ func (s service) instruments(t *testing.T) map[string]string {
 	return setup
 }
 
-// rows counts what each table holds beyond its fixed rows.
+// rows counts the rows of each table that payments and events write to.
 func (s service) rows(t *testing.T) map[string]string {
 	t.Helper()
 	query := "SELECT '', ''"

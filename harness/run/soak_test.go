@@ -29,44 +29,43 @@ import (
 	"assay/harness/spec"
 )
 
-// soakRuns is how many runs TestSoak makes; `make soak` asks for 100.
-var soakRuns = flag.Int("soak", 3, "whole runs of TestSoak; interrupted ones are a fifth, with the database killed a twentieth")
+// soakRuns is how many complete runs TestSoak makes; 100 in `make soak`.
+var soakRuns = flag.Int("soak", 3, "complete runs of TestSoak; a fifth as many are interrupted, and in a twentieth as many the database is killed")
 
 const (
-	// soakLimit is how long what a run held may take to be gone after it.
+	// soakLimit is how long after a run its resources may take to be released.
 	soakLimit = 10 * time.Second
-	// soakGrowth bounds what the heap may gain a run, in bytes. A run that is held
-	// on to has 5 MiB. What was seen is 6 KiB over five runs, when not all is
-	// warm yet, and 0.3 KiB over a hundred.
+	// soakGrowth bounds the growth of the heap per run, in bytes. A leaked run has
+	// 5 MiB. Observed: 6 KiB over five runs, while caches still fill, and 0.3 KiB over
+	// a hundred.
 	soakGrowth = 32 << 10
 )
 
-// Many runs in a row, whole, interrupted, or with the database killed amidst,
-// leave no process, socket, goroutine, file or row behind, and the database's
-// instruments as they were. What a run comes to does not matter: a busy machine
-// makes it INVALID.
+// Many runs in a row, complete, interrupted, or with the database killed, leave no process,
+// socket, goroutine, file or row behind, and the database's instruments as they were. The
+// verdicts do not matter: a busy machine makes runs INVALID.
 func TestSoak(t *testing.T) {
 	s := newSoak(t)
-	s.whole(t)
+	s.complete(t)
 	s.interrupted(t)
 	s.databaseKilled(t)
-	after, _ := settled(t, s.before, soakLimit, s.folders()...)
+	after, _ := awaitFootprint(t, s.before, soakLimit, s.folders()...)
 	t.Logf("before: %s; after: %s", s.before, after)
 	t.Logf("verdicts: %v", s.verdicts)
 }
 
-func (s *soak) whole(t *testing.T) {
+func (s *soak) complete(t *testing.T) {
 	t.Helper()
 	var heaps []float64
 	for i := range *soakRuns {
 		s.run(t, t.Context(), nil)
-		s.clean(t, fmt.Sprintf("whole run %d", i), s.rows)
+		s.checkClean(t, fmt.Sprintf("complete run %d", i), s.rows)
 		heaps = append(heaps, heap())
 	}
 	perRun := growth(heaps)
-	t.Logf("heap after the first run %.0f KiB, after the last %.0f KiB, growth %.1f KiB a run", heaps[0]/1024, heaps[len(heaps)-1]/1024, perRun/1024)
+	t.Logf("heap after the first run %.0f KiB, after the last %.0f KiB, growth %.1f KiB per run", heaps[0]/1024, heaps[len(heaps)-1]/1024, perRun/1024)
 	if perRun > soakGrowth {
-		t.Errorf("the heap grows by %.0f bytes a run: %.0f", perRun, heaps)
+		t.Errorf("the heap grows by %.0f bytes per run: %.0f", perRun, heaps)
 	}
 }
 
@@ -74,13 +73,13 @@ func (s *soak) interrupted(t *testing.T) {
 	t.Helper()
 	for i := range max(1, *soakRuns/5) {
 		ctx, cancel := context.WithCancel(t.Context())
-		// At another instant each time, from the first arrivals to the last.
+		// At a different instant each time, from the first arrivals to the last.
 		facts := s.run(t, ctx, func() { time.Sleep(time.Duration(i%20) * 100 * time.Millisecond); cancel() })
 		cancel()
 		if !facts.Interrupted {
-			t.Errorf("interrupted run %d does not say so", i)
+			t.Errorf("run %d is not recorded as interrupted", i)
 		}
-		s.clean(t, fmt.Sprintf("interrupted run %d", i), s.rows)
+		s.checkClean(t, fmt.Sprintf("interrupted run %d", i), s.rows)
 	}
 }
 
@@ -93,19 +92,19 @@ func (s *soak) databaseKilled(t *testing.T) {
 			}
 		})
 		if facts.Ledger.State != record.StateFailed {
-			t.Errorf("run %d: the ledger was read from a database that is gone", i)
+			t.Errorf("run %d: the ledger was read from a killed database", i)
 		}
 		s.startDatabase(t)
-		// The run's rows are still there, as its record says.
-		s.clean(t, fmt.Sprintf("run %d, whose database was killed,", i), nil)
+		// The run's rows are still there, which its record reports.
+		s.checkClean(t, fmt.Sprintf("run %d, whose database was killed,", i), nil)
 	}
 }
 
-// soak is where runs are made, and how it was before them.
+// soak is the environment of the runs, and its state before them.
 type soak struct {
 	service
-	root       string // scratch
-	executable string // a worker, with a scratch folder of its own
+	root       string // parent of the folders
+	executable string // a wrapper of this binary, with its own TMPDIR
 	dir        string // the database's
 	binary     mysqld.Binary
 	setup      map[string]string
@@ -116,7 +115,7 @@ type soak struct {
 
 func newSoak(t *testing.T) *soak {
 	t.Helper()
-	// Whatever is orphaned below us becomes our child, and is seen.
+	// Orphaned descendants become children of this process, and are counted.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +129,7 @@ func newSoak(t *testing.T) *soak {
 	s.startDatabase(t)
 	t.Cleanup(func() { _ = s.server.Kill() })
 	root := s.account(t, "", "")
-	s.url = serveApart(t, root)
+	s.url = startReferenceService(t, root)
 	s.dsn = s.certifier(t, root)
 	self, err := os.Executable()
 	if err != nil {
@@ -143,24 +142,23 @@ func newSoak(t *testing.T) *soak {
 	}
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("HOME", home)
-	// What is made once, and kept, is there after these.
+	// Warm up: what is created once, and kept, exists after these runs.
 	for range 2 {
 		s.run(t, t.Context(), nil)
 	}
 	s.setup, s.rows = s.instruments(t), s.service.rows(t)
-	time.Sleep(time.Second) // what still ends is not to be counted
+	time.Sleep(time.Second) // do not count what is still ending
 	s.before = takeFootprint(t, s.folders()...)
 	return s
 }
 
-// folders are those that may only hold what they held before: for temporary
-// files, the home folder, the current one, and that of the runs.
+// folders returns the folders in which runs may leave nothing: for temporary files, the
+// home folder, the folder of runs, and the current one.
 func (s *soak) folders() []string {
 	return []string{filepath.Join(s.root, "tmp"), filepath.Join(s.root, "home"), filepath.Join(s.root, "runs"), "."}
 }
 
-// startDatabase starts the server on its folder; again, on the port that its
-// users know.
+// startDatabase starts the server in its folder, or restarts it on the same port.
 func (s *soak) startDatabase(t *testing.T) {
 	t.Helper()
 	o := mysqld.Options{Dir: s.dir, Binary: s.binary}
@@ -173,7 +171,7 @@ func (s *soak) startDatabase(t *testing.T) {
 	}
 }
 
-// account is a DSN of the service's database, of root where no user is named.
+// account returns a DSN of the service's database, for root if user is empty.
 func (s *soak) account(t *testing.T, user, password string) string {
 	t.Helper()
 	c, err := mysql.ParseDSN(s.server.DSN())
@@ -187,8 +185,8 @@ func (s *soak) account(t *testing.T, user, password string) string {
 	return c.FormatDSN()
 }
 
-// certifier makes a user for the runs alone, so that their sessions can be told
-// from the service's.
+// certifier creates a database user for the runs, so that their sessions differ from those
+// of the service, and returns its DSN.
 func (s *soak) certifier(t *testing.T, root string) string {
 	t.Helper()
 	const password = "of-the-soak"
@@ -196,7 +194,7 @@ func (s *soak) certifier(t *testing.T, root string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() // now: the socket of a server that was killed would count
+	defer db.Close() // now, because a socket to the killed server would be counted
 	mysqldtest.Exec(
 		t, db,
 		"CREATE USER certifier@127.0.0.1 IDENTIFIED BY '"+password+"'",
@@ -207,8 +205,8 @@ func (s *soak) certifier(t *testing.T, root string) string {
 	return s.account(t, "certifier", password)
 }
 
-// run makes one run of three seconds, and does something in its middle.
-func (s *soak) run(t *testing.T, ctx context.Context, amidst func()) record.Facts {
+// run makes one run of three seconds, and calls underLoad, if not nil, once load has begun.
+func (s *soak) run(t *testing.T, ctx context.Context, underLoad func()) record.Facts {
 	t.Helper()
 	o := s.payments(t, spec.Load{
 		Unit: "tps", Target: 40, Baseline: spec.Baseline{Rate: 20, For: time.Second}, Hold: 2 * time.Second,
@@ -220,8 +218,8 @@ func (s *soak) run(t *testing.T, ctx context.Context, amidst func()) record.Fact
 	o.Progress = func(e run.Event) {
 		if e.Kind == run.Enter && !entered {
 			entered = true
-			if amidst != nil {
-				amidst() // here: the run cannot end meanwhile
+			if underLoad != nil {
+				underLoad() // synchronously, so that the run cannot end meanwhile
 			}
 		}
 	}
@@ -239,11 +237,11 @@ func (s *soak) run(t *testing.T, ctx context.Context, amidst func()) record.Fact
 	return r.Facts
 }
 
-// clean fails the test where a run has left something. Tables that rows does
-// not name may hold what they do.
-func (s *soak) clean(t *testing.T, which string, rows map[string]string) {
+// checkClean fails the test if a run has left something. Tables that rows does not name
+// are not checked.
+func (s *soak) checkClean(t *testing.T, which string, rows map[string]string) {
 	t.Helper()
-	if _, more := settled(t, s.before, soakLimit, s.folders()...); more != "" {
+	if _, more := awaitFootprint(t, s.before, soakLimit, s.folders()...); more != "" {
 		t.Fatalf("%s has left\n%s", which, more)
 	}
 	var left string
@@ -276,16 +274,16 @@ func (s *soak) leftInDatabase(t *testing.T, rows map[string]string) string {
 	return ""
 }
 
-// serveArg makes the test binary the reference service, until its standard
-// input ends.
+// serveCommand makes the test binary the reference service until its standard input is
+// closed.
 const (
-	serveArg    = "reference-service"
-	serveDSNEnv = "ASSAY_TEST_SERVICE_DB"
+	serveCommand  = "reference-service"
+	serviceDSNEnv = "ASSAY_TEST_SERVICE_DB"
 )
 
-func serveReference() error {
+func runReferenceService() error {
 	c := target.DefaultConfig()
-	c.Listen, c.DSN, c.DrainTimeout = "127.0.0.1:0", os.Getenv(serveDSNEnv), 2*time.Second
+	c.Listen, c.DSN, c.DrainTimeout = "127.0.0.1:0", os.Getenv(serviceDSNEnv), 2*time.Second
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
@@ -294,17 +292,17 @@ func serveReference() error {
 	return target.Run(ctx, c, slog.New(slog.DiscardHandler), func(addr string) { fmt.Println(addr) })
 }
 
-// serveApart starts the reference service as a process of its own, so that what
-// it holds is not taken for the coordinator's.
-func serveApart(t *testing.T, dsn string) (url string) {
+// startReferenceService starts the reference service in a process of its own, so that its
+// resources are not counted as the coordinator's.
+func startReferenceService(t *testing.T, dsn string) (url string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], serveArg)
-	cmd.Env = append(os.Environ(), serveDSNEnv+"="+dsn)
+	cmd := exec.Command(os.Args[0], serveCommand)
+	cmd.Env = append(os.Environ(), serviceDSNEnv+"="+dsn)
 	input, keep, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, output, err := os.Pipe()
+	stdout, output, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,8 +313,8 @@ func serveApart(t *testing.T, dsn string) (url string) {
 	}
 	t.Cleanup(func() { _ = keep.Close(); _ = child.Stop(10 * time.Second) })
 	_, _ = input.Close(), output.Close() // the child has its own
-	defer told.Close()
-	addr, err := bufio.NewReader(told).ReadString('\n')
+	defer stdout.Close()
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatalf("reference service: %v", err)
 	}

@@ -54,7 +54,7 @@ func (r *run) startCollectors(ctx context.Context) {
 // waits is the collector of the database's waits; nil: none.
 func (r *run) waits(ctx context.Context) collect.Collector {
 	if r.DSN != "" {
-		r.database = databases.New(r.DSN, r.Journal) // in a run with Insights only to describe the database
+		r.database = databases.New(r.DSN, r.Journal) // with Insights, only to describe the database
 	}
 	switch {
 	case r.Insights != nil:
@@ -69,8 +69,9 @@ func (r *run) waits(ctx context.Context) collect.Collector {
 	return nil
 }
 
-// processes are those whose CPU and memory are measured separately, by name: the
-// workers, and the parts of the system under test on this host.
+// processes returns the pids, by name, of the processes whose CPU and memory are
+// measured separately: the workers, and the parts of the system under test on this
+// host.
 func (r *run) processes(ctx context.Context) map[string]int {
 	all := r.fleet.PIDs()
 	for name, address := range addresses(r.Target, r.DSN) {
@@ -104,7 +105,7 @@ func (r *run) environment(ctx context.Context) record.Environment {
 			r.note(err.Error())
 		}
 		if r.Insights != nil {
-			_ = r.database.Close() // only described the database, and has switched nothing on
+			_ = r.database.Close() // it has switched no instruments on
 		}
 	}
 	return e

@@ -20,7 +20,7 @@ import (
 // stopBound is how long a run may take to end once it is interrupted.
 const stopBound = 10 * time.Second
 
-// slowInit takes a while in every VU's init code.
+// slowInit takes 300 ms in every VU's init code.
 const slowInit = `
 import http from 'k6/http';
 const end = Date.now() + 300;
@@ -34,8 +34,9 @@ export function setup() { sleep(50); }
 export default function () {}
 `
 
-// stopped runs until when sees its event, and stops the run so much later.
-func stopped(t *testing.T, o run.Options, later time.Duration, when func(run.Event) bool) (took time.Duration, err error) {
+// stopAfter interrupts the run the given time after the first event for which when is
+// true, and returns how long the run took to end.
+func stopAfter(t *testing.T, o run.Options, later time.Duration, when func(run.Event) bool) (took time.Duration, err error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -66,8 +67,9 @@ func enter(stage string) func(run.Event) bool {
 	return func(e run.Event) bool { return e.Kind == run.Enter && e.Stage.Name == stage }
 }
 
-// Before t0 there is no run yet: no folder, no worker, the database as it was.
-func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
+// A run that is stopped before t0 leaves no folder and no worker, and the database as it
+// was.
+func TestStopBeforeStartLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "mariadb")
 	setup := s.instruments(t)
@@ -75,7 +77,7 @@ func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, steady(60, 10*time.Second), script, s.url)
 			o.DSN = s.dsn
-			took, err := stopped(t, o, 1500*time.Millisecond, step("initialising"))
+			took, err := stopAfter(t, o, 1500*time.Millisecond, step("initialising"))
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error is %v", err)
 			}
@@ -90,9 +92,9 @@ func TestStopBeforeTheStartLeavesNothing(t *testing.T) {
 	}
 }
 
-// After t0 the record is sealed and INVALID, and says what became of each
-// transaction up to the stop.
-func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
+// A run that is stopped after t0 has a sealed record with an outcome for each transaction
+// up to the stop, and is INVALID.
+func TestStopAfterStartSealsRecord(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "mariadb")
 	setup := s.instruments(t)
@@ -100,7 +102,7 @@ func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
 		name  string
 		later time.Duration
 		when  func(run.Event) bool
-		read  string // beside the profile's condition on persisted rows
+		read  string // added to the profile's query of persisted rows
 		rules []string
 	}{
 		{"in the warm-up", 1200 * time.Millisecond, enter(plan.Warmup), "", []string{"complete"}},
@@ -112,17 +114,17 @@ func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
 			ledger := *o.Profile.Ledger
 			ledger.Persisted += c.read
 			o.Profile.Ledger = &ledger
-			took, err := stopped(t, o, c.later, c.when)
+			took, err := stopAfter(t, o, c.later, c.when)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := open(t, o)
-			scheduled, outcomes := accounted(t, r)
+			scheduled, outcomes := checkAccounted(t, r)
 			if !r.Facts.Interrupted || scheduled == 0 {
 				t.Errorf("interrupted: %t, %d transactions scheduled", r.Facts.Interrupted, scheduled)
 			}
-			// What fell due before the stop was scheduled: the plan's share. The
-			// workers hear of the stop a moment after it was decided.
+			// Exactly the slots due before the stop were scheduled; workers receive the stop
+			// a moment after it was decided.
 			if due := r.Facts.Ended.Sub(r.Facts.T0); r.Facts.Stopped != "" {
 				low, high := dueBy(r, due-2*time.Second), dueBy(r, due+time.Second)
 				if scheduled < low || scheduled > high {
@@ -132,7 +134,7 @@ func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
 				t.Errorf("%d transactions were scheduled, the plan has %d", scheduled, r.Plan.Load.Arrivals())
 			}
 			v := verdict.Judge(r)
-			found := broken(v)
+			found := brokenRules(v)
 			for _, id := range append(c.rules, "data") {
 				if found[id] == "" {
 					t.Errorf("rule %s is not broken", id)
@@ -152,24 +154,24 @@ func TestStopAfterTheStartSealsTheRecord(t *testing.T) {
 	}
 }
 
-// Requests that hang do not hold the stop up, and are accounted for: those
-// under way, and those that no VU was free for.
-func TestStopWhileTheTargetHangs(t *testing.T) {
+// Hanging requests do not delay the stop, and every transaction has an outcome: those under
+// way, and those that waited for a free VU.
+func TestStopWhileTargetHangs(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hang(r) }))
 	defer server.Close()
 	o := options(t, steady(200, 20*time.Second), getScript, server.URL)
 	o.Workers = 2
-	took, err := stopped(t, o, 2*time.Second, enter(plan.Hold))
+	took, err := stopAfter(t, o, 2*time.Second, enter(plan.Hold))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := open(t, o)
-	scheduled, outcomes := accounted(t, r)
+	scheduled, outcomes := checkAccounted(t, r)
 	if scheduled < 600 || outcomes["timed_out"]+outcomes["dropped"] != scheduled || outcomes["timed_out"] == 0 || outcomes["dropped"] == 0 {
 		t.Errorf("%d scheduled: %v", scheduled, outcomes)
 	}
-	if v := verdict.Judge(r); v.Outcome != verdict.Invalid || !r.Facts.Interrupted || broken(v)["frames"] != "" {
+	if v := verdict.Judge(r); v.Outcome != verdict.Invalid || !r.Facts.Interrupted || brokenRules(v)["frames"] != "" {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 	}
 	t.Logf("ended %s after the interrupt; %d scheduled: %v", took.Round(time.Millisecond), scheduled, outcomes)

@@ -58,7 +58,7 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 	if r.view == nil {
 		return nil
 	}
-	if r.writeError != nil { // there is no sealed record to fill the view from
+	if r.writeError != nil { // no complete record to fill the view from
 		r.view.Close()
 		return nil
 	}
@@ -66,7 +66,7 @@ func (r *run) completeView(ctx context.Context) (limitations []string) {
 	defer cancel()
 	done := r.view.Finish(ctx, r.writer.Replay)
 	if done.Missing == 0 {
-		r.reportView() // the server may be back only now
+		r.reportView() // the server may have come back during Finish
 		return nil
 	}
 	if done.Err != nil {

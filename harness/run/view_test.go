@@ -18,8 +18,8 @@ import (
 	"assay/harness/spec"
 )
 
-// viewOn is the view's server, as the environment would name it.
-func viewOn(t *testing.T, db *influxtest.Server) *influx.Server {
+// viewServer returns the server of the view, as configured by the environment.
+func viewServer(t *testing.T, db *influxtest.Server) *influx.Server {
 	t.Helper()
 	s, err := influx.NewServer(db.URL(), db.Token())
 	if err != nil {
@@ -28,17 +28,17 @@ func viewOn(t *testing.T, db *influxtest.Server) *influx.Server {
 	return s
 }
 
-// undisturbed is the profile without the rules about the generator, which a
-// machine that others share may break.
-func undisturbed(p spec.Profile) spec.Profile {
+// withoutGeneratorRules returns the profile with rules about the generator that a shared
+// machine cannot break.
+func withoutGeneratorRules(p spec.Profile) spec.Profile {
 	all := 1.0
 	p.Rules = spec.Rules{Offered: &all, GeneratorDrops: &all, GeneratorCPU: &all}
 	return p
 }
 
-// shown fails the test unless the server has every point of the record, field
-// by field as many and with the same sum, and no other.
-func shown(t *testing.T, db *influxtest.Server, r record.Run) {
+// checkPoints fails the test unless the server has exactly the points of the record: for
+// each field the same number and the same sum.
+func checkPoints(t *testing.T, db *influxtest.Server, r record.Run) {
 	t.Helper()
 	type column struct{ measurement, field string }
 	type total struct {
@@ -72,10 +72,10 @@ func shown(t *testing.T, db *influxtest.Server, r record.Run) {
 	}
 }
 
-// everyFrame fails the test unless the record has every frame that was sent.
-func everyFrame(t *testing.T, r record.Run) {
+// checkAllFrames fails the test if the record lacks a frame that was sent.
+func checkAllFrames(t *testing.T, r record.Run) {
 	t.Helper()
-	accounted(t, r)
+	checkAccounted(t, r)
 	for _, s := range r.Timeline.Sources() {
 		if s.Missing > 0 || !s.Closed {
 			t.Errorf("stream of %s: %d frames are missing, closed %t", s.Name, s.Missing, s.Closed)
@@ -83,20 +83,20 @@ func everyFrame(t *testing.T, r record.Run) {
 	}
 }
 
-// complete fails the test unless the record has every frame, and the run passes.
-func complete(t *testing.T, r record.Run) verdict.Verdict {
+// checkPass fails the test unless the record has every frame and the run passes.
+func checkPass(t *testing.T, r record.Run) verdict.Verdict {
 	t.Helper()
-	everyFrame(t, r)
+	checkAllFrames(t, r)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
 		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		tellRules(t, v)
+		logRules(t, v)
 	}
 	return v
 }
 
-// ofTheView are the certificate's limitations that are about the view.
-func ofTheView(v verdict.Verdict) (all []string) {
+// viewLimitations returns the limitations about InfluxDB.
+func viewLimitations(v verdict.Verdict) (all []string) {
 	for _, text := range v.Limitations {
 		if strings.Contains(text, "InfluxDB") {
 			all = append(all, text)
@@ -105,13 +105,13 @@ func ofTheView(v verdict.Verdict) (all []string) {
 	return all
 }
 
-// notes gathers what a run tells, beside another listener.
+// notes collects the notes of a run.
 type notes struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (n *notes) hear(e run.Event) {
+func (n *notes) add(e run.Event) {
 	if e.Kind == run.Note {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -119,28 +119,28 @@ func (n *notes) hear(e run.Event) {
 	}
 }
 
-func (n *notes) has(text string) bool {
+func (n *notes) contain(text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Contains(strings.Join(n.all, "\n"), text)
 }
 
-// plainRun are the options of a run against a target that needs nothing else.
+// plainRun returns the options of a run against a simple target, without a database.
 func plainRun(t *testing.T, hold time.Duration) run.Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(think))
 	t.Cleanup(server.Close)
-	return options(t, undisturbed(loose(steady(50, hold))), getScript, server.URL)
+	return options(t, withoutGeneratorRules(loose(steady(50, hold))), getScript, server.URL)
 }
 
-// InfluxDB killed for ten seconds in the middle: nothing is lost, and in the end
-// the points are all there.
-func TestViewAfterAnOutage(t *testing.T) {
+// When InfluxDB is killed for ten seconds in the middle of a run, nothing is lost, and all
+// points are written in the end.
+func TestViewAfterOutage(t *testing.T) {
 	t.Parallel()
 	db := influxtest.Start(t)
 	o := plainRun(t, 16*time.Second)
-	o.View = viewOn(t, db)
-	var told notes
+	o.View = viewServer(t, db)
+	var printed notes
 	var outage sync.WaitGroup
 	outage.Add(1)
 	kill := during(2*time.Second, func() {
@@ -149,38 +149,38 @@ func TestViewAfterAnOutage(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		db.Restart()
 	})
-	o.Progress = func(e run.Event) { kill(e); told.hear(e) }
+	o.Progress = func(e run.Event) { kill(e); printed.add(e) }
 	r := certify(t, o)
 	outage.Wait()
-	if v := complete(t, r); len(ofTheView(v)) > 0 {
-		t.Errorf("limitations: %q", ofTheView(v))
+	if v := checkPass(t, r); len(viewLimitations(v)) > 0 {
+		t.Errorf("limitations: %q", viewLimitations(v))
 	}
-	shown(t, db, r)
+	checkPoints(t, db, r)
 	for _, text := range []string{"the view is paused: InfluxDB at", "cannot be reached: ", "the view is resumed"} {
-		if !told.has(text) {
-			t.Errorf("it did not tell %q: %q", text, told.all)
+		if !printed.contain(text) {
+			t.Errorf("the notes lack %q: %q", text, printed.all)
 		}
 	}
 }
 
-// InfluxDB killed for good, or stopped without an end: the verdict stays, the
+// When InfluxDB is killed or suspended for good, the verdict does not change, the
 // certificate lists the view as incomplete, and a push completes it.
-func TestViewOfAServerThatStaysAway(t *testing.T) {
+func TestViewWhenServerStaysDown(t *testing.T) {
 	for name, leave := range map[string]func(*influxtest.Server){
-		"killed":  (*influxtest.Server).Kill,
-		"stopped": (*influxtest.Server).Freeze,
+		"killed":    (*influxtest.Server).Kill,
+		"suspended": (*influxtest.Server).Freeze,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := influxtest.Start(t)
 			o := plainRun(t, 10*time.Second)
-			o.View = viewOn(t, db)
+			o.View = viewServer(t, db)
 			left := make(chan struct{})
 			o.Progress = during(3*time.Second, func() { leave(db); close(left) })
 			r := certify(t, o)
 			<-left
-			overdue(t, r, 15*time.Second)
-			about := ofTheView(complete(t, r))
+			checkOverrun(t, r, 15*time.Second)
+			about := viewLimitations(checkPass(t, r))
 			var missing, seconds int
 			if len(about) != 1 {
 				t.Fatalf("limitations: %q", about)
@@ -191,38 +191,38 @@ func TestViewOfAServerThatStaysAway(t *testing.T) {
 			if missing < 5 || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
 				t.Errorf("%q, and the record has %d seconds", about[0], len(r.Timeline.Seconds()))
 			}
-			if name == "stopped" {
+			if name == "suspended" {
 				db.Kill()
 			}
 			db.Restart()
 			last := 0
-			err := influx.Push(t.Context(), viewOn(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
+			err := influx.Push(t.Context(), viewServer(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
 				func(done, of int) { last = of - done })
 			if err != nil || last != 0 {
 				t.Errorf("push: %v, %d seconds are left", err, last)
 			}
-			shown(t, db, r)
+			checkPoints(t, db, r)
 			t.Log(about[0])
 		})
 	}
 }
 
-// A server that is not there from the start is told of and changes nothing.
-func TestViewWithoutAServer(t *testing.T) {
+// A server that is down from the start is reported, and does not change the verdict.
+func TestViewWithoutServer(t *testing.T) {
 	t.Parallel()
 	db := influxtest.Start(t)
 	db.Kill()
 	o := plainRun(t, 10*time.Second)
-	o.View = viewOn(t, db)
-	var told notes
-	o.Progress = told.hear
+	o.View = viewServer(t, db)
+	var printed notes
+	o.Progress = printed.add
 	r := certify(t, o)
-	overdue(t, r, 15*time.Second)
+	checkOverrun(t, r, 15*time.Second)
 	want := fmt.Sprintf("the view in InfluxDB is incomplete: %d of %[1]d seconds", len(r.Timeline.Seconds()))
-	if about := ofTheView(complete(t, r)); len(about) != 1 || !strings.Contains(about[0], want) {
+	if about := viewLimitations(checkPass(t, r)); len(about) != 1 || !strings.Contains(about[0], want) {
 		t.Errorf("limitations %q, want %q", about, want)
 	}
-	if !told.has("the view is paused: InfluxDB at 127.0.0.1") {
-		t.Errorf("notes: %q", told.all)
+	if !printed.contain("the view is paused: InfluxDB at 127.0.0.1") {
+		t.Errorf("notes: %q", printed.all)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"assay/harness/run"
 )
 
-// A worker killed in the hold ends the run, which says so: INVALID by the rule
-// frames. So does one of two.
-func TestKilledWorkerInvalidatesTheRun(t *testing.T) {
+// A worker that is killed in the hold, alone or one of two, ends the run, which is INVALID
+// by the rule frames and reports the kill.
+func TestKilledWorkerInvalidatesRun(t *testing.T) {
 	for name, c := range map[string]struct{ workers, victim int }{
 		"the only one": {1, 0}, "the first of two": {2, 0}, "the second of two": {2, 1},
 	} {
@@ -44,7 +44,7 @@ func TestKilledWorkerInvalidatesTheRun(t *testing.T) {
 				t.Errorf("the run took %s to end", took)
 			}
 			v := verdict.Judge(r)
-			if found := broken(v); v.Outcome != verdict.Invalid || !strings.Contains(found["frames"], "killed") {
+			if found := brokenRules(v); v.Outcome != verdict.Invalid || !strings.Contains(found["frames"], "killed") {
 				t.Errorf("verdict %s, want INVALID: %s; broken: %v", v.Outcome, v.Claim, found)
 			}
 			if !strings.Contains(r.Facts.Stopped, "killed") {
@@ -60,8 +60,8 @@ func TestKilledWorkerInvalidatesTheRun(t *testing.T) {
 	}
 }
 
-// A worker that does not come to the start line is an error with the reason,
-// and leaves nothing.
+// A worker that fails before the start is an error with the reason, and the run leaves
+// nothing.
 func TestWorkerThatDoesNotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		script  string

@@ -11,10 +11,10 @@ import (
 	"assay/harness/spec"
 )
 
-// Certification is the request of one command line.
+// Certification is what one command line requests.
 type Certification struct {
 	Profiles []spec.Profile
-	Changed  map[string]string // the command line's changes of the only profile
+	Changed  map[string]string // the command line's changes to the only profile
 	Scope    string            // "smoke" or "certificate"; empty: by the length of the windows
 	Out      string            // run folder, or the parent of the run folders of several profiles; empty: a new one in the folder of runs
 	Seed     uint64
@@ -27,7 +27,7 @@ func (c Certification) Runs(shared run.Options) (runs []run.Options, err error) 
 	switch c.Scope {
 	case "", spec.ScopeSmoke, spec.ScopeCertificate:
 	default:
-		return nil, fmt.Errorf("--scope is %q: smoke or certificate", c.Scope)
+		return nil, fmt.Errorf("--scope is %q: it must be smoke or certificate", c.Scope)
 	}
 	for _, p := range c.Profiles {
 		o := shared

@@ -14,8 +14,8 @@ import (
 
 // Certify makes one run, publishes its certificate, signed if there is a key, and
 // appends it to the summary of the CI job. Before the load it reports the SLOs that
-// the plan cannot decide. latest is the folder of runs whose link "latest" is to
-// name this run; empty: none.
+// the plan cannot decide. latest is the folder of runs whose link "latest" is set to
+// this run; empty: no link is set.
 func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string) (Result, issue.Issue, error) {
 	p := c.Progress(o.Profile.Name)
 	p.First = func() { p.forecast(o) }
@@ -32,7 +32,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 	if err != nil {
 		return r, i, err
 	}
-	if err := appendStepSummary(o.Dir); err != nil { // which does not change the verdict
+	if err := appendStepSummary(o.Dir); err != nil { // has no effect on the verdict
 		fmt.Fprintf(c.W, "%s: the certificate is not in the job's summary: %v\n", o.Profile.Name, err)
 	}
 	return r, i, nil
@@ -43,7 +43,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 func (p *Progress) forecast(o run.Options) {
 	found, err := Forecast(o.Profile, o.Workers, o.Scope, o.Journal)
 	if err != nil || len(found) == 0 {
-		return // no SLO needs samples; the run reports the error
+		return // the run reports the error; without one, no SLO needs a forecast
 	}
 	enough := true
 	for _, f := range found {

@@ -12,14 +12,14 @@ import (
 	"assay/harness/hint"
 )
 
-// RandomSeed is a seed that JSON numbers hold exactly in every reader: below 2^53.
+// RandomSeed returns a seed below 2^53, which every JSON reader holds exactly.
 func RandomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	return binary.LittleEndian.Uint64(b[:]) >> 11
 }
 
-// NewID sorts by time and is unique: 20261120T231500Z-payment-1f3a.
+// NewID returns a unique run id that sorts by time: 20261120T231500Z-payment-1f3a.
 func NewID(profile string) string {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -32,13 +32,13 @@ const latestLink = "latest"
 func CheckLatest(runs string) error {
 	link := filepath.Join(runs, latestLink)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
-		return hint.With(fmt.Errorf("%s is not a link, and cannot be made to name the next run", link),
+		return hint.With(fmt.Errorf("%s is not a link, and cannot be set to the next run", link),
 			"rename it, or name another folder with --out")
 	}
 	return nil
 }
 
-// LinkLatest makes the link "latest" in a folder of runs name this run, atomically.
+// LinkLatest atomically sets the link "latest" in a folder of runs to this run.
 func LinkLatest(runs, id string) error {
 	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
 	if err := os.Symlink(id, tmp); err != nil {

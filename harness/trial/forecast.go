@@ -35,16 +35,16 @@ func undecidable(f forecast.Forecast) (why, remedy string) {
 		fmt.Sprintf(`hold for %s, raise the rate, or declare "basis": "counted"`, f.Hold)
 }
 
-// pastRunsRead is how many of a profile's newest runs a forecast uses.
-const pastRunsRead = 3
+// maxPastRuns is how many of a profile's newest runs a forecast uses at most.
+const maxPastRuns = 3
 
-// pastRuns is what the certificates of a profile's newest runs say about the samples
-// of each SLO.
+// pastRuns returns, by SLO, the sample statistics in the certificates of a profile's
+// newest runs.
 func pastRuns(folder, profile string) map[string]forecast.Past {
 	folders, _ := os.ReadDir(folder) // does not exist before the first run
 	samples := map[string][]certificate.SLO{}
 	arrivals := map[string][]float64{}
-	for i, n := len(folders)-1, 0; i >= 0 && n < pastRunsRead; i-- { // names begin with the time of the run
+	for i, n := len(folders)-1, 0; i >= 0 && n < maxPastRuns; i-- { // names begin with the time of the run
 		if folders[i].Type()&os.ModeSymlink != 0 {
 			continue
 		}
@@ -91,14 +91,14 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// longerHold is the hold that would decide what a run left undecided; false if the
+// longerHold is the hold that should decide what a run left undecided; false if the
 // profile has stages, which have no hold.
 func longerHold(p spec.Profile, found []forecast.Forecast) (time.Duration, bool) {
 	longest := time.Duration(0)
 	for _, f := range found {
 		longest = max(longest, f.Hold)
 	}
-	if longest == 0 { // the samples were enough, and too close to the limit
+	if longest == 0 { // enough samples, but the result was too close to the limit
 		longest = 2 * max(p.Load.Hold, p.Load.HoldMax)
 	}
 	return longest, len(p.Load.Stages) == 0
@@ -111,11 +111,11 @@ const checkDecides = "decides"
 func Decisions(p spec.Profile, workers int, scope, runs string) (all doctor.Findings, err error) {
 	found, err := Forecast(p, workers, scope, runs)
 	for _, f := range found {
-		one := doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.OK, Observed: f.SLO, Needed: f.String()}
+		finding := doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.OK, Observed: f.SLO, Needed: f.String()}
 		if why, remedy := undecidable(f); why != "" {
-			one.State, one.Why, one.Remedy = doctor.Warning, why, remedy
+			finding.State, finding.Why, finding.Remedy = doctor.Warning, why, remedy
 		}
-		all = append(all, one)
+		all = append(all, finding)
 	}
 	return all, err
 }

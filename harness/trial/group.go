@@ -54,7 +54,7 @@ func readGroup(ctx context.Context, dir string) (compare.Group, error) {
 		case errors.Is(err, record.ErrNoRun): // another folder
 		case errors.Is(err, record.ErrNotSealed):
 			g.LeftOut = append(g.LeftOut, compare.LeftOut{Folder: path, Reason: record.ErrNotSealed.Error()})
-		case err != nil: // such as a changed record, which must not be skipped silently
+		case err != nil: // such as a modified record, which must not be skipped silently
 			return g, err
 		default:
 			g.Runs = append(g.Runs, r)

@@ -38,12 +38,12 @@ func nextStep(o run.Options, r Result) string {
 	return "see why it failed: assay diagnose " + o.Dir
 }
 
-// afterPass suggests, after a smoke run, the certificate of the same flow; after an
-// unsigned certificate, a signature; else a search for the headroom.
+// afterPass suggests, after a smoke run, the certificate profile of the same flow;
+// after an unsigned certificate, to sign it; otherwise a search for the highest rate.
 func afterPass(file spec.File, name, dir string) string {
 	longer, flow := name+"-certificate", strings.TrimSuffix(name, "-certificate")
 	if _, ok := file.Profiles[longer]; ok {
-		return "certify it for longer: assay certify " + longer
+		return "certify at 95 % confidence, with a longer hold: assay certify " + longer
 	}
 	_, err := os.Stat(filepath.Join(dir, issue.BundleFile))
 	if flow != name && err != nil {
@@ -52,5 +52,5 @@ func afterPass(file spec.File, name, dir string) string {
 	if _, ok := file.Profiles[flow]; !ok {
 		flow = name
 	}
-	return "see how much more it takes: assay search " + flow
+	return "find the highest rate within the SLOs: assay search " + flow
 }

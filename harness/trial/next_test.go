@@ -9,7 +9,7 @@ import (
 	"assay/harness/spec"
 )
 
-// A PASS leads from the smoke to the certificate, to its signature, to the headroom.
+// After a PASS the next step is the certificate, then its signature, then the search.
 func TestAfterPass(t *testing.T) {
 	file := spec.File{Profiles: map[string]spec.Profile{"payment": {}, "payment-certificate": {}, "event": {}, "own-certificate": {}}}
 	signed := t.TempDir()
@@ -17,12 +17,12 @@ func TestAfterPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ profile, dir, want string }{
-		{"payment", t.TempDir(), "certify it for longer: assay certify payment-certificate"},
-		{"payment", signed, "certify it for longer: assay certify payment-certificate"},
+		{"payment", t.TempDir(), "certify at 95 % confidence, with a longer hold: assay certify payment-certificate"},
+		{"payment", signed, "certify at 95 % confidence, with a longer hold: assay certify payment-certificate"},
 		{"payment-certificate", t.TempDir(), "sign certificates: assay keygen keys; export ASSAY_SIGNING_KEY=keys/assay.key"},
-		{"payment-certificate", signed, "see how much more it takes: assay search payment"},
-		{"own-certificate", signed, "see how much more it takes: assay search own-certificate"},
-		{"event", t.TempDir(), "see how much more it takes: assay search event"},
+		{"payment-certificate", signed, "find the highest rate within the SLOs: assay search payment"},
+		{"own-certificate", signed, "find the highest rate within the SLOs: assay search own-certificate"},
+		{"event", t.TempDir(), "find the highest rate within the SLOs: assay search event"},
 	} {
 		if got := afterPass(file, tt.profile, tt.dir); got != tt.want {
 			t.Errorf("%s: %s", tt.profile, got)

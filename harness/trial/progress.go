@@ -16,7 +16,7 @@ import (
 type Console struct {
 	W     io.Writer
 	Quiet bool
-	// Once omits notes that were printed before, for series of similar runs.
+	// Once omits notes that were printed already, for a series of similar runs.
 	Once bool
 
 	printed map[string]bool
@@ -29,8 +29,8 @@ func (c *Console) Say(format string, args ...any) {
 	}
 }
 
-// Progress reports the progress of a run of this name: on a terminal in one line
-// that is rewritten every second, else one line per stage and one every 10 s.
+// Progress returns the progress report of a run of this name: on a terminal one line
+// that is rewritten every second, otherwise a line per stage and every 10 s.
 func (c *Console) Progress(name string) *Progress {
 	f, ok := c.W.(*os.File)
 	return &Progress{console: c, name: name, terminal: ok && term.IsTerminal(int(f.Fd()))}

@@ -15,19 +15,19 @@ import (
 func ReadThresholds(path string) (spec.File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name it with --thresholds FILE")
+		return spec.File{}, hint.With(fmt.Errorf("thresholds cannot be read: %w", err), "name the file with --thresholds FILE, or write one with: assay init DIR")
 	}
 	return spec.Decode(path, data)
 }
 
-// LoadChange is the command line's changes of a profile's load. A nil field changes
+// LoadChange is the command line's changes to a profile's load. A nil field changes
 // nothing.
 type LoadChange struct {
 	Rate *float64
 	Hold *time.Duration
 }
 
-// Apply changes a profile.
+// Apply returns the changed profile.
 func (l LoadChange) Apply(p spec.Profile) (_ spec.Profile, err error) {
 	if l.Rate != nil {
 		if p, err = p.WithRate(*l.Rate); err != nil {
@@ -42,7 +42,7 @@ func (l LoadChange) Apply(p spec.Profile) (_ spec.Profile, err error) {
 	return p, nil
 }
 
-// Texts are the changes, for the record.
+// Texts returns the changes by option, for the record.
 func (l LoadChange) Texts() map[string]string {
 	texts := map[string]string{}
 	if l.Rate != nil {
@@ -57,7 +57,7 @@ func (l LoadChange) Texts() map[string]string {
 // Profiles returns the named profiles with the changes applied.
 func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {
 	if l != (LoadChange{}) && len(names) > 1 {
-		return nil, hint.With(fmt.Errorf("--rate and --hold change one profile, and several are named"), "certify them one by one")
+		return nil, hint.With(fmt.Errorf("--rate and --hold change a single profile, and several are named"), "certify each in a command of its own")
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {

@@ -6,8 +6,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Tool describes this build. A build without information on its source counts as
-// dirty.
+// Tool describes this build. A build without VCS information counts as dirty.
 func Tool() record.Tool {
 	t := record.Tool{Version: "devel", Dirty: true}
 	info, ok := debug.ReadBuildInfo()

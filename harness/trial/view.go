@@ -21,8 +21,8 @@ func Push(ctx context.Context, server *influx.Server, r Result, c *Console) erro
 	})
 }
 
-// showVerdict writes the verdict as an event, also after an interrupt: an
-// interrupted run has a verdict too.
+// showVerdict writes the verdict as an event, also after ctx is done: an interrupted
+// run has a verdict too.
 func showVerdict(ctx context.Context, server *influx.Server, r Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verdictTimeout)
 	defer cancel()

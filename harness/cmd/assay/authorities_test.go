@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestAuthorities: on a system without certificate authorities, such as an image
-// of nothing but this program, it has its own: k6 links them in.
+// TestAuthorities checks that the program has certificate authorities where the system
+// has none, as in an image that holds only this program: k6 links them in.
 func TestAuthorities(t *testing.T) {
-	const inside = "ASSAY_TEST_AUTHORITIES"
-	if os.Getenv(inside) == "" {
+	const childEnv = "ASSAY_TEST_AUTHORITIES"
+	if os.Getenv(childEnv) == "" {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAuthorities$", "-test.v")
-		c.Env = append(os.Environ(), inside+"=1", "SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent")
+		c.Env = append(os.Environ(), childEnv+"=1", "SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -24,6 +24,6 @@ func TestAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pool.Equal(x509.NewCertPool()) {
-		t.Error("no authority is known")
+		t.Error("there is no certificate authority")
 	}
 }

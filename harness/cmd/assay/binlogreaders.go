@@ -9,7 +9,7 @@ import (
 	"assay/harness/lab/experiment/change"
 )
 
-// newBinlogReaders is the hidden command that an experiment starts as a child process.
+// newBinlogReaders is the hidden command that an experiment runs as a child process.
 func newBinlogReaders() *cobra.Command {
 	return &cobra.Command{
 		Use: change.ReadersCommand + " COUNT", Short: "Read the binlog of ASSAY_DB until stopped, for an experiment", Hidden: true,

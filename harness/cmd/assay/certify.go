@@ -28,20 +28,23 @@ func newCertify() *cobra.Command {
 		Long: `Certify runs each profile of thresholds.json in turn: open-model load from k6
 workers, the database's waits on the same clock, one record, one verdict.
 
-Without --target or ASSAY_TARGET it uses the local stack (assay stack), which
-it starts if it is down, and then stops again. The database behind a
-target is named by ASSAY_DB, a DSN like user:password@tcp(127.0.0.1:3306)/shop
-or postgres://user:password@127.0.0.1:5432/shop, or by --db without the password.
-With --db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's
-Performance Insights; ASSAY_DB, if set, is the DSN of the same database, for the
-ledger. A DSN of MySQL may have tlsCA=FILE, the certificate authorities to
-trust, and iamRegion=REGION, to log in by IAM. With ASSAY_INFLUX_URL,
-or an InfluxDB in the local stack, the run is shown there while it goes on (assay
-help influx); with ASSAY_SIGNING_KEY certificates are signed (assay help keygen).
+Without --target or ASSAY_TARGET it uses the local stack (assay stack), which it
+starts if it is down, and stops again afterwards.
+
+ASSAY_DB is the DSN of the target's database, like
+user:password@tcp(127.0.0.1:3306)/shop or postgres://user:password@127.0.0.1:5432/shop;
+--db may name it without the password. A MySQL DSN may have tlsCA=FILE, the
+certificate authorities to trust, and iamRegion=REGION, to log in with IAM. With
+--db pi:RESOURCE-ID?region=REGION the waits are read from Amazon's Performance
+Insights; ASSAY_DB, if set, is then the DSN of the same database, for the ledger.
+
+With ASSAY_INFLUX_URL, or an InfluxDB in the local stack, the run is written there
+as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signed
+(assay help keygen).
 
 The run folder has the certificate as certificate.json, certificate.html (with
-charts), certificate.md and junit.xml. Where GITHUB_STEP_SUMMARY names a file, as
-on GitHub Actions, the Markdown is appended to it.`,
+charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
+GitHub Actions, the Markdown is appended to it.`,
 		Example: `  assay certify payment ingestion
   assay certify payment --rate 300 --hold 2m
   assay certify checkout --target http://127.0.0.1:8080 --out runs/before-sale
@@ -50,20 +53,20 @@ on GitHub Actions, the Markdown is appended to it.`,
   # A remote service and its database; the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
-		Args: arguments(1, math.MaxInt, "no profile was named", "assay certify PROFILE..., as in: assay certify payment"),
+		Args: arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
 	f.load.add(c)
-	f.addResult(c, "run folder; several profiles get one each below it (default: runs/RUN-ID)",
+	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
-	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a window of 600 s (default: by the window)")
-	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "further k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
+	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
+	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "additional k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
 	return c
 }
 
 func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
-	key, err := signature.FromEnvironment() // fails before minutes of load are spent
+	key, err := signature.FromEnvironment() // a bad key must fail before minutes of load
 	if err != nil {
 		return err
 	}
@@ -85,7 +88,7 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 			return err
 		}
 	}
-	if len(runs) > 1 { // fails early for a later run; a single one checks itself
+	if len(runs) > 1 { // the last run, too, must fail before the first load; a single run checks itself
 		if err := each(runs, func(o run.Options) error { return run.Check(c.Context(), o) }); err != nil {
 			return err
 		}

@@ -50,13 +50,13 @@ every result, 2 if nothing could be compared.`,
   assay compare runs/before runs/after --metrics "transaction p95" --tolerance 5%
   assay compare runs/before runs/after --html comparison.html
   assay compare A B --json | jq -r '.metrics[] | select(.direction == "worse") | .metric'`,
-		Args: arguments(2, 2, "compare takes two folders, each of one run or of several", "like: assay compare runs/before runs/after"),
+		Args: arguments(2, 2, "compare takes two folders, each of one run or of several", "for example: assay compare runs/before runs/after"),
 		RunE: func(c *cobra.Command, args []string) error { return f.compare(c, args[0], args[1]) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.tolerance, "tolerance", "3%", "a ratio within 1 ± this counts as no change")
 	fs.StringSliceVar(&f.metrics, "metrics", nil, "groups or names of the metrics to compare (default: all)")
-	fs.BoolVar(&f.unpaired, "unpaired", false, "compare as two groups, even if the runs are interleaved")
+	fs.BoolVar(&f.unpaired, "unpaired", false, "compare the runs as two groups, even if they are interleaved")
 	fs.BoolVar(&f.force, "force", false, "also compare runs of different profiles or rates")
 	fs.BoolVar(&f.json, "json", false, "print the comparison as JSON")
 	fs.StringVar(&f.html, "html", "", "also write the comparison to this HTML file")

@@ -9,18 +9,18 @@ import (
 	"assay/harness/judge/compare/comparetest"
 )
 
-// records DIR ORDER FACTOR: DIR/A and DIR/B hold the records of runs made in an
-// order like ABBA, of which those of B are slower by the factor.
-func records(ts *testscript.TestScript, neg bool, args []string) {
+// synthetic-runs DIR ORDER FACTOR writes synthetic records to DIR/A and DIR/B, of runs
+// made in an order like ABBA; latencies of B are longer by the factor.
+func syntheticRuns(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: records DIR ORDER FACTOR")
+		ts.Fatalf("usage: synthetic-runs DIR ORDER FACTOR")
 	}
 	factor, err := strconv.ParseFloat(args[2], 64)
 	ts.Check(err)
 	ts.Check(comparetest.Write(ts.MkAbs(args[0]), args[1], factor))
 }
 
-func TestPercentages(t *testing.T) {
+func TestPercentOf(t *testing.T) {
 	for text, want := range map[string]float64{"3%": 0.03, " 0.5 % ": 0.005, "100%": 1} {
 		if got, err := percent(t, text); err != nil || got != want {
 			t.Errorf("%q is %v, %v", text, got, err)

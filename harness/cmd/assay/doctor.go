@@ -26,14 +26,14 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [PROFILE...]",
 		Short: "Check this machine, the target and the database, and say how to fix problems",
-		Long: `Doctor checks what a run needs, and sends no load: this machine (descriptors,
-ports, CPUs, memory, disk, clock), the target, the database (rights, instruments,
-connections, ledger), and InfluxDB (it creates a missing database there). For
-profiles it also checks the needs of their plans, and initialises their scripts.
-Certify makes the same checks before every run.
+		Long: `Doctor checks what a run needs, and says how to fix what is missing. It sends no
+load. It checks this machine (descriptors, ports, CPUs, memory, disk, clock), the
+target, the database (privileges, instruments, connections, ledger) and InfluxDB
+(where it creates a missing database). For profiles it also checks what their plans
+need, and initialises their scripts. Certify makes the same checks before every run.
 
 Without --target it checks the local stack if that is up; it starts nothing.
-The exit code is 0 if no check failed, else 2. Warnings do not count.`,
+The exit code is 0 if no check failed, otherwise 2. Warnings do not count.`,
 		Example: `  assay doctor
   assay doctor payment ingestion
   assay doctor payment --rate 5000 --workers 4

@@ -17,41 +17,41 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// edit FROM TO OLD NEW: TO is FROM with the one OLD in it replaced.
+// edit FROM TO OLD NEW copies FROM to TO with OLD, which must occur once, replaced by NEW.
 func edit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: edit FROM TO OLD NEW")
 	}
 	text := ts.ReadFile(args[0])
 	if n := strings.Count(text, args[2]); n != 1 {
-		ts.Fatalf("%q stands %d times in %s, not once", args[2], n, args[0])
+		ts.Fatalf("%q occurs %d times in %s, want once", args[2], n, args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, args[2], args[3], 1)), 0o644))
 }
 
-// shorten FILE: it loses its second half.
-func shorten(ts *testscript.TestScript, neg bool, args []string) {
+// truncate FILE removes the second half of the file.
+func truncateFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: shorten FILE")
+		ts.Fatalf("usage: truncate FILE")
 	}
 	info, err := os.Stat(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()/2))
 }
 
-// flip FILE: one bit in its middle is another. Twice gives the file back.
-func flip(ts *testscript.TestScript, neg bool, args []string) {
+// flip-bit FILE inverts one bit in the middle of the file. Twice restores it.
+func flipBit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: flip FILE")
+		ts.Fatalf("usage: flip-bit FILE")
 	}
 	data := []byte(ts.ReadFile(args[0]))
 	data[len(data)/2] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 
-// sum FILE FIELD TOTAL KEY=VALUE...: the file is JSON lines, and the field's sum
-// over those in which all keys have these values is the total. The field 1
-// counts the lines. Labels are keys like fields.
+// sum FILE FIELD TOTAL KEY=VALUE... fails unless the field's sum is the total, over the
+// JSON lines in which all keys have these values. The field 1 counts the lines. A key
+// is a field or a label.
 func sum(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: sum FILE FIELD TOTAL KEY=VALUE...")
@@ -88,12 +88,12 @@ func sum(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// keeps SECRET CODE COMMAND...: like exits, and while the command runs the
-// secret stands on no command line of its processes, nor in the environment of
-// its workers; nor is it printed.
-func keeps(ts *testscript.TestScript, neg bool, args []string) {
+// keeps-secret SECRET,... CODE COMMAND... is like exits, and fails if a secret is on a
+// command line of the command's processes, in the environment of its workers, or in
+// its output.
+func keepsSecret(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: keeps SECRET,... CODE COMMAND...")
+		ts.Fatalf("usage: keeps-secret SECRET,... CODE COMMAND...")
 	}
 	secrets := strings.Split(args[0], ",")
 	stop := make(chan struct{})
@@ -106,7 +106,7 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 				return
 			case <-time.After(100 * time.Millisecond):
 				for _, secret := range secrets {
-					look(ts.Getenv("WORK"), []byte(secret), workers, leaks)
+					findSecret(ts.Getenv("WORK"), []byte(secret), workers, leaks)
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	close(stop)
 	watch.Wait()
 	for leak := range leaks {
-		ts.Fatalf("the secret stands in %s", leak)
+		ts.Fatalf("the secret is in %s", leak)
 	}
 	if len(workers) == 0 {
 		ts.Fatalf("no worker was seen")
@@ -129,14 +129,15 @@ func keeps(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// look looks at all processes of the script that works in the folder once.
-func look(work string, secret []byte, workers, leaks map[string]bool) {
+// findSecret checks all processes of the script that runs in the folder work, once. It
+// adds the workers' pids to workers, and where it finds the secret to leaks.
+func findSecret(work string, secret []byte, workers, leaks map[string]bool) {
 	for pid := range processes() {
 		line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")) // it may have ended
 		words := string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		cwd, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
 		if cwd != work {
-			continue // of another script, which may try to give the secret away
+			continue // of another script, which may use the secret in a bad command line
 		}
 		if bytes.Contains(line, secret) {
 			leaks["the command line of "+words] = true
@@ -154,7 +155,8 @@ func look(work string, secret []byte, workers, leaks map[string]bool) {
 	}
 }
 
-// absent TEXT FOLDER: no file below holds the text, compressed ones neither.
+// absent TEXT FOLDER fails if a file below the folder contains the text; .zst files are
+// decompressed.
 func absent(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: absent TEXT FOLDER")
@@ -165,9 +167,9 @@ func absent(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}
 		seen++
-		data, err := plain(path)
+		data, err := readDecompressed(path)
 		if bytes.Contains(data, []byte(args[0])) {
-			ts.Fatalf("%s holds the text", path)
+			ts.Fatalf("%s contains the text", path)
 		}
 		return err
 	}))
@@ -176,7 +178,7 @@ func absent(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func plain(path string) ([]byte, error) {
+func readDecompressed(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil || filepath.Ext(path) != ".zst" {
 		return data, err

@@ -29,8 +29,8 @@ func newExperiment() *cobra.Command {
 ...), with the number of pairs fixed beforehand by FILE or --pairs, and one seed per
 pair. It reports the effect on each metric: changed, equivalent or undetermined. A
 cause is confirmed only if p99 and the database's time in a class of waits both fall
-at the same load. If FILE says so, it then searches the highest rate within the SLOs
-of every variant, by interleaved trials.
+at the same load. If FILE says so, it then searches for the highest rate of every
+variant within the SLOs, by interleaved trials.
 
 Variants set global variables, execute statements, start the local stack's server
 or service with other options, run a command, or add readers of the binlog. Changes
@@ -51,7 +51,7 @@ that could not be restored; 130 interrupted.`,
   # The database of a remote service, as a user who may set global variables.
   export ASSAY_DB='admin:secret@tcp(db.test:3306)/shop'
   assay experiment sync-binlog.json --target http://shop.test:8080 --allow-target shop.test`,
-		Args: arguments(1, 1, "experiment takes one file", "like: assay experiment scenarios/experiments/binlog-off.json"),
+		Args: arguments(1, 1, "experiment takes one file", "for example: assay experiment scenarios/experiments/binlog-off.json"),
 		RunE: func(c *cobra.Command, args []string) error { return f.experiment(c, args[0]) },
 	}
 	f.addSystem(c)
@@ -59,8 +59,8 @@ that could not be restored; 130 interrupted.`,
 	f.addResult(c, "folder of the experiment (default: runs/ID)",
 		"seed of the first round, plus 1 for each further round (default: that of FILE, or a random one, recorded)", "print experiment.json instead of the summary")
 	fs := c.Flags()
-	fs.IntVar(&f.pairs, "pairs", 0, "rounds, each with one run per variant, instead of those of FILE; to show a change takes at least 6")
-	fs.BoolVar(&f.skipCapacity, "skip-capacity", false, "do not search the highest rates, which takes longest")
+	fs.IntVar(&f.pairs, "pairs", 0, "number of rounds, each with one run per variant (default: that of FILE); showing a change takes at least 6")
+	fs.BoolVar(&f.skipCapacity, "skip-capacity", false, "do not search for the highest rates, which takes longest")
 	return c
 }
 

@@ -10,19 +10,19 @@ import (
 	"assay/harness/spec"
 )
 
-// maxErrors is how many errors of one file are printed: more fill the screen, and
-// usually have one cause.
+// maxErrors is how many errors of one file are printed: more would fill the screen,
+// and usually have one cause.
 const maxErrors = 20
 
-// printError prints an error and its hint, a line each; for a file with several
-// errors, each with its own hint.
+// printError prints an error and its hint, a line each; the errors of one file each
+// with their own hint.
 func printError(w io.Writer, err error) {
 	var all spec.Errors
 	if !errors.As(err, &all) || len(all) == 1 {
 		printLine(w, err.Error(), hint.Of(err))
 		return
 	}
-	// Text that callers have added around the errors is printed too.
+	// Callers may have added text around the errors.
 	before, after, _ := strings.Cut(err.Error(), all.Error())
 	for _, e := range all[:min(len(all), maxErrors)] {
 		printLine(w, before+e.Error(), e.Hint())
@@ -44,10 +44,10 @@ func printLine(w io.Writer, problem, next string) {
 	}
 }
 
-// cleanupErrors are the errors joined to the first one: those of the cleanup that
-// it made necessary.
+// cleanupErrors returns the errors joined after the first one, which are
+// those of the cleanup.
 func cleanupErrors(err error) []error {
-	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // errors of one file, none of a cleanup
+	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // the errors of one file, none of a cleanup
 		return nil
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

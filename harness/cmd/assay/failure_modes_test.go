@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// failureMode is a line of the tables.
-type failureMode struct{ what, seen, ends, test string }
+// failureMode is a row of the tables in docs/failure-modes.md.
+type failureMode struct{ event, output, result, test string }
 
 func readFailureModes(t *testing.T) (modes []failureMode) {
 	t.Helper()
@@ -33,48 +33,48 @@ func readFailureModes(t *testing.T) (modes []failureMode) {
 }
 
 var (
-	// named is a line's test, and words of it.
-	named = regexp.MustCompile("^`([\\w.]+)`: (.+)$")
-	ended = regexp.MustCompile(`\b(?:0|1|2|3|4|130|by its SLOs)\b`)
-	// margin begins the further lines of a comment.
-	margin = regexp.MustCompile(`\n\s*(?:#|//) ?`)
+	// testReference is a row's test, and words in it.
+	testReference = regexp.MustCompile("^`([\\w.]+)`: (.+)$")
+	knownResult   = regexp.MustCompile(`\b(?:0|1|2|3|4|130|by its SLOs)\b`)
+	// commentPrefix begins the second and later lines of a comment.
+	commentPrefix = regexp.MustCompile(`\n\s*(?:#|//) ?`)
 )
 
-// docs/failure-modes.md has these failures, and each of its lines is a test.
+// docs/failure-modes.md has these failure modes, and a test exists for each of its rows.
 func TestFailureModes(t *testing.T) {
 	modes := readFailureModes(t)
-	for _, must := range []string{
+	for _, want := range []string{
 		"disk is full during", "connection limit is reached during", "answers 500", "resets", "hangs", "garbage",
 		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
 		"redirects to itself", "redirects to another path", "redirects to a host that is not allowed", "DNS fails",
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
 	} {
 		found := false
-		for _, one := range modes {
-			found = found || strings.Contains(one.what, must)
+		for _, mode := range modes {
+			found = found || strings.Contains(mode.event, want)
 		}
 		if !found {
-			t.Errorf("there is no line for: %s", must)
+			t.Errorf("there is no row for: %s", want)
 		}
 	}
 	tests := testTexts(t)
-	for _, one := range modes {
-		name := named.FindStringSubmatch(one.test)
+	for _, mode := range modes {
+		name := testReference.FindStringSubmatch(mode.test)
 		switch {
-		case one.what == "" || one.seen == "" || !ended.MatchString(one.ends):
-			t.Errorf("%q: seen as %q, ends with %q", one.what, one.seen, one.ends)
+		case mode.event == "" || mode.output == "" || !knownResult.MatchString(mode.result):
+			t.Errorf("%q: output %q, result %q", mode.event, mode.output, mode.result)
 		case name == nil:
-			t.Errorf("%q: the test is %q, not a name and words in it", one.what, one.test)
+			t.Errorf("%q: the test is %q, not a name and words in it", mode.event, mode.test)
 		case tests[name[1]] == "":
-			t.Errorf("%q: there is no test %s", one.what, name[1])
+			t.Errorf("%q: there is no test %s", mode.event, name[1])
 		case !strings.Contains(tests[name[1]], name[2]):
-			t.Errorf("%q: %s does not say %q", one.what, name[1], name[2])
+			t.Errorf("%q: %s does not contain %q", mode.event, name[1], name[2])
 		}
 	}
 }
 
-// testTexts are the scripts of this package by their names, and the functions of
-// all tests, each with the comment before it.
+// testTexts returns the scripts by file name, and all test functions by name, each with
+// its doc comment.
 func testTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -84,7 +84,7 @@ func testTexts(t *testing.T) map[string]string {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		text = margin.ReplaceAll(text, []byte(" "))
+		text = commentPrefix.ReplaceAll(text, []byte(" "))
 		switch {
 		case err != nil:
 			return err
@@ -97,7 +97,7 @@ func testTexts(t *testing.T) map[string]string {
 				return err
 			}
 			for _, found := range function.FindAllSubmatch(text, -1) {
-				texts[string(found[1])] = string(margin.ReplaceAll(found[0], []byte(" ")))
+				texts[string(found[1])] = string(commentPrefix.ReplaceAll(found[0], []byte(" ")))
 			}
 		}
 		return nil

@@ -11,22 +11,22 @@ import (
 	"assay/harness/spec"
 )
 
-// Every error of a file has a line of its own, and its hint below it.
+// Every error of a file is printed on its own line, followed by its hint.
 func TestPrintError(t *testing.T) {
 	unit := &spec.Error{Path: "t.json", Line: 6, Place: "profiles.p.load.unit", Problem: `unknown unit "tpm"`, Next: "known: tps, rps"}
 	rate := &spec.Error{Path: "t.json", Line: 7, Place: "profiles.p.load.target", Problem: "rate 0 is not above 0"}
-	told := `assay: t.json:6: profiles.p.load.unit: unknown unit "tpm"
+	unitLines := `assay: t.json:6: profiles.p.load.unit: unknown unit "tpm"
 hint: known: tps, rps
 `
-	others := "assay: t.json:7: profiles.p.load.target: rate 0 is not above 0\n"
+	rateLine := "assay: t.json:7: profiles.p.load.target: rate 0 is not above 0\n"
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"one":        {spec.Errors{unit}, told},
-		"two":        {spec.Errors{unit, rate}, told + others},
-		"wrapped":    {fmt.Errorf("profiles: %w", spec.Errors{rate, unit}), strings.ReplaceAll(others+told, "assay: ", "assay: profiles: ")},
-		"joined":     {errors.Join(spec.Errors{unit, rate}, errors.New("remove run: busy")), told + others + "assay: remove run: busy\n"},
+		"one":        {spec.Errors{unit}, unitLines},
+		"two":        {spec.Errors{unit, rate}, unitLines + rateLine},
+		"wrapped":    {fmt.Errorf("profiles: %w", spec.Errors{rate, unit}), strings.ReplaceAll(rateLine+unitLines, "assay: ", "assay: profiles: ")},
+		"joined":     {errors.Join(spec.Errors{unit, rate}, errors.New("remove run: busy")), unitLines + rateLine + "assay: remove run: busy\n"},
 		"of no file": {errors.New("no such run"), "assay: no such run\n"},
 	} {
 		var got strings.Builder
@@ -37,7 +37,7 @@ hint: known: tps, rps
 	}
 }
 
-func TestTellEndsSomewhere(t *testing.T) {
+func TestPrintErrorLimit(t *testing.T) {
 	var all spec.Errors
 	for i := range 2*maxErrors + 1 {
 		all = append(all, &spec.Error{Path: "t.json", Line: i + 1, Problem: "wrong", Next: "do right"})

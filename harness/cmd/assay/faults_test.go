@@ -15,11 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// elsewhereKey names the script's server that no load may go to.
-type elsewhereKey struct{}
+// otherHostKey is the key of the request count of the host that load may not be sent to.
+type otherHostKey struct{}
 
-// fault KIND: starts a target with that fault, and puts its base URL into the
-// variable KIND.
+// fault KIND starts a target with that fault, and sets the variable KIND to its base URL.
 func fault(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: fault KIND")
@@ -41,9 +40,9 @@ func fault(ts *testscript.TestScript, neg bool, args []string) {
 			think(w, r)
 		},
 	}[args[0]]
-	if args[0] == "leads" {
-		elsewhere := serveElsewhere(ts)
-		handler = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusFound) }
+	if args[0] == "redirects" {
+		other := serveOtherHost(ts)
+		handler = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusFound) }
 	}
 	if handler == nil {
 		ts.Fatalf("there is no fault %s", args[0])
@@ -65,13 +64,13 @@ func resets(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hangs accepts and never answers.
+// hangs reads the request and never responds.
 func hangs(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// garbage answers what is not HTTP.
+// garbage responds with something other than HTTP.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n")
@@ -79,30 +78,30 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// serveElsewhere starts a server under the machine's own name, which load may
-// not be sent to unless it is listed.
-func serveElsewhere(ts *testscript.TestScript) (url string) {
+// serveOtherHost starts a server at this machine's host name, which load may not be sent
+// to unless it is listed.
+func serveOtherHost(ts *testscript.TestScript) (url string) {
 	name, err := os.Hostname()
 	ts.Check(err)
 	listener, err := net.Listen("tcp", net.JoinHostPort(name, "0"))
 	ts.Check(err)
-	came := new(atomic.Int64)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { came.Add(1); think(w, r) })}
+	received := new(atomic.Int64)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { received.Add(1); think(w, r) })}
 	go func() { _ = s.Serve(listener) }() // ends with Close
 	ts.Defer(func() { _ = s.Close() })
-	*ts.Value(elsewhereKey{}).(**atomic.Int64) = came
-	ts.Setenv("ELSEWHERE", name)
+	*ts.Value(otherHostKey{}).(**atomic.Int64) = received
+	ts.Setenv("OTHER_HOST", name)
 	return fmt.Sprintf("http://%s:%d/", name, listener.Addr().(*net.TCPAddr).Port)
 }
 
-// elsewhere COUNT: so many requests have come to the server of the fault leads.
-// With ! it is another number.
-func elsewhere(ts *testscript.TestScript, neg bool, args []string) {
+// other-host-requests COUNT fails unless the server that the fault redirects leads to has
+// received exactly that many requests. Negated, it fails if it has.
+func otherHostRequests(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
-		ts.Fatalf("usage: elsewhere COUNT")
+		ts.Fatalf("usage: other-host-requests COUNT")
 	}
-	got := strconv.FormatInt((*ts.Value(elsewhereKey{}).(**atomic.Int64)).Load(), 10)
+	got := strconv.FormatInt((*ts.Value(otherHostKey{}).(**atomic.Int64)).Load(), 10)
 	if (got == args[0]) == neg {
-		ts.Fatalf("%s requests came elsewhere", got)
+		ts.Fatalf("the other host received %s requests", got)
 	}
 }

@@ -45,7 +45,7 @@ type runFlags struct {
 
 // addSystem adds the options on the system under test and the workers.
 func (f *runFlags) addSystem(c *cobra.Command) {
-	// Options that are not given come from the environment, as in a container.
+	// The environment may name both, as in a container.
 	c.PreRun = func(*cobra.Command, []string) {
 		if f.target == "" {
 			f.target = os.Getenv("ASSAY_TARGET")
@@ -58,7 +58,7 @@ func (f *runFlags) addSystem(c *cobra.Command) {
 	fs.StringVar(&f.thresholds, "thresholds", "thresholds.json", "file of profiles")
 	fs.IntVar(&f.workers, "workers", 1, "number of k6 workers")
 	fs.StringVar(&f.target, "target", "", "base URL of the system under test (default: ASSAY_TARGET, or else the local stack)")
-	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, in addition to loopback, the targets of the thresholds file and ASSAY_ALLOW_TARGET")
+	fs.StringArrayVar(&f.allow, "allow-target", nil, "host that load may be sent to, in addition to loopback, \"targets\" of the thresholds file and ASSAY_ALLOW_TARGET")
 	fs.StringVar(&f.db, "db", "", "database DSN without the password, which ASSAY_DB holds; or pi:RESOURCE-ID?region=REGION, to read its waits from Performance Insights")
 	fs.StringArrayVar(&f.readers, "db-reader", nil, "DSN of a replica whose lag is watched (replica_lag), without the password, which is that of ASSAY_DB")
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
@@ -69,12 +69,12 @@ func (f *runFlags) addResult(c *cobra.Command, out, seed, json string) {
 	fs := c.Flags()
 	fs.StringVar(&f.out, "out", "", out)
 	fs.Uint64Var(&f.seed, "seed", 0, seed)
-	fs.BoolVar(&f.keepStack, "keep-stack", false, "keep the local stack running that this command started")
+	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave the local stack running if this command started it")
 	fs.BoolVar(&f.json, "json", false, json)
-	fs.BoolVar(&f.quiet, "quiet", false, "no progress")
+	fs.BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 
-// chooseSeed is the seed of the option, or a random one.
+// chooseSeed returns the seed of --seed, or a random one.
 func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 	if c.Flags().Changed("seed") {
 		return f.seed
@@ -82,7 +82,7 @@ func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 	return trial.RandomSeed()
 }
 
-// options are those that all runs of the command have in common.
+// options returns the options that all runs of the command share.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
 	if f.workers < 1 || f.workers > spec.MaxWorkers {
 		return run.Options{}, fmt.Errorf("--workers is %d: it must be from 1 to %d", f.workers, spec.MaxWorkers)
@@ -97,7 +97,7 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 	}, nil
 }
 
-// acquire makes the system under test ready, and configures o for it.
+// acquire makes the system under test ready, and sets its options in o.
 func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Options, checkMachine func() error) (*system.System, error) {
 	ignoreBrokenPipe()
 	databases, err := system.ParseDatabases(f.db, f.readers, os.Getenv("ASSAY_DB"))
@@ -128,11 +128,11 @@ type loadFlags struct {
 
 func (f *loadFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.Float64Var(&f.rate, "rate", 0, "target rate instead of the profile's; the baseline scales with it")
-	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window instead of the profile's")
+	fs.Float64Var(&f.rate, "rate", 0, "target rate (default: the profile's); the baseline is scaled with it")
+	fs.DurationVar(&f.hold, "hold", 0, "length of the hold window (default: the profile's)")
 }
 
-// change is the command line's change of the load.
+// change returns the command line's changes to the load.
 func (f *loadFlags) change(c *cobra.Command) (l trial.LoadChange) {
 	if c.Flags().Changed("rate") {
 		l.Rate = &f.rate
@@ -149,7 +149,7 @@ func percentOf(c *cobra.Command, name string) (share float64, err error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(flag.Value.String()), "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil || !(percent > 0 && percent <= 100) {
-		return 0, usage(fmt.Sprintf("like: --%s %s", name, flag.DefValue), "--%s is %q: a percentage above 0%% and up to 100%%", name, flag.Value)
+		return 0, usage(fmt.Sprintf("for example: --%s %s", name, flag.DefValue), "--%s is %q: it must be a percentage above 0%% and up to 100%%", name, flag.Value)
 	}
 	return percent / 100, nil
 }
@@ -165,7 +165,7 @@ func arguments(least, most int, problem, next string) cobra.PositionalArgs {
 }
 
 func oneRun(c *cobra.Command, args []string) error {
-	return arguments(1, 1, c.Name()+" takes one run folder", "like: "+c.CommandPath()+" runs/latest")(c, args)
+	return arguments(1, 1, c.Name()+" takes one run folder", "for example: "+c.CommandPath()+" runs/latest")(c, args)
 }
 
 // printDocument prints a result as a page followed by the paths of its files, or as a

@@ -12,11 +12,12 @@ func newInflux() *cobra.Command {
 	c := group(&cobra.Command{
 		Use:   "influx",
 		Short: "Write runs to InfluxDB, for Grafana",
-		Long: `Influx writes runs to InfluxDB, where the dashboards read them. Certify does so
-during the run if ASSAY_INFLUX_URL names a server, like http://127.0.0.1:8086 or
-http://127.0.0.1:8086?db=assay (assay is the default), or if the local stack has
-one (assay stack up, with influxd installed). ASSAY_INFLUX_TOKEN is user:password
-for InfluxDB 1.x, or the token for 2 and 3.`,
+		Long: `Influx writes runs to InfluxDB, where the Grafana dashboards read them. Certify does
+so during the run if ASSAY_INFLUX_URL names a server, like http://127.0.0.1:8086 or
+http://127.0.0.1:8086?db=assay (assay is the default database), or if the local
+stack has one (assay stack up, with influxd installed).
+
+ASSAY_INFLUX_TOKEN is user:password for InfluxDB 1.x, or the token for 2 and 3.`,
 		Example: "  assay influx push runs/latest",
 	})
 	c.AddCommand(newInfluxPush())
@@ -30,7 +31,7 @@ func newInfluxPush() *cobra.Command {
 		Short: "Write a recorded run to InfluxDB",
 		Long: `Push writes every second of a sealed record, and its verdict, to the server named
 by ASSAY_INFLUX_URL, or to that of the local stack. Points that exist already are
-overwritten with the same values, so that it fills the gaps of a view.`,
+overwritten with the same values, so that a push fills the gaps of an earlier write.`,
 		Example: `  export ASSAY_INFLUX_URL=http://127.0.0.1:8086 ASSAY_INFLUX_TOKEN=user:password
   assay influx push runs/latest
 
@@ -39,7 +40,7 @@ overwritten with the same values, so that it fills the gaps of a view.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return push(c, args[0], quiet) },
 	}
-	c.Flags().BoolVar(&quiet, "quiet", false, "no progress")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print no progress")
 	return c
 }
 

@@ -10,7 +10,7 @@ import (
 
 type influxKey struct{}
 
-// setUpInflux names a real InfluxDB for a script, and a database of its own.
+// setUpInflux gives a script access to a real InfluxDB.
 func setUpInflux(e *testscript.Env, db *influxtest.Server) {
 	e.Values[influxKey{}] = db
 	e.Setenv("INFLUX", db.URL())
@@ -18,11 +18,11 @@ func setUpInflux(e *testscript.Env, db *influxtest.Server) {
 	e.Setenv("INFLUX_SECRET", db.Password())
 }
 
-// shown DATABASE TOTAL QUERY: the InfluxQL query finds values, and they add up
-// to the total.
-func shown(ts *testscript.TestScript, neg bool, args []string) {
+// influx-sum DATABASE TOTAL QUERY fails unless the InfluxQL query returns values whose sum
+// is the total.
+func influxSum(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: shown DATABASE TOTAL QUERY")
+		ts.Fatalf("usage: influx-sum DATABASE TOTAL QUERY")
 	}
 	total, n := ts.Value(influxKey{}).(*influxtest.Server).Sum(args[0], args[2])
 	if got := strconv.FormatFloat(total, 'g', -1, 64); n == 0 || got != args[1] {
@@ -30,10 +30,10 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// influx_has DATABASE TEXT QUERY: the query's first value is the text.
-func queryResult(ts *testscript.TestScript, neg bool, args []string) {
+// influx-has DATABASE TEXT QUERY fails unless the query's only value is the text.
+func influxHas(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: influx_has DATABASE TEXT QUERY")
+		ts.Fatalf("usage: influx-has DATABASE TEXT QUERY")
 	}
 	found := ts.Value(influxKey{}).(*influxtest.Server).Query(args[0], args[2])
 	if len(found) != 1 || len(found[0].Values) != 1 || found[0].Values[0][1] != args[1] {

@@ -6,9 +6,9 @@ import (
 	"assay/harness/observe/collect/pi/pitest"
 )
 
-// startInsights stands in for Performance Insights, of a database in which one
-// and a half sessions wait for redo, and a quarter runs on CPU.
-func startInsights(t *testing.T) *pitest.Server {
+// startPerformanceInsights starts a fake Performance Insights API of a database with 1.5
+// sessions waiting for the redo log and 0.25 on CPU.
+func startPerformanceInsights(t *testing.T) *pitest.Server {
 	t.Helper()
 	s := pitest.Serve(t)
 	s.Load = func(int64) []pitest.Session {

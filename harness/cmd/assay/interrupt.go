@@ -10,8 +10,8 @@ import (
 )
 
 // interruptible returns a context that is done at the first interrupt: commands then
-// end in order. A second interrupt only ends the waiting for slow parts (forceStop):
-// changes are restored all the same.
+// end in order. After a second interrupt they no longer wait for slow parts
+// (forceStop), and still restore what they changed.
 func interruptible(stderr io.Writer) context.Context {
 	force, second := context.WithCancel(context.Background())
 	ctx, first := context.WithCancel(context.WithValue(context.Background(), forceStopKey{}, force))
@@ -30,14 +30,14 @@ func interruptible(stderr io.Writer) context.Context {
 	return ctx
 }
 
-// ignoreBrokenPipe keeps this process alive when its output is closed, so that it
-// restores what it changed: a tee behind it ends by the same Ctrl-C. Children get
-// SIGPIPE as usual.
+// ignoreBrokenPipe keeps this process alive when its output is closed, as by a tee that
+// the same Ctrl-C ends, so that it restores what it changed. Children get SIGPIPE as
+// usual.
 func ignoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 type forceStopKey struct{}
 
-// forceStop is the context that is done at the second interrupt.
+// forceStop returns the context that is done at the second interrupt.
 func forceStop(ctx context.Context) context.Context {
 	if force, ok := ctx.Value(forceStopKey{}).(context.Context); ok {
 		return force

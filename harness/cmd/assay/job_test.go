@@ -10,34 +10,34 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// job FILE passes|fails: runs all commands of a CI file's only job, in order, as
-// the service that reads it would, and sees that what the job keeps is there.
-// Variables and secrets of the project are those of the script.
-func job(ts *testscript.TestScript, neg bool, args []string) {
+// run-job FILE passes|fails runs all commands of a CI file's only job, in order, as the CI
+// service would, and fails unless the job's artifacts exist. The project's variables
+// and secrets are taken from the script's environment.
+func runJob(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || args[1] != "passes" && args[1] != "fails" {
-		ts.Fatalf("usage: job FILE passes|fails")
+		ts.Fatalf("usage: run-job FILE passes|fails")
 	}
-	run := onGitLab
+	run := runGitLabJob
 	if strings.Contains(args[0], ".github") {
-		run = onGitHub
+		run = runGitHubJob
 	}
-	passes, kept := run(ts, ts.ReadFile(args[0]))
+	passes, artifacts := run(ts, ts.ReadFile(args[0]))
 	if passes != (args[1] == "passes") {
 		ts.Fatalf("the job passes: %t", passes)
 	}
-	if len(kept) == 0 {
-		ts.Fatalf("the job keeps nothing")
+	if len(artifacts) == 0 {
+		ts.Fatalf("the job has no artifacts")
 	}
-	for _, path := range kept {
+	for _, path := range artifacts {
 		_, err := os.Stat(ts.MkAbs(path))
 		ts.Check(err)
 	}
 }
 
-// onGitHub runs the steps of a workflow: each in a bash of its own that ends at
-// the first failure (`bash -e {0}` is the default on Linux), after which only
-// steps with always() run.
-func onGitHub(ts *testscript.TestScript, text string) (passes bool, kept []string) {
+// runGitHubJob runs the steps of a workflow, each in a bash of its own that exits at the
+// first failure (`bash -e {0}`, the default on Linux). After a failed step only steps
+// with always() run.
+func runGitHubJob(ts *testscript.TestScript, text string) (passes bool, artifacts []string) {
 	var workflow struct {
 		Jobs map[string]struct {
 			Env   map[string]string
@@ -55,10 +55,10 @@ func onGitHub(ts *testscript.TestScript, text string) (passes bool, kept []strin
 				continue
 			}
 			if s.If != "" && s.If != "always()" {
-				ts.Fatalf("step %q: this test knows no %q", s.Name, s.If)
+				ts.Fatalf("step %q: this test does not support %q", s.Name, s.If)
 			}
 			if path := s.With["path"]; strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
-				kept = append(kept, path)
+				artifacts = append(artifacts, path)
 			}
 			if s.Run == "" {
 				continue
@@ -66,27 +66,27 @@ func onGitHub(ts *testscript.TestScript, text string) (passes bool, kept []strin
 			args := []string{}
 			for _, env := range []map[string]string{j.Env, s.Env} {
 				for name, value := range env {
-					args = append(args, name+"="+expanded(ts, value))
+					args = append(args, name+"="+expandVariables(ts, value))
 				}
 			}
-			args = append(args, "bash", "-e", "-c", expanded(ts, s.Run))
-			passes = exitOf(ts, ts.Exec("env", args...)) == 0 && passes
+			args = append(args, "bash", "-e", "-c", expandVariables(ts, s.Run))
+			passes = exitCodeOf(ts, ts.Exec("env", args...)) == 0 && passes
 		}
 	}
-	return passes, kept
+	return passes, artifacts
 }
 
-// expanded is a text with a project's variables and secrets in it; one that is
-// not set is empty.
-func expanded(ts *testscript.TestScript, text string) string {
+// expandVariables replaces the project's variables and secrets in a text; one that is not
+// set is empty.
+func expandVariables(ts *testscript.TestScript, text string) string {
 	return regexp.MustCompile(`\$\{\{ (?:vars|secrets)\.(\w+) \}\}`).ReplaceAllStringFunc(text, func(s string) string {
 		return ts.Getenv(s[strings.Index(s, ".")+1 : strings.LastIndex(s, " ")])
 	})
 }
 
-// onGitLab runs the lines of a job's script in one shell that ends at the first
-// failure; the project's variables are in its environment.
-func onGitLab(ts *testscript.TestScript, text string) (passes bool, kept []string) {
+// runGitLabJob runs the lines of a job's script in one shell that exits at the first
+// failure, with the project's variables in its environment.
+func runGitLabJob(ts *testscript.TestScript, text string) (passes bool, artifacts []string) {
 	var pipeline map[string]struct {
 		Script    []string
 		Artifacts struct {
@@ -97,10 +97,10 @@ func onGitLab(ts *testscript.TestScript, text string) (passes bool, kept []strin
 	}
 	ts.Check(yaml.Unmarshal([]byte(text), &pipeline))
 	for _, j := range pipeline {
-		passes = exitOf(ts, ts.Exec("bash", "-e", "-o", "pipefail", "-c", strings.Join(j.Script, "\n"))) == 0
+		passes = exitCodeOf(ts, ts.Exec("bash", "-e", "-o", "pipefail", "-c", strings.Join(j.Script, "\n"))) == 0
 		if passes || j.Artifacts.When == "always" {
-			kept = append(j.Artifacts.Paths, filepath.FromSlash(j.Artifacts.Reports.JUnit))
+			artifacts = append(j.Artifacts.Paths, filepath.FromSlash(j.Artifacts.Reports.JUnit))
 		}
 	}
-	return passes, kept
+	return passes, artifacts
 }

@@ -14,14 +14,14 @@ func newKeygen() *cobra.Command {
 		Use:   "keygen DIR",
 		Short: "Generate a key pair to sign and verify certificates",
 		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, mode 0600), which signs certificates,
-and DIR/assay.pub (PKIX PEM), which verifies them: give it to everybody who relies
-on your certificates, by another channel than the certificates. It overwrites
-nothing.`,
+and DIR/assay.pub (PKIX PEM), which verifies them. Give assay.pub to everybody who
+relies on your certificates, by another channel than the certificates themselves.
+Keygen overwrites nothing.`,
 		Example: `  assay keygen keys
   export ASSAY_SIGNING_KEY=keys/assay.key
   assay certify payment
   assay verify runs/latest --key keys/assay.pub`,
-		Args: arguments(1, 1, "keygen takes one folder", "like: assay keygen keys"),
+		Args: arguments(1, 1, "keygen takes one folder", "for example: assay keygen keys"),
 		RunE: func(c *cobra.Command, args []string) error {
 			private, public, err := signature.WritePair(args[0], signature.Kind(kind))
 			if err != nil {

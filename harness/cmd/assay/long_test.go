@@ -11,8 +11,8 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// TestLongScripts runs what takes minutes, or pins what it starts to a core, one
-// after the other (make long).
+// TestLongScripts runs, one at a time, the scripts that take minutes or pin processes to
+// a CPU (make long).
 func TestLongScripts(t *testing.T) {
 	for _, script := range []string{"overload", "search_starved"} {
 		t.Run(script, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestLongScripts(t *testing.T) {
 	}
 }
 
-// TestCosignScripts has cosign verify what assay signs (make cosign).
+// TestCosignScripts verifies assay's signatures with cosign (make cosign).
 func TestCosignScripts(t *testing.T) {
 	p := params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/cosign"})
 	setup := p.Setup

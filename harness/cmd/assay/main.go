@@ -31,12 +31,12 @@ func main() {
 	os.Exit(execute(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// exitCode is the exit code, not 0, of a command that did its work.
+// exitCode is the nonzero exit code of a command that completed without an error.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// exitWith ends the command with a code; nil for 0.
+// exitWith returns the code as an error; nil for 0.
 func exitWith(code int) error {
 	if code == 0 {
 		return nil

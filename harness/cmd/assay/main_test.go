@@ -24,33 +24,33 @@ import (
 	"assay/harness/servers/process"
 )
 
-// TestMain puts the test binary on the scripts' PATH as assay and as k6. Assay
-// starts its workers, and its stack's service, under the same name.
+// TestMain puts the test binary on the scripts' PATH as assay and as k6. Workers and the
+// stack's reference service are the same binary.
 func TestMain(m *testing.M) {
-	// Scripts wait for loads to end more than they compute: four at a time, on two
-	// cores.
+	// Scripts wait for loads to end more than they compute: run four at a time even on
+	// two cores.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"assay": main, "k6": main})
 }
 
-// TestScripts runs testdata/script: each command, what it accepts and what it
-// refuses, as a user types it, with a real service and a real database behind.
+// TestScripts runs testdata/script: what each command accepts and refuses, as typed by a
+// user, against a real service and database.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, params(t, string(mysqld.MariaDB), testscript.Params{Dir: "testdata/script"}))
 }
 
-// TestScriptsOfDatabases runs those that ask much of the database on the other
-// flavour too.
-func TestScriptsOfDatabases(t *testing.T) {
+// TestScriptsOnMySQL runs the scripts that depend most on the database on MySQL too.
+func TestScriptsOnMySQL(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, params(t, string(mysqld.MySQL), testscript.Params{Files: []string{"testdata/script/database.txtar", "testdata/script/scenarios.txtar", "testdata/script/experiment.txtar"}}))
 }
 
-// TestScriptsOfConnections has servers to itself, whose connections it takes.
-func TestScriptsOfConnections(t *testing.T) {
+// TestScriptsOfConnectionLimits has servers of its own, because it uses up their
+// connections.
+func TestScriptsOfConnectionLimits(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []mysqld.Flavour{mysqld.MariaDB, mysqld.MySQL} {
 		t.Run(string(flavour), func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestScriptsOfConnections(t *testing.T) {
 	}
 }
 
-// writeReadme writes what the README tells a user to write for a service of
-// one's own: its thresholds.json, and the script for it.
+// writeReadme writes the README next to dir, and into dir the thresholds.json and the
+// script that the README shows for a user's own service.
 func writeReadme(dir string) error {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -73,14 +73,14 @@ func writeReadme(dir string) error {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "README.md"), readme, 0o644); err != nil {
 		return err
 	}
-	for name, of := range map[string]struct{ language, with string }{
+	for name, block := range map[string]struct{ language, contains string }{
 		"thresholds.json": {"json", `"checkout"`}, "checkout.js": {"js", "/cart/buy"},
 	} {
-		at := slices.IndexFunc(blocks(string(readme), of.language), func(b string) bool { return strings.Contains(b, of.with) })
+		at := slices.IndexFunc(blocks(string(readme), block.language), func(b string) bool { return strings.Contains(b, block.contains) })
 		if at < 0 {
 			return fmt.Errorf("the README has no %s", name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(string(readme), of.language)[at]), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(string(readme), block.language)[at]), 0o644); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func writeReadme(dir string) error {
 func params(t *testing.T, flavour string, p testscript.Params) testscript.Params {
 	t.Helper()
 	db, view := startDatabase(t, flavour), influxtest.Start(t)
-	insights, shared := startInsights(t), &recording{dir: t.TempDir()}
+	insights, shared := startPerformanceInsights(t), &recording{dir: t.TempDir()}
 	p.RequireExplicitExec, p.RequireUniqueNames = true, true
 	p.Setup = func(e *testscript.Env) error {
 		setUpInflux(e, view)
@@ -98,20 +98,20 @@ func params(t *testing.T, flavour string, p testscript.Params) testscript.Params
 			e.Setenv(name, value)
 		}
 		e.Values[recordingKey{}] = shared
-		return setUp(e, db)
+		return setUpScript(e, db)
 	}
 	p.Cmds = commands
 	return p
 }
 
-// setUp gives a script its target and names what it may use.
-func setUp(e *testscript.Env, db *database) error {
+// setUpScript starts a script's target and sets its variables.
+func setUpScript(e *testscript.Env, db *database) error {
 	s := startService(db)
 	e.Defer(s.close)
-	// Of a script that failed half way nothing may be left running.
+	// A script that fails half way must leave nothing running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
 	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
-	e.Values[elsewhereKey{}] = new(*atomic.Int64)
+	e.Values[otherHostKey{}] = new(*atomic.Int64)
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"assay/harness/servers/postgrestest"
 )
 
-// TestScriptsOfPostgreSQL runs those whose service keeps its orders in a
+// TestScriptsOnPostgreSQL runs the scripts whose service stores its orders in
 // PostgreSQL.
-func TestScriptsOfPostgreSQL(t *testing.T) {
+func TestScriptsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
 	mysqldtest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
@@ -40,7 +40,7 @@ func TestScriptsOfPostgreSQL(t *testing.T) {
 			mysqldtest.Exec(t, db.pool, "GRANT pg_monitor TO "+user)
 		}
 	}
-	// One after the other: runs at the same time tell of each other.
+	// One at a time: concurrent runs on one server report each other.
 	for _, script := range []string{"postgres", "hot"} {
 		t.Run(script, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
@@ -51,11 +51,11 @@ func TestScriptsOfPostgreSQL(t *testing.T) {
 	}
 	var rows int
 	if err := db.pool.QueryRow("SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != 0 {
-		t.Errorf("%d rows of the runs are left: %v", rows, err)
+		t.Errorf("the runs left %d rows: %v", rows, err)
 	}
 }
 
-// setUpPostgreSQL gives a script its target and names what it may use.
+// setUpPostgreSQL starts a script's target and sets its variables.
 func setUpPostgreSQL(e *testscript.Env, server *postgrestest.Server, db *database) error {
 	s := startService(db)
 	e.Defer(s.close)

@@ -8,13 +8,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// recordingKey names the run that scripts share.
+// recordingKey is the key of the run that the scripts share.
 type recordingKey struct{}
 
-// recording is one real run, made by the first script that wants its record.
+// recording is a real run, made by the first script that needs its record.
 type recording struct {
 	once sync.Once
-	dir  string // of the copy that outlives the script
+	dir  string // holds a copy that outlives the script
 }
 
 const recordingThresholds = `{
@@ -42,12 +42,12 @@ export default function () {
 }
 `
 
-// recorded DIR: DIR becomes a copy of the record of a real run, and the files that
-// it was asked by stand in the script's folder: profile orders, 40 a second for 10 s,
-// on the scripts' service and database, PASS, without a certificate.
-func recorded(ts *testscript.TestScript, neg bool, args []string) {
+// recorded-run DIR writes a copy of the record of a real run to DIR, without a
+// certificate, and the run's thresholds.json and order.js to the script's folder. The
+// run is a PASS of profile orders, 40 tps for 10 s, on the scripts' service and database.
+func recordedRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: recorded DIR")
+		ts.Fatalf("usage: recorded-run DIR")
 	}
 	for name, text := range map[string]string{"thresholds.json": recordingThresholds, "order.js": recordingScript} {
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o644))

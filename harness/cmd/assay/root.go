@@ -22,7 +22,7 @@ Results go to stdout, progress and errors to stderr. Exit codes: 0 PASS,
 1 FAIL, 2 usage or operational error, 3 INVALID, 4 INCONCLUSIVE, 130
 interrupted.`,
 		Example: `  assay stack up                  # start a local database and service
-  assay certify payment           # load, record, verdict: PASS or why not
+  assay certify payment           # make load, record and judge it: PASS, or why not
   assay judge runs/latest         # the same verdict again, from the record
   assay verify runs/latest        # is the certificate unchanged?`,
 		SilenceUsage: true, SilenceErrors: true,
@@ -39,8 +39,8 @@ interrupted.`,
 	return root
 }
 
-// group makes c a group of subcommands: without one it shows its help, and an
-// unknown word is an error.
+// group makes c a group of subcommands: it prints its help without a subcommand, and
+// fails for an unknown one.
 func group(c *cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -73,7 +73,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage(seeHelp(c), "%s takes no arguments, but got %q", strings.TrimPrefix(c.CommandPath(), "assay "), args[0])
 }
 
-// newHelp is cobra's help command, but an unknown command is an error.
+// newHelp is cobra's help command, except that an unknown command is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about any command",
@@ -96,8 +96,8 @@ func newHelp() *cobra.Command {
 func newK6() *cobra.Command {
 	return &cobra.Command{
 		Use: "k6 ...", Short: "The embedded k6, with k6/x/sql",
-		Long: `K6 is the k6 in this binary, with all commands, flags and exit codes of k6.
-Invoked under the name k6, for example through a link, assay is k6 too.`,
+		Long: `K6 runs the k6 that is embedded in this binary, with all its commands, flags and exit
+codes. Invoked under the name k6, for example through a link, assay is k6 too.`,
 		Example: `  assay k6 inspect scenarios/payment.js
   assay k6 run -e ASSAY_TARGET=http://127.0.0.1:18080 --iterations 1 scenarios/payment.js`,
 		DisableFlagParsing: true,

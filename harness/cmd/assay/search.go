@@ -31,7 +31,7 @@ func newSearch() *cobra.Command {
 	var f searchFlags
 	c := &cobra.Command{
 		Use:   "search PROFILE",
-		Short: "Search the highest rate within the SLOs; never a certificate",
+		Short: "Search for the highest rate within the SLOs; certifies nothing",
 		Long: `Search tries one load after another, each by short runs of the profile (trials):
 it doubles the rate until the SLOs are missed, or halves it until they hold, and
 then bisects the bracket until it is narrow enough (MLRsearch, FD.io;
@@ -47,13 +47,13 @@ line is the command that would certify the rate found.
 
 Exit codes: 0 both bounds were found, or the SLOs hold at --max; 1 the SLOs do not
 hold even at a hundredth of the first rate; 2 usage or operational error; with one
-bound or none: 3 the generator's limit came first, or trials may not be judged, 4
+bound or none: 3 the generator's limit was reached first, or trials are INVALID, 4
 the trials are too short to decide; 130 interrupted.`,
 		Example: `  assay search payment
   assay search payment --from 200 --trial 60s --width 5%
   assay search checkout --target http://127.0.0.1:8080 --max 5000 --workers 4
   assay search payment --json | jq '.lower, .upper'`,
-		Args: arguments(1, 1, "search takes one profile", "like: assay search payment"),
+		Args: arguments(1, 1, "search takes one profile", "for example: assay search payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.search(c, args[0]) },
 	}
 	f.addSystem(c)
@@ -63,9 +63,9 @@ the trials are too short to decide; 130 interrupted.`,
 	fs.Float64Var(&f.from, "from", 0, "first rate (default: the profile's target)")
 	fs.Float64Var(&f.max, "max", spec.MaxRate, "highest rate to try")
 	fs.Lookup("max").DefValue = strconv.Itoa(spec.MaxRate) // not 1e+06
-	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "judged window of a trial")
-	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "most trials of a load near the limit")
-	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "width of the bracket at which the search ends, relative to its upper bound")
+	fs.DurationVar(&f.trial, "trial", search.DefaultTrial, "length of the judged window of a trial")
+	fs.IntVar(&f.trials, "trials", spec.DefaultTrials, "maximum number of trials at a rate near the limit")
+	fs.StringVar(&f.width, "width", fmt.Sprintf("%g%%", 100*spec.DefaultWidth), "end the search when the bounds are this close, relative to the upper one")
 	return c
 }
 
@@ -110,13 +110,13 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	return cmp.Or(err, exitWith(d.ExitCode()))
 }
 
-// plan is the search of the command line.
+// plan returns the search that the command line requests.
 func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, error) {
 	short, changed := p, map[string]string{}
 	var err error
 	if len(p.Load.Stages) == 0 || c.Flags().Changed("trial") { // else trials have the stages of the profile
 		if short, changed, err = search.Shorten(p, f.trial); err != nil {
-			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "like: --trial 20s")
+			return nil, hint.Or(fmt.Errorf("--trial: %w", err), "for example: --trial 20s")
 		}
 	}
 	width, err := percentOf(c, "width")
@@ -138,7 +138,7 @@ func (f *searchFlags) plan(c *cobra.Command, p spec.Profile) (*trials.Trials, er
 	return t, hint.Or(t.CheckParameters(), seeHelp(c))
 }
 
-// sameSystem are the command line's options on the system under test.
+// sameSystem returns the command line's options on the system under test.
 func (f *searchFlags) sameSystem(c *cobra.Command) (words []string) {
 	for _, name := range []string{"thresholds", "target", "db", "workers"} {
 		if flag := c.Flags().Lookup(name); flag.Changed {

@@ -30,15 +30,15 @@ type database struct {
 	t        *testing.T
 	addr     string
 	binary   string // of the server
-	password string // of every user but root; a word that occurs nowhere by chance
+	password string // of every user but root; too random to occur by chance
 	root     *sql.DB
-	pool     *sql.DB     // of the scripts' services
-	insert   string      // an order, by id and run
-	vacate   func()      // gives back the connections that a script has taken
-	held     []*sql.Conn // by leave
+	pool     *sql.DB     // used by the scripts' services
+	insert   string      // inserts an order: id, run id
+	release  func()      // ends take-connections
+	held     []*sql.Conn // by leave-connections
 }
 
-// poolSize is how many connections scripts' services have at most, and keep.
+// poolSize is how many connections the scripts' services may open, and keep open.
 const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
@@ -95,7 +95,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 	return db
 }
 
-// dsn is a user's, of the schema shop; the keeper's of his own.
+// dsn returns the DSN of a user for the schema shop; for keeper, for the schema service.
 func (d *database) dsn(user, password string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", d.addr, "shop"
@@ -105,11 +105,11 @@ func (d *database) dsn(user, password string) string {
 	return c.FormatDSN()
 }
 
-// leave takes connections, and limits the server so that so many are left. No
-// other script may use such a server.
-func (d *database) leave(n int) error {
+// leaveConnections holds connections, and lowers the server's limit so that n are left.
+// No other script may use the server.
+func (d *database) leaveConnections(n int) error {
 	ctx := context.Background()
-	for len(d.held) < 12 { // the least limit that both flavours take is 10
+	for len(d.held) < 12 { // both flavours accept a limit of 10 or more
 		conn, err := d.root.Conn(ctx)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (d *database) leave(n int) error {
 		d.t.Cleanup(func() { _ = conn.Close() })
 		d.held = append(d.held, conn)
 	}
-	// Connections of a command that has just ended are not gone at once.
+	// The server closes the connections of a finished command only after a moment.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		var name string
 		var connected int
@@ -135,14 +135,13 @@ func (d *database) leave(n int) error {
 	return err
 }
 
-// service is a script's system under test. It answers GET / and POST /cart/buy
-// by think, POST /orders once the order is committed, and GET /queue when it is
-// its turn.
+// service is a script's system under test. GET / and POST /cart/buy take a random time
+// (think), POST /orders also inserts an order, and GET /queue has a fixed capacity.
 type service struct {
 	*httptest.Server
-	secure *httptest.Server // the same by TLS, with a certificate of an authority that nobody knows
+	secure *httptest.Server // the same by TLS, with a certificate of an unknown authority
 	db     *database
-	load   atomic.Int64 // requests; those for metrics are no load
+	load   atomic.Int64 // requests received, except those for metrics
 }
 
 type (
@@ -164,21 +163,21 @@ func startService(db *database) *service {
 		mux.ServeHTTP(w, r)
 	}))
 	s.secure = httptest.NewUnstartedServer(s.Config.Handler)
-	s.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail
+	s.secure.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes
 	s.secure.StartTLS()
 	return s
 }
 
-// think takes 40 ms on average, by chance. Of answers given at once the slowest
-// would be those of the machine's busy moments: with latencies in such bursts few
-// samples decide nothing.
+// think takes an exponentially distributed time, 40 ms on average. If it returned at
+// once, the slowest responses would be bursts from the machine's busy moments, and few
+// samples so correlated decide no SLO.
 func think(http.ResponseWriter, *http.Request) {
 	time.Sleep(min(time.Second, time.Duration(rand.ExpFloat64()*float64(40*time.Millisecond))))
 }
 
 func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	think(w, r)
-	// Not the request's context: what was committed is acknowledged.
+	// Not the request's context: a committed order must be acknowledged.
 	_, err := s.db.pool.ExecContext(context.Background(), s.db.insert, r.FormValue("id"), r.FormValue("run"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -187,17 +186,17 @@ func (s *service) order(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// Of the queue: one request after the other, so that its capacity is 200 a second
-// exactly, however late its sleeps end. It takes none that would wait too long,
-// and is soon empty again after an overload.
 const (
-	queueService = 5 * time.Millisecond
-	queueLongest = time.Second
+	queueServiceTime = 5 * time.Millisecond
+	queueMaxWait     = time.Second
 )
 
+// queue serves one request at a time: its capacity is exactly 200/s, however late its
+// sleeps end. It rejects requests that would wait longer than queueMaxWait, so that it
+// is soon empty again after an overload.
 type queue struct {
 	mu   sync.Mutex
-	free time.Time // when the last request that was taken is done
+	free time.Time // when the last accepted request is done
 }
 
 func (q *queue) serve(w http.ResponseWriter, _ *http.Request) {
@@ -206,18 +205,18 @@ func (q *queue) serve(w http.ResponseWriter, _ *http.Request) {
 	if q.free.Before(now) {
 		q.free = now
 	}
-	if q.free.Sub(now) > queueLongest {
+	if q.free.Sub(now) > queueMaxWait {
 		q.mu.Unlock()
 		http.Error(w, "the queue is full", http.StatusServiceUnavailable)
 		return
 	}
-	q.free = q.free.Add(queueService)
-	turn := q.free
+	q.free = q.free.Add(queueServiceTime)
+	done := q.free
 	q.mu.Unlock()
-	time.Sleep(time.Until(turn))
+	time.Sleep(time.Until(done))
 }
 
-// authority is the certificate that the service's own is trusted with.
+// authority is the PEM certificate to trust the service's TLS certificate with.
 func (s *service) authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.secure.Certificate().Raw})
 }

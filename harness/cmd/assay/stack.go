@@ -32,8 +32,8 @@ func newStackUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start the stack",
-		Long: `Up starts the database, InfluxDB and the reference service unless they are up,
-and prints their status. Processes that are up already are not changed.`,
+		Long: `Up starts the database, InfluxDB and the reference service, unless they are up
+already, and prints their status.`,
 		Example: `  assay stack up
   assay stack up --target-args '--commits transaction --pool-max-open 10'
   assay stack up --server /usr/sbin/mariadbd`,
@@ -57,7 +57,7 @@ and prints their status. Processes that are up already are not changed.`,
 	fs.IntVar(&o.DBPort, "db-port", 0, fmt.Sprintf("port of the database (default %d, or that of the existing data)", stack.DefaultDBPort))
 	fs.IntVar(&o.TargetPort, "target-port", 0, fmt.Sprintf("port of the reference service (default %d)", stack.DefaultTargetPort))
 	fs.IntVar(&o.InfluxPort, "influx-port", 0, fmt.Sprintf("port of InfluxDB (default %d)", stack.DefaultInfluxPort))
-	fs.StringVar(&o.Influxd, "influxd", "", "influxd to run (default: ASSAY_INFLUXD, or influxd on the PATH; else the stack has no InfluxDB)")
+	fs.StringVar(&o.Influxd, "influxd", "", "influxd to run (default: ASSAY_INFLUXD, or influxd on the PATH; without one the stack has no InfluxDB)")
 	fs.StringArrayVar(&targetArgs, "target-args", nil, "arguments of assay target, in one string")
 	fs.StringVar(&server, "server", "", "mysqld or mariadbd to run (default: ASSAY_MYSQLD, or the first found)")
 	return c

@@ -15,13 +15,14 @@ func newTarget() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "target",
 		Short: "Run the reference payment and ingestion service",
-		Long: `Target is a payment and ingestion service with real SQL, to try Assay on. Every
-weakness of our field reports is a flag. ASSAY_DB names its database, like
+		Long: `Target is a payment and ingestion service with real SQL, to try Assay on. Its flags
+set the weaknesses that such services often have, in commits, connection pool,
+ingestion and shutdown. ASSAY_DB is the DSN of its database, like
 user:password@tcp(127.0.0.1:3306)/shop.
 
-A payment ends CONFIRMED or DECLINED, both answered 201. If the gateway does not
-answer, it is PENDING, answered 202, and a background worker asks again. Metrics are
-on /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDPOINT.`,
+A payment ends CONFIRMED or DECLINED, both answered with 201. If the gateway does not
+respond, it is PENDING, answered with 202, and a background worker retries it. Metrics
+are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDPOINT.`,
 		Example: `  export ASSAY_DB='shop:secret@tcp(127.0.0.1:3306)/shop'
   assay target
   assay target --commits transaction --pool-max-open 10
@@ -41,13 +42,13 @@ on /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDPOINT.`,
 	return c
 }
 
-// newTargetHealth is for container engines: an image without a shell has no other
-// program for a health check.
+// newTargetHealth is for container engines: the image has no shell or other program
+// for a health check.
 func newTargetHealth() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Check the health of a running reference service",
-		Long: `Health exits with 0 if the reference service and its database answer, else with 2.
+		Long: `Health exits with 0 if the reference service and its database respond, otherwise with 2.
 The health check of docker-compose.yml calls it.`,
 		Example: `  assay target health
   assay target health --url http://127.0.0.1:8080`,

@@ -31,7 +31,7 @@ issuer's public key; that certificate.json is what was signed; its schema; the
 digest of every evidence file; that the evidence gives the same certificate again,
 byte for byte; expiry; the fingerprint of the environment.
 
-If a check fails, verify names it and exits with 2. Else the exit code is that of
+If a check fails, verify names it and exits with 2. Otherwise the exit code is that of
 the verdict: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE. AUTHENTIC does not mean
 PASS. Without --key no signature is checked, and the result is UNVERIFIED or
 UNSIGNED rather than AUTHENTIC; a deployment gate should name the key.`,
@@ -40,12 +40,12 @@ UNSIGNED rather than AUTHENTIC; a deployment gate should name the key.`,
 
   # Is the database still the one that was certified?
   assay verify runs/latest --key keys/assay.pub --db 'assay@tcp(db.test:3306)/shop'`,
-		Args: arguments(1, 1, "verify takes one run folder or certificate", "like: assay verify runs/latest --key keys/assay.pub"),
+		Args: arguments(1, 1, "verify takes one run folder or certificate", "for example: assay verify runs/latest --key keys/assay.pub"),
 		RunE: func(c *cobra.Command, args []string) error { return f.verify(c, args[0]) },
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.key, "key", "", "the issuer's public key, PKIX PEM; without it no signature is checked")
-	fs.StringVar(&f.db, "db", "", "compare the fingerprint of this database too: its DSN without the password, which ASSAY_DB holds")
+	fs.StringVar(&f.db, "db", "", "also compare the fingerprint of this database: its DSN without the password, which ASSAY_DB holds")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return c
 }

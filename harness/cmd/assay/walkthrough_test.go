@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// blocks are the fenced code blocks of a language in a Markdown text; those of a
-// numbered list stand indented.
+// blocks returns the fenced code blocks of a language in a Markdown text, without the
+// indentation that they have in a list.
 func blocks(text, language string) (all []string) {
 	fence := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```")
 	for _, m := range fence.FindAllStringSubmatch(text, -1) {
@@ -22,11 +22,11 @@ func blocks(text, language string) (all []string) {
 	return all
 }
 
-// writeblock MARKDOWN LANGUAGE FILE: writes the text's first block of the
-// language into a file.
-func writeblock(ts *testscript.TestScript, neg bool, args []string) {
+// write-block MARKDOWN LANGUAGE FILE writes the text's first block of the language to a
+// file.
+func writeBlock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: writeblock MARKDOWN LANGUAGE FILE")
+		ts.Fatalf("usage: write-block MARKDOWN LANGUAGE FILE")
 	}
 	found := blocks(ts.ReadFile(args[0]), args[1])
 	if len(found) == 0 {
@@ -35,11 +35,11 @@ func writeblock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(found[0]), 0o644))
 }
 
-// follow MARKDOWN [HEADING]: runs every block of sh, of the whole text or below
-// that heading, one after the other, as a reader would; each must succeed.
-func follow(ts *testscript.TestScript, neg bool, args []string) {
+// run-blocks MARKDOWN [HEADING] runs every sh block of the text, or below that heading, in
+// order, as a reader would; each must succeed.
+func runBlocks(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: follow MARKDOWN [HEADING]")
+		ts.Fatalf("usage: run-blocks MARKDOWN [HEADING]")
 	}
 	text := ts.ReadFile(args[0])
 	if len(args) == 2 {
@@ -48,7 +48,7 @@ func follow(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	steps := blocks(text, "sh")
 	if len(steps) == 0 {
-		ts.Fatalf("%s has no step", strings.Join(args, ", "))
+		ts.Fatalf("%s has no block of sh", strings.Join(args, ", "))
 	}
 	ts.Check(ts.Exec("bash", "-e", "-o", "pipefail", "-c", strings.Join(steps, "\n")))
 }

@@ -21,8 +21,8 @@ import (
 	"assay/harness/run"
 )
 
-// pinned is the executable on one CPU. A quota withholds each CPU by itself when
-// it has used its slice up: on the other one the heartbeat would go on.
+// pinned returns a wrapper that runs the executable on one CPU. The kernel throttles a
+// quota group per CPU: on a second CPU the heartbeat would continue.
 func pinned(t *testing.T, executable string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pinned")
@@ -32,9 +32,9 @@ func pinned(t *testing.T, executable string) string {
 	return path
 }
 
-// hog wants the worker's CPU for itself, as a neighbour in its container would,
-// and is as dear to the scheduler.
-func hog(t *testing.T) (pid int) {
+// startBusyLoop starts a process that competes for the worker's CPU with the same
+// priority, like a neighbour in its container.
+func startBusyLoop(t *testing.T) (pid int) {
 	t.Helper()
 	cmd := exec.Command("taskset", "-c", "0", "nice", "-n", "-10", "sh", "-c", "while :; do :; done")
 	if err := cmd.Start(); err != nil {
@@ -44,28 +44,29 @@ func hog(t *testing.T) (pid int) {
 	return cmd.Process.Pid
 }
 
-// theft is what the record has from its window on, in s.
-func theft(r record.Run) (throttled, stalled float64, limited bool) {
+// lostTime returns what the record has from the judged window on, in s: the worker's
+// throttled time, and its stalls by the heartbeat. limited: it has a quota.
+func lostTime(r record.Run) (throttled, stalled float64, limited bool) {
 	span := record.Span{From: judged(r).From, To: record.All.To}
 	throttled, limited = r.Timeline.Sum(metric.CgroupThrottled, metric.NewSeries("", "", "process", "worker/0").Labels, span)
 	ms, _ := r.Timeline.Sum(metric.GeneratorStall, nil, span)
 	return throttled, ms / 1000, limited
 }
 
-// What a CPU quota takes from a worker and its neighbour stands in its frames, its
-// heartbeat noticed it, and the claim says so. On a machine that lets us set no
-// quota the worker is stopped in bursts instead.
-func TestAQuotaAgreesWithTheHeartbeat(t *testing.T) {
-	group, ok := quotatest.Make(t, 50) // which stops nothing
+// The time for which a CPU quota throttles a worker and its neighbour is in the worker's
+// frames, agrees with its heartbeat, and is a limitation. Where no quota can be set the
+// worker is suspended in bursts instead.
+func TestThrottledTimeMatchesHeartbeat(t *testing.T) {
+	group, ok := quotatest.Make(t, 50) // 50 CPUs: throttles nothing
 	if !ok {
-		pausesAgree(t)
+		checkPausedTime(t)
 		return
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o := options(t, loose(steady(20, 8*time.Second)), getScript, server.URL)
 	o.Executable = pinned(t, o.Executable)
-	neighbour := hog(t)
+	neighbour := startBusyLoop(t)
 	o.Progress = func(e run.Event) {
 		switch {
 		case enter(plan.Warmup)(e):
@@ -78,13 +79,13 @@ func TestAQuotaAgreesWithTheHeartbeat(t *testing.T) {
 		}
 	}
 	r := certify(t, o)
-	throttled, stalled, limited := theft(r)
-	t.Logf("throttled for %.2f s of %d s, the heartbeat stood still for %.2f s", throttled, judged(r).Seconds(), stalled)
+	throttled, stalled, limited := lostTime(r)
+	t.Logf("throttled for %.2f s of %d s, stalled by the heartbeat for %.2f s", throttled, judged(r).Seconds(), stalled)
 	if share := throttled / float64(judged(r).Seconds()); !limited || share < 0.2 || share > 1.2 {
-		t.Errorf("a quota of a fifth of a CPU stopped who wants all of it for %.0f %% of the time", 100*share)
+		t.Errorf("a quota of 0.2 CPUs throttled a group that wants a whole CPU for %.0f %% of the time", 100*share)
 	}
 	if stalled < throttled/2.5 || stalled > 2.5*throttled {
-		t.Errorf("the worker was stopped for %.2f s, its heartbeat for %.2f s", throttled, stalled)
+		t.Errorf("the worker was throttled for %.2f s, and stalled by its heartbeat for %.2f s", throttled, stalled)
 	}
 	for _, rule := range verdict.Judge(r).Rules {
 		if rule.ID == "machine" && !strings.Contains(rule.Limitation, "a CPU quota throttled the generator for ") {
@@ -93,10 +94,10 @@ func TestAQuotaAgreesWithTheHeartbeat(t *testing.T) {
 	}
 }
 
-// A worker that is stopped in bursts says for how long, whatever stopped it.
-func TestPausesAgreeWithTheHeartbeat(t *testing.T) { pausesAgree(t) }
+// The heartbeat of a worker that is suspended in bursts measures for how long.
+func TestPausedTimeMatchesHeartbeat(t *testing.T) { checkPausedTime(t) }
 
-func pausesAgree(t *testing.T) {
+func checkPausedTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o := options(t, loose(steady(20, 8*time.Second)), getScript, server.URL)
@@ -108,15 +109,15 @@ func pausesAgree(t *testing.T) {
 	}
 	r := certify(t, o)
 	took := (<-paused).Seconds()
-	_, stalled, _ := theft(r)
-	t.Logf("stopped for %.2f s, the heartbeat stood still for %.2f s", took, stalled)
+	_, stalled, _ := lostTime(r)
+	t.Logf("suspended for %.2f s, stalled by the heartbeat for %.2f s", took, stalled)
 	if stalled < took/2 || stalled > 2*took {
-		t.Errorf("the worker was stopped for %.2f s, its heartbeat for %.2f s", took, stalled)
+		t.Errorf("the worker was suspended for %.2f s, and stalled by its heartbeat for %.2f s", took, stalled)
 	}
-	oneHost(t, r)
+	checkHostCPU(t, r)
 }
 
-// pause stops a process so many times for a while, and tells for how long in all.
+// pause suspends a process that many times for 250 ms, and returns for how long in all.
 func pause(t *testing.T, pid, times int) (took time.Duration) {
 	for range times {
 		begin := time.Now()
@@ -133,9 +134,9 @@ func pause(t *testing.T, pid, times int) (took time.Duration) {
 	return took
 }
 
-// oneHost compares what the worker and the collector say of the host that they
-// share: CPU time in all, and the share that was stolen.
-func oneHost(t *testing.T, r record.Run) {
+// checkHostCPU compares the host's CPU time and its stolen share as measured by the worker
+// and by the collector, which are on the same host.
+func checkHostCPU(t *testing.T, r record.Run) {
 	t.Helper()
 	of := func(name string) (all, stolen float64) {
 		all, _ = r.Timeline.Sum(name, nil, judged(r))
@@ -145,6 +146,6 @@ func oneHost(t *testing.T, r record.Run) {
 	all, stolen := of(metric.HostCPU)
 	again, seen := of(metric.WorkerHostCPU)
 	if all == 0 || again < 0.7*all || again > 1.3*all || math.Abs(seen-stolen) > 0.1 {
-		t.Errorf("the host's CPU time is %.2f s, %.3f of it stolen; by the worker %.2f s, %.3f", all, stolen, again, seen)
+		t.Errorf("the host's CPU time is %.2f s, %.3f of it stolen; measured by the worker %.2f s, %.3f", all, stolen, again, seen)
 	}
 }
