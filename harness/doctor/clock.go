@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -51,7 +52,7 @@ func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	tightest := math.Inf(1)
 	for _, l := range loads {
 		for _, s := range l.Profile.SLOs {
-			if s.Metric == spec.PersistLagMetric {
+			if s.Metric == metric.PersistLag {
 				tightest = min(tightest, s.Bound)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -40,7 +41,7 @@ func TestClock(t *testing.T) {
 func TestDatabaseClock(t *testing.T) {
 	lag := func(bounds ...float64) (loads []Load) {
 		for _, b := range bounds {
-			loads = append(loads, Load{Profile: spec.Profile{SLOs: []spec.SLO{{Metric: spec.PersistLagMetric, Bound: b}, {Metric: "transaction_duration", Bound: 1}}}})
+			loads = append(loads, Load{Profile: spec.Profile{SLOs: []spec.SLO{{Metric: metric.PersistLag, Bound: b}, {Metric: "transaction_duration", Bound: 1}}}})
 		}
 		return loads
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/observe/metric"
 	"assay/harness/plan"
 	"assay/harness/spec"
 )
@@ -174,7 +175,7 @@ func TestDisplacedAfterIsTheTightestLatency(t *testing.T) {
 		{"looser bounds", []spec.SLO{percentile("transaction_duration", 0.95, 250), percentile("http_req_duration", 0.95, 200)}, 100 * time.Millisecond},
 		{"at the limit", []spec.SLO{percentile("transaction_duration", 0.95, 100)}, 100 * time.Millisecond},
 		{"tightest", []spec.SLO{percentile("transaction_duration", 0.95, 80), percentile("http_req_duration", 0.95, 20.5)}, 20500 * time.Microsecond},
-		{"not of the ledger", []spec.SLO{percentile(spec.PersistLagMetric, 0.99, 1)}, 100 * time.Millisecond},
+		{"not of the ledger", []spec.SLO{percentile(metric.PersistLag, 0.99, 1)}, 100 * time.Millisecond},
 		{"not of a script's trend", []spec.SLO{percentile("answer_bytes", 0.99, 1)}, 100 * time.Millisecond},
 		{"not of a rate", []spec.SLO{{Metric: "http_req_failed", Aggregate: spec.Rate, Operator: "<", Bound: 0.01}}, 100 * time.Millisecond},
 	} {

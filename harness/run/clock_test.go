@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -49,7 +50,7 @@ func TestLongClockStep(t *testing.T) {
 			if !c.lag {
 				var kept []spec.SLO
 				for _, one := range o.Profile.SLOs {
-					if one.Metric != spec.PersistLagMetric {
+					if one.Metric != metric.PersistLag {
 						kept = append(kept, one)
 					}
 				}

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 )
@@ -96,10 +96,10 @@ func addresses(target, dsn string) map[string]string {
 		if port == "" {
 			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 		}
-		all[collect.Service] = net.JoinHostPort(u.Hostname(), port)
+		all[metric.SourceService] = net.JoinHostPort(u.Hostname(), port)
 	}
 	if named, err := databases.Parse(dsn); err == nil {
-		all[collect.Database] = named.Address
+		all[metric.SourceDatabase] = named.Address
 	}
 	return all
 }
@@ -109,7 +109,7 @@ func addresses(target, dsn string) map[string]string {
 func coLocated(ctx context.Context, target, dsn string) []string {
 	shared := []string{}
 	all := addresses(target, dsn)
-	for _, name := range []string{collect.Service, collect.Database} {
+	for _, name := range []string{metric.SourceService, metric.SourceDatabase} {
 		address, known := all[name]
 		node, _, err := net.SplitHostPort(address)
 		if err == nil && host.Own(ctx, node) || known && address == "" {

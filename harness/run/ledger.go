@@ -8,6 +8,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/ledger"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -36,7 +37,7 @@ type reconciler struct {
 func newReconciler(o Options) *reconciler {
 	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, dsn: o.DSN, wait: persistTimeout}
 	for _, s := range o.Profile.SLOs {
-		if s.Metric == spec.PersistLagMetric {
+		if s.Metric == metric.PersistLag {
 			l.wait = max(l.wait, persistTimeout+time.Duration(s.Bound*float64(time.Millisecond)))
 		}
 	}

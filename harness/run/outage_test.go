@@ -134,7 +134,8 @@ func (s service) hangingProxy(t *testing.T) (address string, hangNow func()) {
 }
 
 // checkEnds fails the test unless all of the plan was scheduled, at least that many
-// transactions have one of these outcomes, and nearly all others completed.
+// transactions have one of these outcomes, and nearly all others completed: a tenth of all
+// may have been under way at that moment, and have another outcome.
 func checkEnds(t *testing.T, r record.Run, ends []string, least int64) map[string]int64 {
 	t.Helper()
 	scheduled, outcomes := checkAccounted(t, r)
@@ -145,8 +146,7 @@ func checkEnds(t *testing.T, r record.Run, ends []string, least int64) map[strin
 	for _, end := range ends {
 		n += outcomes[end]
 	}
-	// Transactions under way at that moment may have another outcome.
-	if n < least || n+outcomes["completed"] < scheduled-20 {
+	if n < least || n+outcomes["completed"] < scheduled-scheduled/10 {
 		t.Errorf("outcomes %v of %d: want at least %d %s", outcomes, scheduled, least, strings.Join(ends, " or "))
 	}
 	return outcomes

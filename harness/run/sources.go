@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/pi"
 	"assay/harness/observe/collect/service"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -42,7 +43,7 @@ func (r *run) startCollectors(ctx context.Context) {
 	}
 	waits := r.waits(ctx)
 	if waits == nil {
-		c.absent(collect.Database, "no database was named")
+		c.absent(metric.SourceDatabase, "no database was named")
 		return
 	}
 	// A warning of the doctor has been reported already.

@@ -18,7 +18,7 @@ import (
 )
 
 // stopBound is how long a run may take to end once it is interrupted.
-const stopBound = 10 * time.Second
+const stopBound = 20 * time.Second
 
 // slowInit takes 300 ms in every VU's init code.
 const slowInit = `

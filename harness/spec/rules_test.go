@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -20,7 +21,7 @@ func TestLimits(t *testing.T) {
 		{"none", nil, 0.001, 0.01},
 		{"p95", []spec.SLO{percentile("transaction_duration", 0.95)}, 0.001, 0.005},
 		{"p99.9", []spec.SLO{percentile("transaction_duration", 0.95), percentile("http_req_duration", 0.999)}, 0.0001, 0.0001},
-		{"not sampled", []spec.SLO{percentile(spec.PersistLagMetric, 0.999)}, 0.001, 0.01},
+		{"not sampled", []spec.SLO{percentile(metric.PersistLag, 0.999)}, 0.001, 0.01},
 	} {
 		got := spec.DefaultRules(c.slos)
 		if math.Abs(*got.GeneratorDrops-c.drops) > 1e-12 || math.Abs(*got.Offered-c.offered) > 1e-12 {

@@ -106,12 +106,6 @@ func (s SLO) Violates(v float64) bool {
 // violate it.
 func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
 
-// Metrics that the ledger decides.
-const (
-	LedgerMetric     = metric.Ledger
-	PersistLagMetric = metric.PersistLag
-)
-
 // Abort stops a run that harms the target: when the metric's rate exceeds Share for
 // the duration For.
 type Abort struct {

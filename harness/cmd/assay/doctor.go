@@ -74,15 +74,13 @@ func (f *doctorFlags) doctor(c *cobra.Command, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	show := func() error { return all.WriteText(c.OutOrStdout()) }
 	if f.json {
-		show = func() error { return printJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) }) }
+		err = printJSON(c, func() ([]byte, error) { return all.Marshal(time.Now()) })
+	} else {
+		err = all.WriteText(c.OutOrStdout())
 	}
-	if err := show(); err != nil {
-		return err
+	if err == nil && all.Count(doctor.Lacking) > 0 {
+		err = exitCode(exitError)
 	}
-	if all.Count(doctor.Lacking) > 0 {
-		return exitCode(exitError)
-	}
-	return nil
+	return err
 }

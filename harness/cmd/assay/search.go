@@ -99,12 +99,10 @@ func (f *searchFlags) search(c *cobra.Command, name string) error {
 	}
 	d, err := t.Search(c.Context(), func(rate float64) string { return trials.CertifyCommand(profile, rate, f.sameSystem(c)) })
 	if len(d.Probes) > 0 && (err == nil || c.Context().Err() != nil) {
-		show := func() error { return search.Summary(c.OutOrStdout(), d, t.File()) }
 		if f.json {
-			show = func() error { return printJSON(c, d.Marshal) }
-		}
-		if err := show(); err != nil {
-			return err
+			err = cmp.Or(printJSON(c, d.Marshal), err)
+		} else {
+			err = cmp.Or(search.Summary(c.OutOrStdout(), d, t.File()), err)
 		}
 	}
 	return cmp.Or(err, exitWith(d.ExitCode()))

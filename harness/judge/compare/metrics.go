@@ -6,6 +6,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/verdict"
+	"assay/harness/spec"
 )
 
 // Groups of metrics, in the order of the table.
@@ -63,7 +64,7 @@ func sources(all []Run) []source {
 		list = append(list, source{Database, "database", "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, "") }})
 	}
 	for _, class := range classes {
-		list = append(list, source{Database, "database " + class, "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, class) }})
+		list = append(list, source{Database, spec.WaitMetric(class), "ms/tx", less, func(c certificate.Certificate) *float64 { return waited(c, class) }})
 	}
 	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
 		for _, r := range c.Resources {

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -73,8 +72,8 @@ var (
 	queryTime       = counter(metric.ServiceQueryTime)    // statements, measured by the service
 	queries         = counter(metric.ServiceQueries)
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
-	poolInUse       = gauge(collect.Service, metric.ServicePoolInUse) // connections
-	poolMax         = gauge(collect.Service, metric.ServicePoolMax)
+	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
+	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
 
 	// The database.
 	statementTime = counter(metric.DBStatementTime) // measured by the database
@@ -85,13 +84,13 @@ var (
 	// CPU of the two processes: time used, number of CPUs allowed, time in the run queue,
 	// and idle time of the allowed CPUs.
 	serviceCPU    = counter(metric.ServiceCPU)
-	serviceCPUs   = gauge(collect.Service, metric.ServiceCPUs)
-	serviceQueue  = counter(metric.ProcessRunQueue, "process", collect.Service)
-	serviceIdle   = counter(metric.ProcessCPUIdle, "process", collect.Service)
-	databaseCPU   = counter(metric.ProcessCPU, "process", collect.Database)
-	databaseCPUs  = gauge(collect.Host, metric.ProcessCPUs, "process", collect.Database)
-	databaseQueue = counter(metric.ProcessRunQueue, "process", collect.Database)
-	databaseIdle  = counter(metric.ProcessCPUIdle, "process", collect.Database)
+	serviceCPUs   = gauge(metric.SourceService, metric.ServiceCPUs)
+	serviceQueue  = counter(metric.ProcessRunQueue, "process", metric.SourceService)
+	serviceIdle   = counter(metric.ProcessCPUIdle, "process", metric.SourceService)
+	databaseCPU   = counter(metric.ProcessCPU, "process", metric.SourceDatabase)
+	databaseCPUs  = gauge(metric.SourceHost, metric.ProcessCPUs, "process", metric.SourceDatabase)
+	databaseQueue = counter(metric.ProcessRunQueue, "process", metric.SourceDatabase)
+	databaseIdle  = counter(metric.ProcessCPUIdle, "process", metric.SourceDatabase)
 
 	serviceSeen  = add(column{}) // 1 if the service reported
 	databaseSeen = add(column{}) // 1 if the database was sampled

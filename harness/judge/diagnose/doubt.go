@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 )
 
@@ -204,7 +203,7 @@ func (a *analysis) leadsDespiteGaps() bool {
 // sampleRate is the planned number of samples per second.
 func (a *analysis) sampleRate() float64 {
 	for _, span := range a.spans {
-		values, ok := a.run.Timeline.Gauge(metric.DBSampleRate, nil, collect.Database, span)
+		values, ok := a.run.Timeline.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
 		for i, v := range values {
 			if ok[i] && v > 0 {
 				return v

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -31,9 +30,9 @@ var costs = []costSource{
 	{metric.CostFsyncs, "1/tx", 1, []metric.Series{databaseCounter("Innodb_data_fsyncs"), databaseCounter("wal_sync")}},
 	{metric.CostRedo, "By/tx", 1, []metric.Series{databaseCounter("Innodb_os_log_written"), databaseCounter("wal_bytes")}},
 	{metric.CostDisk, "By/tx", 1, []metric.Series{metric.NewSeries(metric.HostDiskWritten, "")}},
-	{metric.CostDatabaseCPU, "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", collect.Database)}},
+	{metric.CostDatabaseCPU, "ms/tx", 1000, []metric.Series{metric.NewSeries(metric.ProcessCPU, "", "process", metric.SourceDatabase)}},
 	{metric.CostServiceCPU, "ms/tx", 1000, []metric.Series{
-		metric.NewSeries(metric.ProcessCPU, "", "process", collect.Service), metric.NewSeries(metric.ServiceCPU, ""),
+		metric.NewSeries(metric.ProcessCPU, "", "process", metric.SourceService), metric.NewSeries(metric.ServiceCPU, ""),
 	}},
 }
 

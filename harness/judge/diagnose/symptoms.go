@@ -96,7 +96,7 @@ const (
 // lowers the throughput, however fast it fails.
 func causeOf(s verdict.SLO, o verdict.Outcomes) cause {
 	switch {
-	case s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric:
+	case s.Metric == metric.Ledger || s.Metric == metric.PersistLag:
 		return byOthers
 	case s.Metric == verdict.ThroughputMetric && count(o.TimedOut)+count(o.Dropped) < count(o.Failed),
 		strings.HasPrefix(s.Metric, "http_req_failed"):

@@ -91,7 +91,7 @@ func failReason(e *evidence, v Verdict) string {
 	if first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit) {
 		figures = append(figures, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
 	}
-	if first.Violations != nil && first.Metric != spec.LedgerMetric {
+	if first.Violations != nil && first.Metric != metric.Ledger {
 		count := fmt.Sprintf("%d of %d violate it", *first.Violations, *first.Samples)
 		if first.Cleared != nil && *first.Cleared < *first.Violations {
 			count += fmt.Sprintf(" (%d without the generator's own delay)", *first.Cleared)

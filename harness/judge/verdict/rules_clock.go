@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -33,7 +34,7 @@ func clock(e *evidence) Rule {
 	r.Detail = fmt.Sprintf("the generator's wall clock was stepped by %s ms during the run", number(step))
 	if compared {
 		r.Outcome = Invalid
-		r.Detail += ", which " + spec.PersistLagMetric + " compares with the database's"
+		r.Detail += ", which " + metric.PersistLag + " compares with the database's"
 		return r
 	}
 	r.Limitation = r.Detail + "; no latency depends on it"
@@ -46,7 +47,7 @@ func (e *evidence) tightestBound() (ms float64, compared bool) {
 	ms = math.Inf(1)
 	for _, s := range e.Plan.Profile.SLOs {
 		switch {
-		case s.Metric == spec.PersistLagMetric:
+		case s.Metric == metric.PersistLag:
 			compared = true
 		case s.Aggregate == spec.Rate || s.Aggregate == spec.Exact:
 			continue

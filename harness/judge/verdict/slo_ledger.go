@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -8,7 +9,7 @@ import (
 // judgeLedgerSLO decides by the ledger of the whole run: a transaction acknowledged
 // outside the judged windows must be persisted too.
 func judgeLedgerSLO(e *evidence, s spec.SLO) SLO {
-	if s.Metric == spec.PersistLagMetric {
+	if s.Metric == metric.PersistLag {
 		return judgePersistLag(e, s)
 	}
 	out := newSLO(s, "count")

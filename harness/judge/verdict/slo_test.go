@@ -227,10 +227,10 @@ func TestLedgerSLOs(t *testing.T) {
 		}, "persist_lag:max<5000", Fail},
 		"never persisted": {func(c *synthetic.Case) { c.Run.Ledger.Missing = 1 }, "persist_lag:max<5000", Fail},
 		"persisted at last": {func(c *synthetic.Case) {
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(spec.PersistLagMetric, 99.9, 99))
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.PersistLag, 99.9, 99))
 		}, "persist_lag:p(99.9)<99", Fail},
 		"persisted nearly always": {func(c *synthetic.Case) {
-			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(spec.PersistLagMetric, 99, 99))
+			c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile(metric.PersistLag, 99, 99))
 		}, "persist_lag:p(99)<99", Pass},
 	} {
 		t.Run(name, func(t *testing.T) {

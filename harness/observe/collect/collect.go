@@ -6,13 +6,6 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Names of the sources that collectors send from.
-const (
-	Database = metric.SourceDatabase
-	Service  = metric.SourceService
-	Host     = metric.SourceHost
-)
-
 // Sink takes a frame; it may block briefly and must not keep the frame's points
 // after an error. After an error a frame may be sent again, with the same sequence.
 type Sink func(metric.Frame) error

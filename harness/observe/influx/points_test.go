@@ -39,7 +39,7 @@ func testRun() RunInfo {
 				Expression: "p(99.9)<200", Aggregate: spec.Percentile, Quantile: 0.999, Operator: "<", Bound: 200,
 			},
 			{Metric: "http_req_failed", Expression: "rate<0.01", Aggregate: spec.Rate, Operator: "<", Bound: 0.01},
-			{Metric: spec.LedgerMetric, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
+			{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
 			{Metric: metric.TransactionDuration, Expression: "max<2000", Aggregate: spec.Max, Operator: "<", Bound: 2000},
 			{Metric: metric.TransactionDuration, Expression: "p(95)<250", Aggregate: spec.Percentile, Quantile: 0.95, Operator: "<", Bound: 250},
 		},

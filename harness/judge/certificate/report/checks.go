@@ -8,8 +8,8 @@ import (
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
 	"assay/harness/quantity"
-	"assay/harness/spec"
 )
 
 // Checks are the JUnit suites slo, validity and ledger. FAIL is a failure; INVALID and
@@ -19,7 +19,7 @@ func Checks(c certificate.Certificate) []*page.Suite {
 	slo.Seconds = max(0, c.Window.Seconds) // the other suites take no time of their own
 	for _, s := range c.SLOs {
 		to := slo
-		if s.Metric == spec.LedgerMetric || s.Metric == spec.PersistLagMetric {
+		if s.Metric == metric.Ledger || s.Metric == metric.PersistLag {
 			to = ledger
 		}
 		to.Check(s.Metric+" "+s.Expression, page.VerdictState(s.Verdict), s.Verdict, sloText(s), "")

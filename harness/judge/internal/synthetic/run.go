@@ -52,9 +52,9 @@ func Profile() spec.Profile {
 		SLOs: []spec.SLO{
 			Percentile("http_req_duration", 95, 250, name...),
 			{Metric: "http_req_failed", Expression: "rate<0.1", Aggregate: spec.Rate, Operator: "<", Bound: 0.1},
-			{Metric: spec.LedgerMetric, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
-			{Metric: spec.LedgerMetric, Expression: "duplicated==0", Aggregate: spec.Exact, Count: "duplicated", Operator: "=="},
-			{Metric: spec.PersistLagMetric, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000},
+			{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
+			{Metric: metric.Ledger, Expression: "duplicated==0", Aggregate: spec.Exact, Count: "duplicated", Operator: "=="},
+			{Metric: metric.PersistLag, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000},
 			Percentile(metric.TransactionDuration, 95, 250),
 			{Metric: metric.TransactionDuration, Expression: "max<2000", Aggregate: spec.Max, Operator: "<", Bound: 2000},
 		},

@@ -51,7 +51,7 @@ func New(processes map[string]int) *Collector {
 }
 
 // Source is "host".
-func (c *Collector) Source() string { return collect.Host }
+func (c *Collector) Source() string { return metric.SourceHost }
 
 // Start makes sure that /proc can be read.
 func (c *Collector) Start(context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -18,7 +17,7 @@ import (
 func TestDatabaseOfSeveralProcesses(t *testing.T) {
 	const short = "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done"
 	server := processtest.Start(t, exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait"))
-	c := host.New(map[string]int{collect.Database: server.PID, "other": server.PID})
+	c := host.New(map[string]int{metric.SourceDatabase: server.PID, "other": server.PID})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +34,13 @@ func TestDatabaseOfSeveralProcesses(t *testing.T) {
 		total, _ := line.Sum(name, metric.NewSeries("", "", "process", process).Labels, record.Span{From: 0, To: last + 1})
 		return total
 	}
-	if cpu := sum(metric.ProcessCPU, collect.Database); cpu < 0.1*took || cpu > 1.1*took {
+	if cpu := sum(metric.ProcessCPU, metric.SourceDatabase); cpu < 0.1*took || cpu > 1.1*took {
 		t.Errorf("sessions on one CPU used %.2f s of it in %.2f s", cpu, took)
 	}
 	if cpu := sum(metric.ProcessCPU, "other"); cpu > 0.1 {
 		t.Errorf("the parent process used %.2f s", cpu)
 	}
-	if waited := sum(metric.ProcessRunQueue, collect.Database); waited < 0.1 {
+	if waited := sum(metric.ProcessRunQueue, metric.SourceDatabase); waited < 0.1 {
 		t.Errorf("a session that shares its CPU with others waited %.2f s", waited)
 	}
 }

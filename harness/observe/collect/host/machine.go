@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
@@ -217,7 +216,7 @@ func (c *Collector) processes(p *points) {
 		}
 		w.started = stat.Starttime
 		var children []int
-		if name == collect.Database { // a service's may belong to anything
+		if name == metric.SourceDatabase { // a service's may belong to anything
 			children = descendants(pid)
 		}
 		p.counter(metric.ProcessCPU, w.used(stat, children, c.proc), "process", name)

@@ -3,7 +3,6 @@ package host
 import (
 	"time"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 )
 
@@ -30,7 +29,7 @@ func seconds(micros uint64) float64 { return (time.Duration(micros) * time.Micro
 // throttled reports for how long a quota has throttled the process. Workers, which may
 // run on other hosts, report that themselves.
 func (w *process) throttled(p *points, name string) {
-	if name != collect.Service && name != collect.Database {
+	if name != metric.SourceService && name != metric.SourceDatabase {
 		return
 	}
 	if s, ok := w.quota.Read(); ok {

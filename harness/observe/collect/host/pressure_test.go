@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/quota/quotatest"
 	"assay/harness/observe/metric"
@@ -25,7 +24,7 @@ func TestPressureAndThrottling(t *testing.T) {
 	if limited {
 		group.Put(throttled.PID)
 	}
-	c := host.New(map[string]int{collect.Database: throttled.PID, "worker/0": throttled.PID, collect.Service: os.Getpid()})
+	c := host.New(map[string]int{metric.SourceDatabase: throttled.PID, "worker/0": throttled.PID, metric.SourceService: os.Getpid()})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func TestPressureAndThrottling(t *testing.T) {
 			}
 		}
 	}
-	if v, found := sum(metric.CgroupThrottled, "process", collect.Database); limited && (!found || v < 0.3*took) || v > 1.1*took {
+	if v, found := sum(metric.CgroupThrottled, "process", metric.SourceDatabase); limited && (!found || v < 0.3*took) || v > 1.1*took {
 		t.Errorf("a quota of 5 %% throttled the database for %v s in %v s, %v", v, took, found)
 	}
 	if v, found := sum(metric.CgroupThrottled, "process", "worker/0"); found {

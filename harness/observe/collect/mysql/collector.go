@@ -11,6 +11,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/metric"
 )
 
 // Options configures a Collector.
@@ -62,7 +63,7 @@ func New(dsn string, o Options) *Collector {
 }
 
 // Source is "database".
-func (c *Collector) Source() string { return collect.Database }
+func (c *Collector) Source() string { return metric.SourceDatabase }
 
 // connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/database"
+	"assay/harness/observe/metric"
 )
 
 // Options says how long to wait for what is published late; zero values take
@@ -56,7 +57,7 @@ func New(of database.Insights, o Options) *Collector {
 }
 
 // Source is "database".
-func (c *Collector) Source() string { return collect.Database }
+func (c *Collector) Source() string { return metric.SourceDatabase }
 
 // Examine asks for the last minute's load: its error is what a run would meet.
 func Examine(ctx context.Context, of database.Insights) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/harness/observe/collect"
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/wait"
 )
@@ -16,11 +17,8 @@ const (
 	// other is the label of the load that the API does not split any further, and of
 	// members beyond a frame's bound.
 	other = "other"
-	// maxStatements bounds the values of the label digest, digits its length, and
-	// maxText the length of the label statement, as in the other collectors.
-	maxStatements = 50
-	digits        = 16
-	maxText       = 120
+	// digits is the length of the label digest, as in the other collectors.
+	digits = 16
 )
 
 // frames sends one frame for each second of [from, to). A second that was
@@ -80,13 +78,10 @@ func statementParts(all loads) []*part {
 	join, left := parts{}, restOf(all.total)
 	for _, s := range byLoad(all.statements) {
 		digest := cmp.Or(s.dimensions["db.sql_tokenized.db_id"], s.dimensions["db.sql_tokenized.id"])
-		if digest == "" || len(join) >= maxStatements {
+		if digest == "" || len(join) >= sampling.MaxDigests {
 			continue
 		}
-		text := strings.Join(strings.Fields(s.dimensions["db.sql_tokenized.statement"]), " ")
-		if len(text) > maxText {
-			text = strings.ToValidUTF8(text[:maxText-3], "") + "..."
-		}
+		text := sampling.Shorten(strings.Join(strings.Fields(s.dimensions["db.sql_tokenized.statement"]), " "))
 		join.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", digest[:min(len(digest), digits)], "statement", text), s.load, second)
 		left.take(s.load)
 	}

@@ -57,7 +57,7 @@ type run struct {
 // that was unreachable at the end, and frames that could not be sent.
 func Run(ctx context.Context, db Database, sink collect.Sink) error {
 	now := time.Now()
-	r := &run{db: db, seconds: collect.NewSeconds(now), stream: collect.NewStream(collect.Database, sink), began: now}
+	r := &run{db: db, seconds: collect.NewSeconds(now), stream: collect.NewStream(metric.SourceDatabase, sink), began: now}
 	inner := context.WithoutCancel(ctx)
 	r.read(inner) // the base of later increases
 	r.current.points = nil

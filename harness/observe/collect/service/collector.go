@@ -33,7 +33,7 @@ func New(url string, hosts ...string) *Collector {
 }
 
 // Source is "service".
-func (c *Collector) Source() string { return collect.Service }
+func (c *Collector) Source() string { return metric.SourceService }
 
 // Start tries the endpoint. Its error is ErrAbsent where there is nothing that
 // we know.

@@ -67,7 +67,7 @@ func fold(t *testing.T, frames []metric.Frame) Seen {
 	}
 	s := Seen{Timeline: record.NewTimeline(), Frames: frames}
 	for i, f := range frames {
-		if f.Source != collect.Database || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
+		if f.Source != metric.SourceDatabase || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
 			t.Errorf("frame %d of %d: source %q, sequence %d, closing %v", i+1, len(frames), f.Source, f.Sequence, f.Closing)
 		}
 		if want := frames[0].Second + int64(i); !f.Closing && f.Second != want {
