@@ -8,7 +8,7 @@ import (
 // Example SLO conditions, by kind of metric.
 var (
 	latencies  = []string{"p(95)<250", "max<1000"}
-	errors     = []string{"rate<0.01"}
+	failures   = []string{"rate<0.01"}
 	successes  = []string{"rate>0.99"}
 	lags       = []string{"max<5000", "p(95)<1000"}
 	levels     = []string{"max<1000", "p(95)<500"}
@@ -182,7 +182,7 @@ var catalogue = slices.Concat(
 	sentBy(
 		SourceK6,
 		Descriptor{Name: Checks, Kind: Rate, Labels: []string{"scenario", "name", "check"}, SLO: successes, Text: "checks of the script that succeeded"},
-		Descriptor{Name: RequestFailed, Kind: Rate, Labels: request, SLO: errors, Text: "HTTP requests that failed"},
+		Descriptor{Name: RequestFailed, Kind: Rate, Labels: request, SLO: failures, Text: "HTTP requests that failed"},
 		Descriptor{Name: Requests, Kind: Counter, Labels: []string{"scenario", "name", "method", "status", "error_code"}, Text: "HTTP requests"},
 		Descriptor{Name: RequestDuration, Kind: Histogram, Unit: "ms", Labels: request, SLO: latencies, Text: "time of HTTP requests: sending, waiting and receiving"},
 		k6Time("http_req_blocked", "time waiting for or opening a connection"),
