@@ -15,10 +15,9 @@ type blocker struct {
 	waitID  uint64 // of its innermost wait in progress; 0: none
 }
 
-// readBlockers finds the sessions that hold contended row locks, and what each of
-// them is doing: contention behind a slow commit has another cause than a hot row. Its
-// cost grows with the square of the number of waiters, so it runs at most once per
-// second.
+// readBlockers finds the sessions that hold contended row locks and what each of them is
+// doing: contention caused by a slow commit differs from contention on a hot row. Its cost
+// grows with the square of the number of waiters, so it runs at most once per second.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.sampler.waiters == 0 || c.sampler.noLocks || c.noBlockers {
 		return nil, nil
@@ -56,5 +55,5 @@ func (b blocker) holder() sampling.Session {
 	if b.Event == "idle" || b.Command == "Sleep" && b.Event == "" {
 		return sampling.Idle
 	}
-	return b.seen()
+	return b.activity()
 }

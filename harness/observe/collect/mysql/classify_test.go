@@ -56,10 +56,10 @@ func TestClassify(t *testing.T) {
 		{session{flavour: &mySQL, Event: "cpu"}, "cpu", "CPU", false},
 		{session{flavour: &mySQL, Command: "Query", State: "executing", Statement: query}, "cpu", "CPU", true},
 
-		// A row lock goes before the wait and the state.
+		// A row lock takes precedence over the wait and the state.
 		{locked(session{flavour: &mySQL, Command: "Query", State: "waiting for handler commit"}), "row_lock_wait", "row lock", false},
 		{locked(mysql("io/file/sql/binlog")), "row_lock_wait", "row lock", false},
-		// A wait goes before the state.
+		// A wait takes precedence over the state.
 		{session{flavour: &mySQL, Command: "Query", State: "waiting for handler commit", Event: "wait/io/file/sql/binlog"}, "io/file/sql/binlog", "binlog", false},
 		// Names and states that mean something on the other flavour only.
 		{mysql("synch/mutex/sql/LOG::LOCK_log"), "synch/mutex/sql/LOG::LOCK_log", "other", false},
@@ -68,7 +68,7 @@ func TestClassify(t *testing.T) {
 		{session{flavour: &mariaDB, Command: "Query", State: "Updating", Statement: update}, "cpu", "CPU", true},
 		// Unknown ones keep their name.
 		{mysql("synch/mutex/sql/LOCK_never_heard_of"), "synch/mutex/sql/LOCK_never_heard_of", "other", false},
-		// States that tell of a wait whose instrument is off.
+		// States from which a wait is inferred whose instrument is disabled.
 		{session{flavour: &mariaDB, Command: "Query", State: "Waiting for table metadata lock", Statement: update}, "Waiting for table metadata lock", "metadata lock", true},
 		{session{flavour: &mySQL, Command: "Query", State: "Waiting for table level lock", Statement: update}, "Waiting for table level lock", "table lock", true},
 		{session{flavour: &mySQL, Command: "Query", State: "Sending to client", Statement: query}, "Sending to client", "network", true},

@@ -34,9 +34,9 @@ type Collector struct {
 	link         *link
 	server       *server // nil: never connected
 	sampler      sampler
-	started      time.Time // when the server started
-	switched     switched  // what this run enabled on that server
-	instrumented bool      // instrument succeeded at least once
+	started      time.Time   // when the server started
+	former       formerSetup // of what this run enabled on that server
+	instrumented bool        // instrument succeeded at least once
 	journal      journal
 	notes        collect.Notes
 	closed       bool
@@ -127,7 +127,7 @@ func (c *Collector) trySample(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return c.readable("sample sessions", err)
+		return c.readError("sample sessions", err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// The waits of a commit are what a load of single-row commits shows.
+// A load of single-row commits shows the waits of a commit.
 func commits(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	if notes := c.Notes(); len(notes) > 0 {
@@ -31,27 +31,27 @@ func commits(t *testing.T, b *bench) {
 		t.Errorf("commit and binlog have a share of %.2f, want a clear majority", share)
 	}
 	if samples := s.sum(metric.DBSample); samples < 5*took.Seconds() {
-		t.Errorf("%v samples in %v, want nearly 10 a second", samples, took)
+		t.Errorf("%v samples in %v, want nearly 10 per second", samples, took)
 	}
 	if gap := s.longestGap(); gap > took.Seconds()*1000/2 {
 		t.Errorf("the longest gap is %v ms", gap)
 	}
 
-	// Little's law: time in statements a second is the mean number of
-	// sessions in one.
+	// Little's law: the time in statements per second is the mean number of active
+	// sessions.
 	sampled := s.sum(metric.DBSession) / s.sum(metric.DBSample)
 	counted := s.sum(metric.DBStatementTime) / 1000 / took.Seconds()
 	if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
-		t.Errorf("sampled %.2f sessions, statements took %.2f s a second: a difference of %.0f %%", sampled, counted, 100*gap)
+		t.Errorf("sampled %.2f sessions, statements took %.2f s per second: a difference of %.0f %%", sampled, counted, 100*gap)
 	}
 	updates := s.sum(metric.DBCounter, "name", "Com_update")
 	statements := s.sum(metric.DBStatements)
 	if updates == 0 || math.Abs(statements-updates) > 0.02*updates+3*8 {
-		t.Errorf("Com_update rose by %v, digests by %v statements", updates, statements)
+		t.Errorf("Com_update increased by %v, digests count %v statements", updates, statements)
 	}
 	for _, name := range []string{"Innodb_data_fsyncs", "Questions", "Binlog_cache_use"} {
 		if s.sum(metric.DBCounter, "name", name) == 0 {
-			t.Errorf("counter %s stood still", name)
+			t.Errorf("counter %s did not increase", name)
 		}
 	}
 	for _, name := range []string{"Threads_connected", "Threads_running", "Innodb_history_list_length", "Innodb_checkpoint_age"} {
@@ -60,24 +60,24 @@ func commits(t *testing.T, b *bench) {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}
-	// Samples and times of the load's only statement have one digest.
+	// Samples and times of the load's only statement have the same digest.
 	digest := s.Series(metric.DBStatementTime)[0].Label("digest")
 	if part := s.sum(metric.DBSession, "digest", digest); part < 0.8*s.sum(metric.DBSession) {
 		t.Errorf("digest %s has %v of %v sessions", digest, part, s.sum(metric.DBSession))
 	}
-	// Each finds its row by the primary key.
+	// Each statement finds its row by the primary key.
 	if rows, n := s.sum(metric.DBRowsExamined), s.sum(metric.DBStatements); rows < 0.9*n || rows > 1.1*n {
 		t.Errorf("%v rows examined by %v statements", rows, n)
 	}
 	if text := s.Series(metric.DBStatementTime)[0].Label("statement"); !strings.HasPrefix(text, "UPDATE `item`") {
 		t.Errorf("the statement of digest %s is %q", digest, text)
 	}
-	if commits := s.commits(); math.Abs(commits-updates) > 0.02*updates+3*8 { // of 8 sessions, read one after the other
+	if commits := s.commits(); math.Abs(commits-updates) > 0.02*updates+3*8 { // 8 sessions, and the counters are read one after the other
 		t.Errorf("%v commits of %v updates", commits, updates)
 	}
 }
 
-// A transaction is one commit, whatever it holds.
+// A transaction counts as one commit, however many statements it has.
 func commitOfSeveralStatements(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	statements := 0
@@ -99,15 +99,15 @@ func commitOfSeveralStatements(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	commits, ended := s.commits(), s.sum(metric.DBCounter, "name", "Com_commit")
-	// MySQL counts the collector's own statements too, some 13 a second.
+	// MySQL also counts the collector's own statements, about 13 per second.
 	own := max(0, s.sum(metric.DBCounter, "name", "Questions")-7*ended)
 	if ended == 0 || commits < 0.98*ended-2 || commits > 1.02*ended+2+own {
-		t.Errorf("%v commits, COMMIT was said %v times, the collector made %v statements at most", commits, ended, own)
+		t.Errorf("%v commits, COMMIT was executed %v times, the collector executed at most %v statements", commits, ended, own)
 	}
 }
 
 func hotRowWaits(t *testing.T, b *bench) {
-	// 8 waiters are read one by one, 80 are above the limit for that.
+	// With 8 waiters every sample reads row locks exactly; 80 are above the limit.
 	for _, sessions := range []int{8, 80} {
 		c := started(t, b.dsn)
 		stopLoad := b.load(t, sessions, hotRow)
@@ -123,10 +123,10 @@ func hotRowWaits(t *testing.T, b *bench) {
 		if share := s.share("row lock"); share < 0.6 {
 			t.Errorf("%d sessions: row lock has a share of %.2f, want most", sessions, share)
 		}
-		// Who holds the row changes within a millisecond: what a holder does is
-		// read a little later, but not that it has all others waiting for it.
+		// The holder of the row changes within a millisecond, so what it does is read a
+		// little too late, but the number of sessions waiting for it is right.
 		if all := s.sum(metric.DBBlocker); all < float64(sessions) {
-			t.Errorf("%d sessions: holders of the row were seen to have %v waiters in all", sessions, all)
+			t.Errorf("%d sessions: holders of the row had %v waiters in total", sessions, all)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -134,7 +134,7 @@ func hotRowWaits(t *testing.T, b *bench) {
 	}
 }
 
-// A transaction that is left open holds the row for as long as it likes.
+// An open transaction that runs no statement holds the row.
 func rowHeldByAnIdleTransaction(t *testing.T, b *bench) {
 	tx, err := b.db.Begin()
 	if err != nil {
@@ -161,8 +161,7 @@ func rowHeldByAnIdleTransaction(t *testing.T, b *bench) {
 	}
 }
 
-// The same sessions without a hot row show no row locks to speak of, and a
-// scan is no row lock.
+// Without a hot row there are almost no row lock waits; a scan does not count as one.
 func noRowLock(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	stopLoad := b.load(t, 3, func() string { return "SELECT COUNT(*) FROM item WHERE n + id < -1 INTO @x" })

@@ -97,6 +97,6 @@ func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 	}
 	return record.Database{
 		Flavour: string(c.server.flavour.name), Version: c.server.version,
-		Variables: maps.Clone(c.server.variables), Instruments: c.switched.names(),
+		Variables: maps.Clone(c.server.variables), Instruments: c.former.names(),
 	}, nil
 }

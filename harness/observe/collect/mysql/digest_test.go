@@ -39,7 +39,7 @@ func FuzzNormalise(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		// Every token gets shorter or stays, but for the end of a cut list.
+		// No token gets longer, except at the end of a truncated list.
 		if got := normalise(text); len(got) > len(text)+len("?)") {
 			t.Errorf("%q grew to %q", text, got)
 		}

@@ -18,8 +18,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// A DSN that cannot work is refused before anything is connected to, with a hint,
-// and never told back with its password.
+// A DSN that cannot work is rejected before connecting, with a hint and without printing
+// its password.
 func TestConfigRefuses(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty.pem")
@@ -30,14 +30,14 @@ func TestConfigRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ dsn, problem, hint string }{
 		"no such file":     {"u@tcp(db:3306)/s?tlsCA=/no/such.pem", "certificate authorities cannot be read", "global-bundle.pem"},
 		"no certificate":   {"u@tcp(db:3306)/s?tlsCA=" + empty, "holds no certificate", "global-bundle.pem"},
-		"tls twice":        {"u@tcp(db:3306)/s?tls=skip-verify&tlsCA=" + authority.Bundle, "both tls and tlsCA", "leave tls out"},
+		"both tls":         {"u@tcp(db:3306)/s?tls=skip-verify&tlsCA=" + authority.Bundle, "both tls and tlsCA", "leave tls out"},
 		"no region":        {"u@tcp(db:3306)/s?tls=true&iamRegion=Ireland", `"Ireland", which is not an AWS region`, "eu-west-1"},
-		"and a password":   {"u:secret@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "both a password and iamRegion", "leave the password out"},
+		"with password":    {"u:secret@tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "both a password and iamRegion", "leave the password out"},
 		"no user":          {"tcp(db:3306)/s?tls=true&iamRegion=eu-west-1", "needs a user", "user@tcp"},
 		"a socket":         {"u@unix(/tmp/s)/s?tls=true&iamRegion=eu-west-1", "needs tcp", "user@tcp"},
 		"no TLS":           {"u@tcp(db:3306)/s?iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
 		"TLS not verified": {"u@tcp(db:3306)/s?tls=skip-verify&iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
-		"TLS if it likes":  {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
+		"TLS preferred":    {"u@tcp(db:3306)/s?tls=preferred&iamRegion=eu-west-1", "only over verified TLS", "tlsCA=FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mysql.Config(c.dsn)
@@ -45,10 +45,10 @@ func TestConfigRefuses(t *testing.T) {
 			if !errors.As(err, &known) || !strings.Contains(known.Problem, c.problem) || !strings.Contains(known.Remedy, c.hint) || strings.Contains(known.Problem, "secret") {
 				t.Errorf("%v", err)
 			}
-			// As people write it, and as it is recorded.
+			// As users write it, and as it is recorded.
 			for _, dsn := range []string{c.dsn, databases.Public(c.dsn)} {
 				if parsed, err := databases.Parse(dsn); err != nil || len(parsed.Extensions) == 0 {
-					t.Errorf("a script is thought to be able to open %s: %+v, %v", dsn, parsed, err)
+					t.Errorf("%s is parsed without extensions, as if a script could open it: %+v, %v", dsn, parsed, err)
 				}
 			}
 		})
@@ -57,12 +57,12 @@ func TestConfigRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if parsed, err := databases.Parse("u:p@tcp(db:3306)/s?parseTime=true"); err != nil || len(parsed.Extensions) != 0 {
-		t.Errorf("the driver alone cannot open its own DSN: %+v, %v", parsed, err)
+		t.Errorf("a plain DSN is parsed with extensions: %+v, %v", parsed, err)
 	}
 }
 
-// What is recorded of a DSN says how it logs in, and not with what.
-func TestPublicKeepsOurParameters(t *testing.T) {
+// The public form of a DSN keeps how it authenticates, without the password.
+func TestPublicKeepsExtensions(t *testing.T) {
 	t.Parallel()
 	got := databases.Public("u:secret@tcp(db:3306)/s?tlsCA=%2Fetc%2Fbundle.pem")
 	if strings.Contains(got, "secret") || !strings.Contains(got, "tlsCA=%2Fetc%2Fbundle.pem") {
@@ -70,14 +70,13 @@ func TestPublicKeepsOurParameters(t *testing.T) {
 	}
 }
 
-// A server's certificate must come from the authority that is named, for the
-// server that is named.
+// The server's certificate must be signed by the named authority, for the named host.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
-			ours, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
-			server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+ours.Bundle, "--ssl-cert="+ours.Cert, "--ssl-key="+ours.Key)
+			trusted, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
+			server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key)
 			ping := func(bundle, host string) error {
 				c, err := driver.ParseDSN(server.DSN())
 				if err != nil {
@@ -99,14 +98,14 @@ func TestAuthority(t *testing.T) {
 				}
 				return nil
 			}
-			if err := ping(ours.Bundle, "127.0.0.1"); err != nil {
+			if err := ping(trusted.Bundle, "127.0.0.1"); err != nil {
 				t.Errorf("the right authority is refused: %v", err)
 			}
 			err := ping(other.Bundle, "127.0.0.1")
 			if err == nil || databases.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(hint.Of(err), "tlsCA=FILE") {
 				t.Errorf("another authority: %v; hint %q", err, hint.Of(err))
 			}
-			err = ping(ours.Bundle, "localhost")
+			err = ping(trusted.Bundle, "localhost")
 			if err == nil || !strings.Contains(hint.Of(err), "as its certificate does") {
 				t.Errorf("another name: %v; hint %q", err, hint.Of(err))
 			}
@@ -125,7 +124,7 @@ func TestAuthority(t *testing.T) {
 	})
 }
 
-// A connection that breaks after its token has expired comes back with another.
+// A connection that breaks after its token has expired is reopened with a new token.
 func TestTokensAreFreshForEachConnection(t *testing.T) {
 	identity := databasetest.UseIdentity(t)
 	server := mysqldtest.StartInMemory(t, "mariadb")
@@ -149,7 +148,7 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	}
 	time.Sleep(proxy.Lifetime + 1100*time.Millisecond)
 	if err := ask(); err != nil {
-		t.Errorf("a connection that stands has ended with its token: %v", err)
+		t.Errorf("an open connection ended when its token expired: %v", err)
 	}
 	first, _ := proxy.Tokens()
 	proxy.Drop()
@@ -161,7 +160,7 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 		t.Errorf("%d tokens, then %d; %d were denied", len(first), len(tokens), denied)
 	}
 
-	// The proxy does check: an expired token, and one that another has signed, are refused.
+	// The proxy does check: it rejects an expired token and one signed with another key.
 	stale, err := mysql.Config("assay@tcp(" + proxy.Addr + ")/?tlsCA=" + proxy.Authority.Bundle)
 	if err != nil {
 		t.Fatal(err)
@@ -181,11 +180,11 @@ func TestTokensAreFreshForEachConnection(t *testing.T) {
 	}
 	defer func() { _ = forged.Close() }()
 	if err := database.Ping(t.Context(), forged); err == nil || databases.Reason(err) != "Access denied for user" {
-		t.Errorf("a token signed by another: %v", err)
+		t.Errorf("a token signed with another key: %v", err)
 	}
 }
 
-// Without credentials the error is one line, soon, and says what to try.
+// Without credentials the error is one line with a hint, without a long wait.
 func TestTokensWithoutCredentials(t *testing.T) {
 	databasetest.UseIdentity(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")

@@ -21,15 +21,15 @@ func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	if err := c.server.usable(); err != nil {
 		return sampling.Examination{}, err
 	}
-	off, err := c.off(ctx)
+	disabled, err := c.disabled(ctx)
 	if err != nil {
 		return sampling.Examination{}, err
 	}
-	for _, on := range off.switchOn() {
+	for _, on := range disabled.enable() {
 		// The server checks the privilege first; no row matches.
 		switch err := c.link.exec(ctx, "UPDATE performance_schema."+on.table+" SET ENABLED = 'YES' WHERE NAME = ''"); {
 		case denied(err):
-			c.cannotSwitch(ctx, on)
+			c.noteDenied(ctx, on)
 		case err != nil:
 			return sampling.Examination{}, fmt.Errorf("try to change %s: %w", on.table, err)
 		}
@@ -37,5 +37,5 @@ func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	if err := c.trySample(ctx); err != nil {
 		return sampling.Examination{}, err
 	}
-	return sampling.Examination{Off: len(off.names()), Notes: c.notes.All()}, nil
+	return sampling.Examination{Off: len(disabled.names()), Notes: c.notes.All()}, nil
 }

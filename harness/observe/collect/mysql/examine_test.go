@@ -13,10 +13,10 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// An examination tells what Start would, and changes nothing.
+// An examination returns the notes and errors that Start would, and changes nothing.
 func examine(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db,
-		"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
+		"CREATE USER 'reader'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'reader'@'%'",
 		"CREATE USER 'nobody'@'%' IDENTIFIED BY 'at all'")
 	user := func(name, password string) string {
 		return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
@@ -26,7 +26,7 @@ func examine(t *testing.T, b *bench) {
 	if err != nil || all.Off == 0 || len(all.Notes) > 0 {
 		t.Errorf("with all rights: %+v, %v", all, err)
 	}
-	some, err := mysql.Examine(t.Context(), user("look", "only"))
+	some, err := mysql.Examine(t.Context(), user("reader", "only"))
 	if err != nil || some.Off != all.Off {
 		t.Errorf("with the right to read: %+v, %v", some, err)
 	}
@@ -37,8 +37,8 @@ func examine(t *testing.T, b *bench) {
 	if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
 		t.Errorf("changed: %q", left)
 	}
-	if told := started(t, user("look", "only")).Notes(); !slices.Equal(told, some.Notes) || len(told) == 0 {
-		t.Errorf("examined: %q\nstarted: %q", some.Notes, told)
+	if notes := started(t, user("reader", "only")).Notes(); !slices.Equal(notes, some.Notes) || len(notes) == 0 {
+		t.Errorf("examined: %q\nstarted: %q", some.Notes, notes)
 	}
 	started(t, b.dsn)
 	if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Off != 0 {

@@ -18,17 +18,17 @@ var consumers = []string{
 }
 
 const (
-	// timed is the one instrument whose time is needed too, to tell which sessions
-	// wait for a row lock. The others must only be visible: reading the clock twice
-	// an event is half of what those of MYSQL_BIN_LOG cost (MySQL 9.7.4, one session,
-	// nothing flushed: 3.2 of 70 us CPU a commit, untimed 1.4).
-	timed = "wait/io/table/sql/handler"
-	// unused is left as it is, although it is one of MYSQL_BIN_LOG: every commit takes
-	// this mutex, and it was in 1 of 17,000 samples of 32 sessions.
-	unused = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
+	// timedInstrument is the only instrument whose time is needed, to find the sessions
+	// that wait for a row lock. The others only need to be visible: reading the clock
+	// twice per event is half of the cost of those of MYSQL_BIN_LOG (MySQL 9.7.4, one
+	// session, nothing flushed: 3.2 of 70 us CPU per commit, untimed 1.4).
+	timedInstrument = "wait/io/table/sql/handler"
+	// excludedInstrument is not enabled, although it is one of MYSQL_BIN_LOG: every
+	// commit takes this mutex, and it was in 1 of 17,000 samples of 32 sessions.
+	excludedInstrument = "wait/synch/mutex/sql/MYSQL_BIN_LOG::LOCK_flush_queue"
 )
 
-// The tables of performance_schema that say what is on.
+// The tables of performance_schema that enable consumers and instruments.
 const (
 	setupConsumers   = "setup_consumers"
 	setupInstruments = "setup_instruments"
@@ -45,79 +45,80 @@ func (c *Collector) instrument(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	c.link.lock(ctx)
 	defer c.link.unlock(ctx)
-	switch shared, err := c.watchedByOthers(ctx); {
+	switch shared, err := c.usedByOtherRuns(ctx); {
 	case err != nil:
-		return fmt.Errorf("look for other runs: %w", err)
+		return fmt.Errorf("check for other runs: %w", err)
 	case shared:
 		c.notes.Add(sampling.SharedServer)
 	}
 	if err := c.forgetIfRestarted(ctx); err != nil {
 		return err
 	}
-	off, err := c.off(ctx)
+	disabled, err := c.disabled(ctx)
 	if err != nil {
 		return err
 	}
-	// Saved before the change: if the connection is lost now, it is unknown whether the
-	// server has made it.
-	before := c.switched
-	c.switched = before.and(off)
-	if err := c.keep(); err != nil {
+	// Saved before the change: if the connection is lost during it, it is unknown whether
+	// the server has made it.
+	before := c.former
+	c.former = before.merge(disabled)
+	if err := c.writeJournal(); err != nil {
 		return err
 	}
-	for _, on := range off.switchOn() {
+	for _, on := range disabled.enable() {
 		switch err := c.link.exec(ctx, on.statement); {
 		case denied(err):
-			c.cannotSwitch(ctx, on)
-			c.switched = c.switched.without(slices.DeleteFunc(slices.Clone(on.names), before.has))
+			c.noteDenied(ctx, on)
+			c.former = c.former.remove(slices.DeleteFunc(slices.Clone(on.names), before.has))
 		case err != nil:
-			return fmt.Errorf("switch instruments on: %w", err)
+			return fmt.Errorf("enable instruments: %w", err)
 		}
 	}
 	c.instrumented = true
-	return c.keep()
+	return c.writeJournal()
 }
 
-// off reads which needed consumers and instruments are disabled.
-func (c *Collector) off(ctx context.Context) (off switched, err error) {
+// disabled reads which of the needed consumers and instruments are disabled.
+func (c *Collector) disabled(ctx context.Context) (found formerSetup, err error) {
 	statement := "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' AND NAME IN " + list(consumers)
 	err = c.link.query(ctx, statement, nil, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
-		off.Consumers = append(off.Consumers, name)
+		found.Consumers = append(found.Consumers, name)
 		return err
 	})
 	if err != nil {
-		return off, c.readable("read "+setupConsumers, err)
+		return found, c.readError("read "+setupConsumers, err)
 	}
 	patterns := c.link.flavour.instruments
-	args := []any{timed, unused}
+	args := []any{timedInstrument, excludedInstrument}
 	for _, p := range patterns {
-		args = append(args, p) // an underscore matches more than itself, but nothing that exists
+		args = append(args, p) // an underscore matches any character, but no other instrument exists that would match
 	}
 	statement = "SELECT NAME, ENABLED, COALESCE(TIMED, 'NO') FROM performance_schema.setup_instruments" +
 		" WHERE (ENABLED = 'NO' OR TIMED = 'NO' AND NAME = ?) AND NAME <> ? AND (NAME LIKE ?" + strings.Repeat(" OR NAME LIKE ?", len(patterns)-1) + ")"
 	err = c.link.query(ctx, statement, args, func(rows *sql.Rows) error {
 		var i instrument
 		err := rows.Scan(&i.Name, &i.Enabled, &i.Timed)
-		off.Instruments = append(off.Instruments, i)
+		found.Instruments = append(found.Instruments, i)
 		return err
 	})
 	if err != nil {
-		return off, c.readable("read "+setupInstruments, err)
+		return found, c.readError("read "+setupInstruments, err)
 	}
-	return off, nil
+	return found, nil
 }
 
-// cannotSwitch adds a note with the rows that stay disabled and the SQL to enable them.
-func (c *Collector) cannotSwitch(ctx context.Context, on change) {
+// noteDenied adds a note with the number of rows that stay disabled and the SQL that
+// enables them.
+func (c *Collector) noteDenied(ctx context.Context, on change) {
 	account := c.account(ctx)
 	c.notes.Add("database: %d rows of %s are disabled and %s may not enable them, so some waits are inferred or missing; run as an administrator: %s; -- or: GRANT UPDATE ON performance_schema.%s TO %s;",
 		len(on.names), on.table, account, on.statement, on.table, account)
 }
 
-// readable wraps an error; a refused read gets the GRANT that would allow it.
-func (c *Collector) readable(what string, err error) error {
+// readError wraps an error. If the user lacks a privilege it adds the GRANT.
+func (c *Collector) readError(what string, err error) error {
 	if !denied(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// setupRows is all of setup_consumers and setup_instruments.
+// setupRows returns all rows of setup_consumers and setup_instruments by name.
 func setupRows(t *testing.T, db *sql.DB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -50,8 +50,8 @@ func changed(before, after map[string]string) (names []string) {
 	return names
 }
 
-// ours is the connection of the collector.
-func ours(t *testing.T, b *bench) int {
+// collectorConnection returns the id of the collector's connection.
+func collectorConnection(t *testing.T, b *bench) int {
 	t.Helper()
 	id := 0
 	err := b.db.QueryRow("SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&id)
@@ -61,8 +61,8 @@ func ours(t *testing.T, b *bench) int {
 	return id
 }
 
-// What is on already must stay on, and an instrument that counts but is not
-// timed must become so again.
+// What was enabled before stays enabled, and an instrument that was enabled but not timed
+// is so again.
 func instrumentsAreRestored(t *testing.T, b *bench) {
 	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
 		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
@@ -74,10 +74,10 @@ func instrumentsAreRestored(t *testing.T, b *bench) {
 		},
 		"without a run": func(*testing.T, *bench, *mysql.Collector) {},
 		"connection killed": func(t *testing.T, b *bench, c *mysql.Collector) {
-			mysqldtest.Exec(t, b.db, fmt.Sprintf("KILL %d", ours(t, b)))
+			mysqldtest.Exec(t, b.db, fmt.Sprintf("KILL %d", collectorConnection(t, b)))
 		},
 	}
-	mysqldtest.Exec(t, b.db, odd...)
+	mysqldtest.Exec(t, b.db, mixedSetup...)
 	before := setupRows(t, b.db)
 	for _, way := range slices.Sorted(maps.Keys(ways)) {
 		t.Run(way, func(t *testing.T) {
@@ -86,25 +86,25 @@ func instrumentsAreRestored(t *testing.T, b *bench) {
 			during := changed(before, on)
 			for _, name := range []string{"events_waits_current", handler, "wait/lock/table/sql/handler"} {
 				if !slices.Contains(during, name) {
-					t.Errorf("%s is not switched on", name)
+					t.Errorf("%s is not enabled", name)
 				}
 			}
 			for _, name := range during {
 				if timed := strings.HasSuffix(before[name], " NO") && strings.HasSuffix(on[name], " YES"); timed != (name == handler) {
-					t.Errorf("%s: its time is taken: %t", name, timed)
+					t.Errorf("%s: timed %t", name, timed)
 				}
 			}
 			d, err := c.Describe(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var described []string
 			for _, name := range d.Instruments {
-				told = append(told, strings.TrimPrefix(name, "consumer/"))
+				described = append(described, strings.TrimPrefix(name, "consumer/"))
 			}
-			slices.Sort(told)
-			if !slices.Equal(told, during) {
-				t.Errorf("switched on %q, described as %q", during, told)
+			slices.Sort(described)
+			if !slices.Equal(described, during) {
+				t.Errorf("enabled %q, described %q", during, described)
 			}
 			ways[way](t, b, c)
 			if err := c.Close(); err != nil {
@@ -120,7 +120,7 @@ func instrumentsAreRestored(t *testing.T, b *bench) {
 	}
 }
 
-// A Start that is cancelled somewhere in the middle leaves nothing behind.
+// A Start that is cancelled at any point leaves nothing enabled after Close.
 func cancelledStartIsRestored(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
 	failed := 0
@@ -138,25 +138,25 @@ func cancelledStartIsRestored(t *testing.T, b *bench) {
 			t.Fatalf("cancelled after %v: not restored: %q", after, left)
 		}
 	}
-	t.Logf("%d of 24 starts were cancelled in the middle", failed)
+	t.Logf("%d of 24 starts were cancelled before they ended", failed)
 }
 
 func TestUserWithoutRights(t *testing.T) {
 	t.Parallel()
 	onFlavours(t, mysqldtest.Start, func(t *testing.T, b *bench) {
 		mysqldtest.Exec(t, b.db,
-			"CREATE USER 'look'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'look'@'%'",
+			"CREATE USER 'reader'@'%' IDENTIFIED BY 'only'", "GRANT SELECT ON performance_schema.* TO 'reader'@'%'",
 			"CREATE USER 'no''body'@'%' IDENTIFIED BY 'at all'")
 		user := func(name, password string) string {
 			return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
 		}
 
-		c := started(t, user("look", "only"))
+		c := started(t, user("reader", "only"))
 		notes := strings.Join(c.Notes(), "\n")
 		for _, want := range []string{
 			"UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('events_",
 			"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES'",
-			"GRANT UPDATE ON performance_schema.setup_consumers TO 'look'@'%'",
+			"GRANT UPDATE ON performance_schema.setup_consumers TO 'reader'@'%'",
 		} {
 			if !strings.Contains(notes, want) {
 				t.Errorf("notes lack %q:\n%s", want, notes)
@@ -171,26 +171,26 @@ func TestUserWithoutRights(t *testing.T) {
 			t.Error(err)
 		}
 		if s.sum(metric.DBSession) == 0 || s.sum(metric.DBStatementTime) == 0 {
-			t.Errorf("saw nothing:\n%s", s.describe())
+			t.Errorf("no sessions or statement times:\n%s", s.describe())
 		}
-		// The states alone tell commits.
+		// Commits are inferred from the sessions' states.
 		if share := s.share("commit", "binlog"); share < 0.5 {
 			t.Errorf("commit and binlog have a share of %.2f:\n%s", share, s.describe())
 		}
-		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'look'@'%'") {
+		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'reader'@'%'") {
 			t.Errorf("no note on PROCESS: %q", c.Notes())
 		}
 
 		closed(t, c)
 
-		// The SQL of the notes mends it.
+		// The SQL in the notes fixes it.
 		for _, note := range c.Notes() {
 			_, advice, _ := strings.Cut(note, "administrator: ")
 			for _, statement := range strings.Split(advice, "; -- or: ") {
 				mysqldtest.Exec(t, b.db, strings.TrimSuffix(statement, ";"))
 			}
 		}
-		again := started(t, user("look", "only"))
+		again := started(t, user("reader", "only"))
 		if notes := again.Notes(); len(notes) > 0 {
 			t.Errorf("notes after their SQL was run: %q", notes)
 		}

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// limit is how long the server may work on one of the collector's statements; a
-	// sample takes some milliseconds, so only an overloaded server meets it.
-	limit = 500 * time.Millisecond
-	// grace is what the answer may take on top before the connection is cut.
+	// statementTimeout bounds the execution of one of the collector's statements on the
+	// server. A sample takes a few milliseconds, so only an overloaded server reaches it.
+	statementTimeout = 500 * time.Millisecond
+	// grace is how much longer the response may take before the connection is closed.
 	grace = 250 * time.Millisecond
-	// dial is how long connecting may take, with all that sets up the session.
-	dial = time.Second
+	// connectTimeout bounds connecting, including the setup of the session.
+	connectTimeout = time.Second
 )
 
 // runAttribute is the connection attribute that marks the sessions of a run's
-// collector. Its value is an id of the collector.
+// collector. Its value is the collector's id.
 const runAttribute = "assay_run"
 
-// link is the collector's only connection. It never reconnects by itself: the
-// collector must know, as session settings and gaps depend on it. Not safe for
-// concurrent use.
+// link is the collector's only connection. It never reconnects by itself, because the
+// collector must record the gap and set up the new session. Not safe for concurrent
+// use.
 type link struct {
 	config *driver.Config
-	schema string // that the DSN names
-	id     string // of the run
-	inRun  bool   // sessions carry the run attribute
+	schema string // of the DSN; empty: none
+	id     string // of the collector
+	inRun  bool   // new sessions carry the run attribute
 
 	db      *sql.DB
 	conn    *sql.Conn // nil: not connected
@@ -51,15 +51,15 @@ func newLink(dsn string) (*link, error) {
 	l := &link{config: c, schema: c.DBName, id: strings.ToLower(rand.Text())}
 	// Without a schema the collector's own statements stay out of the load's digests.
 	c.DBName = ""
-	c.InterpolateParams = true // one round trip a statement
+	c.InterpolateParams = true // one round trip per statement
 	c.MultiStatements = false
-	c.Timeout = dial
-	c.ReadTimeout, c.WriteTimeout = 2*time.Second, 2*time.Second // behind the deadlines below
+	c.Timeout = connectTimeout
+	c.ReadTimeout, c.WriteTimeout = 2*time.Second, 2*time.Second // longer than the deadlines below, which apply first
 	return l, nil
 }
 
-// joinRun marks the sessions from now on as those of a run, which other runs see.
-// Until then the collector only describes or examines the server.
+// joinRun marks all later sessions as those of a run, so that other runs see them.
+// Before that the collector only describes or examines the server.
 func (l *link) joinRun() {
 	if !l.inRun {
 		l.drop()
@@ -67,12 +67,12 @@ func (l *link) joinRun() {
 	l.inRun = true
 }
 
-// open connects unless it is connected, and sets the session up.
+// open connects, unless the link is connected already, and sets the session up.
 func (l *link) open(ctx context.Context) error {
 	if l.conn != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dial)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	c := l.config.Clone()
 	c.ConnectionAttributes = "program_name:assay"
@@ -88,7 +88,7 @@ func (l *link) open(ctx context.Context) error {
 		l.drop()
 		return fmt.Errorf("connect: %w", err)
 	}
-	if err := l.prepare(ctx); err != nil {
+	if err := l.setUpSession(ctx); err != nil {
 		l.drop()
 		return fmt.Errorf("set up session: %w", err)
 	}
@@ -99,16 +99,16 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// killLost ends the sessions that this link has lost: the server may still execute
-// their last statement, which must not pile up, nor switch on what is being
-// restored. Errors are ignored.
+// killLost kills the sessions that this link has lost. The server may still execute
+// their last statements, which must neither pile up nor enable instruments while they
+// are being restored. Errors are ignored.
 func (l *link) killLost(ctx context.Context) {
 	const lost = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
 		" WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
 	for range 10 {
 		var session int64
 		if err := l.conn.QueryRowContext(ctx, lost, l.id).Scan(&session); err != nil {
-			return // none left, as a rule
+			return // usually sql.ErrNoRows: none is left
 		}
 		_, _ = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
 		select {
@@ -118,17 +118,17 @@ func (l *link) killLost(ctx context.Context) {
 	}
 }
 
-// prepare sets the session up.
-func (l *link) prepare(ctx context.Context) error {
+func (l *link) setUpSession(ctx context.Context) error {
 	var version string
 	if err := l.conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
 		return err
 	}
 	l.flavour = flavourOf(version)
 	for _, statement := range []string{
-		fmt.Sprintf(l.flavour.timeout, limit.Milliseconds()),
+		fmt.Sprintf(l.flavour.timeout, statementTimeout.Milliseconds()),
 		"SET SESSION autocommit = 1",
-		// LAST_SEEN must compare with NOW() also in the hour that a zone has twice.
+		// LAST_SEEN must be comparable with NOW() also in the hour that daylight saving
+		// repeats.
 		"SET SESSION time_zone = '+00:00'",
 		"SET SESSION lock_wait_timeout = 1",
 	} {
@@ -136,8 +136,8 @@ func (l *link) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	// The collector's own statements should not show in what it measures. Where the
-	// user may not change this, the filters of the queries keep them out.
+	// The collector should not measure its own statements. Where the user may not change
+	// this, filters in the queries exclude them.
 	_, err := l.conn.ExecContext(ctx, "UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()")
 	if broken(err) {
 		return err
@@ -146,12 +146,12 @@ func (l *link) prepare(ctx context.Context) error {
 }
 
 const (
-	// setupLock is a user-level lock of the server (GET_LOCK), under which collectors
-	// start and end one at a time: of two that end at once the second sees that it is
-	// the last, and none restores what another has just found switched on. The server
-	// releases it when the session ends.
+	// setupLock is a user-level lock of the server (GET_LOCK) that serialises the start
+	// and end of collectors: of two that end at the same time the second sees that it is
+	// the last one, and none disables instruments that another has just found enabled.
+	// The server releases the lock when the session ends.
 	setupLock     = "assay instruments"
-	lockTimeout   = 2 * time.Second // then the collector goes on without
+	lockTimeout   = 2 * time.Second // then the collector continues without the lock
 	retryInterval = 20 * time.Millisecond
 )
 
@@ -164,7 +164,7 @@ func (l *link) lock(ctx context.Context) {
 			return
 		}
 		if err != nil || time.Now().After(deadline) {
-			slog.Debug("database collector goes on without the setup lock", "err", err)
+			slog.Debug("database collector continues without the setup lock", "err", err)
 			return
 		}
 		time.Sleep(retryInterval)
@@ -173,20 +173,20 @@ func (l *link) lock(ctx context.Context) {
 
 // unlock releases the setup lock.
 func (l *link) unlock(ctx context.Context) {
-	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", setupLock) // a session that is lost holds none
+	_ = l.exec(ctx, "DO RELEASE_LOCK(?)", setupLock) // a lost session holds no lock
 }
 
-// query runs one statement and calls each for every row; rows are read to the
-// end. It takes limit plus grace at most, then the connection is cut.
+// query runs one statement and calls each for every row. After statementTimeout plus
+// grace it closes the connection.
 func (l *link) query(ctx context.Context, statement string, args []any, each func(*sql.Rows) error) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit+grace)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
 	defer cancel()
 	rows, err := l.conn.QueryContext(ctx, statement, args...)
 	if err != nil {
-		return l.after(err)
+		return l.dropIfBroken(err)
 	}
 	for rows.Next() {
 		if err := each(rows); err != nil {
@@ -196,11 +196,10 @@ func (l *link) query(ctx context.Context, statement string, args []any, each fun
 	}
 	err = rows.Err()
 	_ = rows.Close()
-	return l.after(err)
+	return l.dropIfBroken(err)
 }
 
-// number runs a query that returns one number.
-func (l *link) number(ctx context.Context, query string) (v float64, err error) {
+func (l *link) queryNumber(ctx context.Context, query string) (v float64, err error) {
 	err = l.query(ctx, query, nil, func(rows *sql.Rows) error { return rows.Scan(&v) })
 	return v, err
 }
@@ -210,21 +209,20 @@ func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit+grace)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
 	defer cancel()
 	_, err := l.conn.ExecContext(ctx, statement, args...)
-	return l.after(err)
+	return l.dropIfBroken(err)
 }
 
-// after drops a connection that an error has made useless.
-func (l *link) after(err error) error {
+// dropIfBroken disconnects if the error means that the connection is unusable.
+func (l *link) dropIfBroken(err error) error {
 	if broken(err) {
 		l.drop()
 	}
 	return err
 }
 
-// drop disconnects.
 func (l *link) drop() {
 	if l.conn != nil {
 		_ = l.conn.Close()
@@ -236,8 +234,8 @@ func (l *link) drop() {
 	}
 }
 
-// broken reports whether the connection is of no use after this error. Three errors
-// end it although they come as an answer.
+// broken reports whether the connection is unusable after this error. Of the errors that
+// the server returns, three end the connection.
 func broken(err error) bool {
 	if _, answered := serverError(err); answered {
 		return is(err, code.ER_SERVER_SHUTDOWN, errKilledMariaDB, errIdle)

@@ -18,7 +18,7 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// TestMain: the test binary is also a process that collects until it is killed.
+// TestMain also runs this binary as a process that collects until it is killed.
 func TestMain(m *testing.M) {
 	if dsn := os.Getenv(collectEnv); dsn != "" {
 		os.Exit(collectAndWait(dsn))
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // bench is a server with a table to load.
 type bench struct {
 	flavour, dsn string
-	db           *sql.DB // of root, in the schema of the load
+	db           *sql.DB // connected as root to the schema of the load
 }
 
 const (
@@ -82,8 +82,7 @@ func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 				_ = conn.Close()
 			}()
 			for ctx.Err() == nil {
-				// Not with ctx: a connection cut in the middle would leave its
-				// statement running.
+				// Not with ctx: closing a connection leaves its statement running.
 				if _, err := conn.ExecContext(context.Background(), next()); err != nil {
 					t.Errorf("load: %v", err)
 					return
@@ -99,7 +98,7 @@ func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 func update() string { return fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(items)) }
 func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
 
-// collector makes one that is closed at the end.
+// collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *mysql.Collector {
 	t.Helper()
 	c := mysql.New(dsn, mysql.Options{Schema: schema})
@@ -120,7 +119,7 @@ func started(t *testing.T, dsn string) *mysql.Collector {
 	return c
 }
 
-// run is a Run in the background that gathers frames.
+// run is a collector's Run in the background, which gathers frames.
 type run struct{ *samplingtest.Run }
 
 func start(t *testing.T, c *mysql.Collector) run {
@@ -128,23 +127,23 @@ func start(t *testing.T, c *mysql.Collector) run {
 	return run{samplingtest.Start(t, c)}
 }
 
-func (r run) stop(t *testing.T) (seen, error) {
+func (r run) stop(t *testing.T) (result, error) {
 	t.Helper()
 	s, err := r.Stop(t)
-	return seen{s, s.Span, s.Frames}, err
+	return result{s, s.Span, s.Frames}, err
 }
 
-// seen is a run's frames.
-type seen struct {
+// result holds the frames of a run.
+type result struct {
 	samplingtest.Seen
 	span   record.Span
 	frames []metric.Frame
 }
 
-func (s seen) sum(name string, labels ...string) float64 { return s.Total(name, labels...) }
-func (s seen) commits() float64 {
+func (s result) sum(name string, labels ...string) float64 { return s.Total(name, labels...) }
+func (s result) commits() float64 {
 	return s.sum(metric.DBCounter, "name", "events_transactions") + s.sum(metric.DBCounter, "name", "Binlog_commits")
 }
-func (s seen) share(classes ...string) float64 { return s.Share(classes...) }
-func (s seen) longestGap() float64             { return s.LongestGap() }
-func (s seen) describe() string                { return s.Describe() }
+func (s result) share(classes ...string) float64 { return s.Share(classes...) }
+func (s result) longestGap() float64             { return s.LongestGap() }
+func (s result) describe() string                { return s.Describe() }

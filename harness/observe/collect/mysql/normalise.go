@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// normalise replaces the literals of a statement by ? and drops what MariaDB's
-// DIGEST_TEXT writes differently: case, spaces, back quotes, comments, and the
-// length of lists of values, (?,?),(?,?) being (?). A text that the server cut
-// off within such a list ends as the whole one does.
+// normalise replaces the literals of a statement by ? and removes all differences from
+// MariaDB's DIGEST_TEXT: case, spaces, backquotes, comments, and the number of values in
+// lists: (?,?),(?,?) becomes (?). A text that the server truncated within such a list
+// gives the same result as the whole text.
 func normalise(text string) []byte {
 	n := normaliser{out: make([]byte, 0, len(text)), open: -1}
 	for i := 0; i < len(text); {
@@ -20,38 +20,38 @@ func normalise(text string) []byte {
 
 type normaliser struct {
 	out  []byte
-	open int  // where the innermost parenthesis opened, while it holds only values; else -1
-	any  bool // it holds a value
+	open int  // index of the innermost open parenthesis if it holds only values; else -1
+	any  bool // the parenthesis holds a value
 }
 
-// token handles one token at text[i:] and returns where the next one begins.
+// token processes the token at text[i:] and returns the index of the next one.
 func (n *normaliser) token(text string, i int) int {
 	c, rest := text[i], text[i:]
 	switch {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';':
 		return i + 1
 	case strings.HasPrefix(rest, "/*"):
-		return i + until(rest, 2, "*/")
+		return i + lengthThrough(rest, 2, "*/")
 	case c == '#' || strings.HasPrefix(rest, "-- "):
-		return i + until(rest, 1, "\n")
+		return i + lengthThrough(rest, 1, "\n")
 	case c == '\'' || c == '"':
 		n.value()
-		return i + quoted(rest)
+		return i + quotedLength(rest)
 	case c == '`':
-		length := quoted(rest)
+		length := quotedLength(rest)
 		n.other(strings.Trim(rest[:length], "`"))
 		return i + length
 	case strings.HasPrefix(rest, "..."):
-		n.value() // of DIGEST_TEXT: a list of values
+		n.value() // a list of values in DIGEST_TEXT
 		return i + 3
 	case c == '?':
 		n.value()
 		return i + 1
-	case (c == '-' || c == '+') && n.sign(rest[1:]):
+	case (c == '-' || c == '+') && n.isSign(rest[1:]):
 		return i + 1
 	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
 		n.value()
-		return i + number(rest)
+		return i + numberLength(rest)
 	case isWord(c):
 		length := 1
 		for length < len(rest) && isWord(rest[length]) {
@@ -88,9 +88,9 @@ func (n *normaliser) token(text string, i int) int {
 	return i + 1
 }
 
-// sign tells whether a + or - before rest is the sign of a number, rather than
-// an operator: DIGEST_TEXT has some signs and some not.
-func (n *normaliser) sign(rest string) bool {
+// isSign reports whether a + or - before rest is the sign of a number rather than an
+// operator. Signs are dropped because DIGEST_TEXT contains only some of them.
+func (n *normaliser) isSign(rest string) bool {
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	if rest == "" || !isDigit(rest[0]) && rest[0] != '.' && rest[0] != '?' {
 		return false
@@ -103,6 +103,7 @@ func (n *normaliser) value() {
 	n.any = true
 }
 
+// other appends a token that is not a value, in lower case.
 func (n *normaliser) other(word string) {
 	for i := range len(word) {
 		c := word[i]
@@ -114,8 +115,8 @@ func (n *normaliser) other(word string) {
 	n.open = -1
 }
 
-// closeList writes the list that opened as (?), or nothing where it follows
-// another one.
+// closeList replaces the list since open by (?), or removes it if it follows another
+// list.
 func (n *normaliser) closeList() {
 	n.out = n.out[:n.open]
 	if bytes.HasSuffix(n.out, []byte("(?),")) {
@@ -125,7 +126,7 @@ func (n *normaliser) closeList() {
 	n.out = append(n.out, "(?)"...)
 }
 
-// end repairs a list that was cut off.
+// end completes a truncated list.
 func (n *normaliser) end() {
 	if n.open >= 0 && (n.any || bytes.HasSuffix(n.out, []byte("(?),("))) {
 		n.closeList()
@@ -133,18 +134,18 @@ func (n *normaliser) end() {
 	n.out = bytes.TrimSuffix(n.out, []byte(","))
 }
 
-// until is the length of the text up to and with the end mark, which is looked
-// for from the given position.
-func until(text string, from int, mark string) int {
-	if at := strings.Index(text[from:], mark); at >= 0 {
-		return from + at + len(mark)
+// lengthThrough returns the length of text up to and including the first mark at or after
+// from; the whole length if there is none.
+func lengthThrough(text string, from int, mark string) int {
+	if i := strings.Index(text[from:], mark); i >= 0 {
+		return from + i + len(mark)
 	}
 	return len(text)
 }
 
-// quoted is the length of what stands in the quotes that text begins with, a
-// doubled or escaped quote being part of it.
-func quoted(text string) int {
+// quotedLength returns the length of the quoted text at the start of text, including the
+// quotes. Doubled and escaped quotes are part of it.
+func quotedLength(text string) int {
 	mark := text[0]
 	for i := 1; i < len(text); i++ {
 		switch {
@@ -159,9 +160,9 @@ func quoted(text string) int {
 	return len(text)
 }
 
-// number is the length of the number, or of 0x and its digits, at the start of
+// numberLength returns the length of the decimal or hexadecimal number at the start of
 // text.
-func number(text string) int {
+func numberLength(text string) int {
 	i := 0
 	for i < len(text) && (isWord(text[i]) || text[i] == '.' ||
 		(text[i] == '-' || text[i] == '+') && i > 0 && (text[i-1] == 'e' || text[i-1] == 'E') && !strings.HasPrefix(text, "0x")) {
@@ -172,7 +173,7 @@ func number(text string) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isWord tells whether c may stand in a name; bytes above ASCII may.
+// isWord reports whether c may be part of a name, as all bytes above ASCII may.
 func isWord(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$' || c >= 0x80
 }

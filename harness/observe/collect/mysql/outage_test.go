@@ -14,7 +14,7 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// A connection that is killed, and can be made again only a second later.
+// The connection is killed, and a new one is possible only a second later.
 func TestConnectionKilled(t *testing.T) {
 	t.Parallel()
 	eachFlavour(t, func(t *testing.T, b *bench) {
@@ -24,7 +24,7 @@ func TestConnectionKilled(t *testing.T) {
 		r := start(t, c)
 		begin := time.Now()
 		time.Sleep(1500 * time.Millisecond)
-		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", ours(t, b)))
+		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", collectorConnection(t, b)))
 		cut := time.Now()
 		time.Sleep(time.Second)
 		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
@@ -49,10 +49,10 @@ func TestConnectionKilled(t *testing.T) {
 	})
 }
 
-// After a restart counters begin anew and the instruments are off again.
+// After a restart the counters start at 0 and the instruments are disabled again.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
-	const flavour = "mariadb" // the same code for both, and the quicker start
+	const flavour = "mariadb" // the code is the same for both, and MariaDB starts faster
 	dir := t.TempDir()
 	o := mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)}
 	server, err := mysqld.Start(t.Context(), o)
@@ -91,7 +91,7 @@ func TestServerRestarted(t *testing.T) {
 		}
 	}
 	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.span.To}); total == 0 {
-		t.Errorf("no binlog waits after the restart: instruments are off\n%s", s.describe())
+		t.Errorf("no binlog waits after the restart: the instruments are disabled\n%s", s.describe())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -104,9 +104,9 @@ func TestServerRestarted(t *testing.T) {
 	}
 }
 
-// A server that stands still blocks nothing for longer than it must, and the
-// gap is in the data.
-func TestServerStandsStill(t *testing.T) {
+// A server that is stopped (SIGSTOP) delays the collector only for a bounded time, and the
+// gap is recorded.
+func TestServerStopped(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
 		t.Run(flavour, func(t *testing.T) {
@@ -128,13 +128,13 @@ func TestServerStandsStill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What was given up meanwhile must not be left to the server.
+			// The sessions that the collector abandoned meanwhile are killed.
 			var sessions int
 			if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
 				t.Errorf("%d sessions of the collector: %v", sessions, err)
 			}
 			if gap := s.longestGap(); gap < 3000 || gap > 6000 {
-				t.Errorf("the longest gap is %v ms, want some 3 s", gap)
+				t.Errorf("the longest gap is %v ms, want about 3 s", gap)
 			}
 			empty := 0
 			for _, n := range s.Counts(metric.DBSample, nil, s.span) {

@@ -6,33 +6,34 @@ import (
 	"time"
 )
 
-// position is a place in a binlog.
+// position is a position in a binlog.
 type position struct {
-	file string
-	at   uint64
+	file   string
+	offset uint64
 }
 
-// compare orders positions of one server: its files are numbered, with more
-// digits once six are not enough.
+// compare orders positions of one server. File names end in a number of six digits,
+// and of more digits after 999999.
 func (p position) compare(q position) int {
-	return cmp.Or(cmp.Compare(len(p.file), len(q.file)), strings.Compare(p.file, q.file), cmp.Compare(p.at, q.at))
+	return cmp.Or(cmp.Compare(len(p.file), len(q.file)), strings.Compare(p.file, q.file), cmp.Compare(p.offset, q.offset))
 }
 
-// history is where the binlog's end was seen, and when.
+// history holds the observed end positions of a binlog. It discards those that the
+// replica has executed.
 type history struct {
 	ends []end
-	last time.Time // of the newest look
+	last time.Time // of the latest observation
 }
 
-// end is a position that the binlog had reached by some moment after since: the
-// look before had not seen it.
+// end is an observed end position. The binlog reached it after since, the time of the
+// observation before it.
 type end struct {
 	position
 	since time.Time
 }
 
-// add notes where the binlog ends now. Of a server that begins a new series of
-// files nothing old can be compared.
+// add records the end of the binlog at now. A position that goes backwards belongs to a
+// new series of files, with which the older ones cannot be compared.
 func (h *history) add(p position, now time.Time) {
 	since := h.last
 	if since.IsZero() {
@@ -50,17 +51,17 @@ func (h *history) add(p position, now time.Time) {
 	h.ends = append(h.ends, end{p, since})
 }
 
-// behind is how long ago the first transaction that is not executed yet may have been
-// written; 0 when all that was seen is executed. It is never too short, except for
-// what was written before the first look, and too long by the time between two
-// looks at most.
-func (h *history) behind(executed position, now time.Time) time.Duration {
+// lag returns the greatest possible age of the oldest transaction that is not executed
+// yet; 0 if the replica has executed everything that was observed. It exceeds the true
+// age by at most the interval between two observations. It is too low only for
+// transactions that were written before the first observation.
+func (h *history) lag(executed position, now time.Time) time.Duration {
 	first := 0
 	for first < len(h.ends) && h.ends[first].compare(executed) <= 0 {
 		first++
 	}
 	if first > 0 && first == len(h.ends) {
-		h.ends = h.ends[first-1:] // what the next look compares with
+		h.ends = h.ends[first-1:] // add compares the next position with it
 		return 0
 	}
 	h.ends = h.ends[first:]

@@ -28,15 +28,15 @@ func (position) sign(i, j int) int {
 	return 0
 }
 
-// Of a source that writes as it likes, seen at any moments, and a replica that
-// executes it in order, the lag is never below the true age of what is not
-// executed yet, and above it by one interval of looks at most.
-func TestBehindIsTheAgeOfWhatIsNotExecuted(t *testing.T) {
+// Whenever the source writes and whenever its binlog is observed: the lag is never less
+// than the true age of the oldest transaction that the replica has not executed, and
+// exceeds it by at most one interval between observations.
+func TestLagIsTheAgeOfTheOldestUnexecutedTransaction(t *testing.T) {
 	zero := time.Unix(0, 0)
 	rapid.Check(t, func(t *rapid.T) {
 		var h history
-		var written []time.Time // when position i+1 came to be
-		now, lastLook := zero, zero
+		var written []time.Time // when position i+1 was written
+		now, lastObserved := zero, zero
 		longest := time.Duration(0)
 		executed := uint64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
@@ -47,21 +47,21 @@ func TestBehindIsTheAgeOfWhatIsNotExecuted(t *testing.T) {
 			case 1:
 				executed = min(uint64(len(written)), executed+rapid.Uint64Range(0, 3).Draw(t, "executed"))
 			default:
-				if lastLook == zero && len(written) > 0 {
-					executed = uint64(len(written)) // caught up at the first look
+				if lastObserved == zero && len(written) > 0 {
+					executed = uint64(len(written)) // caught up at the first observation
 				}
-				if lastLook != zero {
-					longest = max(longest, now.Sub(lastLook))
+				if lastObserved != zero {
+					longest = max(longest, now.Sub(lastObserved))
 				}
 				h.add(position{"binlog.000001", uint64(len(written))}, now)
-				lastLook = now
-				got := h.behind(position{"binlog.000001", executed}, now)
+				lastObserved = now
+				got := h.lag(position{"binlog.000001", executed}, now)
 				want := time.Duration(0)
 				if executed < uint64(len(written)) {
 					want = now.Sub(written[executed])
 				}
 				if got < want || got > want+longest {
-					t.Fatalf("%v behind, want %v; the longest time between looks is %v", got, want, longest)
+					t.Fatalf("lag %v, want %v; the longest interval between observations is %v", got, want, longest)
 				}
 			}
 		}

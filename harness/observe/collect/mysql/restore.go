@@ -27,16 +27,16 @@ const (
 	restartTolerance = 3 * time.Second
 )
 
-// keep writes what has to be restored to the journal.
-func (c *Collector) keep() error {
-	return c.journal.keep(entry{c.public, c.started.Unix(), c.switched})
+// writeJournal records in the journal what has to be restored.
+func (c *Collector) writeJournal() error {
+	return c.journal.write(entry{c.public, c.started.Unix(), c.former})
 }
 
-// restore undoes what instrument changed, and what other runs have left; the latter
-// is tried once.
+// restore undoes what instrument changed, and restores what earlier runs left enabled.
+// For the latter it tries only once.
 func (c *Collector) restore() error {
-	own := !c.switched.empty()
-	if !own && (!c.instrumented || c.journal.folder == "") {
+	changed := !c.former.empty()
+	if !changed && (!c.instrumented || c.journal.folder == "") {
 		return nil
 	}
 	// The run's context is done by now.
@@ -47,11 +47,11 @@ func (c *Collector) restore() error {
 		switch {
 		case err == nil:
 			return nil
-		case !own:
-			slog.Debug("database collector cannot restore what other runs have left", "err", err)
+		case !changed:
+			slog.Debug("database collector cannot restore what earlier runs left enabled", "err", err)
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("restore the instruments of the database: %w; a restart of the server does it too, or run: %s", err, c.switched.restoreSQL())
+			return fmt.Errorf("restore the instruments of the database: %w; restart the server, or run: %s", err, c.former.restoreSQL())
 		}
 		select {
 		case <-ctx.Done():
@@ -60,78 +60,77 @@ func (c *Collector) restore() error {
 	}
 }
 
-// restoreOnce tries it once.
 func (c *Collector) restoreOnce(ctx context.Context) error {
 	if err := c.link.open(ctx); err != nil {
 		return err
 	}
-	c.link.lock(ctx) // until the session ends
+	c.link.lock(ctx) // held until the session ends
 	if err := c.forgetIfRestarted(ctx); err != nil {
 		return err
 	}
-	switch shared, err := c.watchedByOthers(ctx); {
+	switch shared, err := c.usedByOtherRuns(ctx); {
 	case err != nil:
 		return err
 	case shared:
-		return c.leaveOn()
+		return c.leaveEnabled()
 	}
-	if err := c.undo(ctx, &c.switched); err != nil {
+	if err := c.undo(ctx, &c.former); err != nil {
 		return err
 	}
-	c.journal.eachLeft(func(e entry) entry {
+	c.journal.takeOverAll(func(e entry) entry {
 		switch {
 		case e.Database != c.public:
 		case !c.sameStart(time.Unix(e.Started, 0)):
-			e.switched = switched{} // the server was restarted, which restored it
+			e.formerSetup = formerSetup{} // the server was restarted, which restored it
 		default:
-			if err := c.undo(ctx, &e.switched); err != nil {
-				slog.Debug("database collector cannot restore what another run has left", "err", err)
+			if err := c.undo(ctx, &e.formerSetup); err != nil {
+				slog.Debug("database collector cannot restore what an earlier run left enabled", "err", err)
 			}
 		}
 		return e
 	})
-	return c.journal.end()
+	return c.journal.remove()
 }
 
-// undo restores what it can, and leaves the rest in s.
-func (c *Collector) undo(ctx context.Context, s *switched) (err error) {
+// undo restores what it can and removes it from s.
+func (c *Collector) undo(ctx context.Context, s *formerSetup) (err error) {
 	for _, back := range s.restore() {
 		if e := c.link.exec(ctx, back.statement); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
-		*s = s.without(back.names)
+		*s = s.remove(back.names)
 	}
 	return err
 }
 
-// leaveOn leaves everything on, and notes so.
-func (c *Collector) leaveOn() error {
+// leaveEnabled leaves everything enabled and adds a note.
+func (c *Collector) leaveEnabled() error {
 	c.notes.Add(sampling.SharedServer)
-	if !c.switched.empty() {
+	if !c.former.empty() {
 		next := ""
 		if c.journal.folder != "" {
 			next = "; the last run on this server with the same runs folder restores them"
 		}
 		c.notes.Add("database: %d instruments and consumers that this run enabled stay on because another run of Assay still uses this server%s; run as an administrator: %s",
-			len(c.switched.names()), next, c.switched.restoreSQL())
+			len(c.former.names()), next, c.former.restoreSQL())
 	}
-	c.switched = switched{}
-	return c.journal.leave()
+	c.former = formerSetup{}
+	return c.journal.release()
 }
 
-// watchedByOthers tells whether another run watches the server. A session that ends
-// just now does not count.
-func (c *Collector) watchedByOthers(ctx context.Context) (bool, error) {
+// usedByOtherRuns reports whether another run uses the server. It waits for sessions
+// that are just ending.
+func (c *Collector) usedByOtherRuns(ctx context.Context) (bool, error) {
 	for deadline := time.Now().Add(endingTimeout); ; time.Sleep(retryInterval) {
-		if n, err := c.others(ctx); err != nil || n == 0 || time.Now().After(deadline) {
+		if n, err := c.otherRuns(ctx); err != nil || n == 0 || time.Now().After(deadline) {
 			return n > 0, err
 		}
 	}
 }
 
-// others counts the sessions of other runs; 0 where the user may not see them.
-func (c *Collector) others(ctx context.Context) (n int, err error) {
+// otherRuns counts the sessions of other runs; 0 if the user may not see them.
+func (c *Collector) otherRuns(ctx context.Context) (n int, err error) {
 	const sessions = "SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE <> ?"
 	err = c.link.query(ctx, sessions, []any{c.link.id}, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	if denied(err) {
@@ -140,27 +139,27 @@ func (c *Collector) others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// forgetIfRestarted drops what was switched on in a server that has been restarted
-// since, or in another one behind the same address: this server's setup is its own.
+// forgetIfRestarted discards the former setup if the server was restarted, or if another
+// server answers at the same address: neither still has what this run enabled.
 func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 	var name string
 	var uptime int64 // s
 	err := c.link.query(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'", nil, func(rows *sql.Rows) error { return rows.Scan(&name, &uptime) })
 	if err != nil {
-		return fmt.Errorf("read when the server started: %w", err)
+		return fmt.Errorf("read the server's uptime: %w", err)
 	}
 	started := time.Now().Add(-time.Duration(uptime) * time.Second)
 	if c.sameStart(started) {
 		return nil
 	}
-	if !c.switched.empty() {
+	if !c.former.empty() {
 		slog.Warn("the database was restarted, or another server answers at its address: instruments enabled before are not restored")
 	}
-	c.started, c.switched = started, switched{}
+	c.started, c.former = started, formerSetup{}
 	return nil
 }
 
-// sameStart tells whether the watched server is the one that started then.
+// sameStart reports whether the server has run without a restart since that start.
 func (c *Collector) sameStart(started time.Time) bool {
 	return started.Sub(c.started).Abs() <= restartTolerance
 }

@@ -24,17 +24,18 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// odd is a setup that is neither all on nor all off.
-var odd = []string{
+// mixedSetup enables and disables some instruments, so that the former state is neither
+// all enabled nor all disabled.
+var mixedSetup = []string{
 	"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'NO' WHERE NAME LIKE 'wait/synch/%LOCK_log'",
 	"UPDATE performance_schema.setup_instruments SET TIMED = 'NO' WHERE NAME = '" + handler + "'",
 	"UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' WHERE NAME = 'wait/lock/table/sql/handler'",
 }
 
-// handler is the only instrument whose time is taken.
+// handler is the only instrument that is timed.
 const handler = "wait/io/table/sql/handler"
 
-// startedWith starts the collector of a run whose journal is in a folder.
+// startedWith starts a collector whose journal is in this folder.
 func startedWith(t *testing.T, dsn, folder string) *mysql.Collector {
 	t.Helper()
 	c := mysql.New(dsn, mysql.Options{Schema: schema, Journal: folder})
@@ -51,13 +52,13 @@ func closed(t *testing.T, c *mysql.Collector) {
 	}
 }
 
-// Environment of a process of this test that starts a collector and waits.
+// Environment variables that make this test binary run collectAndWait.
 const (
 	collectEnv = "ASSAY_TEST_COLLECT" // DSN
 	journalEnv = "ASSAY_TEST_JOURNAL"
 )
 
-// collectAndWait is that process.
+// collectAndWait starts a collector and waits until the process is killed.
 func collectAndWait(dsn string) int {
 	if err := mysql.New(dsn, mysql.Options{Schema: schema, Journal: os.Getenv(journalEnv)}).Start(context.Background()); err != nil {
 		fmt.Println(err)
@@ -67,7 +68,7 @@ func collectAndWait(dsn string) int {
 	select {}
 }
 
-// killed is a run whose process is killed (kill -9) while it collects.
+// killed starts a run in another process and kills it (kill -9).
 func killed(t *testing.T, dsn, folder string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -83,15 +84,15 @@ func killed(t *testing.T, dsn, folder string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, _ := bufio.NewReader(out).ReadString('\n')
+	line, _ := bufio.NewReader(out).ReadString('\n')
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if said != "started\n" {
-		t.Fatalf("the process said %q", said)
+	if line != "started\n" {
+		t.Fatalf("the process printed %q", line)
 	}
 }
 
-// journals are the files in a folder that say what is to be restored.
+// journals lists the journal files in a folder.
 func journals(t *testing.T, folder string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(folder, ".*"))
@@ -101,16 +102,16 @@ func journals(t *testing.T, folder string) []string {
 	return all
 }
 
-// expectSetup compares the setup with what it was.
+// expectSetup compares the setup with an earlier one.
 func expectSetup(t *testing.T, b *bench, want map[string]string, when string) {
 	t.Helper()
-	if off := changed(want, setupRows(t, b.db)); len(off) > 0 {
-		t.Errorf("%s: the setup differs: %q", when, off)
+	if diff := changed(want, setupRows(t, b.db)); len(diff) > 0 {
+		t.Errorf("%s: the setup differs: %q", when, diff)
 	}
 }
 
-// stayOn is the note of a run that leaves instruments on, up to its SQL.
-func stayOn(c *mysql.Collector) (sql string, noted bool) {
+// leftEnabled returns the SQL in the note of a run that left instruments enabled.
+func leftEnabled(c *mysql.Collector) (sql string, noted bool) {
 	for _, note := range c.Notes() {
 		if strings.Contains(note, "stay on") {
 			_, sql, _ = strings.Cut(note, "run as an administrator: ")
@@ -122,37 +123,37 @@ func stayOn(c *mysql.Collector) (sql string, noted bool) {
 
 func shared(c *mysql.Collector) bool { return slices.Contains(c.Notes(), sampling.SharedServer) }
 
-// Of two runs at once, the one that ends first leaves everything on and says so; the
-// one that ends alone restores it.
+// Of two concurrent runs, the one that ends first leaves everything enabled and adds a
+// note; the one that ends last restores it.
 func twoRunsAtOnce(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, odd...)
+	mysqldtest.Exec(t, b.db, mixedSetup...)
 	before, folder := setupRows(t, b.db), t.TempDir()
 	first := startedWith(t, b.dsn, folder)
 	during := setupRows(t, b.db)
 	if shared(first) {
-		t.Error("the only run is not alone")
+		t.Error("the only run has the note of a shared server")
 	}
 	second := startedWith(t, b.dsn, folder)
 	expectSetup(t, b, during, "both run")
 	closed(t, first)
 	expectSetup(t, b, during, "the first has ended")
-	if _, noted := stayOn(first); !noted || !shared(first) || !shared(second) {
+	if _, noted := leftEnabled(first); !noted || !shared(first) || !shared(second) {
 		t.Errorf("notes: %q and %q", first.Notes(), second.Notes())
 	}
 	closed(t, second)
 	expectSetup(t, b, before, "both have ended")
-	if _, noted := stayOn(second); noted {
-		t.Errorf("the second has restored, and says: %q", second.Notes())
+	if _, noted := leftEnabled(second); noted {
+		t.Errorf("the second has restored the setup, and notes: %q", second.Notes())
 	}
 	if left := journals(t, folder); len(left) > 0 {
 		t.Errorf("journals are left: %q", left)
 	}
 }
 
-// A run that does not know how the setup was changes nothing; who has the journal
+// A run that does not know the former setup restores nothing. A run with the journal
 // restores it, or an administrator with the SQL of the note.
-func twoRunsWithJournalsOfTheirOwn(t *testing.T, b *bench) {
-	mysqldtest.Exec(t, b.db, odd...)
+func twoRunsWithSeparateJournals(t *testing.T, b *bench) {
+	mysqldtest.Exec(t, b.db, mixedSetup...)
 	before, folder := setupRows(t, b.db), t.TempDir()
 	both := func(folder string) (first *mysql.Collector, during map[string]string) {
 		t.Helper()
@@ -171,7 +172,7 @@ func twoRunsWithJournalsOfTheirOwn(t *testing.T, b *bench) {
 	expectSetup(t, b, before, "one with the journal has ended")
 
 	first, _ := both("")
-	sql, noted := stayOn(first)
+	sql, noted := leftEnabled(first)
 	if !noted {
 		t.Fatalf("notes: %q", first.Notes())
 	}
@@ -181,7 +182,7 @@ func twoRunsWithJournalsOfTheirOwn(t *testing.T, b *bench) {
 	expectSetup(t, b, before, "the SQL of the note was run")
 }
 
-// All at once: whoever is last knows it.
+// When runs end at the same time, the last one restores the setup.
 func runsEndAtOnce(t *testing.T, b *bench) {
 	before, folder := setupRows(t, b.db), t.TempDir()
 	for range 3 {
@@ -203,15 +204,15 @@ func runsEndAtOnce(t *testing.T, b *bench) {
 	}
 }
 
-// The run that was there first hears of a second that comes and goes, and keeps
-// its waits after that.
+// The first run notices a second one that starts and ends, and still has its waits
+// afterwards.
 func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	r := start(t, c)
 	second := startedWith(t, b.dsn, "")
 	for deadline := time.Now().Add(20 * time.Second); !shared(c); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the first run never heard of the second")
+			t.Fatal("the first run did not notice the second")
 		}
 	}
 	closed(t, second)
@@ -222,17 +223,18 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the instruments a commit is inferred from the session's state.
+	// Without the instruments a commit would be inferred from the session's state, with
+	// another class.
 	if s.sum(metric.DBSession, "class", "binlog") == 0 {
 		t.Errorf("no waits for the binary log after the second has ended:\n%s", s.describe())
 	}
 }
 
-// Who looks at the server, or describes it, is no run.
-func lookingIsNoRun(t *testing.T, b *bench) {
+// Examining or describing the server does not count as a run.
+func examiningDoesNotCountAsARun(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
-	looks := collector(t, b.dsn)
-	if _, err := looks.Describe(t.Context()); err != nil { // and stays connected
+	other := collector(t, b.dsn)
+	if _, err := other.Describe(t.Context()); err != nil { // stays connected
 		t.Fatal(err)
 	}
 	c := startedWith(t, b.dsn, "")
@@ -246,12 +248,12 @@ func lookingIsNoRun(t *testing.T, b *bench) {
 	}
 }
 
-// What a killed run has switched on the next one restores that ends alone.
+// What a killed run has enabled is restored by the next run that ends alone.
 func killedRunIsRestored(t *testing.T, b *bench) {
 	before, folder := setupRows(t, b.db), t.TempDir()
 	killed(t, b.dsn, folder)
 	if maps.Equal(setupRows(t, b.db), before) {
-		t.Error("a killed run has restored something")
+		t.Error("a killed run changed nothing, or restored it")
 	}
 	all := journals(t, folder)
 	if len(all) != 1 {
@@ -279,7 +281,7 @@ func killedRunIsRestored(t *testing.T, b *bench) {
 		t.Errorf("the journal of another database is %s, %v", left, err)
 	}
 
-	// A folder that was made for the journal goes with it.
+	// A folder that was created for the journal is removed with it.
 	folder = filepath.Join(folder, "runs")
 	next := startedWith(t, b.dsn, folder)
 	if len(journals(t, folder)) != 1 {
@@ -291,14 +293,14 @@ func killedRunIsRestored(t *testing.T, b *bench) {
 	}
 }
 
-// A user who may update one of the setup tables restores what a killed run left in
-// it, and what is left in the other stays in the journal.
-func killedRunIsRestoredByRights(t *testing.T, b *bench) {
+// A user who may update only one of the setup tables restores what a killed run enabled
+// there. What it enabled in the other one stays in the journal.
+func killedRunIsRestoredAsRightsAllow(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "CREATE USER 'some'@'%' IDENTIFIED BY 'rights'",
 		"GRANT SELECT, UPDATE ON performance_schema.* TO 'some'@'%'")
 	before, folder := setupRows(t, b.db), t.TempDir()
 	dsn := with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "some", "rights" })
-	left := func() (consumers, instruments, files int) {
+	remaining := func() (consumers, instruments, files int) {
 		t.Helper()
 		for _, name := range changed(before, setupRows(t, b.db)) {
 			if strings.Contains(name, "/") {
@@ -310,27 +312,27 @@ func killedRunIsRestoredByRights(t *testing.T, b *bench) {
 		return consumers, instruments, len(journals(t, folder))
 	}
 	killed(t, dsn, folder)
-	if consumers, instruments, files := left(); consumers == 0 || instruments == 0 || files != 1 {
+	if consumers, instruments, files := remaining(); consumers == 0 || instruments == 0 || files != 1 {
 		t.Fatalf("a killed run left %d consumers, %d instruments and %d files", consumers, instruments, files)
 	}
 	mysqldtest.Exec(t, b.db, "REVOKE UPDATE ON performance_schema.* FROM 'some'@'%'",
 		"GRANT UPDATE ON performance_schema.setup_instruments TO 'some'@'%'")
 	closed(t, startedWith(t, dsn, folder))
-	if consumers, instruments, files := left(); consumers == 0 || instruments != 0 || files != 1 {
+	if consumers, instruments, files := remaining(); consumers == 0 || instruments != 0 || files != 1 {
 		t.Errorf("left are %d consumers, %d instruments and %d files", consumers, instruments, files)
 	}
 	mysqldtest.Exec(t, b.db, "GRANT UPDATE ON performance_schema.setup_consumers TO 'some'@'%'")
 	closed(t, startedWith(t, dsn, folder))
-	if consumers, instruments, files := left(); consumers+instruments+files != 0 {
+	if consumers, instruments, files := remaining(); consumers+instruments+files != 0 {
 		t.Errorf("left are %d consumers, %d instruments and %d files", consumers, instruments, files)
 	}
 }
 
-// A server that was restarted has forgotten what a killed run switched on. What is
-// on in it by then is its own setup, and stays on.
+// A restart of the server has already reset what a killed run enabled. What is enabled
+// after it is the server's own setup, and stays so.
 func TestSetupOfARestartedServerStays(t *testing.T) {
 	t.Parallel()
-	const flavour = "mariadb" // the same code for both, and the quicker start
+	const flavour = "mariadb" // the code is the same for both, and MariaDB starts faster
 	o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 	server, err := mysqld.Start(t.Context(), o)
 	if err != nil {
@@ -341,7 +343,7 @@ func TestSetupOfARestartedServerStays(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4 * time.Second) // a start is known to 3 s
+	time.Sleep(4 * time.Second) // longer than restartTolerance
 	o.Port, o.Args = server.Port(), []string{"--performance-schema-instrument=wait/%=ON", "--performance-schema-consumer-events-waits-current=ON"}
 	if server, err = mysqld.Start(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -9,18 +9,18 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// othersEvery is the number of readings, one a second, after which other runs are
-// looked for: no run is shorter than some 10 s.
-const othersEvery = 5
+// otherRunsEvery is the number of readings, one per second, between checks for other
+// runs. No run is shorter than about 10 s.
+const otherRunsEvery = 5
 
-// Run samples until ctx is done, as package sampling does.
+// Run samples until ctx is done. See sampling.Run.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
-	w := &watched{c: c, statements: statements{names: map[string]statementName{}}, labels: sampling.Digests{}}
+	w := &sampledServer{c: c, statements: statements{names: map[string]statementName{}}, labels: sampling.Digests{}}
 	return sampling.Run(ctx, w, sink)
 }
 
-// watched is the server during one Run.
-type watched struct {
+// sampledServer is the server during one Run.
+type sampledServer struct {
 	c          *Collector
 	status     status
 	statements statements
@@ -28,14 +28,14 @@ type watched struct {
 	reads      int
 }
 
-func (w *watched) Connected() bool {
+func (w *sampledServer) Connected() bool {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	return w.c.link.conn != nil
 }
 
-// Connect also switches on again what a restart of the server has switched off.
-func (w *watched) Connect(ctx context.Context) error {
+// Connect also enables again the instruments that a restart of the server has disabled.
+func (w *sampledServer) Connect(ctx context.Context) error {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	err := w.c.connect(ctx)
@@ -49,7 +49,7 @@ func (w *watched) Connect(ctx context.Context) error {
 	return nil
 }
 
-func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
+func (w *sampledServer) Sample(ctx context.Context) ([]sampling.Session, error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	found, err := w.c.sampler.take(ctx, w.c.link)
@@ -58,20 +58,20 @@ func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
 	}
 	sessions := make([]sampling.Session, len(found))
 	for i, a := range found {
-		sessions[i] = a.seen()
-		sessions[i].Digest = w.labels.Label(a.label())
+		sessions[i] = a.activity()
+		sessions[i].Digest = w.labels.Label(a.digestLabel())
 	}
 	return sessions, nil
 }
 
-// seen is the session as it is counted.
-func (s session) seen() (seen sampling.Session) {
-	seen.Event, seen.Class, seen.Inferred = classify(s)
-	return seen
+// activity returns what the session is doing, without its digest.
+func (s session) activity() (a sampling.Session) {
+	a.Event, a.Class, a.Inferred = classify(s)
+	return a
 }
 
-// label is the digest of the session's statement.
-func (s active) label() string {
+// digestLabel returns the digest of the session's statement.
+func (s active) digestLabel() string {
 	switch {
 	case !s.flavour.digestIsText:
 		return s.digest
@@ -81,7 +81,7 @@ func (s active) label() string {
 	return textDigest(s.digest)
 }
 
-func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
+func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	values, err := w.c.readStatus(ctx)
@@ -104,12 +104,12 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 	points, err = w.c.readBlockers(ctx)
 	all = append(all, points...)
 	if err != nil {
-		return all, fmt.Errorf("read who holds row locks: %w", err)
+		return all, fmt.Errorf("read the holders of row locks: %w", err)
 	}
-	if w.reads++; w.reads%othersEvery == 0 {
-		others, err := w.c.others(ctx)
+	if w.reads++; w.reads%otherRunsEvery == 0 {
+		others, err := w.c.otherRuns(ctx)
 		if err != nil {
-			return all, fmt.Errorf("look for other runs: %w", err)
+			return all, fmt.Errorf("check for other runs: %w", err)
 		}
 		if others > 0 {
 			w.c.notes.Add(sampling.SharedServer)

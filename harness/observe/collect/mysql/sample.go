@@ -7,36 +7,37 @@ import (
 	"strings"
 )
 
-// active is a session as one sample saw it.
+// active is an active session in one sample.
 type active struct {
 	session
-	digest string // of the statement, 16 digits; its text where the flavour has none
+	digest string // of the statement, 16 digits; the statement's text if digestIsText
 
 	idle   bool
 	waitID uint64  // of the innermost wait in progress; 0: none
-	waited float64 // ps: how long it lasts already
+	waited float64 // duration of that wait so far, in ps
 }
 
-// sampler takes samples. It decides how row locks are found: session by session, or
-// by the number of waiters.
+// sampler takes samples. It decides how row lock waits are found: exactly, by session, or
+// from the number of waiting sessions.
 type sampler struct {
 	noLocks bool // data_lock_waits cannot be read
 
-	waiters int // sessions that waited for a row lock when they were last counted
-	ticks   int // samples since then
+	waiters int // sessions waiting for a row lock at the last count
+	ticks   int // samples since that count
 }
 
 const (
-	// manyWaiters makes the exact reading of row locks, whose cost grows with
-	// the square of the waiters (1 ms at 60, 6 ms at 200), rare: every
-	// rareTicks-th sample.
+	// With more than manyWaiters waiting sessions only every exactEvery-th sample reads
+	// row locks exactly: its cost grows with the square of the number of waiters (1 ms
+	// at 60, 6 ms at 200).
 	manyWaiters = 64
-	rareTicks   = 5
+	exactEvery  = 5
 )
 
-// exact tells whether the next sample reads which sessions wait, not only how many.
+// exact reports whether the next sample reads which sessions wait for row locks, rather
+// than how many.
 func (s *sampler) exact(f *flavour) bool {
-	return !f.countsRowLocks && !s.noLocks && (s.waiters <= manyWaiters || s.ticks >= rareTicks-1)
+	return !f.countsRowLocks && !s.noLocks && (s.waiters <= manyWaiters || s.ticks >= exactEvery-1)
 }
 
 // take returns the active sessions at this moment.
@@ -91,9 +92,9 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 	return slices.DeleteFunc(found, func(a active) bool { return a.idle }), nil
 }
 
-// markRowLocks finds the sessions that wait for a row lock when only their
-// number n is known: a row lock is waited for within a handler call, and takes
-// long. Plain reads come last, as one of their calls may scan a whole table.
+// markRowLocks marks the n sessions that are most likely to wait for a row lock. Such a
+// wait is part of a handler call and makes it long, so the longest handler calls are
+// marked. SELECT statements come last, because one of their calls may scan a whole table.
 func markRowLocks(sessions []active, n int) {
 	if n <= 0 {
 		return
@@ -105,8 +106,8 @@ func markRowLocks(sessions []active, n int) {
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b *active) int {
-		if readsA, readsB := reads(a), reads(b); readsA != readsB {
-			if readsA {
+		if selectA, selectB := isSelect(a), isSelect(b); selectA != selectB {
+			if selectA {
 				return 1
 			}
 			return -1
@@ -124,4 +125,4 @@ func markRowLocks(sessions []active, n int) {
 	}
 }
 
-func reads(a *active) bool { return a.Statement == "statement/sql/select" }
+func isSelect(a *active) bool { return a.Statement == "statement/sql/select" }

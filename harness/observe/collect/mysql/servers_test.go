@@ -8,14 +8,14 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// benchTest is a test on a server that it leaves as it was.
+// benchTest is a test on a server, whose state it restores.
 type benchTest struct {
 	name string
 	test func(*testing.T, *bench)
 }
 
-// TestLoads runs one load after the other on a server of each flavour, as two loads
-// at a time would only measure each other. Their commits wait for the disk.
+// TestLoads runs one load after the other on a server of each flavour, because concurrent
+// loads would measure each other. Their commits wait for the disk.
 func TestLoads(t *testing.T) {
 	t.Parallel()
 	onFlavours(t, mysqldtest.Start, sequence([]benchTest{
@@ -30,23 +30,23 @@ func TestLoads(t *testing.T) {
 	}))
 }
 
-// TestSetup runs all that changes the instruments and restores them.
+// TestSetup runs the tests that change the instruments and restore them.
 func TestSetup(t *testing.T) {
 	t.Parallel()
 	eachFlavour(t, sequence([]benchTest{
 		{"instruments are restored", instrumentsAreRestored},
 		{"cancelled start is restored", cancelledStartIsRestored},
 		{"two runs at once", twoRunsAtOnce},
-		{"two runs with journals of their own", twoRunsWithJournalsOfTheirOwn},
+		{"two runs with separate journals", twoRunsWithSeparateJournals},
 		{"runs end at once", runsEndAtOnce},
-		{"looking is no run", lookingIsNoRun},
+		{"examining does not count as a run", examiningDoesNotCountAsARun},
 		{"killed run is restored", killedRunIsRestored},
-		{"killed run is restored by rights", killedRunIsRestoredByRights},
+		{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
 		{"examine", examine},
 	}))
 }
 
-// sequence runs tests one after the other, and sets the instruments back after each.
+// sequence runs tests one after the other and resets the instruments after each.
 func sequence(all []benchTest) func(*testing.T, *bench) {
 	return func(t *testing.T, b *bench) {
 		before := setupRows(t, b.db)
@@ -57,7 +57,7 @@ func sequence(all []benchTest) func(*testing.T, *bench) {
 	}
 }
 
-// reset sets the instruments and consumers back.
+// reset restores the instruments and consumers to their state before.
 func reset(t *testing.T, b *bench, before map[string]string) {
 	t.Helper()
 	for _, name := range changed(before, setupRows(t, b.db)) {

@@ -21,27 +21,27 @@ const picosecond = 1e-9
 // preparedExecute labels prepared statements where the server gives them no digest.
 const preparedExecute = "com/Execute"
 
-// statementKey identifies a row of events_statements_summary_by_digest. The row
-// without a digest sums the statements that the table has no room for.
+// statementKey identifies a row of events_statements_summary_by_digest. The row without
+// a digest holds the sum of the statements for which the table has no room.
 type statementKey struct{ schema, digest string }
 
-// work is the total of statements.
-type work struct{ count, time, rows uint64 } // time in ps; rows examined
+// totals holds a number of executions, their time in ps and the rows that they examined.
+type totals struct{ count, time, rows uint64 }
 
 // statements turns readings of statement times into points.
 type statements struct {
-	last  map[statementKey]work // previous values; nil: none
-	at    time.Time             // of the previous reading
+	last  map[statementKey]totals // previous values; nil: none
+	at    time.Time               // of the previous reading
 	names map[string]statementName
 }
 
-// statementName is the label of a digest. It is read once, as the texts make reading
-// the table slow.
+// statementName holds the labels of a digest. They are read once, because reading the
+// texts is slow.
 type statementName struct{ digest, text string }
 
-// readStatements returns what has changed since the last reading, or, the
-// first time, nothing.
-func (c *Collector) readStatements(ctx context.Context, s *statements) (map[string]work, error) {
+// readStatements returns the increases since the last reading by digest; none the first
+// time.
+func (c *Collector) readStatements(ctx context.Context, s *statements) (map[string]totals, error) {
 	now := time.Now()
 	query := "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED FROM performance_schema.events_statements_summary_by_digest WHERE TRUE"
 	var args []any
@@ -50,17 +50,16 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 		args = append(args, c.schema)
 	}
 	if s.last != nil {
-		// Rows that did not change need not be read. LAST_SEEN has whole seconds on
-		// MariaDB.
+		// Unchanged rows need not be read. LAST_SEEN has whole seconds on MariaDB.
 		query += fmt.Sprintf(" AND LAST_SEEN >= NOW(6) - INTERVAL %d SECOND", int(math.Ceil(now.Sub(s.at).Seconds()))+2)
 	}
 	if more := c.link.flavour.unlabelled; more != "" {
 		query += " UNION ALL " + more
 	}
-	seen := map[statementKey]work{}
+	seen := map[statementKey]totals{}
 	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
 		var schema, digest sql.NullString
-		var w work
+		var w totals
 		if err := rows.Scan(&schema, &digest, &w.count, &w.time, &w.rows); err != nil {
 			return err
 		}
@@ -73,14 +72,14 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 	return s.increase(seen, now), nil
 }
 
-// increase compares a reading with the last one, by digest over all schemas. A
-// row whose values fell was truncated: its increase is unknown.
-func (s *statements) increase(seen map[statementKey]work, now time.Time) map[string]work {
+// increase returns the increases since the last reading by digest, summed over schemas.
+// If values of a row decreased, the table was truncated and the increase is unknown.
+func (s *statements) increase(seen map[statementKey]totals, now time.Time) map[string]totals {
 	first := s.last == nil
 	if first {
-		s.last = make(map[statementKey]work, len(seen))
+		s.last = make(map[statementKey]totals, len(seen))
 	}
-	changed := map[string]work{}
+	changed := map[string]totals{}
 	for key, w := range seen {
 		before := s.last[key]
 		s.last[key] = w
@@ -97,24 +96,23 @@ func (s *statements) increase(seen map[statementKey]work, now time.Time) map[str
 	return changed
 }
 
-// restart forgets the values of the server before a restart: the first reading after
-// it is a new start.
+// restart discards the values from before a restart of the server, so that the next
+// reading is a first one.
 func (s *statements) restart() { s.last = nil }
 
-// statementPoints makes points of the digests that took most time, and of the others
-// as one.
-func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]work, labels sampling.Digests) ([]metric.Point, error) {
+// statementPoints returns points for the digests with the most time, and for the sum of
+// all others.
+func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[string]totals, labels sampling.Digests) ([]metric.Point, error) {
 	if changed[""].count > 0 {
 		c.notes.Add("database: the digest table of performance_schema is full, so the digest \"other\" includes statements of any schema; " +
 			"run as an administrator: TRUNCATE TABLE performance_schema.events_statements_summary_by_digest;")
 	}
-	order := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {
+	byTime := slices.SortedFunc(maps.Keys(changed), func(a, b string) int {
 		return cmp.Or(cmp.Compare(changed[b].time, changed[a].time), cmp.Compare(a, b))
 	})
-	top := order[:min(len(order), sampling.TopDigests)]
-	err := c.nameDigests(ctx, s, top)
-	sums := map[statementName]work{}
-	for i, digest := range order {
+	err := c.nameDigests(ctx, s, byTime[:min(len(byTime), sampling.TopDigests)])
+	sums := map[statementName]totals{}
+	for i, digest := range byTime {
 		name := statementName{digest: sampling.Other}
 		if known, ok := s.names[digest]; ok && i < sampling.TopDigests && labels.Label(known.digest) == known.digest {
 			name = known
@@ -135,12 +133,12 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	return points, err
 }
 
-// nameDigests reads the texts of digests that have no label yet.
+// nameDigests reads the texts of digests whose labels are not known yet.
 func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []string) error {
 	var missing []string
 	for _, digest := range digests {
 		switch _, known := s.names[digest]; {
-		case known || digest == "": // statements that the table has no room for stay "other"
+		case known || digest == "": // the row without a digest stays "other"
 		case strings.HasPrefix(digest, "com/"):
 			s.names[digest] = statementName{digest: digest, text: "prepared statements, which have no digest on MariaDB"}
 		default:

@@ -9,8 +9,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// counters are status variables that only grow; their increases are sent. They
-// include the collector's own statements, some 13 a second.
+// counters are status variables that only increase; frames hold the increases. They
+// include the collector's own statements, about 13 per second.
 var counters = []string{
 	"Aborted_clients", "Aborted_connects",
 	"Binlog_cache_disk_use", "Binlog_cache_use", binlogCommits, "Binlog_group_commits",
@@ -23,25 +23,25 @@ var counters = []string{
 	"Performance_schema_digest_lost", "Questions", "Threads_created",
 }
 
-// gauges are status variables that go up and down.
+// gauges are status variables that increase and decrease.
 var gauges = []string{
 	historyLength, checkpointAge, "Innodb_buffer_pool_pages_dirty", "Innodb_row_lock_current_waits",
 	"Threads_connected", "Threads_running",
 }
 
-// Status variables that are treated apart.
+// Status variables that need special treatment.
 const (
 	uptime        = "Uptime"
-	historyLength = "Innodb_history_list_length" // MySQL: not in the status, but in INNODB_METRICS
-	checkpointAge = "Innodb_checkpoint_age"      // MySQL: the difference of the next two
+	historyLength = "Innodb_history_list_length" // MySQL: in INNODB_METRICS, not in SHOW STATUS
+	checkpointAge = "Innodb_checkpoint_age"      // MySQL: difference of the two LSNs below
 	lsnCurrent    = "Innodb_redo_log_current_lsn"
 	lsnCheckpoint = "Innodb_redo_log_checkpoint_lsn"
 
-	// Transactions that ended, by COMMIT or by autocommit, including those that only
-	// read. Com_commit counts only COMMIT, and Handler_commit each statement within a
-	// transaction, once for InnoDB and once for the binlog. MySQL has the number in
-	// performance_schema, not in the status. MariaDB, where that instrument is off,
-	// has the number of transactions that were written to the binlog.
+	// transactions counts ended transactions, by COMMIT or autocommit, including read-only
+	// ones. (Com_commit counts only COMMIT, and Handler_commit each statement within a
+	// transaction, once for InnoDB and once for the binlog.) MySQL has this number in
+	// performance_schema rather than in SHOW STATUS. On MariaDB, where the instrument is
+	// disabled, binlogCommits counts the transactions that were written to the binlog.
 	transactions  = "events_transactions"
 	binlogCommits = "Binlog_commits"
 )
@@ -50,7 +50,7 @@ var showStatus = "SHOW GLOBAL STATUS WHERE Variable_name IN " + list(append(appe
 
 var variables = sampling.Variables{Counters: counters, Gauges: gauges, Unit: unitOf}
 
-// status turns readings of the status into points.
+// status converts readings of status variables to points.
 type status struct {
 	sampling.Status
 	uptime float64 // at the previous reading
@@ -77,14 +77,14 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 	}
 	f := c.link.flavour
 	if f.transactions != "" {
-		if now[transactions], err = c.link.number(ctx, f.transactions); err != nil {
-			return now, c.readable("read events_transactions_summary_global_by_event_name", err)
+		if now[transactions], err = c.link.queryNumber(ctx, f.transactions); err != nil {
+			return now, c.readError("read events_transactions_summary_global_by_event_name", err)
 		}
 	}
 	if f.historyLength == "" || c.noHistory {
 		return now, nil
 	}
-	length, err := c.link.number(ctx, f.historyLength)
+	length, err := c.link.queryNumber(ctx, f.historyLength)
 	switch {
 	case denied(err):
 		c.noHistory = true
@@ -96,11 +96,11 @@ func (c *Collector) readStatus(ctx context.Context) (map[string]float64, error) 
 	return now, err
 }
 
-// points makes points of a reading. restarted tells that the server was restarted
+// points converts a reading to points. restarted reports that the server was restarted
 // since the last reading.
 func (s *status) points(now map[string]float64) (points []metric.Point, restarted bool) {
 	for _, name := range []string{transactions, binlogCommits} {
-		if now[name] == 0 { // its instrument is off, or there is no binlog: unknown, not 0
+		if now[name] == 0 { // the instrument is disabled, or there is no binlog: unknown rather than 0
 			delete(now, name)
 		}
 	}

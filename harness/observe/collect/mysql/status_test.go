@@ -21,12 +21,12 @@ func TestStatusGivesNoNegativeIncrease(t *testing.T) {
 	}{
 		{"the first reading has nothing to compare with", reading(100, 1000, 3), -1, false},
 		{"an increase", reading(101, 1200, 4), 200, false},
-		{"standing still", reading(102, 1200, 1), 0, false},
+		{"no change", reading(102, 1200, 1), 0, false},
 		{"FLUSH STATUS", reading(103, 7, 1), 0, false},
-		{"on from there", reading(104, 10, 1), 3, false},
-		{"another server: smaller", reading(2, 5, 1), -1, true},
-		{"on from there", reading(3, 25, 1), 20, false},
-		{"another server: larger", reading(1, 500, 1), -1, true},
+		{"an increase after it", reading(104, 10, 1), 3, false},
+		{"another server with smaller values", reading(2, 5, 1), -1, true},
+		{"an increase on that server", reading(3, 25, 1), 20, false},
+		{"another server with larger values", reading(1, 500, 1), -1, true},
 	} {
 		points, restarted := s.points(c.now)
 		increase, running := -1.0, -1.0
@@ -39,13 +39,13 @@ func TestStatusGivesNoNegativeIncrease(t *testing.T) {
 			}
 		}
 		if increase != c.increase || restarted != c.restarted || running != c.now["Threads_running"] {
-			t.Errorf("%s: increase %v, level %v, restarted %v", c.name, increase, running, restarted)
+			t.Errorf("%s: increase %v, gauge %v, restarted %v", c.name, increase, running, restarted)
 		}
 	}
 }
 
-// Commits that nobody counts are not known, and not none.
-func TestCommitsThatAreNotCounted(t *testing.T) {
+// Where commits are not counted their number is unknown rather than 0.
+func TestCommitsNotCounted(t *testing.T) {
 	var s status
 	for i, c := range []struct {
 		total float64
@@ -65,16 +65,16 @@ func TestStatementIncrease(t *testing.T) {
 	var s statements
 	key := func(schema, digest string) statementKey { return statementKey{schema, digest} }
 	now := time.Now()
-	if got := s.increase(map[statementKey]work{key("a", "1"): {10, 100, 7}}, now); len(got) != 0 {
+	if got := s.increase(map[statementKey]totals{key("a", "1"): {10, 100, 7}}, now); len(got) != 0 {
 		t.Errorf("the first reading gave %v", got)
 	}
-	got := s.increase(map[statementKey]work{
+	got := s.increase(map[statementKey]totals{
 		key("a", "1"): {12, 150, 9},
-		key("b", "1"): {3, 30, 300}, // new since
+		key("b", "1"): {3, 30, 300}, // new in this reading
 		key("a", "2"): {1, 5, 0},
-		key("", ""):   {2, 7, 1}, // what the table had no room for
+		key("", ""):   {2, 7, 1}, // statements for which the table has no room
 	}, now)
-	want := map[string]work{"1": {5, 80, 302}, "2": {1, 5, 0}, "": {2, 7, 1}}
+	want := map[string]totals{"1": {5, 80, 302}, "2": {1, 5, 0}, "": {2, 7, 1}}
 	if len(got) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -83,10 +83,10 @@ func TestStatementIncrease(t *testing.T) {
 			t.Errorf("digest %q: got %v, want %v", digest, got[digest], w)
 		}
 	}
-	if got := s.increase(map[statementKey]work{key("a", "1"): {1, 1, 1}}, now); len(got) != 0 {
+	if got := s.increase(map[statementKey]totals{key("a", "1"): {1, 1, 1}}, now); len(got) != 0 {
 		t.Errorf("a truncated table gave %v", got)
 	}
-	if got := s.increase(map[statementKey]work{key("a", "1"): {3, 4, 5}}, now); got["1"] != (work{2, 3, 4}) {
-		t.Errorf("after that: %v", got)
+	if got := s.increase(map[statementKey]totals{key("a", "1"): {3, 4, 5}}, now); got["1"] != (totals{2, 3, 4}) {
+		t.Errorf("after the truncation: %v", got)
 	}
 }

@@ -12,8 +12,7 @@ import (
 
 // DDL that waits for a transaction.
 func metadataLock(t *testing.T, b *bench) {
-	// Before the instruments are switched on: they must see sessions that
-	// are older.
+	// The instruments must also show sessions that were opened before they were enabled.
 	ddl, err := b.db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +52,8 @@ func metadataLock(t *testing.T, b *bench) {
 	}
 }
 
-// On MariaDB the text of a running statement and the digest's text must give
-// the same label, and prepared statements must not be missing.
+// On MariaDB the text of a running statement and the DIGEST_TEXT give the same label, and
+// prepared statements are counted.
 func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 	mysqldtest.Exec(t, b.db, "CREATE TABLE log (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50), at DATETIME, v DOUBLE)")
 	for name, next := range map[string]func() string{
@@ -108,13 +107,12 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 			t.Errorf("%v statements counted, %d executed:\n%s", counted, executed, s.describe())
 		}
 		if took := s.sum(metric.DBStatementTime); took < 500 {
-			t.Errorf("%v ms in statements, in 1500 ms of nothing else", took)
+			t.Errorf("%v ms in statements, although they ran for 1500 ms", took)
 		}
 	})
 }
 
-// A full table of digests loses no time: what it has no room for is "other",
-// and a note says so.
+// Statements for which the digest table has no room are counted as "other", with a note.
 func TestDigestsOverflow(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {

@@ -1,5 +1,5 @@
--- As blockers_mysql.sql. The tables of InnoDB are a snapshot that is made anew
--- when nobody has read it for 100 ms: once a second it is a new one.
+-- Like blockers_mysql.sql. The InnoDB tables show a snapshot that is renewed only if it
+-- has not been read for 100 ms; with one reading per second it is always a new one.
 SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, w.EVENT_ID, w.EVENT_NAME, b.N
 FROM (SELECT x.trx_mysql_thread_id P, COUNT(DISTINCT l.requesting_trx_id) N
       FROM information_schema.INNODB_LOCK_WAITS l

@@ -1,5 +1,5 @@
--- One row for each wait in progress of each session that holds a row lock which
--- others wait for, and waits for none itself; the last column is their number.
+-- One row per wait in progress of each session that blocks others on a row lock and does
+-- not wait for a row lock itself. The last column is the number of sessions it blocks.
 SELECT b.T, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, w.EVENT_ID, w.EVENT_NAME, b.N
 FROM (SELECT BLOCKING_THREAD_ID T, COUNT(DISTINCT REQUESTING_THREAD_ID) N FROM performance_schema.data_lock_waits
       WHERE BLOCKING_THREAD_ID NOT IN (SELECT REQUESTING_THREAD_ID FROM performance_schema.data_lock_waits)

@@ -1,10 +1,9 @@
--- As sample_mysql.sql, but for two gaps of MariaDB. A statement has no digest
--- while it runs: its text stands in. And who waits for a row lock cannot be
--- asked ten times a second: INNODB_TRX is a snapshot that is made anew only
--- when nobody has read it for 100 ms, so at this rate it stands still. The
--- number of the waiters is exact, and is the last column: where a session is
--- in the handler, in which row locks are waited for, so that it is not read for
--- nothing (it makes a quarter of what a sample costs).
+-- Like sample_mysql.sql, with two differences. A running statement has no digest on
+-- MariaDB, so its text is returned. Which sessions wait for a row lock cannot be read ten
+-- times per second: INNODB_TRX shows a snapshot that is renewed only if it has not been
+-- read for 100 ms, so at this rate it would never change. Their number is exact, and is
+-- the last column. It is read only if a session is in the handler, where sessions wait
+-- for row locks, because it accounts for a quarter of the cost of a sample.
 SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, s.SQL_TEXT,
        w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT,
        CASE WHEN w.EVENT_NAME = 'wait/io/table/sql/handler' THEN

@@ -1,6 +1,6 @@
--- One row for each wait in progress of each active session, or one row without
--- a wait; the innermost is the one with the highest EVENT_ID. (Choosing it here,
--- by a subquery for each session, is what cost most.)
+-- One row per wait in progress of each active session, or one row without a wait. The
+-- innermost wait has the highest EVENT_ID; selecting it here, with a subquery per session,
+-- was the most expensive part.
 SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, LEFT(s.DIGEST, 16),
        w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, lw.T IS NOT NULL
 FROM performance_schema.threads t

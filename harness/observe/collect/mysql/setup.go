@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// switched is the former state of what was switched on. Exactly that is restored.
-type switched struct {
-	Consumers   []string     `json:"consumers,omitempty"` // were off
+// formerSetup is the state before the run of the consumers and instruments that it
+// enabled. Exactly these rows are restored.
+type formerSetup struct {
+	Consumers   []string     `json:"consumers,omitempty"` // were disabled
 	Instruments []instrument `json:"instruments,omitempty"`
 }
 
-// instrument is the former state of a row of setup_instruments, YES or NO in each
-// column.
+// instrument is the former state of a row of setup_instruments; each column is YES or
+// NO.
 type instrument struct {
 	Name    string `json:"name"`
 	Enabled string `json:"enabled"`
@@ -27,32 +28,33 @@ type change struct {
 	names            []string
 }
 
-func (s switched) empty() bool { return len(s.Consumers)+len(s.Instruments) == 0 }
+func (s formerSetup) empty() bool { return len(s.Consumers)+len(s.Instruments) == 0 }
 
-func (s switched) has(name string) bool {
+func (s formerSetup) has(name string) bool {
 	return slices.Contains(s.Consumers, name) || slices.ContainsFunc(s.Instruments, func(i instrument) bool { return i.Name == name })
 }
 
-// and adds what is not in s yet: what was found first is the former state.
-func (s switched) and(more switched) switched {
-	return switched{
+// merge adds the rows of more that s lacks. For the others the state in s was read
+// earlier, so it is the former one.
+func (s formerSetup) merge(more formerSetup) formerSetup {
+	return formerSetup{
 		append(slices.Clone(s.Consumers), slices.DeleteFunc(slices.Clone(more.Consumers), s.has)...),
 		append(slices.Clone(s.Instruments), slices.DeleteFunc(slices.Clone(more.Instruments), func(i instrument) bool { return s.has(i.Name) })...),
 	}
 }
 
-// without removes names.
-func (s switched) without(names []string) switched {
-	gone := func(name string) bool { return slices.Contains(names, name) }
-	return switched{
-		slices.DeleteFunc(slices.Clone(s.Consumers), gone),
-		slices.DeleteFunc(slices.Clone(s.Instruments), func(i instrument) bool { return gone(i.Name) }),
+// remove returns s without the rows of these names.
+func (s formerSetup) remove(names []string) formerSetup {
+	removed := func(name string) bool { return slices.Contains(names, name) }
+	return formerSetup{
+		slices.DeleteFunc(slices.Clone(s.Consumers), removed),
+		slices.DeleteFunc(slices.Clone(s.Instruments), func(i instrument) bool { return removed(i.Name) }),
 	}
 }
 
-// names lists what was switched on, for the record.
-func (s switched) names() []string {
-	all := namesOf(s.Instruments)
+// names lists the enabled rows, for the record.
+func (s formerSetup) names() []string {
+	all := instrumentNames(s.Instruments)
 	for _, c := range s.Consumers {
 		all = append(all, "consumer/"+c)
 	}
@@ -60,21 +62,21 @@ func (s switched) names() []string {
 	return all
 }
 
-// switchOn are the changes that switch everything on.
-func (s switched) switchOn() (all []change) {
+// enable returns the changes that enable all rows.
+func (s formerSetup) enable() (all []change) {
 	if names := s.Consumers; len(names) > 0 {
 		all = append(all, change{setupConsumers, "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN " + list(names), names})
 	}
-	if names := namesOf(s.Instruments); len(names) > 0 {
+	if names := instrumentNames(s.Instruments); len(names) > 0 {
 		all = append(all, change{
-			setupInstruments, "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = IF(NAME = " + quote(timed) + ", 'YES', TIMED) WHERE NAME IN " + list(names), names,
+			setupInstruments, "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = IF(NAME = " + quote(timedInstrument) + ", 'YES', TIMED) WHERE NAME IN " + list(names), names,
 		})
 	}
 	return all
 }
 
-// restore are the changes back: a statement for each former state.
-func (s switched) restore() (all []change) {
+// restore returns the changes that restore the former state, one statement per state.
+func (s formerSetup) restore() (all []change) {
 	byState := map[[2]string][]string{}
 	for _, i := range s.Instruments {
 		state := [2]string{i.Enabled, i.Timed}
@@ -92,8 +94,8 @@ func (s switched) restore() (all []change) {
 	return all
 }
 
-// restoreSQL is restore in one line, for an administrator.
-func (s switched) restoreSQL() string {
+// restoreSQL returns the statements of restore on one line, for an administrator.
+func (s formerSetup) restoreSQL() string {
 	var all []string
 	for _, c := range s.restore() {
 		all = append(all, c.statement+";")
@@ -101,7 +103,7 @@ func (s switched) restoreSQL() string {
 	return strings.Join(all, " ")
 }
 
-func namesOf(rows []instrument) []string {
+func instrumentNames(rows []instrument) []string {
 	names := make([]string, len(rows))
 	for i, r := range rows {
 		names[i] = r.Name
@@ -109,7 +111,7 @@ func namesOf(rows []instrument) []string {
 	return names
 }
 
-// list writes names as an SQL list.
+// list formats names as an SQL list.
 func list(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -118,5 +120,5 @@ func list(names []string) string {
 	return "(" + strings.Join(quoted, ", ") + ")"
 }
 
-// quote writes an SQL string; doubling the quote is right in every SQL mode.
+// quote formats an SQL string literal. Doubling a quote is valid in every SQL mode.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
