@@ -19,12 +19,12 @@ var locksSQL string
 type lock struct {
 	pid          int32
 	granted      bool
-	on           string
+	object       string // that is locked
 	state, event string // of the session
 }
 
-// readBlockers finds the sessions that hold row locks which others wait for, and what
-// these holders do. It reads only where the last sample saw a session wait.
+// readBlockers finds the sessions that hold contended row locks and what they are doing.
+// It reads nothing if no session waited for a row lock in the last sample.
 func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	if c.waiters == 0 {
 		return nil, nil
@@ -32,7 +32,7 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	var locks []lock
 	err := c.link.query(ctx, locksSQL, nil, func(rows pgx.Rows) error {
 		var l lock
-		err := rows.Scan(&l.pid, &l.granted, &l.on, &l.state, &l.event)
+		err := rows.Scan(&l.pid, &l.granted, &l.object, &l.state, &l.event)
 		locks = append(locks, l)
 		return err
 	})
@@ -42,31 +42,31 @@ func (c *Collector) readBlockers(ctx context.Context) ([]metric.Point, error) {
 	return sampling.Blockers(holders(locks)), nil
 }
 
-// holders counts the sessions that wait for the holder of a row lock, directly or in
-// the queue behind another one, by what the holder does.
+// holders returns the number of sessions that wait for a row lock, directly or in a queue
+// behind another session, by what the holder of the lock is doing.
 func holders(locks []lock) map[sampling.Session]int {
-	holder, waits := map[string]lock{}, map[int32]string{}
+	holder, waitsFor := map[string]lock{}, map[int32]string{}
 	for _, l := range locks {
 		if l.granted {
-			holder[l.on] = l
+			holder[l.object] = l
 		} else {
-			waits[l.pid] = l.on
+			waitsFor[l.pid] = l.object
 		}
 	}
 	waiters := map[sampling.Session]int{}
-	for _, on := range waits {
-		for range len(locks) { // a deadlock has no holder
-			held, known := holder[on]
+	for _, object := range waitsFor {
+		for range len(locks) { // bounded, because sessions in a deadlock wait in a circle
+			held, known := holder[object]
 			if !known {
 				break // released since, or held by a prepared transaction
 			}
-			if on, known = waits[held.pid]; known {
+			if object, known = waitsFor[held.pid]; known {
 				continue
 			}
 			// Locks and sessions are not read at the same instant: a holder that waits
-			// for a row by now has released the lock.
-			if holds := held.session(); holds.Class != wait.RowLock {
-				waiters[holds]++
+			// for a row lock by now has released this one.
+			if activity := held.activity(); activity.Class != wait.RowLock {
+				waiters[activity]++
 			}
 			break
 		}
@@ -74,8 +74,8 @@ func holders(locks []lock) map[sampling.Session]int {
 	return waiters
 }
 
-// session is the holder as it is counted.
-func (l lock) session() sampling.Session {
+// activity returns what the session is doing.
+func (l lock) activity() sampling.Session {
 	if strings.HasPrefix(l.state, "idle") {
 		return sampling.Idle
 	}

@@ -13,26 +13,26 @@ import (
 
 // Collector collects from one server.
 type Collector struct {
-	broken error // of the DSN; Start returns it
+	dsnErr error // why the DSN is invalid; Start returns it
 
-	mu     sync.Mutex // held for one exchange with the server at a time; guards the rest
-	link   *link
-	server *server // nil: never connected
-	facts  facts   // as they were read last
-	notes  collect.Notes
-	hints  []string
-	closed bool
+	mu           sync.Mutex // guards the fields below; held during each exchange with the server
+	link         *link
+	server       *server      // nil: never connected
+	capabilities capabilities // at the last reading
+	notes        collect.Notes
+	hints        []string // what else could be recorded, with the SQL to enable it
+	closed       bool
 
-	waiters int // sessions that waited for a row lock when they were last counted
+	waiters int // sessions waiting for a row lock in the last sample
 }
 
 var _ sampling.Collector = (*Collector)(nil)
 
-// New makes a collector of the server at the DSN. Statement times and most counters
-// are those of the DSN's database alone. It does not connect.
+// New returns a collector for the server at the DSN. It does not connect. Statement times
+// and most counters are those of the DSN's database only.
 func New(dsn string) *Collector {
 	c := &Collector{}
-	c.link, c.broken = newLink(dsn)
+	c.link, c.dsnErr = newLink(dsn)
 	return c
 }
 
@@ -42,8 +42,8 @@ func (c *Collector) Source() string { return metric.SourceDatabase }
 // connect opens the link, and reads what the server is the first time.
 func (c *Collector) connect(ctx context.Context) error {
 	switch {
-	case c.broken != nil:
-		return c.broken
+	case c.dsnErr != nil:
+		return c.dsnErr
 	case c.closed:
 		return errors.New("collector is closed")
 	}
@@ -61,8 +61,8 @@ func (c *Collector) connect(ctx context.Context) error {
 	return nil
 }
 
-// Start connects and reads once what Run reads. Notes says what cannot be seen, and
-// how it could be.
+// Start connects and reads once everything that Run reads. It adds notes on what cannot be
+// observed.
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *Collector) start(ctx context.Context) error {
 	if err := c.server.usable(); err != nil {
 		return err
 	}
-	if err := c.readFacts(ctx); err != nil {
+	if err := c.readCapabilities(ctx); err != nil {
 		return err
 	}
 	if _, err := c.sample(ctx); err != nil {
@@ -94,31 +94,31 @@ func (c *Collector) start(ctx context.Context) error {
 	return nil
 }
 
-// Notes are the limits of what was seen, as sentences for the certificate, each
-// with what would remove it.
+// Notes lists what could not be observed, as sentences for the certificate, each with the
+// SQL that would fix it.
 func (c *Collector) Notes() []string { return c.notes.All() }
 
 // Close disconnects; there is nothing to restore.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed && c.broken == nil {
+	if !c.closed && c.dsnErr == nil {
 		c.link.drop()
 	}
 	c.closed = true
 	return nil
 }
 
-// Examine looks, before a run, whether the waits of the server at the DSN can be
-// read. Its error is the one that Start would give: a *sampling.RightsError where the
-// user may not see the sessions.
+// Examine checks before a run whether waits can be read from the server at the DSN. It
+// returns the error that Start would return: a *sampling.RightsError if the user may not
+// see the sessions of other users.
 func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	c := New(dsn)
 	defer func() { _ = c.Close() }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.broken == nil {
-		c.link.setName("assay") // not a run
+	if c.dsnErr == nil {
+		c.link.setName("assay") // so that runs do not count this session as a run
 	}
 	if err := c.start(ctx); err != nil {
 		return sampling.Examination{}, err

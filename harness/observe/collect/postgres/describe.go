@@ -16,11 +16,11 @@ import (
 // flavour is the server's name in record.Database.
 const flavour = string(wait.PostgreSQL)
 
-// oldest is the first version whose sessions tell their statement.
+// oldest is the first major version whose sessions show the id of their statement.
 const oldest = 14
 
-// settings decide durability, speed and what can be seen. Those that the server does
-// not have, or the user may not see, are left out.
+// settings are those that determine durability, performance and what can be observed.
+// Those that the server lacks or the user may not see are not recorded.
 var settings = []string{
 	// durability
 	"data_checksums", "fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names", "wal_level", "wal_sync_method",
@@ -32,21 +32,21 @@ var settings = []string{
 	// concurrency
 	"autovacuum", "deadlock_timeout", "default_transaction_isolation", "jit", "lock_timeout", "max_connections",
 	"max_parallel_workers_per_gather", "max_prepared_transactions",
-	// what is seen
+	// what can be observed
 	"compute_query_id", "shared_preload_libraries", "track_activities", "track_io_timing",
 }
 
 //go:embed sql/settings.sql
 var settingsSQL string
 
-// server is what the first connection reads of it.
+// server holds what the first connection reads about the server.
 type server struct {
 	version  string // such as 15.18, without what distributions append
 	major    int
 	settings map[string]string
 }
 
-// usable is nil if waits can be read from the server, else the reason why not.
+// usable returns why waits cannot be read from the server; nil if they can.
 func (s server) usable() error {
 	if s.major < oldest {
 		return fmt.Errorf("PostgreSQL %s is too old: %d or later is needed", s.version, oldest)
@@ -54,7 +54,7 @@ func (s server) usable() error {
 	return nil
 }
 
-// inspect reads what the server is. It needs no privilege.
+// inspect reads version and settings. It needs no privilege.
 func (l *link) inspect(ctx context.Context) (server, error) {
 	s := server{major: majorOf(l.conn), settings: map[string]string{}}
 	s.version, _, _ = strings.Cut(l.conn.PgConn().ParameterStatus("server_version"), " ")
@@ -70,8 +70,8 @@ func (l *link) inspect(ctx context.Context) (server, error) {
 	return s, nil
 }
 
-// Describe tells what the server is: version and settings. It works after a
-// failed Start too, and while Run runs.
+// Describe returns the server's version and settings. It also works after a failed Start
+// and during Run.
 func (c *Collector) Describe(ctx context.Context) (record.Database, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"assay/harness/observe/database"
 )
 
-// Driver is that of PostgreSQL.
+// Driver is the driver for PostgreSQL.
 type Driver struct{}
 
-// Accepts takes DSNs of libpq's two schemes.
+// Accepts reports whether a DSN has one of libpq's two schemes.
 func (Driver) Accepts(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Open opens the database at the DSN, in a session whose times are UTC.
+// Open opens the database at the DSN, with sessions whose time zone is UTC.
 func (Driver) Open(dsn string) (*database.DB, error) {
 	_, c, err := parse(dsn)
 	if err != nil {
@@ -32,22 +32,22 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 	c.ConnectTimeout = database.ConnectTimeout
 	c.RuntimeParams["application_name"] = "assay"
 	c.RuntimeParams["timezone"] = "UTC"
-	// The types of arguments are the server's to tell, and nothing is left
-	// prepared in a session that a pooler gives to others.
+	// The server determines the types of arguments, and no prepared statement is left in
+	// a session that a pooler may give to another client.
 	c.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	return database.NewDB(stdlib.OpenDB(*c), &dialect), nil
 }
 
-// Collector samples the server at the DSN. It changes nothing there, and needs no
-// journal.
+// Collector returns a collector for the server at the DSN. It changes nothing there, so it
+// needs no journal.
 func (Driver) Collector(dsn, _ string) sampling.Collector { return New(dsn) }
 
-// Examine looks whether the waits can be read.
+// Examine checks whether waits can be read.
 func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	return Examine(ctx, dsn)
 }
 
-// Dialect is how the servers are asked.
+// Dialect describes the SQL of PostgreSQL.
 func (Driver) Dialect() *database.Dialect { return &dialect }
 
 var dialect = database.Dialect{
@@ -78,14 +78,14 @@ func supports(version string) bool {
 	return err == nil && major >= oldest
 }
 
-// Conditions of the server that are acted on (PostgreSQL manual, appendix A).
+// Error codes that are handled (PostgreSQL manual, appendix A).
 const (
 	errTooMany    = "53300" // too_many_connections
 	errDeadlock   = "40P01" // deadlock_detected
 	errDenied     = "42501" // insufficient_privilege
-	errNotLoaded  = "55000" // object_not_in_prerequisite_state: the extension's library is not loaded any more
+	errNotLoaded  = "55000" // object_not_in_prerequisite_state: the extension's library is no longer loaded
 	errNoFunction = "42883" // undefined_function: the extension was dropped
-	errNoSchema   = "3F000" // invalid_schema_name: likewise, with its schema
+	errNoSchema   = "3F000" // invalid_schema_name: the extension was dropped with its schema
 )
 
 var conditions = map[string]database.Condition{
@@ -100,7 +100,7 @@ func serverError(err error) (database.ServerError, bool) {
 	return database.ServerError{Message: e.Message, Condition: conditions[e.Code]}, true
 }
 
-// is reports whether the server answered with one of these conditions.
+// is reports whether the server returned one of these error codes.
 func is(err error, codes ...string) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)

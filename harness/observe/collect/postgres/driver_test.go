@@ -13,7 +13,7 @@ import (
 	"assay/harness/servers/postgrestest"
 )
 
-// What the server says is told in its own words, without where it was asked.
+// Errors are reported in the server's words, without the address.
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t, "max_connections=5", "superuser_reserved_connections=0", "max_wal_senders=0")
@@ -58,7 +58,7 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("without a server: %q", databases.Reason(err))
 	}
 
-	// All connections taken is told apart.
+	// A server without free connections is recognised.
 	for range 4 {
 		conn, err := root.Conn(t.Context())
 		if err != nil {
@@ -67,11 +67,11 @@ func TestPostgreSQL(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 	}
 	if err := database.Ping(t.Context(), open(u("p"))); !db.Dialect.Is(err, database.TooManyConnections) {
-		t.Errorf("a sixth connection of five: %v", err)
+		t.Errorf("a sixth of five connections: %v", err)
 	}
 }
 
-func TestPostgreSQLByTLS(t *testing.T) {
+func TestPostgreSQLOverTLS(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t)
 	try := func(parameters string) error {
@@ -85,7 +85,7 @@ func TestPostgreSQLByTLS(t *testing.T) {
 		}
 		var on bool
 		if err := db.QueryRow("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&on); err != nil || on != (parameters != "sslmode=disable") {
-			t.Errorf("%s: by TLS %v, %v", parameters, on, err)
+			t.Errorf("%s: TLS %v, %v", parameters, on, err)
 		}
 		return nil
 	}
@@ -100,6 +100,6 @@ func TestPostgreSQLByTLS(t *testing.T) {
 		}
 	}
 	if err := try("sslmode=verify-full"); err == nil || !strings.Contains(err.Error(), "unknown authority") {
-		t.Errorf("an authority that nobody knows: %v", err)
+		t.Errorf("an unknown authority: %v", err)
 	}
 }

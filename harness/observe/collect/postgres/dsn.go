@@ -13,31 +13,29 @@ import (
 	"assay/harness/observe/database"
 )
 
-// parse reads a DSN as the driver does, which means libpq's: sslmode and the
-// certificates' files are parameters, and PGSSLMODE and its like are what they are
-// where the DSN does not say.
+// parse reads a DSN as the driver does, in libpq's form: sslmode and the certificate files
+// are parameters, whose defaults are PGSSLMODE and the other PG environment variables.
 func parse(dsn string) (*url.URL, *pgx.ConnConfig, error) {
-	// What a parser says of a text that it cannot read may hold a part of the
-	// password.
+	// The errors of the parsers could contain a part of the password.
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return nil, nil, errors.New("read DSN: not a URL; special characters of a password are written as %XX")
+		return nil, nil, errors.New("read DSN: not a URL; percent-encode special characters in the password (%XX)")
 	}
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		why := errors.Unwrap(err)
 		if why == nil {
-			why = errors.New("a parameter has no such value")
+			why = errors.New("invalid value of a parameter")
 		}
 		return nil, nil, fmt.Errorf("read DSN: %w", why)
 	}
 	return u, c, nil
 }
 
-// secrets are parameters that are neither printed nor recorded.
+// secrets are the parameters that are neither printed nor recorded.
 var secrets = []string{"password", "sslpassword", "passfile"}
 
-// Parse reads a DSN, with the files that it names.
+// Parse reads a DSN and the files that it names.
 func (Driver) Parse(dsn string) (database.DSN, error) {
 	u, c, err := parse(dsn)
 	if err != nil {
@@ -65,7 +63,7 @@ func (Driver) Parse(dsn string) (database.DSN, error) {
 	return d, nil
 }
 
-// WithPassword is the DSN with this password; as it was where it cannot be read.
+// WithPassword returns the DSN with this password, or unchanged if it is invalid.
 func (Driver) WithPassword(dsn, password string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {

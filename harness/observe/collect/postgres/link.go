@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// limit is how long the server may work on one of the collector's statements; a
-	// sample takes a millisecond, so only an overloaded server meets it.
-	limit = 500 * time.Millisecond
-	// grace is what the answer may take on top before the connection is cut,
-	// and the server is told to cancel the statement.
+	// statementTimeout bounds the execution of one of the collector's statements on the
+	// server. A sample takes a millisecond, so only an overloaded server reaches it.
+	statementTimeout = 500 * time.Millisecond
+	// grace is how much longer the response may take before the connection is closed and
+	// the server is asked to cancel the statement.
 	grace = 250 * time.Millisecond
-	// dial is how long connecting may take, with all that sets up the session.
-	dial = time.Second
+	// connectTimeout bounds connecting, including the setup of the session.
+	connectTimeout = time.Second
 )
 
-// link is the collector's only connection. It never reconnects by itself: the
-// collector must know of gaps. Not safe for concurrent use.
+// link is the collector's only connection. It never reconnects by itself, because the
+// collector must record the gap. Not safe for concurrent use.
 type link struct {
 	config *pgx.ConnConfig
-	conn   *pgx.Conn // nil: not connected
-	name   string    // application_name
-	spent  time.Duration
+	conn   *pgx.Conn     // nil: not connected
+	name   string        // application_name
+	spent  time.Duration // in the collector's own statements, since it was last reset
 }
 
 func newLink(dsn string) (*link, error) {
@@ -37,31 +37,31 @@ func newLink(dsn string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.ConnectTimeout = dial
+	config.ConnectTimeout = connectTimeout
 	l := &link{config: config}
 	l.setName("assay run " + strings.ToLower(rand.Text()[:12]))
 	return l, nil
 }
 
-// setName names the sessions from now on: by their names runs see each other.
+// setName sets the name of all later sessions, by which runs see each other.
 func (l *link) setName(name string) {
 	l.name = name
 	l.config.RuntimeParams["application_name"] = name
 }
 
-// open connects unless it is connected, and sets the session up.
+// open connects, unless the link is connected already, and sets the session up.
 func (l *link) open(ctx context.Context) error {
 	if l.conn != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dial)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
-		return unconnected{err}
+		return connectError{err}
 	}
 	settings := []string{
-		fmt.Sprintf("SET statement_timeout = %d", limit.Milliseconds()),
+		fmt.Sprintf("SET statement_timeout = %d", statementTimeout.Milliseconds()),
 		"SET idle_in_transaction_session_timeout = 0",
 		"SET search_path = pg_catalog",
 		"SET default_transaction_read_only = on",
@@ -78,18 +78,18 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// unconnected is an error of connecting in one line: the driver gives one for each
+// connectError is a failed connection as one line: the driver's error has one line per
 // address, with and without TLS.
-type unconnected struct{ error }
+type connectError struct{ error }
 
-func (e unconnected) Error() string {
+func (e connectError) Error() string {
 	lines := strings.Split(strings.TrimSpace(e.error.Error()), "\n")
 	return "connect: " + strings.TrimSpace(lines[len(lines)-1])
 }
 
-func (e unconnected) Unwrap() error { return e.error }
+func (e connectError) Unwrap() error { return e.error }
 
-// majorOf is the major version of the server; 0: not known.
+// majorOf returns the major version of the server; 0: unknown.
 func majorOf(conn *pgx.Conn) int {
 	version, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
 	digits, _, _ := strings.Cut(version, ".")
@@ -97,32 +97,32 @@ func majorOf(conn *pgx.Conn) int {
 	return major
 }
 
-// query runs one statement and calls each for every row; rows are read to the
-// end. It takes limit plus grace at most, then the connection is cut.
+// query runs one statement and calls each for every row. After statementTimeout plus
+// grace it closes the connection.
 func (l *link) query(ctx context.Context, statement string, args []any, each func(pgx.Rows) error) error {
 	if l.conn == nil {
 		return errors.New("not connected")
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit+grace)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
 	defer cancel()
 	begin := time.Now()
 	defer func() { l.spent += time.Since(begin) }()
 	rows, err := l.conn.Query(ctx, statement, args...)
 	if err != nil {
-		return l.after(err)
+		return l.dropIfClosed(err)
 	}
 	for rows.Next() {
 		if err := each(rows); err != nil {
 			rows.Close()
-			return l.after(err)
+			return l.dropIfClosed(err)
 		}
 	}
 	rows.Close()
-	return l.after(rows.Err())
+	return l.dropIfClosed(rows.Err())
 }
 
-// after drops a connection that the driver has closed.
-func (l *link) after(err error) error {
+// dropIfClosed disconnects if the driver has closed the connection.
+func (l *link) dropIfClosed(err error) error {
 	if err != nil && l.conn.IsClosed() {
 		l.drop()
 	}
@@ -133,7 +133,7 @@ func (l *link) drop() {
 	if l.conn == nil {
 		return
 	}
-	// The server is told; without an answer the connection is closed all the same.
+	// Close tells the server. Without a response it closes the connection anyway.
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	_ = l.conn.Close(ctx)

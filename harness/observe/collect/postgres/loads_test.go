@@ -14,7 +14,7 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// watch samples for some time while a load runs, after it has begun.
+// watch samples for a while during a load.
 func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() string) samplingtest.Seen {
 	t.Helper()
 	c := started(t, b.dsn)
@@ -31,8 +31,8 @@ func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() s
 	return s
 }
 
-// The waits of a commit are what a load of single-row commits shows, and the
-// time in the database is counted although no statement's time holds it.
+// A load of single-row commits shows the waits of a commit, and the time of the commits is
+// counted although it is in no statement's time.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	b := newBenchOnDisk(t, counted)
@@ -48,26 +48,26 @@ func TestCommits(t *testing.T) {
 		}
 	}
 	if samples := s.Total(metric.DBSample); samples < 5*took.Seconds() {
-		t.Errorf("%v samples in %v, want nearly 10 a second", samples, took)
+		t.Errorf("%v samples in %v, want nearly 10 per second", samples, took)
 	}
-	// Little's law: time in the database a second is the mean number of sessions
-	// in it.
+	// Little's law: the time in the database per second is the mean number of active
+	// sessions.
 	sampled := s.Total(metric.DBSession) / s.Total(metric.DBSample)
 	counted := s.Total(metric.DBStatementTime) / 1000 / took.Seconds()
 	if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
-		t.Errorf("sampled %.2f sessions, counted %.2f s a second: a difference of %.0f %%", sampled, counted, 100*gap)
+		t.Errorf("sampled %.2f sessions, counted %.2f s per second: a difference of %.0f %%", sampled, counted, 100*gap)
 	}
 	commits, statements := s.Total(metric.DBCounter, "name", "xact_commit"), s.Total(metric.DBStatements)
-	// A session's last second may not have been told yet.
+	// Sessions may not have reported their last second yet.
 	if commits < 0.6*statements || commits > 1.4*statements || statements == 0 {
-		t.Errorf("xact_commit rose by %v, statements by %v", commits, statements)
+		t.Errorf("xact_commit increased by %v, statements by %v", commits, statements)
 	}
 	if records := s.Total(metric.DBCounter, "name", "wal_records"); records < commits {
-		t.Errorf("wal_records rose by %v, xact_commit by %v", records, commits)
+		t.Errorf("wal_records increased by %v, xact_commit by %v", records, commits)
 	}
 	for _, name := range []string{"wal_sync", "wal_bytes", "blks_hit", "tup_updated", "active_time"} {
 		if s.Total(metric.DBCounter, "name", name) == 0 {
-			t.Errorf("counter %s stood still", name)
+			t.Errorf("counter %s did not increase", name)
 		}
 	}
 	for _, name := range []string{"connections", "numbackends", "idle_in_transaction", "waiting_for_locks"} {
@@ -76,26 +76,26 @@ func TestCommits(t *testing.T) {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}
-	// Samples and times of the load's only statement have one digest; what the
-	// collector runs itself is none of the load's.
+	// Samples and times of the load's only statement have the same digest. The collector's
+	// own statements are excluded.
 	for _, series := range s.Series(metric.DBStatementTime) {
 		digest, text := series.Label("digest"), series.Label("statement")
 		switch {
 		case digest == "outside":
 			if part := s.Total(metric.DBStatementTime, "digest", digest); part < s.Total(metric.DBStatementTime)/2 {
-				t.Errorf("%v ms outside of statements, in commits mostly", part)
+				t.Errorf("%v ms outside of statements, want most of the time, in commits", part)
 			}
 		case text == "UPDATE item SET n = n + $1 WHERE id = $2":
 			if part := s.Total(metric.DBSession, "digest", digest); part < 0.8*s.Total(metric.DBSession) {
 				t.Errorf("digest %s has %v of %v sessions", digest, part, s.Total(metric.DBSession))
 			}
 		default:
-			t.Errorf("a statement of somebody's: %s %q", digest, text)
+			t.Errorf("an unexpected statement: %s %q", digest, text)
 		}
 	}
 }
 
-// With one hot row sessions wait for each other, and who holds it commits.
+// With one hot row sessions wait for each other, while the holder of the row commits.
 func TestHotRow(t *testing.T) {
 	t.Parallel()
 	s := newBenchOnDisk(t).watch(t, 3*time.Second, 16, hotRow)
@@ -103,16 +103,16 @@ func TestHotRow(t *testing.T) {
 		t.Errorf("row lock has a share of %.2f", share)
 	}
 	if n := s.Total(metric.DBBlocker, "class", "row lock"); n > 0 {
-		t.Errorf("a session that waits for a row is said to hold it, for %v waiters", n)
+		t.Errorf("sessions that wait for a row lock are recorded as its holder, with %v waiters", n)
 	}
-	// Without the extension the time is all the same there, as one.
+	// Without the extension all the time has one label.
 	if ms := s.Total(metric.DBStatementTime, "digest", "all"); ms == 0 || ms != s.Total(metric.DBStatementTime) {
-		t.Errorf("%v ms of %v are not told apart", ms, s.Total(metric.DBStatementTime))
+		t.Errorf("%v ms of %v have the digest all, want all of them", ms, s.Total(metric.DBStatementTime))
 	}
 }
 
-// A transaction that is left open holds the row for as long as it likes; those
-// in the queue behind the first who waits are waiting for it too.
+// An open transaction that runs no statement holds the row. Sessions in the queue behind
+// its first waiter also wait for it.
 func TestRowHeldByAnIdleTransaction(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -145,8 +145,8 @@ func TestRowHeldByAnIdleTransaction(t *testing.T) {
 	}
 }
 
-// DDL that waits for a transaction, and the statements that queue behind it; and
-// an index made beside the load, which waits otherwise.
+// DDL waits for a transaction, and statements queue behind it. Creating an index
+// concurrently waits with another event.
 func TestDDL(t *testing.T) {
 	t.Parallel()
 	for event, ddl := range map[string]string{

@@ -18,7 +18,7 @@ import (
 type bench struct {
 	*postgrestest.Server
 	dsn string  // of the superuser, in the database of the load
-	db  *sql.DB // likewise
+	db  *sql.DB // open at dsn
 }
 
 const (
@@ -29,8 +29,8 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
 
-// newBench starts a server with its data in memory; its statements are counted where
-// the library is among the settings.
+// newBench starts a server with its data in memory. With the setting counted it installs
+// pg_stat_statements.
 func newBench(t *testing.T, settings ...string) *bench {
 	t.Helper()
 	return benchOf(t, postgrestest.StartInMemory(t, settings...), settings)
@@ -91,7 +91,7 @@ func update() string {
 }
 func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
 
-// collector makes one that is closed at the end.
+// collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *postgres.Collector {
 	t.Helper()
 	c := postgres.New(dsn)

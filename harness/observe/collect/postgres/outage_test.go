@@ -13,8 +13,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// ours is the server's process of the collector's session.
-func ours(t *testing.T, b *bench) (pid int) {
+// collectorPID returns the server's process of the collector's session.
+func collectorPID(t *testing.T, b *bench) (pid int) {
 	t.Helper()
 	if err := b.db.QueryRow("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'assay run %'").Scan(&pid); err != nil {
 		t.Fatalf("find the collector's session: %v", err)
@@ -22,7 +22,7 @@ func ours(t *testing.T, b *bench) (pid int) {
 	return pid
 }
 
-// A session that is ended, and can be made again only a second later.
+// The session is terminated, and a new one is possible only a second later.
 func TestSessionEnded(t *testing.T) {
 	t.Parallel()
 	b := newBenchOnDisk(t, counted)
@@ -31,7 +31,7 @@ func TestSessionEnded(t *testing.T) {
 	stop := b.load(t, 4, update)
 	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
-	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", ours(t, b)))
+	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher NOLOGIN", fmt.Sprintf("SELECT pg_terminate_backend(%d)", collectorPID(t, b)))
 	time.Sleep(time.Second)
 	mysqldtest.Exec(t, b.db, "ALTER ROLE watcher LOGIN")
 	time.Sleep(1500 * time.Millisecond)
@@ -49,7 +49,7 @@ func TestSessionEnded(t *testing.T) {
 	}
 }
 
-// After a restart counters begin anew, and what was seen goes on.
+// After a restart the counters start at 0, and collecting continues.
 func TestServerRestarted(t *testing.T) {
 	t.Parallel()
 	b := newBenchOnDisk(t, counted)
@@ -65,7 +65,7 @@ func TestServerRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(1500 * time.Millisecond)
-	b.db.SetMaxIdleConns(0) // those of the server that is gone
+	b.db.SetMaxIdleConns(0) // close the connections to the old server
 	stop = b.load(t, 2, update)
 	time.Sleep(2 * time.Second)
 	s, err := r.Stop(t)
@@ -92,15 +92,15 @@ func TestServerRestarted(t *testing.T) {
 	}
 }
 
-// The server's process of our session stands still: it is given up, and the next
-// one samples again. What it worked on is not left to the server.
-func TestSessionStandsStill(t *testing.T) {
+// If the server's process of the collector's session is stopped (SIGSTOP), the collector
+// opens a new session, and the old one ends with its statement.
+func TestSessionStopped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
 	time.Sleep(1200 * time.Millisecond)
-	stuck := ours(t, b)
+	stuck := collectorPID(t, b)
 	if err := syscall.Kill(stuck, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func TestSessionStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(1500 * time.Millisecond)
-	if now := ours(t, b); now == stuck { // fails where there are two
-		t.Error("the session that stood still is still used")
+	if now := collectorPID(t, b); now == stuck { // fails where there are two
+		t.Error("the session that was stopped is still used")
 	}
 	s, err := r.Stop(t)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestSessionStandsStill(t *testing.T) {
 		t.Errorf("the longest gap is %v ms", gap)
 	}
 	if samples := s.Total(metric.DBSample); samples < 30 {
-		t.Errorf("%v samples in 5 s, one or two of them without", samples)
+		t.Errorf("%v samples in 5 s, of which one or two have none", samples)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestServerGone(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	s, err := r.Stop(t) // fails the test if it takes long
 	if err == nil || !strings.Contains(err.Error(), "not connected for the last") {
-		t.Errorf("run: %v, although the database is gone", err)
+		t.Errorf("run: %v, want an error, as the database is gone", err)
 	}
 	if gap := s.LongestGap(); gap < 2900 {
 		t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)

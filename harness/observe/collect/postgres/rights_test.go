@@ -17,8 +17,8 @@ import (
 	"assay/harness/servers/postgrestest"
 )
 
-// A user who may not see other users' sessions is told what to run where there
-// are some, and goes on with a note where there are none.
+// For a user who may not see other users' sessions, Start fails with the GRANT if there
+// are such sessions, and otherwise adds a note.
 func TestUserWithoutRights(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, counted)
@@ -33,7 +33,7 @@ func TestUserWithoutRights(t *testing.T) {
 	err = c.Start(t.Context())
 	var rights *sampling.RightsError
 	if !errors.As(err, &rights) || rights.SQL != `GRANT pg_monitor TO "no'body";` {
-		t.Errorf("start beside sessions of others: %v", err)
+		t.Errorf("start with sessions of other users: %v", err)
 	}
 	if _, err := postgres.Examine(t.Context(), nobody); !errors.As(err, &rights) {
 		t.Errorf("examine: %v", err)
@@ -48,7 +48,7 @@ func TestUserWithoutRights(t *testing.T) {
 	}
 	waitForNone(t, postgrestest.Open(t, b.DSN()), "%")
 
-	// Alone, with the load's own user.
+	// No sessions but those of this user.
 	own := postgrestest.Open(t, nobody)
 	alone := started(t, nobody)
 	if notes := strings.Join(alone.Notes(), "\n"); !strings.Contains(notes, `GRANT pg_monitor TO "no'body";`) {
@@ -60,10 +60,10 @@ func TestUserWithoutRights(t *testing.T) {
 	}
 	s, err := r.Stop(t)
 	if err != nil || s.Total(metric.DBSession, "event", "Timeout:PgSleep") < 8 {
-		t.Errorf("saw nothing of its own user's: %v\n%s", err, s.Describe())
+		t.Errorf("sessions of its own user are missing: %v\n%s", err, s.Describe())
 	}
 
-	// The SQL of the notes mends it.
+	// The SQL in the notes fixes it.
 	mysqldtest.Exec(t, b.db, rights.SQL)
 	if err := alone.Close(); err != nil {
 		t.Error(err)
@@ -72,7 +72,7 @@ func TestUserWithoutRights(t *testing.T) {
 	again := started(t, nobody)
 	usage := `GRANT USAGE ON SCHEMA "of its own" TO "no'body";`
 	if notes := again.Notes(); len(notes) != 1 || !strings.HasSuffix(notes[0], usage) {
-		t.Errorf("notes of who may see all sessions: %q", notes)
+		t.Errorf("notes for a user who may see all sessions: %q", notes)
 	}
 	mysqldtest.Exec(t, b.db, usage)
 	if err := again.Close(); err != nil {
@@ -84,7 +84,7 @@ func TestUserWithoutRights(t *testing.T) {
 	}
 }
 
-// waitForNone waits until the database of the load has no session of such a name.
+// waitForNone waits until the database of the load has no session whose name matches.
 func waitForNone(t *testing.T, db *sql.DB, like string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -101,7 +101,7 @@ func waitForNone(t *testing.T, db *sql.DB, like string) {
 	}
 }
 
-// What is missing is told with what to run, and running it mends it.
+// Each note has the SQL that fixes it.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -125,7 +125,7 @@ func TestNotes(t *testing.T) {
 	} {
 		if step.before != "" {
 			mysqldtest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
-			time.Sleep(200 * time.Millisecond) // the reload goes by signals
+			time.Sleep(200 * time.Millisecond) // the reload is asynchronous
 		}
 		e, err := postgres.Examine(t.Context(), b.dsn)
 		if err != nil || (len(e.Notes) != 0) != (step.want != "") || !strings.Contains(strings.Join(e.Notes, "\n"), step.want) {
@@ -143,8 +143,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// An extension that is dropped in the middle of a run ends the statement times
-// alone.
+// If the extension is dropped during a run, only the statement times end.
 func TestExtensionDropped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, counted)
@@ -161,8 +160,7 @@ func TestExtensionDropped(t *testing.T) {
 	}
 }
 
-// The collector changes nothing: neither settings, nor rows; its session may not
-// write, and is gone after it.
+// The collector changes neither settings nor tables, and its session ends with it.
 func TestNothingIsChanged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, counted)
@@ -209,7 +207,7 @@ func TestNothingIsChanged(t *testing.T) {
 	}
 }
 
-// Two runs at a time know of each other.
+// Concurrent runs notice each other.
 func TestRunsShareAServer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

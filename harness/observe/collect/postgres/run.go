@@ -9,17 +9,17 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Run samples until ctx is done, as package sampling does.
+// Run samples until ctx is done. See sampling.Run.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
-	w := &watched{
+	w := &sampledServer{
 		c: c, labels: sampling.Digests{},
-		statements: statements{texts: map[int64]string{}, own: map[int64]bool{}},
+		statements: statements{texts: map[int64]string{}, ownIDs: map[int64]bool{}},
 	}
 	return sampling.Run(ctx, w, sink)
 }
 
-// watched is the server during one Run.
-type watched struct {
+// sampledServer is the server during one Run.
+type sampledServer struct {
 	c          *Collector
 	status     sampling.Status
 	last       reading
@@ -27,13 +27,13 @@ type watched struct {
 	labels     sampling.Digests
 }
 
-func (w *watched) Connected() bool {
+func (w *sampledServer) Connected() bool {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	return w.c.link.conn != nil
 }
 
-func (w *watched) Connect(ctx context.Context) error {
+func (w *sampledServer) Connect(ctx context.Context) error {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	if err := w.c.connect(ctx); err != nil {
@@ -42,7 +42,7 @@ func (w *watched) Connect(ctx context.Context) error {
 	return nil
 }
 
-func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
+func (w *sampledServer) Sample(ctx context.Context) ([]sampling.Session, error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	sessions, err := w.c.sample(ctx)
@@ -55,7 +55,7 @@ func (w *watched) Sample(ctx context.Context) ([]sampling.Session, error) {
 	return sessions, nil
 }
 
-func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
+func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	now, err := w.c.readStatus(ctx)
@@ -83,12 +83,12 @@ func (w *watched) Read(ctx context.Context) ([]metric.Point, error) {
 		return all, fmt.Errorf("read statement texts: %w", err)
 	}
 	if first {
-		w.statements.rest = rest{} // time from before the run
+		w.statements.remainder = remainder{} // time from before the run
 	}
 	points, err = w.c.readBlockers(ctx)
 	all = append(all, points...)
 	if err != nil {
-		return all, fmt.Errorf("read who holds row locks: %w", err)
+		return all, fmt.Errorf("read the holders of row locks: %w", err)
 	}
 	return all, nil
 }

@@ -14,11 +14,11 @@ import (
 //go:embed sql/sample.sql
 var sampleSQL string
 
-// cpuEvent is the event of a session that shows no wait.
+// cpuEvent is the event of a session without a wait event.
 const cpuEvent = "cpu"
 
-// classify says what an active session does: its wait event, such as IO:WALSync; or
-// CPU, inferred, where it shows none.
+// classify returns the wait event of an active session, such as IO:WALSync, or, without
+// one, CPU as inferred.
 func classify(event string) sampling.Session {
 	if event == "" {
 		return sampling.Session{Event: cpuEvent, Class: wait.CPU, Inferred: true}
@@ -51,7 +51,7 @@ func (c *Collector) sample(ctx context.Context) ([]sampling.Session, error) {
 	return sessions, nil
 }
 
-// digest is the identifier of a statement as the server writes it; empty: none.
+// digest returns the query id of a statement in the server's notation; empty: none.
 func digest(id int64) string {
 	if id == 0 {
 		return ""

@@ -21,44 +21,44 @@ var (
 	textsSQL string
 )
 
-// own is how the collector's statements begin.
-const own = "/* assay */"
+// ownPrefix starts all of the collector's statements.
+const ownPrefix = "/* assay */"
 
-// work is the total of statements.
-type work struct {
+// totals holds a number of executions and their time.
+type totals struct {
 	calls int64
 	ms    float64
 }
 
 // statements turns readings of pg_stat_statements into points.
 type statements struct {
-	last  map[int64]work   // previous values; nil: none
-	texts map[int64]string // that were read; reading texts is slow
-	own   map[int64]bool   // the statement is the collector's
-	rest  rest
+	last      map[int64]totals // previous values by query id; nil: none
+	texts     map[int64]string // texts read so far; reading them is slow
+	ownIDs    map[int64]bool   // true: the statement is the collector's
+	remainder remainder
 }
 
-// readStatements returns what has changed since the last reading, or, the first
-// time, nothing.
-func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int64]work, error) {
-	if !c.facts.counted() {
+// readStatements returns the increases since the last reading by query id; none the first
+// time.
+func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int64]totals, error) {
+	if !c.capabilities.statementTimes() {
 		return nil, nil
 	}
-	seen := map[int64]work{}
-	err := c.link.query(ctx, c.facts.inSchema(statementsSQL), nil, func(rows pgx.Rows) error {
+	seen := map[int64]totals{}
+	err := c.link.query(ctx, c.capabilities.inSchema(statementsSQL), nil, func(rows pgx.Rows) error {
 		var id int64
-		var w work
+		var w totals
 		err := rows.Scan(&id, &w.calls, &w.ms)
 		seen[id] = w
 		return err
 	})
 	switch {
 	case is(err, errDenied):
-		c.notes.Add("database: times of statements are not recorded; run as an administrator: GRANT USAGE ON SCHEMA %s TO %s;", c.facts.schema, c.facts.user)
-		c.facts.track = ""
+		c.notes.Add("database: times of statements are not recorded; run as an administrator: GRANT USAGE ON SCHEMA %s TO %s;", c.capabilities.schema, c.capabilities.user)
+		c.capabilities.track = ""
 		return nil, nil
 	case is(err, errNotLoaded, errNoFunction, errNoSchema):
-		c.facts.schema = "" // dropped since the facts were read
+		c.capabilities.schema = "" // dropped since the capabilities were read
 		c.noteStatements()
 		return nil, nil
 	case err != nil:
@@ -67,26 +67,27 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 	return s.increase(seen), nil
 }
 
-// increase compares a reading with the last one. A statement whose values fell was
-// reset or evicted: its increase is unknown.
-func (s *statements) increase(seen map[int64]work) map[int64]work {
-	changed := map[int64]work{}
+// increase returns the increases since the last reading. If values of a statement
+// decreased, it was reset or evicted and the increase is unknown.
+func (s *statements) increase(seen map[int64]totals) map[int64]totals {
+	changed := map[int64]totals{}
 	for id, w := range seen {
 		if before := s.last[id]; s.last != nil && w.calls > before.calls && w.ms >= before.ms {
-			changed[id] = work{w.calls - before.calls, w.ms - before.ms}
+			changed[id] = totals{w.calls - before.calls, w.ms - before.ms}
 		}
 	}
 	s.last = seen
 	return changed
 }
 
-// restart forgets the values of the server before a restart.
-func (s *statements) restart() { s.last, s.rest = nil, rest{} }
+// restart discards the values from before a restart of the server.
+func (s *statements) restart() { s.last, s.remainder = nil, remainder{} }
 
-// readTexts reads the texts of statements that have none yet, the slowest first.
-func (c *Collector) readTexts(ctx context.Context, s *statements, order []int64) error {
+// readTexts reads the texts of statements that are not known yet, in the given order up to
+// a limit.
+func (c *Collector) readTexts(ctx context.Context, s *statements, byTime []int64) error {
 	var missing []int64
-	for _, id := range order {
+	for _, id := range byTime {
 		if _, known := s.texts[id]; !known && id != 0 && len(s.texts)+len(missing) < 4*sampling.MaxDigests {
 			missing = append(missing, id)
 		}
@@ -94,54 +95,55 @@ func (c *Collector) readTexts(ctx context.Context, s *statements, order []int64)
 	if len(missing) == 0 {
 		return nil
 	}
-	return c.link.query(ctx, c.facts.inSchema(textsSQL), []any{missing}, func(rows pgx.Rows) error {
+	return c.link.query(ctx, c.capabilities.inSchema(textsSQL), []any{missing}, func(rows pgx.Rows) error {
 		var id int64
 		var text string
 		err := rows.Scan(&id, &text)
-		s.own[id] = strings.HasPrefix(text, own)
+		s.ownIDs[id] = strings.HasPrefix(text, ownPrefix)
 		s.texts[id] = sampling.Shorten(strings.Join(strings.Fields(text), " "))
 		return err
 	})
 }
 
-// statementPoints makes points of the statements that took most time, of the others
-// as one, and of the active time of sessions that no statement has counted.
-func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[int64]work, active float64, labels sampling.Digests) ([]metric.Point, error) {
-	order := slices.SortedFunc(maps.Keys(changed), func(a, b int64) int {
+// statementPoints returns points for the statements with the most time, for the sum of all
+// others, and for the active time outside of statements. active is the active time of all
+// sessions since the last reading, in ms.
+func (c *Collector) statementPoints(ctx context.Context, s *statements, changed map[int64]totals, active float64, labels sampling.Digests) ([]metric.Point, error) {
+	byTime := slices.SortedFunc(maps.Keys(changed), func(a, b int64) int {
 		return cmp.Or(cmp.Compare(changed[b].ms, changed[a].ms), cmp.Compare(a, b))
 	})
-	err := c.readTexts(ctx, s, order)
+	err := c.readTexts(ctx, s, byTime)
 	type label struct{ digest, text string }
-	sums := map[label]work{}
+	sums := map[label]totals{}
 	counted, top := 0.0, 0
-	for _, id := range order {
-		if s.own[id] {
+	for _, id := range byTime {
+		if s.ownIDs[id] {
 			continue
 		}
-		is := label{digest: sampling.Other}
+		l := label{digest: sampling.Other}
 		if text, ok := s.texts[id]; ok && top < sampling.TopDigests && labels.Label(digest(id)) == digest(id) {
-			is = label{digest(id), text}
+			l = label{digest(id), text}
 			top++
 		}
-		sum := sums[is]
+		sum := sums[l]
 		sum.calls += changed[id].calls
 		sum.ms += changed[id].ms
-		sums[is] = sum
+		sums[l] = sum
 		counted += changed[id].ms
 	}
 	points := make([]metric.Point, 0, 2*len(sums)+1)
-	for is, w := range sums {
+	for l, w := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", is.digest, "statement", is.text), w.ms),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", is.digest, "statement", is.text), float64(w.calls)))
+			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", l.digest, "statement", l.text), w.ms),
+			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", l.digest, "statement", l.text), float64(w.calls)))
 	}
 	name := outside
-	if !c.facts.counted() {
+	if !c.capabilities.statementTimes() {
 		name = everything
 	}
 	spent := float64(c.link.spent.Microseconds()) / 1000
 	c.link.spent = 0
-	if ms := s.rest.more(active - counted - spent); ms > 0 {
+	if ms := s.remainder.add(active - counted - spent); ms > 0 {
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), ms))
 	}
 	return points, err

@@ -12,9 +12,9 @@ import (
 //go:embed sql/status.sql
 var statusSQL string
 
-// variables are columns of pg_stat_database, pg_stat_wal and pg_stat_bgwriter, and
-// what status.sql counts in pg_stat_activity. They include the collector's own
-// transactions, some 13 a second.
+// variables are columns of pg_stat_database, pg_stat_wal and pg_stat_bgwriter, and the
+// numbers of sessions that status.sql counts in pg_stat_activity. They include the
+// collector's own transactions, about 13 per second.
 var variables = sampling.Variables{
 	Counters: []string{
 		// this database
@@ -34,7 +34,7 @@ var variables = sampling.Variables{
 	Unit:   unitOf,
 }
 
-// activeTime is the time in statements and commits, of all sessions.
+// activeTime is the time of all sessions in statements and commits.
 const activeTime = "active_time"
 
 func unitOf(name string) string {
@@ -50,11 +50,11 @@ func unitOf(name string) string {
 
 // reading is one reading of the server's views.
 type reading struct {
-	started float64            // when the server did; another value: it was restarted
-	values  map[string]float64 // by name, of all their columns that are numbers
+	started float64            // start of the server, unix seconds; it changes with a restart
+	values  map[string]float64 // all numeric columns, by name
 }
 
-// readStatus reads the variables that the server has.
+// readStatus reads the views. It adds a note if another run uses the server.
 func (c *Collector) readStatus(ctx context.Context) (reading, error) {
 	r := reading{values: map[string]float64{}}
 	err := c.link.query(ctx, statusSQL, []any{c.link.name}, func(rows pgx.Rows) error {

@@ -1,7 +1,7 @@
 /* assay */
--- Who holds or waits for the locks that make a row lock: that of the transaction
--- which changed the row, and a place in the queue for it. One look at the lock
--- table, where pg_blocking_pids() takes one for each waiter.
+-- The sessions that hold or wait for the two locks of which a row lock consists: the lock
+-- of the transaction that changed the row, and the tuple lock that queues its waiters.
+-- This reads the lock table once; pg_blocking_pids() would read it once per waiter.
 SELECT l.pid, l.granted, concat_ws('.', l.transactionid, l.database, l.relation, l.page, l.tuple),
        coalesce(a.state, ''), coalesce(a.wait_event_type || ':' || a.wait_event, '')
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)

@@ -1,6 +1,6 @@
 /* assay */
--- What is active and waits for its client's next words has only not been marked
--- idle yet.
+-- An active session that waits for its client (ClientRead) is really idle, but not marked
+-- so yet.
 SELECT coalesce(wait_event_type || ':' || wait_event, ''), coalesce(query_id, 0)
 FROM pg_stat_activity
 WHERE state IN ('active', 'fastpath function call') AND backend_type IN ('client backend', 'parallel worker')

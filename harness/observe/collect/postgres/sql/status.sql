@@ -1,6 +1,6 @@
 /* assay */
--- Of this database, and of the whole server; what the version does not have is
--- not among the keys.
+-- Columns of this database and of the whole server, as JSON: columns that the version of
+-- the server lacks are simply missing.
 SELECT extract(epoch FROM pg_postmaster_start_time())::float8,
        to_jsonb(d) || to_jsonb(w) || to_jsonb(b) || to_jsonb(a)
 FROM pg_stat_database d, pg_stat_wal w, pg_stat_bgwriter b,

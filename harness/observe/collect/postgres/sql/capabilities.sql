@@ -1,5 +1,5 @@
 /* assay */
--- What this user may see here, and what the server counts.
+-- What this user may see in this database, and what the server records.
 SELECT quote_ident(current_user), quote_ident(current_database()),
        pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
        (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usesysid IS NOT NULL AND query = '<insufficient privilege>'),
