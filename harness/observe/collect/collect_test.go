@@ -11,7 +11,7 @@ import (
 	"assay/harness/observe/metric"
 )
 
-func TestSecondsCountOnFromTheirBase(t *testing.T) {
+func TestSecondsAreConsecutive(t *testing.T) {
 	now := time.Now()
 	s := collect.NewSeconds(now)
 	if got := s.Unix(s.Index(now)); got != now.Unix() {
@@ -23,15 +23,15 @@ func TestSecondsCountOnFromTheirBase(t *testing.T) {
 	for i := range int64(5) {
 		begin := s.Begin(i)
 		if got := s.Index(begin); got != i {
-			t.Errorf("second %d: its begin lies in second %d", i, got)
+			t.Errorf("second %d: its start is in second %d", i, got)
 		}
 		if got := s.Index(begin.Add(-1)); got != i-1 {
-			t.Errorf("second %d: the instant before lies in second %d", i, got)
+			t.Errorf("second %d: the instant before it is in second %d", i, got)
 		}
 	}
 }
 
-// frames gathers what a stream sends; it fails as long as fail says so.
+// frames gathers what a stream sends. It fails while fail returns an error.
 type frames struct {
 	mu   sync.Mutex
 	all  []metric.Frame
@@ -62,7 +62,7 @@ func check(t *testing.T, all []metric.Frame) {
 	}
 	last := all[len(all)-1]
 	if got := last.Points[0]; got.Series.Name != metric.WorkerFrames || got.Value != float64(len(all)-1) {
-		t.Errorf("closing frame says %s = %v, want %d", got.Series.Name, got.Value, len(all)-1)
+		t.Errorf("closing frame has %s = %v, want %d", got.Series.Name, got.Value, len(all)-1)
 	}
 }
 
@@ -127,6 +127,6 @@ func TestEverySecond(t *testing.T) {
 		}
 	}
 	if len(data[len(data)-1].Points) == 0 {
-		t.Error("the last frame is empty: the tail was not read")
+		t.Error("the last frame is empty: the last increases were not read")
 	}
 }

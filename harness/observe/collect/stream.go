@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// backlog is how many frames are queued while the sink is slow or fails. Further
+	// queueLength is how many frames are queued while the sink is slow or fails. Further
 	// frames are dropped, which leaves a gap in the sequence.
-	backlog = 60
-	// patience is how long sending one frame is retried, and pause the time between.
-	patience = 2 * time.Second
-	pause    = 100 * time.Millisecond
+	queueLength = 60
+	// retryTimeout is how long sending one frame is retried.
+	retryTimeout  = 2 * time.Second
+	retryInterval = 100 * time.Millisecond
 )
 
-// Stream numbers the frames of one source and sends them in order, from a
-// goroutine of its own: a slow sink must not delay the next measurement.
+// Stream numbers the frames of one source and sends them in order. It sends from its own
+// goroutine, so that a slow sink does not delay the next measurement.
 type Stream struct {
 	source string
 	sink   Sink
@@ -28,13 +28,13 @@ type Stream struct {
 	last   uint64 // sequence of the newest frame
 	lost   int    // frames dropped because the queue was full
 
-	failed int   // written by the goroutine, read after it ended
+	failed int   // consecutive frames given up; written by the goroutine, then by Close
 	err    error // of the first frame that could not be sent
 }
 
-// NewStream makes a stream; Close ends it.
+// NewStream starts a stream, which the caller must close.
 func NewStream(source string, sink Sink) *Stream {
-	s := &Stream{source: source, sink: sink, queue: make(chan metric.Frame, backlog)}
+	s := &Stream{source: source, sink: sink, queue: make(chan metric.Frame, queueLength)}
 	s.done.Go(func() {
 		for f := range s.queue {
 			s.deliver(f)
@@ -61,9 +61,9 @@ func (s *Stream) Put(second int64, points []metric.Point) {
 	s.queue <- metric.Frame{Source: s.source, Sequence: s.last, Second: second, Points: points}
 }
 
-// Close sends what is queued and the closing frame, and stops the goroutine.
-// Its error reports frames that were not delivered. Once a frame was given up, each
-// further one is tried only once, so that Close returns in bounded time.
+// Close sends the queued frames and the closing frame, and stops the goroutine. The error
+// reports frames that were not sent. After a frame is given up, each further one is tried
+// only once, so that Close returns in bounded time.
 func (s *Stream) Close(second int64) error {
 	close(s.queue)
 	s.done.Wait()
@@ -80,20 +80,20 @@ func (s *Stream) Close(second int64) error {
 }
 
 func (s *Stream) deliver(f metric.Frame) {
-	giveUp := time.Now().Add(patience)
+	deadline := time.Now().Add(retryTimeout)
 	for {
 		err := s.sink(f)
 		if err == nil {
 			s.failed = 0
 			return
 		}
-		if s.failed > 0 || time.Now().After(giveUp) {
+		if s.failed > 0 || time.Now().After(deadline) {
 			s.failed++
 			if s.err == nil {
 				s.err = fmt.Errorf("send frame %d of %s: %w", f.Sequence, s.source, err)
 			}
 			return
 		}
-		time.Sleep(pause)
+		time.Sleep(retryInterval)
 	}
 }

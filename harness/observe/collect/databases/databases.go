@@ -93,24 +93,24 @@ func Reason(err error) string {
 
 // Examples returns example DSNs for messages, one per family.
 func Examples() string {
-	return either(func(d Driver) []string { return []string{d.Dialect().Example} })
+	return joinWithOr(func(d Driver) []string { return []string{d.Dialect().Example} })
 }
 
 // PublicExamples is Examples without passwords.
 func PublicExamples() string {
-	return either(func(d Driver) []string { return []string{Public(d.Dialect().Example)} })
+	return joinWithOr(func(d Driver) []string { return []string{Public(d.Dialect().Example)} })
 }
 
 // Versions returns the server versions that are tested.
 func Versions() string {
-	return either(func(d Driver) []string { return d.Dialect().Versions })
+	return joinWithOr(func(d Driver) []string { return d.Dialect().Versions })
 }
 
-// either joins texts of each driver with "or", MySQL's first.
-func either(of func(Driver) []string) string {
+// joinWithOr joins the texts of all drivers with "or", those of MySQL first.
+func joinWithOr(texts func(Driver) []string) string {
 	var all []string
 	for _, d := range slices.Backward(drivers) {
-		all = append(all, of(d)...)
+		all = append(all, texts(d)...)
 	}
 	last := len(all) - 1
 	if last == 1 {

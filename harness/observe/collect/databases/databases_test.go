@@ -9,15 +9,15 @@ import (
 	"assay/harness/observe/collect/postgres"
 )
 
-// Each family has its collector, and a DSN that is none is refused without being
-// told back.
+// Each family has its own collector, and an invalid DSN is rejected without printing its
+// password.
 func TestCollectors(t *testing.T) {
 	if c, ok := databases.New("u:p@tcp(127.0.0.1:1)/shop", "").(*mysql.Collector); !ok {
-		t.Errorf("MySQL's collector is %T", c)
+		t.Errorf("the collector of MySQL is %T", c)
 	}
 	for _, scheme := range []string{"postgres", "postgresql"} {
 		if c, ok := databases.New(scheme+"://u:p@127.0.0.1:1/shop", "").(*postgres.Collector); !ok {
-			t.Errorf("PostgreSQL's collector is %T", c)
+			t.Errorf("the collector of PostgreSQL is %T", c)
 		}
 	}
 	for _, dsn := range []string{"u:secret@tcp(127.0.0.1:1)/shop", "postgres://u:secret@127.0.0.1:1/shop", "secret", "postgres://u:sec/ret@x:secret"} {

@@ -35,10 +35,10 @@ func TestParse(t *testing.T) {
 		if public := databases.Public(dsn); public != want.public {
 			t.Errorf("public of %s is %s", dsn, public)
 		}
-		// Another password, joined to what is public, is read back.
+		// Another password can be added to the public form and parsed again.
 		for _, other := range []string{"a", "p/w:@%?#"} {
 			if want.driver == (mysql.Driver{}) && other != "a" {
-				continue // whose form has no escapes
+				continue // its DSNs have no escapes
 			}
 			got, err := databases.Parse(driver.WithPassword(want.public, other))
 			if err != nil || got.User != want.user || got.Password != other {
@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused, without a part of the password.
+// Invalid DSNs are rejected without printing a part of the password.
 func TestBadDSNs(t *testing.T) {
 	for _, dsn := range []string{
 		"postgres://u:secret@db:port/shop", "postgres://u:sec%zzret@db/shop", "postgres://u:sec/ret@db/shop",
@@ -59,7 +59,7 @@ func TestBadDSNs(t *testing.T) {
 		got, parsed := databases.Parse(dsn)
 		for _, err := range []error{opened, parsed} {
 			if err == nil {
-				t.Errorf("%s is read: %+v", dsn, got)
+				t.Errorf("%s is accepted: %+v", dsn, got)
 				continue
 			}
 			for _, part := range []string{"sec", "ret@", "zz", "\n"} {

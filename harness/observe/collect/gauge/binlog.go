@@ -14,27 +14,26 @@ import (
 	"assay/harness/spec"
 )
 
-// binlogReader is the lag of a reader of the binlog, where the profile has it
-// read; nil: nowhere.
-func (o Options) binlogReader() *watched {
+// binlogReader returns the lag of a reader of the binlog; nil if the profile defines none.
+func (o Options) binlogReader() *polledGauge {
 	of := o.Profile.Reader
 	if of == nil {
 		return nil
 	}
-	w := &watched{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog's reader", period: lagPeriod}
+	w := &polledGauge{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog reader", period: lagPeriod}
 	if of.SQL != "" {
-		w.gauge, w.known = &query{dsn: o.Database, text: of.SQL}, o.Database != ""
+		w.reader, w.located = &query{dsn: o.Database, text: of.SQL}, o.Database != ""
 		return w
 	}
-	e := o.exposed(of.Metric, of.URL)
+	e := o.scraped(of.Metric, of.URL)
 	if of.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
-	w.gauge, w.known = e, of.URL != "" || o.Service != ""
+	w.reader, w.located = e, of.URL != "" || o.Service != ""
 	return w
 }
 
-// query is a lag that the database holds, written there by the reader.
+// query reads a lag that the binlog reader stores in the database.
 type query struct {
 	dsn, text string
 	db        *database.DB
@@ -42,14 +41,14 @@ type query struct {
 
 func (q *query) open(context.Context) (err error) {
 	if q.dsn == "" {
-		return hint.With(errors.New("it is read by SQL, and no database is named"), "set ASSAY_DB to its DSN")
+		return hint.With(errors.New("it is read by SQL, but no database is named"), "set ASSAY_DB to its DSN")
 	}
 	q.db, err = databases.Open(q.dsn)
 	return err
 }
 
 func (q *query) read(ctx context.Context) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, answer)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var ms sql.NullFloat64
 	switch err := q.db.QueryRowContext(ctx, q.text).Scan(&ms); {
@@ -67,24 +66,24 @@ func (q *query) close() {
 	}
 }
 
-// exposed is a gauge that an endpoint exposes.
-type exposed struct {
+// scrapedGauge reads a gauge from a metrics endpoint.
+type scrapedGauge struct {
 	endpoint *scrape.Endpoint
 	name     string
 	labels   []metric.Label
-	scale    float64 // from its unit to ours
+	scale    float64 // from the endpoint's unit to the catalogue's
 }
 
-// exposed is a metric at a URL, or where the service's metrics are.
-func (o Options) exposed(name, url string, labels ...metric.Label) *exposed {
-	return &exposed{endpoint: scrape.New(cmp.Or(url, o.Service), o.Hosts...), name: name, labels: labels, scale: 1}
+// scraped returns a gauge at a URL; empty: at the URL of the service's metrics.
+func (o Options) scraped(name, url string, labels ...metric.Label) *scrapedGauge {
+	return &scrapedGauge{endpoint: scrape.New(cmp.Or(url, o.Service), o.Hosts...), name: name, labels: labels, scale: 1}
 }
 
-func (e *exposed) open(context.Context) error { return e.endpoint.Err() }
+func (e *scrapedGauge) open(context.Context) error { return e.endpoint.Err() }
 
-func (e *exposed) read(ctx context.Context) (float64, error) {
+func (e *scrapedGauge) read(ctx context.Context) (float64, error) {
 	v, err := e.endpoint.Largest(ctx, e.name, e.labels...)
 	return v * e.scale, err
 }
 
-func (e *exposed) close() { e.endpoint.Close() }
+func (e *scrapedGauge) close() { e.endpoint.Close() }

@@ -15,8 +15,8 @@ import (
 	"assay/harness/spec"
 )
 
-// A reader that exposes its lag is read each second; of several tasks the one
-// that is furthest behind counts, in the unit that the profile names.
+// The lag that a reader exposes is read each second: the largest of all tasks, converted
+// from the unit that the profile names.
 func TestExposedLag(t *testing.T) {
 	t.Parallel()
 	var seconds atomic.Int64
@@ -35,8 +35,8 @@ func TestExposedLag(t *testing.T) {
 	if len(got) < 3 || got[0] != 3000 || got[len(got)-1] != 7000 {
 		t.Errorf("readings %v, want 3000 first and 7000 last", got)
 	}
-	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag_of_nobody", Unit: spec.UnitMs}
-	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_of_nobody") {
+	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag_unknown", Unit: spec.UnitMs}
+	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_unknown") {
 		t.Errorf("%v", err)
 	}
 	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
@@ -45,8 +45,8 @@ func TestExposedLag(t *testing.T) {
 	}
 }
 
-// Before it has read anything a reader says -1. That is no lag, and leaves its
-// seconds without a value.
+// Before it has read anything a binlog reader reports -1. That is not a lag, so these
+// seconds have no value.
 func TestNoLag(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,11 +56,11 @@ func TestNoLag(t *testing.T) {
 	o := gauge.Options{Profile: spec.Profile{Reader: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs}}, Service: server.URL}
 	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) > 0 {
-		t.Errorf("readings %v of nothing", got)
+		t.Errorf("readings %v, want none", got)
 	}
 }
 
-// A lag that a reader keeps in the database is read by the profile's query.
+// A lag that a reader stores in the database is read by the profile's query.
 func TestLagBySQL(t *testing.T) {
 	t.Parallel()
 	server := mysqldtest.StartInMemory(t, "mariadb")

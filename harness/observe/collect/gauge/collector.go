@@ -16,43 +16,43 @@ import (
 	"assay/harness/spec"
 )
 
-// answer is how long a look may take.
-const answer = 900 * time.Millisecond
+// readTimeout bounds one reading.
+const readTimeout = 900 * time.Millisecond
 
 // Options says which gauges are collected.
 type Options struct {
-	Profile  spec.Profile // says where gauges are read
-	Database string       // DSN of what the replicas follow; empty: they tell of themselves, as Aurora's do
+	Profile  spec.Profile // defines the gauges
+	Database string       // DSN of the replicas' source; empty: Aurora replicas, which report their lag themselves
 	Readers  []string     // DSNs of replicas
-	Service  string       // URL of the service's metrics, where the profile names none; empty: not known yet
-	Hosts    []string     // beside loopback, that the profile may name
+	Service  string       // URL of the service's metrics, for gauges without a URL in the profile; empty: not known yet
+	Hosts    []string     // that URLs in the profile may name, in addition to loopback
 }
 
-// gauge is one that can be read. Its methods are called by one goroutine.
-type gauge interface {
-	// open prepares; its error says why the gauge cannot be read.
+// reader reads the current value of a gauge. Its methods are called by one goroutine.
+type reader interface {
+	// open prepares reading. Its error says why the gauge cannot be read.
 	open(ctx context.Context) error
-	// read is its value now, in the unit of its metric.
+	// read returns the current value in the unit of the metric.
 	read(ctx context.Context) (float64, error)
 	close()
 }
 
-// watched is a gauge and what it showed in the second that goes on.
-type watched struct {
-	gauge
-	series metric.Series
-	name   string        // for people
-	known  bool          // where it is read
-	period time.Duration // between looks, less than a second
+// polledGauge is a gauge and its largest reading in the current second.
+type polledGauge struct {
+	reader
+	series  metric.Series
+	name    string        // for messages
+	located bool          // it is known where to read it
+	period  time.Duration // between readings, less than a second
 
 	mu      sync.Mutex
 	largest float64
-	seen    bool
-	failing bool // the last look failed; of the watching goroutine alone
+	hasData bool
+	failing bool // the last reading failed; used by the polling goroutine only
 }
 
-// all are the gauges that the options say how to read.
-func (o Options) all() []*watched {
+// gauges returns all gauges that the options define.
+func (o Options) gauges() []*polledGauge {
 	all := o.replicas()
 	if b := o.binlogReader(); b != nil {
 		all = append(all, b)
@@ -60,53 +60,53 @@ func (o Options) all() []*watched {
 	return append(all, o.named()...)
 }
 
-// Metrics lists the metrics of the gauges of which it is known where they are
-// read: of a service that is not there yet nothing is.
+// Metrics lists the metrics of the gauges for which it is known where they are read. For
+// gauges of a service it is not known before the service runs.
 func (o Options) Metrics() (names []string) {
-	for _, w := range o.all() {
-		if w.known && !slices.Contains(names, w.series.Name) {
+	for _, w := range o.gauges() {
+		if w.located && !slices.Contains(names, w.series.Name) {
 			names = append(names, w.series.Name)
 		}
 	}
 	return names
 }
 
-// Examine opens the gauges of a metric and reads each once: its errors are what a
-// run would meet.
+// Examine opens the gauges of a metric and reads each once. It returns the errors that a
+// run would have.
 func (o Options) Examine(ctx context.Context, name string) error {
-	c := Collector{all: slices.DeleteFunc(o.all(), func(w *watched) bool { return w.series.Name != name })}
+	c := Collector{gauges: slices.DeleteFunc(o.gauges(), func(w *polledGauge) bool { return w.series.Name != name })}
 	return errors.Join(c.Start(ctx), c.Close())
 }
 
 // Collector collects the gauges of one source.
 type Collector struct {
 	source string
-	all    []*watched
+	gauges []*polledGauge
 }
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes the collectors that the options ask for, one for each source; none
-// where there is nothing to collect. They do not connect.
+// New returns one collector per source of the gauges that the options define, which may be
+// none. They do not connect.
 func New(o Options) (collectors []*Collector) {
-	for _, w := range o.all() {
+	for _, w := range o.gauges() {
 		d, _ := metric.Find(w.series.Name)
 		i := slices.IndexFunc(collectors, func(c *Collector) bool { return c.source == d.Sources[0] })
 		if i < 0 {
 			i = len(collectors)
 			collectors = append(collectors, &Collector{source: d.Sources[0]})
 		}
-		collectors[i].all = append(collectors[i].all, w)
+		collectors[i].gauges = append(collectors[i].gauges, w)
 	}
 	return collectors
 }
 
-// Source is that of the gauges in the catalogue.
+// Source returns the source of the gauges in the metric catalogue.
 func (c *Collector) Source() string { return c.source }
 
-// Start opens each and reads it once.
+// Start opens all gauges and reads each once.
 func (c *Collector) Start(ctx context.Context) error {
-	for _, w := range c.all {
+	for _, w := range c.gauges {
 		err := w.open(ctx)
 		if err == nil {
 			_, err = w.read(ctx)
@@ -118,21 +118,21 @@ func (c *Collector) Start(ctx context.Context) error {
 	return nil
 }
 
-// Run looks at all until ctx is done. A look that fails leaves its second to the
-// others, and then without a value.
+// Run polls all gauges until ctx is done. A second in which all readings of a gauge fail
+// has no value for it.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var watching sync.WaitGroup
-	for _, w := range c.all {
-		watching.Go(func() { w.watch(inner) })
+	var polling sync.WaitGroup
+	for _, w := range c.gauges {
+		polling.Go(func() { w.poll(inner) })
 	}
 	err := collect.EverySecond(ctx, c.source, sink, c.points)
 	cancel()
-	watching.Wait()
+	polling.Wait()
 	return err
 }
 
-func (w *watched) watch(ctx context.Context) {
+func (w *polledGauge) poll(ctx context.Context) {
 	tick := time.NewTicker(w.period)
 	defer tick.Stop()
 	for {
@@ -140,7 +140,7 @@ func (w *watched) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.look(v, err)
+		w.record(v, err)
 		select {
 		case <-ctx.Done():
 			return
@@ -149,10 +149,10 @@ func (w *watched) watch(ctx context.Context) {
 	}
 }
 
-// look keeps what a look found.
-func (w *watched) look(v float64, err error) {
+// record records the result of a reading.
+func (w *polledGauge) record(v float64, err error) {
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
-		err = fmt.Errorf("%g is not a valid reading", v) // what readers say before they have read anything
+		err = fmt.Errorf("%g is not a valid reading", v) // binlog readers report -1 before they have read anything
 	}
 	if (err != nil) != w.failing {
 		w.failing = err != nil
@@ -167,17 +167,17 @@ func (w *watched) look(v float64, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.largest, w.seen = max(w.largest, v), true
+	w.largest, w.hasData = max(w.largest, v), true
 }
 
-// points are the largest readings since the last call.
+// points returns the largest readings since the last call.
 func (c *Collector) points() (all []metric.Point) {
-	for _, w := range c.all {
+	for _, w := range c.gauges {
 		w.mu.Lock()
-		if w.seen {
+		if w.hasData {
 			all = append(all, metric.GaugePoint(w.series, w.largest))
 		}
-		w.largest, w.seen = 0, false
+		w.largest, w.hasData = 0, false
 		w.mu.Unlock()
 	}
 	return all
@@ -185,7 +185,7 @@ func (c *Collector) points() (all []metric.Point) {
 
 // Close disconnects.
 func (c *Collector) Close() error {
-	for _, w := range slices.Backward(c.all) {
+	for _, w := range slices.Backward(c.gauges) {
 		w.close()
 	}
 	return nil

@@ -1,9 +1,9 @@
-// Package gauge collects the gauges that SLOs judge: how far replicas and readers
-// of the database's binlog are behind, and gauges of the service whose metric the
-// profile names, as the depth of a queue.
+// Package gauge collects the gauges that SLOs judge: the lag of replicas, the lag of a
+// reader of the database's binlog, and gauges that the profile defines by a metric of the
+// service, such as the depth of a queue.
 //
-// Input: a profile, DSNs of replicas and of the database that they follow, the URL
-// of the service's metrics. Output: one frame a second and source with the largest
-// reading of that second; a second in which nothing could be read has no value.
-// Nothing is written to any of them.
+// Input: a profile, DSNs of replicas and of their source, the URL of the service's
+// metrics. Output: one frame per second and source with the largest reading of that
+// second; a second in which nothing could be read has no value. It writes to none of the
+// systems that it reads.
 package gauge

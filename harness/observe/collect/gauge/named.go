@@ -8,19 +8,19 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// scrapePeriod is the time between scrapes of a gauge: two a second, so that one
-// that fails leaves its second the other, as a scrape costs the service what all
-// its metrics cost.
+// scrapePeriod is the time between scrapes of a gauge: two per second, so that a second
+// still has a value if one fails. More would be expensive, because each scrape makes the
+// service expose all of its metrics.
 const scrapePeriod = 500 * time.Millisecond
 
-// named are the gauges whose metric the profile names, by their name.
-func (o Options) named() (all []*watched) {
+// named returns the gauges that the profile defines by a metric, sorted by name.
+func (o Options) named() (all []*polledGauge) {
 	for _, name := range slices.Sorted(maps.Keys(o.Profile.Gauges)) {
-		of := o.Profile.Gauges[name]
-		family, labels, _ := of.Selector()
-		all = append(all, &watched{
-			gauge: o.exposed(family, of.URL, labels...), series: metric.Of(name), name: name,
-			known: of.URL != "" || o.Service != "", period: scrapePeriod,
+		g := o.Profile.Gauges[name]
+		family, labels, _ := g.Selector()
+		all = append(all, &polledGauge{
+			reader: o.scraped(family, g.URL, labels...), series: metric.Of(name), name: name,
+			located: g.URL != "" || o.Service != "", period: scrapePeriod,
 		})
 	}
 	return all

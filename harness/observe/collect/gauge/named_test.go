@@ -17,9 +17,8 @@ import (
 	"assay/harness/spec"
 )
 
-// A gauge that the profile names is read each second, of several series that match
-// the largest, as frames of a source of its own. Seconds in which the service does
-// not tell have no value.
+// A gauge that the profile defines is read each second: the largest of all series that
+// match, in frames of a separate source. Seconds in which the service fails have no value.
 func TestNamedGauge(t *testing.T) {
 	t.Parallel()
 	var depth atomic.Int64
@@ -77,8 +76,8 @@ func TestNamedGauge(t *testing.T) {
 	}
 }
 
-// What is told of a service that is not there yet is nothing; a profile may name
-// the place itself.
+// Gauges of a service that does not run yet are not listed, unless the profile has their
+// URL.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	o := gauge.Options{Profile: spec.Profile{
@@ -95,6 +94,6 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%d collectors", got)
 	}
 	if got := len(gauge.New(gauge.Options{})); got != 0 {
-		t.Errorf("%d collectors of nothing", got)
+		t.Errorf("%d collectors without gauges", got)
 	}
 }

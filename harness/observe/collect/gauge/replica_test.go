@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 
-// pair is a server and a replica of it.
+// pair is a server and its replica.
 type pair struct {
 	source, replica       *mysqld.Server
 	sourceRoot, replicaDB *sql.DB
@@ -41,12 +41,12 @@ func replicate(t *testing.T, flavour string) pair {
 		if err := p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n); err == nil {
 			return p
 		} else if time.Now().After(deadline) {
-			t.Fatalf("the replica does not follow: %v", err)
+			t.Fatalf("the replica does not replicate: %v", err)
 		}
 	}
 }
 
-// write keeps the source writing until the test is done with it.
+// write inserts rows into the source until stop is called.
 func (p pair) write(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func (p pair) options() gauge.Options {
 	return gauge.Options{Database: p.source.DSN(), Readers: []string{p.replica.DSN()}}
 }
 
-// examine opens and reads whatever the options name.
+// examine opens and reads all lags of the options.
 func examine(t *testing.T, o gauge.Options) error {
 	t.Helper()
 	var all []error
@@ -77,8 +77,8 @@ func examine(t *testing.T, o gauge.Options) error {
 	return errors.Join(all...)
 }
 
-// watch collects while the test does something.
-func watch(t *testing.T, o gauge.Options, while func()) *record.Timeline {
+// watch collects while during runs.
+func watch(t *testing.T, o gauge.Options, during func()) *record.Timeline {
 	t.Helper()
 	c := gauge.New(o)[0]
 	if err := c.Start(t.Context()); err != nil {
@@ -94,7 +94,7 @@ func watch(t *testing.T, o gauge.Options, while func()) *record.Timeline {
 			return nil
 		})
 	}()
-	while()
+	during()
 	cancel()
 	if err := errors.Join(<-ended, c.Close()); err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ func watch(t *testing.T, o gauge.Options, while func()) *record.Timeline {
 	return all
 }
 
-// lags are the readings, in ms, second by second, from the first on.
+// lags returns the readings of each second that has one, in ms.
 func lags(all *record.Timeline, name string) (values []float64) {
 	for _, second := range all.Seconds() {
 		if v, ok := all.GaugeSum(name, nil, second); ok {
@@ -112,8 +112,8 @@ func lags(all *record.Timeline, name string) (values []float64) {
 	return values
 }
 
-// A replica whose applier stands still, for any reason, is behind by so long, and
-// no longer once it has caught up.
+// The lag of a replica whose applier is stopped or blocked is the time since then, and
+// ends once it has caught up.
 func TestReplica(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
@@ -172,12 +172,12 @@ func TestReplica(t *testing.T) {
 					}
 					held := float64(during.Sub(before).Milliseconds())
 					steady, stalled, caughtUp := highest(before.Add(-2*time.Second), before), highest(before, during.Add(2*time.Second)), highest(during.Add(3*time.Second), after)
-					t.Logf("held for %.0f ms: %.0f ms before, %.0f ms while, %.0f ms after", held, steady, stalled, caughtUp)
+					t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
 					if stalled < held-1000 || stalled > held+2000 {
-						t.Errorf("%g ms behind after %g ms", stalled, held)
+						t.Errorf("lag %g ms after %g ms", stalled, held)
 					}
 					if steady > held/2 || caughtUp > held/2 {
-						t.Errorf("%g ms behind before and %g ms after", steady, caughtUp)
+						t.Errorf("lag %g ms before and %g ms after", steady, caughtUp)
 					}
 				})
 			}
@@ -185,7 +185,7 @@ func TestReplica(t *testing.T) {
 	}
 }
 
-// An idle source makes no lag, however long it is idle.
+// A replica of an idle source has no lag.
 func TestIdleReplica(t *testing.T) {
 	t.Parallel()
 	p := replicate(t, "mariadb")
@@ -196,12 +196,12 @@ func TestIdleReplica(t *testing.T) {
 	}
 	for _, v := range got[1:] {
 		if v != 0 {
-			t.Errorf("%g ms behind nothing: %v", v, got)
+			t.Errorf("lag %g ms of an idle source: %v", v, got)
 		}
 	}
 }
 
-// What cannot be watched is said beforehand, with the next step.
+// A replica whose lag cannot be read is reported before the run, with the next step.
 func TestReplicaRefused(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"mariadb", "mysql"} {
@@ -225,18 +225,18 @@ func TestReplicaRefused(t *testing.T) {
 			reader := p.replica.DSN()
 			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
 			refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
-			refused("of another", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
-			refused("no replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
-			refused("no right", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
-			refused("nobody there", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
+			refused("replica of another server", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
+			refused("not a replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
+			refused("no privilege", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
+			refused("no server", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
 			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
 			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
 		})
 	}
 }
 
-// Aurora's replicas tell their lag themselves. The statements meet a real server,
-// with a table in the documented shape; no Aurora.
+// Aurora replicas report their lag themselves. The statements run on a real server with a
+// table as documented, not on Aurora.
 func TestAuroraReplica(t *testing.T) {
 	t.Parallel()
 	server := mysqldtest.StartInMemory(t, "mysql")
@@ -262,7 +262,7 @@ func TestAuroraReplica(t *testing.T) {
 			t.Errorf("readings %v, want 17.5", got)
 		}
 	}
-	// A row that is no longer brought up to date is no reading.
+	// A row that is no longer updated is not a reading.
 	mysqldtest.Exec(t, root, "UPDATE aurora.replica_host_status SET LAST_UPDATE_TIMESTAMP = NOW(6) - INTERVAL 2 MINUTE")
 	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "does not report its lag") {
 		t.Errorf("%v", err)

@@ -185,7 +185,7 @@ func TestDDL(t *testing.T) {
 			}
 			n, want := s.Total(metric.DBSession, "class", "metadata lock"), 1.0
 			if event == "Lock:relation" {
-				want = 5 // with those that queue
+				want = 5 // including the queued sessions
 			}
 			if samples := s.Total(metric.DBSample); n < 0.75*want*samples {
 				t.Errorf("a metadata lock was seen %v times in %v samples, want %v each:\n%s", n, samples, want, s.Describe())
@@ -194,8 +194,7 @@ func TestDDL(t *testing.T) {
 	}
 }
 
-// Where shared_buffers hold the table sessions compute, where they do not they
-// read.
+// Sessions compute if shared_buffers can hold the table, and read pages if not.
 func TestPageReads(t *testing.T) {
 	t.Parallel()
 	shares := map[string]float64{}
@@ -225,7 +224,7 @@ func TestCPU(t *testing.T) {
 		t.Errorf("CPU has a share of %.2f", share)
 	}
 	if n := s.Total(metric.DBSession, "class", "CPU", "inferred", "true"); n == 0 || n != s.Total(metric.DBSession, "class", "CPU") {
-		t.Errorf("%v of CPU are marked as inferred", n)
+		t.Errorf("%v CPU sessions are marked as inferred, want all", n)
 	}
 	found := false
 	for _, series := range s.Series(metric.DBStatementTime) {

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Meter reads one process. It is not safe for concurrent use.
+// Meter measures the throttling of one process. It is not safe for concurrent use.
 type Meter struct {
 	root   string // "/", except in tests
 	pid    int
@@ -17,20 +17,20 @@ type Meter struct {
 	groups map[string]*group // cgroups with a quota at the last reading, by folder
 }
 
-// mount is the mount point of a hierarchy of cgroups that may have quotas.
+// mount is a mounted cgroup hierarchy that may have quotas.
 type mount struct {
 	version int
-	root    string // the cgroup that is mounted
-	point   string
+	root    string // path of the mounted cgroup in the hierarchy
+	point   string // mount point
 }
 
 // group is a cgroup with a quota.
 type group struct {
-	first    usage
-	reported float64 // s, since the first
+	first    usage   // at the first reading
+	reported float64 // s, throttled since the first reading
 }
 
-// New makes the meter of a process.
+// New returns a meter for a process.
 func New(pid int) *Meter { return newMeter("/", pid) }
 
 func newMeter(root string, pid int) *Meter {
@@ -39,7 +39,7 @@ func newMeter(root string, pid int) *Meter {
 	if err != nil {
 		return m // without /proc every reading fails
 	}
-	all, _ := fs.GetMounts() // likewise
+	all, _ := fs.GetMounts() // without mounts every reading fails
 	for _, i := range all {
 		_, cpu := i.SuperOptions["cpu"]
 		switch {
@@ -52,18 +52,18 @@ func newMeter(root string, pid int) *Meter {
 	return m
 }
 
-// Read returns the time for which a quota has throttled the process since the last
-// reading, in s: of several nested quotas the longest. Not ok where it has no quota,
-// nothing can be read, or this is the first reading.
+// Read returns for how long, in s, a quota has throttled the process since the last
+// reading: the longest time if several nested cgroups have quotas. It returns false if
+// there is no quota, if nothing can be read, or if this is the first reading.
 func (m *Meter) Read() (seconds float64, ok bool) {
 	groups := map[string]*group{}
-	m.each(func(version int, dir string) {
+	m.visitGroups(func(version int, dir string) {
 		now, has := read(version, dir)
 		if !has {
 			return
 		}
 		g := m.groups[dir]
-		if g == nil || now.throttled < g.first.throttled { // or a new group of that name
+		if g == nil || now.throttled < g.first.throttled { // or this is a new group of the same name
 			groups[dir] = &group{first: now}
 			return
 		}
@@ -76,8 +76,8 @@ func (m *Meter) Read() (seconds float64, ok bool) {
 	return seconds, ok
 }
 
-// each visits the cgroups that the process is in, from its own upwards.
-func (m *Meter) each(visit func(version int, dir string)) {
+// visitGroups visits the cgroups of the process and their ancestors.
+func (m *Meter) visitGroups(visit func(version int, dir string)) {
 	fs, err := procfs.NewFS(filepath.Join(m.root, "proc"))
 	if err != nil {
 		return
@@ -90,20 +90,20 @@ func (m *Meter) each(visit func(version int, dir string)) {
 	if err != nil {
 		return
 	}
-	for _, own := range all {
+	for _, group := range all {
 		version := 1
 		switch {
-		case own.HierarchyID == 0:
+		case group.HierarchyID == 0:
 			version = 2
-		case !slices.Contains(own.Controllers, "cpu"):
+		case !slices.Contains(group.Controllers, "cpu"):
 			continue
 		}
 		for _, at := range m.mounts {
-			within, ok := below(at.root, own.Path)
+			relative, ok := relativePath(at.root, group.Path)
 			if at.version != version || !ok {
 				continue
 			}
-			for dir := within; ; dir = path.Dir(dir) {
+			for dir := relative; ; dir = path.Dir(dir) {
 				visit(version, filepath.Join(m.root, at.point, dir))
 				if dir == "/" {
 					break
@@ -113,9 +113,9 @@ func (m *Meter) each(visit func(version int, dir string)) {
 	}
 }
 
-// below is a cgroup's path from the mounted one; not ok where it is outside, as
-// another container's is.
-func below(mounted, group string) (string, bool) {
+// relativePath returns a cgroup's path relative to the mounted one; false if it is outside
+// of it, like the cgroup of another container.
+func relativePath(mounted, group string) (string, bool) {
 	if strings.HasPrefix(group, "/..") {
 		return "", false
 	}

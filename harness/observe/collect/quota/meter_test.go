@@ -14,7 +14,7 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// machine is a file tree of /proc and cgroups with one process, 7.
+// machine is a file tree of /proc and cgroups with one process, whose id is 7.
 type machine struct {
 	t    *testing.T
 	root string
@@ -39,19 +39,20 @@ func (m machine) write(name, text string) {
 	}
 }
 
-// two is a cgroup of version 2 that was stopped so long in so many periods.
-func (m machine) two(dir, quota string, usec, periods int) {
+// version2 writes a cgroup of version 2 with its throttled time and periods.
+func (m machine) version2(dir, quota string, usec, periods int) {
 	m.write(dir+"/cpu.max", quota+" 100000\n")
 	m.write(dir+"/cpu.stat", fmt.Sprintf("usage_usec 5\nnr_periods 100\nnr_throttled %d\nthrottled_usec %d\n", periods, usec))
 }
 
-func (m machine) one(dir, quota string, nsec, periods int) {
+// version1 writes a cgroup of version 1 with its throttled time and periods.
+func (m machine) version1(dir, quota string, nsec, periods int) {
 	m.write(dir+"/cpu.cfs_quota_us", quota+"\n")
 	m.write(dir+"/cpu.cfs_period_us", "100000\n")
 	m.write(dir+"/cpu.stat", fmt.Sprintf("nr_periods 100\nnr_throttled %d\nthrottled_time %d\n", periods, nsec))
 }
 
-// Lines as the kernel writes them.
+// Lines of mountinfo as the kernel writes them.
 const (
 	pure      = "24 1 0:22 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate"
 	unified   = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
@@ -72,78 +73,87 @@ func TestRead(t *testing.T) {
 		"version 2": {
 			"0::/a.slice/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/a.slice/b", "50000", 1_000_000, 10) },
-			func(m machine) { m.two(base2+"/a.slice/b", "50000", 1_400_000, 16) }, 0.4,
+			func(m machine) { m.version2(base2+"/a.slice/b", "50000", 1_000_000, 10) },
+			func(m machine) { m.version2(base2+"/a.slice/b", "50000", 1_400_000, 16) }, 0.4,
 		},
-		"never stopped": {
+		"never throttled": {
 			"0::/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/b", "50000", 0, 0) },
+			func(m machine) { m.version2(base2+"/b", "50000", 0, 0) },
 			func(machine) {}, 0,
 		},
 		"no quota": {
 			"0::/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/b", "max", 0, 0) },
+			func(m machine) { m.version2(base2+"/b", "max", 0, 0) },
 			func(machine) {}, none,
 		},
-		"the parent's quota stopped it longer": {
+		"the parent's quota throttled it longer": {
 			"0::/a/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/a/b", "50000", 9_000_000, 90); m.two(base2+"/a", "20000", 0, 0) },
-			func(m machine) { m.two(base2+"/a/b", "50000", 9_100_000, 91); m.two(base2+"/a", "20000", 300_000, 5) }, 0.3,
+			func(m machine) {
+				m.version2(base2+"/a/b", "50000", 9_000_000, 90)
+				m.version2(base2+"/a", "20000", 0, 0)
+			},
+			func(m machine) {
+				m.version2(base2+"/a/b", "50000", 9_100_000, 91)
+				m.version2(base2+"/a", "20000", 300_000, 5)
+			}, 0.3,
 		},
 		"version 1": {
 			"4:memory:/x\n2:cpu,cpuacct:/a\n0::/b\n",
 			[]string{memory, cpuOnly, unified},
-			func(m machine) { m.one(base1+"/a", "20000", 0, 0); m.two("sys/fs/cgroup/unified/b", "max", 0, 0) },
-			func(m machine) { m.one(base1+"/a", "20000", 700_000_000, 9) }, 0.7,
+			func(m machine) {
+				m.version1(base1+"/a", "20000", 0, 0)
+				m.version2("sys/fs/cgroup/unified/b", "max", 0, 0)
+			},
+			func(m machine) { m.version1(base1+"/a", "20000", 700_000_000, 9) }, 0.7,
 		},
 		"version 1, no quota": {
 			"2:cpu,cpuacct:/a\n",
 			[]string{cpuOnly},
-			func(m machine) { m.one(base1+"/a", "-1", 0, 0) },
+			func(m machine) { m.version1(base1+"/a", "-1", 0, 0) },
 			func(machine) {}, none,
 		},
-		// Two CPUs that were withheld together for 0.8 s are one second of periods.
+		// Two CPUs throttled for 0.8 s each: at most the length of the 10 periods.
 		"two CPUs": {
 			"0::/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/b", "20000", 0, 0) },
-			func(m machine) { m.two(base2+"/b", "20000", 1_600_000, 10) }, 1,
+			func(m machine) { m.version2(base2+"/b", "20000", 0, 0) },
+			func(m machine) { m.version2(base2+"/b", "20000", 1_600_000, 10) }, 1,
 		},
-		"a container, where the host's path is visible": {
+		"a container that sees the host's path": {
 			"1:cpu:/docker/ab/c\n",
 			[]string{container},
-			func(m machine) { m.one("sys/fs/cgroup/cpu", "20000", 0, 0) },
-			func(m machine) { m.one("sys/fs/cgroup/cpu", "20000", 100_000_000, 2) }, 0.1,
+			func(m machine) { m.version1("sys/fs/cgroup/cpu", "20000", 0, 0) },
+			func(m machine) { m.version1("sys/fs/cgroup/cpu", "20000", 100_000_000, 2) }, 0.1,
 		},
-		"another container's": {
+		"another container": {
 			"1:cpu:/docker/abc\n",
 			[]string{container},
-			func(m machine) { m.one("sys/fs/cgroup/cpu", "20000", 0, 0) },
-			func(m machine) { m.one("sys/fs/cgroup/cpu", "20000", 100_000_000, 2) }, none,
+			func(m machine) { m.version1("sys/fs/cgroup/cpu", "20000", 0, 0) },
+			func(m machine) { m.version1("sys/fs/cgroup/cpu", "20000", 100_000_000, 2) }, none,
 		},
-		"outside our namespace": {
+		"outside the namespace": {
 			"0::/../elsewhere\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/elsewhere", "20000", 0, 0) },
-			func(m machine) { m.two(base2+"/elsewhere", "20000", 100_000, 1) }, none,
+			func(m machine) { m.version2(base2+"/elsewhere", "20000", 0, 0) },
+			func(m machine) { m.version2(base2+"/elsewhere", "20000", 100_000, 1) }, none,
 		},
-		"a quota that is new": {
+		"a new quota": {
 			"0::/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/b", "max", 0, 0) },
-			func(m machine) { m.two(base2+"/b", "20000", 100_000, 1) }, none,
+			func(m machine) { m.version2(base2+"/b", "max", 0, 0) },
+			func(m machine) { m.version2(base2+"/b", "20000", 100_000, 1) }, none,
 		},
-		"another group of that name": {
+		"another group of the same name": {
 			"0::/b\n",
 			[]string{pure},
-			func(m machine) { m.two(base2+"/b", "20000", 500_000, 9) },
-			func(m machine) { m.two(base2+"/b", "20000", 100_000, 1) }, none,
+			func(m machine) { m.version2(base2+"/b", "20000", 500_000, 9) },
+			func(m machine) { m.version2(base2+"/b", "20000", 100_000, 1) }, none,
 		},
 		"nothing mounted": {"0::/b\n", nil, func(machine) {}, func(machine) {}, none},
-		"no file of the group": {
+		"no cpu.stat": {
 			"0::/b\n",
 			[]string{pure},
 			func(m machine) { m.write(base2+"/b/cpu.max", "20000 100000\n") },
@@ -166,14 +176,14 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Readings add up to the total, whichever of the two bounds applies.
+// The readings add up to the total, whether the time or the number of periods limits it.
 func TestReadingsAddUp(t *testing.T) {
 	m := newMachine(t, "0::/b\n", pure)
 	sum := 0.0
 	var meter *Meter
 	// The kernel counts a period when it begins and the time when it ends.
 	for i, at := range []struct{ usec, periods int }{{0, 0}, {0, 1}, {180_000, 3}, {180_000, 4}, {320_000, 4}} {
-		m.two("sys/fs/cgroup/b", "20000", at.usec, at.periods)
+		m.version2("sys/fs/cgroup/b", "20000", at.usec, at.periods)
 		if i == 0 {
 			meter = newMeter(m.root, 7)
 		}
@@ -187,7 +197,7 @@ func TestReadingsAddUp(t *testing.T) {
 
 func TestEndedProcess(t *testing.T) {
 	m := newMachine(t, "0::/b\n", pure)
-	m.two("sys/fs/cgroup/b", "20000", 0, 0)
+	m.version2("sys/fs/cgroup/b", "20000", 0, 0)
 	meter := newMeter(m.root, 8)
 	meter.Read()
 	if v, ok := meter.Read(); ok {
@@ -195,8 +205,8 @@ func TestEndedProcess(t *testing.T) {
 	}
 }
 
-// A busy process may use a twentieth of a CPU; at its priority it is throttled by
-// nothing but that quota. Where this machine allows no quota there is none to read.
+// A busy process may use a twentieth of a CPU; at its priority only that quota throttles
+// it. If this machine allows no quotas, there is none to read.
 func TestRealQuota(t *testing.T) {
 	busy := processtest.Start(t, exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done"))
 	group, ok := quotatest.Make(t, 0.05)
@@ -225,7 +235,7 @@ func TestRealQuota(t *testing.T) {
 		t.Errorf("throttled for %.2f of the time, want about 0.95", share)
 	}
 	group.Set(50)
-	meter.Read() // the end of the earlier quota
+	meter.Read() // the rest of the earlier quota's period
 	time.Sleep(300 * time.Millisecond)
 	if v, ok := meter.Read(); !ok || v > 0.2 {
 		t.Errorf("with enough CPUs it was throttled for %v s, %v", v, ok)

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// usage is the kernel's account of a cgroup's quota.
+// usage holds the kernel's counters of a cgroup with a quota.
 type usage struct {
 	throttled float64 // s, the sum over all CPUs
-	periods   float64 // in which the group was throttled
+	periods   float64 // number of periods in which the group was throttled
 	length    float64 // of a period, s
 }
 
-// since is the time for which the group was throttled. The kernel adds up the time of
-// each CPU: throttled on two CPUs for a second counts as two. It is never longer than
-// the periods in which the group was throttled.
+// since returns for how long, in s, the group was throttled since first. The kernel adds
+// up the times of all CPUs: throttled on two CPUs for one second counts as two seconds. So
+// the result is limited to the length of the periods in which the group was throttled.
 func (u usage) since(first usage) float64 {
 	return max(0, min(u.throttled-first.throttled, (u.periods-first.periods)*u.length))
 }
 
-// read reads a cgroup's folder; not ok where it has no quota (kernel:
+// read reads the files of a cgroup; false if it has no quota (kernel:
 // Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
 func read(version int, dir string) (u usage, ok bool) {
-	quota, period := files(version, dir)
+	quota, period := limits(version, dir)
 	limit, limited := number(quota)
 	length, known := number(period)
 	if !limited || limit <= 0 || !known { // no quota: "max", or -1
@@ -57,14 +57,14 @@ func read(version int, dir string) (u usage, ok bool) {
 	return u, counted == 2
 }
 
-// files reads a quota and its period, in us.
-func files(version int, dir string) (quota, period string) {
+// limits reads a quota and its period, in us.
+func limits(version int, dir string) (quota, period string) {
 	if version == 1 {
 		limit, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us"))
 		length, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us"))
 		return string(limit), string(length)
 	}
-	text, _ := os.ReadFile(filepath.Join(dir, "cpu.max")) // the root has none
+	text, _ := os.ReadFile(filepath.Join(dir, "cpu.max")) // the root cgroup has no such file
 	quota, period, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
 	return quota, period
 }

@@ -1,7 +1,7 @@
-// Package sampling is what the collectors of all database families share: ten
-// samples a second of what every session does or waits for, counters read at the end
-// of each second, and a reconnect after a lost connection.
+// Package sampling is what the collectors of all database families share: ten samples per
+// second of the active sessions and their waits, counters read at the end of each second,
+// and a reconnect after a lost connection.
 //
-// Input: a Database, which asks one server. Output: one frame a second
-// (metric.DBSession and its neighbours) and the closing frame.
+// Input: a Database, which queries one server. Output: one frame per second
+// (metric.DBSession and related metrics) and the closing frame.
 package sampling

@@ -12,12 +12,12 @@ import (
 	"assay/harness/observe/record"
 )
 
-// faulty is a database that is lost with one sample, and takes several attempts
-// to come back.
+// faulty is a database that loses its connection during one sample and refuses some
+// attempts to reconnect.
 type faulty struct {
 	connected bool
 	loseAt    int // sample
-	refuse    int // connections still to refuse
+	refuse    int // number of connections still to refuse
 	samples   int
 	reads     int
 }
@@ -65,7 +65,7 @@ func total(frames []metric.Frame, name string, labels ...string) float64 {
 	return n
 }
 
-// What was seen is counted once, and the gap of a lost connection is in the data.
+// Sessions are counted once per sample, and the gap after a lost connection is recorded.
 func TestRun(t *testing.T) {
 	db := &faulty{connected: true, loseAt: 6, refuse: 2}
 	frames, err := run(t, db, 3*time.Second)
@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 		{metric.DBSample, nil, good},
 		{metric.DBSession, []string{"event", "a", "class", "x", "inferred", ""}, 2 * good},
 		{metric.DBSession, []string{"event", "b", "class", "y", "inferred", "true"}, good},
-		{metric.DBCounter, []string{"name", "reads"}, float64(db.reads - 1)}, // the first is what later ones are compared with
+		{metric.DBCounter, []string{"name", "reads"}, float64(db.reads - 1)}, // the first reading is the base of later increases
 	} {
 		if got := total(frames, c.name, c.labels...); got != c.want || c.want < 3 {
 			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestRunWithoutEnd(t *testing.T) {
+func TestRunNeverConnected(t *testing.T) {
 	frames, err := run(t, &faulty{refuse: 1000}, 1500*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "not connected") {
 		t.Errorf("error %v", err)

@@ -17,7 +17,7 @@ func TestDigestsAreBounded(t *testing.T) {
 		}
 	}
 	if got := d.Label("0"); got != "0" {
-		t.Errorf("a known digest became %q", got)
+		t.Errorf("a known digest got the label %q", got)
 	}
 }
 

@@ -4,18 +4,18 @@ import "assay/harness/observe/metric"
 
 // Variables are the status variables of a server.
 type Variables struct {
-	Counters []string                 // only grow; their increases are sent
-	Gauges   []string                 // go up and down
+	Counters []string                 // only increase; the increases are sent
+	Gauges   []string                 // increase and decrease
 	Unit     func(name string) string // of a variable; empty: a count
 }
 
-// Status turns readings of variables into points.
+// Status converts readings of variables to points.
 type Status struct {
 	last map[string]float64 // previous reading; nil: none
 }
 
-// Points makes points of a reading. restarted tells that the server was restarted
-// since the last reading: counters begin at 0 again.
+// Points converts a reading to points. restarted means that the server was restarted since
+// the last reading, so that counters started at 0 again.
 func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (points []metric.Point) {
 	for _, name := range of.Gauges {
 		if v, ok := now[name]; ok {
@@ -28,8 +28,7 @@ func (s *Status) Points(of Variables, now map[string]float64, restarted bool) (p
 		if !ok || !known || restarted {
 			continue
 		}
-		// A counter that fell was reset: its increase is unknown, and not
-		// negative.
+		// A counter that decreased was reset: its increase is unknown, but not negative.
 		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBCounter, of.Unit(name), "name", name), max(0, v-before)))
 	}
 	s.last = now

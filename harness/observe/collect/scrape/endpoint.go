@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// timeout bounds a scrape; a promhttp endpoint answers in some milliseconds.
+	// timeout bounds a scrape; a promhttp endpoint takes a few milliseconds.
 	timeout = 800 * time.Millisecond
-	// maxBody bounds what one scrape reads; a large service exposes some 200 kB.
+	// maxBody bounds what one scrape reads; a large service exposes about 200 kB.
 	maxBody = 4 << 20
 )
 
 // Endpoint is one endpoint. It is safe for concurrent use.
 type Endpoint struct {
 	url     string
-	shown   string // the same without a password
-	refused error  // why the URL is not used
+	public  string // the URL without a password
+	refused error  // why the URL may not be called
 	client  *http.Client
 }
 
-// New makes an endpoint of a URL such as http://127.0.0.1:8080/metrics. Its host
-// must be a loopback address or one of hosts, which the run may send load to: a run
-// calls nothing that it was not pointed at. An endpoint that may not be called has
-// an error (Err), which Fetch returns too.
+// New returns the endpoint at a URL such as http://127.0.0.1:8080/metrics. Its host must
+// be a loopback address or one of hosts, to which the run may send load, because a run
+// must not call any other system. For another host Err and Fetch return an error.
 func New(endpoint string, hosts ...string) *Endpoint {
 	e := &Endpoint{url: endpoint}
 	u, err := url.Parse(endpoint)
@@ -44,12 +43,12 @@ func New(endpoint string, hosts ...string) *Endpoint {
 	case !loopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
 		e.refused = fmt.Errorf("metrics at %q: neither loopback nor the target's host", u.Redacted())
 	default:
-		e.shown = u.Redacted()
+		e.public = u.Redacted()
 	}
 	e.client = &http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
-			// No proxy from the environment: the endpoint is near, or it is not ours.
+			// No proxy from the environment: the endpoint must be called directly.
 			MaxIdleConnsPerHost: 1,
 			DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
 		},
@@ -64,13 +63,13 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Err is why the endpoint may not be called; nil where it may.
+// Err returns why the endpoint may not be called; nil if it may.
 func (e *Endpoint) Err() error { return e.refused }
 
-// String is the URL without a password.
-func (e *Endpoint) String() string { return e.shown }
+// String returns the URL without a password.
+func (e *Endpoint) String() string { return e.public }
 
-// Fetch reads the endpoint.
+// Fetch reads the exposition.
 func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
 	if e.refused != nil {
 		return nil, e.refused
@@ -86,19 +85,20 @@ func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape metrics: %s answers %s", e.shown, resp.Status)
+		return nil, fmt.Errorf("scrape metrics: %s answers %s", e.public, resp.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("scrape metrics: %w", err)
 	}
 	if len(body) > maxBody {
-		return nil, fmt.Errorf("scrape metrics: %s sends more than %d bytes", e.shown, maxBody)
+		return nil, fmt.Errorf("scrape metrics: %s sends more than %d bytes", e.public, maxBody)
 	}
 	return body, nil
 }
 
-// Largest reads one metric, see the function of that name.
+// Largest reads the exposition and returns the largest value of one metric. See the
+// function Largest.
 func (e *Endpoint) Largest(ctx context.Context, name string, labels ...metric.Label) (float64, error) {
 	body, err := e.Fetch(ctx)
 	if err != nil {
@@ -111,5 +111,5 @@ func (e *Endpoint) Largest(ctx context.Context, name string, labels ...metric.La
 	return v, nil
 }
 
-// Close closes the connection.
+// Close closes idle connections.
 func (e *Endpoint) Close() { e.client.CloseIdleConnections() }

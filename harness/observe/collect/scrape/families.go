@@ -12,15 +12,15 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Families are the metrics of an exposition by the name of their family.
+// Families holds the metric families of an exposition by name.
 type Families map[string]*dto.MetricFamily
 
-// Parse reads the families of an exposition whose name is wanted, and those lines
-// alone: parsing all of it costs the generator's host more than it is worth.
+// Parse reads the families whose names are wanted. It parses only their lines, because
+// parsing everything would cost the generator's host too much CPU.
 func Parse(exposition []byte, wanted func(family string) bool) (Families, error) {
 	var lines strings.Builder
 	for line := range strings.Lines(string(exposition)) {
-		if of(line, wanted) {
+		if isWanted(line, wanted) {
 			lines.WriteString(line)
 		}
 	}
@@ -32,9 +32,9 @@ func Parse(exposition []byte, wanted func(family string) bool) (Families, error)
 	return families, nil
 }
 
-// of tells whether a line is about a family that is wanted: its sample, one of its
-// buckets, sum or count, or what describes it.
-func of(line string, wanted func(family string) bool) bool {
+// isWanted reports whether a line belongs to a wanted family: a sample, a bucket, a sum or
+// count, or its HELP or TYPE.
+func isWanted(line string, wanted func(family string) bool) bool {
 	name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
 	if end := strings.IndexAny(name, "{ \n"); end >= 0 {
 		name = name[:end]
@@ -42,7 +42,8 @@ func of(line string, wanted func(family string) bool) bool {
 	return wanted(name) || wanted(strings.TrimSuffix(name, "_sum")) || wanted(strings.TrimSuffix(name, "_count")) || wanted(strings.TrimSuffix(name, "_bucket"))
 }
 
-// Value is that of a counter or gauge, or of a metric without a type.
+// Value returns the value of a counter, a gauge or a metric without a type; false for
+// others.
 func Value(m *dto.Metric) (float64, bool) {
 	switch {
 	case m.Counter != nil:
@@ -55,8 +56,8 @@ func Value(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
-// Largest is the value of one metric of an exposition, of several series that have
-// all these labels the largest; NaN where one of them is.
+// Largest returns the largest value of all series of a metric that have these labels; NaN
+// if one of them is NaN.
 func Largest(exposition []byte, name string, labels ...metric.Label) (float64, error) {
 	families, err := Parse(exposition, func(family string) bool { return family == name })
 	if err != nil {
@@ -64,7 +65,7 @@ func Largest(exposition []byte, name string, labels ...metric.Label) (float64, e
 	}
 	largest := math.Inf(-1)
 	for _, m := range families[name].GetMetric() {
-		if v, ok := Value(m); ok && has(m, labels) {
+		if v, ok := Value(m); ok && hasLabels(m, labels) {
 			largest = max(largest, v)
 		}
 	}
@@ -74,7 +75,7 @@ func Largest(exposition []byte, name string, labels ...metric.Label) (float64, e
 	return largest, nil
 }
 
-func has(m *dto.Metric, labels []metric.Label) bool {
+func hasLabels(m *dto.Metric, labels []metric.Label) bool {
 	found := map[string]string{}
 	for _, l := range m.GetLabel() {
 		found[l.GetName()] = l.GetValue()

@@ -34,16 +34,16 @@ func TestLargest(t *testing.T) {
 		want    float64
 		problem string
 	}{
-		"of all":            {metric: "queue", want: 11},
-		"of those with it":  {metric: "queue", labels: []metric.Label{label("name", "a")}, want: 7},
-		"of one":            {metric: "queue", labels: []metric.Label{label("name", "a"), label("shard", "0")}, want: 3},
-		"not its neighbour": {metric: "queue_total", want: 99},
+		"all series":        {metric: "queue", want: 11},
+		"with a label":      {metric: "queue", labels: []metric.Label{label("name", "a")}, want: 7},
+		"one series":        {metric: "queue", labels: []metric.Label{label("name", "a"), label("shard", "0")}, want: 3},
+		"not a prefix":      {metric: "queue_total", want: 99},
 		"no such value":     {metric: "queue", labels: []metric.Label{label("name", "c")}, problem: "no metric queue{name:c}"},
 		"no such label":     {metric: "queue", labels: []metric.Label{label("zebra", "a")}, problem: "no metric queue{zebra:a}"},
 		"no such metric":    {metric: "que", problem: "no metric que"},
-		"not of a summary":  {metric: "took", problem: "no metric took"},
+		"a summary":         {metric: "took", problem: "no metric took"},
 		"a sum by its name": {metric: "took_sum", want: 5},
-		"no number":         {metric: "broken", want: math.NaN()},
+		"not a number":      {metric: "broken", want: math.NaN()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := scrape.Largest([]byte(exposition), c.metric, c.labels...)
@@ -56,7 +56,7 @@ func TestLargest(t *testing.T) {
 		})
 	}
 	if _, err := scrape.Largest([]byte("queue{ what\n"), "queue"); err == nil {
-		t.Error("garbage has a value")
+		t.Error("an invalid exposition has a value")
 	}
 }
 

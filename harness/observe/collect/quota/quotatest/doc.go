@@ -1,5 +1,5 @@
-// Package quotatest makes cgroups with a CPU quota, for tests.
+// Package quotatest creates cgroups with a CPU quota, for tests.
 //
-// Input: root's rights, and a machine that lets it use the CPU controller.
-// Output: a cgroup that processes can be put in.
+// Input: root privileges, and a machine that allows the use of the CPU controller.
+// Output: a cgroup to which processes can be moved.
 package quotatest

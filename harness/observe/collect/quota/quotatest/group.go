@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Period is that of every quota: the kernel's default.
+// Period is the period of every quota, the kernel's default.
 const Period = 100 * time.Millisecond
 
-// Group is a cgroup.
+// Group is a cgroup with a CPU quota.
 type Group struct {
 	t   testing.TB
 	dir string
 	set func(share float64) error
 }
 
-// Make makes a cgroup whose processes may use that share of one CPU. At the end of
-// the test they return to the root cgroup, and it is removed. Not ok where this
+// Make creates a cgroup whose processes may use this share of one CPU. At the end of the
+// test it moves them to the parent cgroup and removes the cgroup. It returns false if this
 // machine does not allow it: not root, a container, no CPU controller.
 func Make(t testing.TB, share float64) (*Group, bool) {
 	t.Helper()
@@ -36,17 +36,17 @@ func Make(t testing.TB, share float64) (*Group, bool) {
 			g.t = t
 			g.remove()
 		}
-		t.Logf("no quota by this version of cgroups: %v", err)
+		t.Logf("no quota with this cgroup version: %v", err)
 	}
 	return nil, false
 }
 
-// version2 is for a machine with version 2 only, such as Debian's, or with the CPU
-// controller in it.
+// version2 creates a cgroup of version 2, if the CPU controller belongs to that hierarchy
+// as on Debian.
 func version2(name string) (*Group, error) {
 	const root = "/sys/fs/cgroup"
-	// systemd leaves the controller off until a unit asks for it. It stays on:
-	// another test may use it, and by itself it changes nothing.
+	// systemd does not enable the controller until a unit needs it. It stays enabled:
+	// another test may use it, and on its own it has no effect.
 	if err := write(root, "cgroup.subtree_control", "+cpu"); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func version1(name string) (*Group, error) {
 
 func micros(share float64) int64 { return int64(share * float64(Period.Microseconds())) }
 
-// write does not create the file: where it is missing this is no cgroup.
+// write writes to an existing file. If it is missing, dir is not a cgroup.
 func write(dir, name, text string) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func write(dir, name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Put puts a process into the group, with all its threads.
+// Put moves a process with all its threads into the group.
 func (g *Group) Put(pid int) {
 	g.t.Helper()
 	if err := write(g.dir, "cgroup.procs", fmt.Sprint(pid)); err != nil {
@@ -92,7 +92,7 @@ func (g *Group) Put(pid int) {
 	}
 }
 
-// Set changes the share.
+// Set changes the quota to this share of one CPU.
 func (g *Group) Set(share float64) {
 	g.t.Helper()
 	if err := g.set(share); err != nil {
@@ -106,11 +106,11 @@ func (g *Group) remove() {
 		_ = write(filepath.Dir(g.dir), "cgroup.procs", pid) // it may have ended
 	}
 	var err error
-	for range 50 { // a process that is just ending is still in it
+	for range 50 { // an ending process is still in the group
 		if err = os.Remove(g.dir); err == nil || os.IsNotExist(err) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	g.t.Errorf("the cgroup is not removed: %v", err)
+	g.t.Errorf("remove the cgroup: %v", err)
 }

@@ -1,3 +1,2 @@
-// Package samplingtest runs the collector of a database in a test, and tells
-// what its frames hold.
+// Package samplingtest runs the collector of a database in a test and sums up its frames.
 package samplingtest

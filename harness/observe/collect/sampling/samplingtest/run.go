@@ -14,7 +14,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Run is a collector's Run in the background that gathers frames.
+// Run is a collector's Run in the background, which gathers frames.
 type Run struct {
 	cancel context.CancelFunc
 	done   chan error
@@ -22,7 +22,7 @@ type Run struct {
 	frames []metric.Frame
 }
 
-// Start runs a collector that was started.
+// Start runs a collector whose Start was called.
 func Start(t *testing.T, c collect.Collector) *Run {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +39,7 @@ func Start(t *testing.T, c collect.Collector) *Run {
 	return r
 }
 
-// Stop ends the run, which must take little time, and returns its frames folded.
+// Stop ends the run, which must take less than 4 s, and returns its frames.
 func (r *Run) Stop(t *testing.T) (Seen, error) {
 	t.Helper()
 	r.cancel()
@@ -52,14 +52,14 @@ func (r *Run) Stop(t *testing.T) (Seen, error) {
 	}
 }
 
-// Seen is a run's frames, as the record has them.
+// Seen holds the frames of a run, also as a timeline.
 type Seen struct {
 	*record.Timeline
 	Span   record.Span
 	Frames []metric.Frame
 }
 
-// fold checks what holds for the frames of every run.
+// fold checks the sequence of the frames and adds them to a timeline.
 func fold(t *testing.T, frames []metric.Frame) Seen {
 	t.Helper()
 	if len(frames) == 0 {
@@ -83,13 +83,13 @@ func fold(t *testing.T, frames []metric.Frame) Seen {
 	return s
 }
 
-// Total is the sum of the series with these labels.
+// Total returns the sum of the series with these labels.
 func (s Seen) Total(name string, labels ...string) float64 {
 	total, _ := s.Sum(name, metric.NewSeries(name, "", labels...).Labels, s.Span)
 	return total
 }
 
-// Share is the part of the active sessions that was in one of these classes.
+// Share returns the share of the active sessions that was in one of these classes.
 func (s Seen) Share(classes ...string) float64 {
 	part := 0.0
 	for _, c := range classes {
@@ -98,13 +98,13 @@ func (s Seen) Share(classes ...string) float64 {
 	return part / s.Total(metric.DBSession)
 }
 
-// LongestGap is the longest time between samples, in ms.
+// LongestGap returns the longest time between samples, in ms.
 func (s Seen) LongestGap() float64 {
 	gap, _ := s.Hist(metric.DBSampleInterval, nil, s.Span).Max()
 	return gap
 }
 
-// Describe lists what was seen, for a test that failed.
+// Describe lists the totals of all series, for the message of a failed test.
 func (s Seen) Describe() (text string) {
 	totals := map[string]float64{}
 	for _, f := range s.Frames {
