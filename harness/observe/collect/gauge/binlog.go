@@ -16,20 +16,20 @@ import (
 
 // binlogReader returns the lag of a reader of the binlog; nil if the profile defines none.
 func (o Options) binlogReader() *polledGauge {
-	of := o.Profile.Reader
-	if of == nil {
+	lag := o.Profile.Reader
+	if lag == nil {
 		return nil
 	}
 	w := &polledGauge{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog reader", period: lagPeriod}
-	if of.SQL != "" {
-		w.reader, w.located = &query{dsn: o.Database, text: of.SQL}, o.Database != ""
+	if lag.SQL != "" {
+		w.reader, w.located = &query{dsn: o.Database, text: lag.SQL}, o.Database != ""
 		return w
 	}
-	e := o.scraped(of.Metric, of.URL)
-	if of.Unit == spec.UnitSeconds {
+	e := o.scraped(lag.Metric, lag.URL)
+	if lag.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
-	w.reader, w.located = e, of.URL != "" || o.Service != ""
+	w.reader, w.located = e, lag.URL != "" || o.Service != ""
 	return w
 }
 

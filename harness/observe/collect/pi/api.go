@@ -22,18 +22,18 @@ import (
 const (
 	// callTimeout bounds one call with all its retries.
 	callTimeout = 20 * time.Second
-	attempts    = 4
+	maxAttempts = 4
 	maxBackoff  = 3 * time.Second
-	// chunk is how many seconds one call asks for: the API aims at one or two
-	// hundred points a series.
-	chunk = 120
-	// top is the largest number of a group's members that the API returns.
-	top = 25
-	// maxPages bounds the pages of one answer.
+	// maxSeconds is the number of seconds per request: the API is meant for one or two
+	// hundred points per series.
+	maxSeconds = 120
+	// maxMembers is the largest number of members of a group that the API returns.
+	maxMembers = 25
+	// maxPages bounds the pages of one response.
 	maxPages = 100
 )
 
-// Metric and groups, as the API names them.
+// Names of the metric and the groups in the API.
 const (
 	loadMetric = "db.load.avg"
 	byNothing  = ""
@@ -41,36 +41,37 @@ const (
 	bySQL      = "db.sql_tokenized"
 )
 
-// api asks one instance.
+// api sends requests for one instance.
 type api struct {
 	client   *pi.Client
 	resource string
 }
 
-// connect finds region, credentials and endpoint by the SDK's ordinary means.
-func connect(ctx context.Context, of database.Insights) (*api, error) {
+// connect finds region, credentials and endpoint as the SDK does by default.
+func connect(ctx context.Context, instance database.Insights) (*api, error) {
 	var options []func(*config.LoadOptions) error
-	if of.Region != "" {
-		options = append(options, config.WithRegion(of.Region))
+	if instance.Region != "" {
+		options = append(options, config.WithRegion(instance.Region))
 	}
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return nil, &database.Error{Problem: "the AWS configuration cannot be read", Remedy: "check that this works here: aws sts get-caller-identity"}
 	}
 	if loaded.Region == "" {
-		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("write it behind the resource, like %s%s?region=eu-west-1", database.InsightsScheme, of.Resource)}
+		return nil, &database.Error{Problem: "no AWS region is named", Remedy: fmt.Sprintf("append it to the resource, like %s%s?region=eu-west-1", database.InsightsScheme, instance.Resource)}
 	}
 	client := pi.NewFromConfig(loaded, func(o *pi.Options) {
-		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts, r.MaxBackoff = attempts, maxBackoff })
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts, r.MaxBackoff = maxAttempts, maxBackoff })
 	})
-	if endpoint := client.Options().BaseEndpoint; endpoint != nil && !safe(*endpoint) {
-		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Remedy: "AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL names it: write https://..., or leave it out"}
+	if endpoint := client.Options().BaseEndpoint; endpoint != nil && !secure(*endpoint) {
+		return nil, &database.Error{Problem: "the endpoint of Performance Insights is not https", Remedy: "change AWS_ENDPOINT_URL_PI or AWS_ENDPOINT_URL to https://..., or unset it"}
 	}
-	return &api{client, of.Resource}, nil
+	return &api{client, instance.Resource}, nil
 }
 
-// safe tells whether signed requests may be sent to an endpoint.
-func safe(endpoint string) bool {
+// secure reports whether signed requests may be sent to an endpoint: by https, or on
+// loopback.
+func secure(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return false
@@ -79,25 +80,25 @@ func safe(endpoint string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (ip != nil && ip.IsLoopback() || u.Hostname() == "localhost")
 }
 
-// series is one member of a group, and its load by second.
+// series is the load of one member of a group by second.
 type series struct {
-	dimensions map[string]string // empty: the whole load
+	dimensions map[string]string // empty: the total load
 	load       map[int64]float64
 }
 
-// load asks for the load of the seconds [from, to), split by a group. Seconds
-// without a value are left out: they are not 0.
+// load requests the load of the seconds [from, to), split by a group. Seconds without a
+// value are missing from the result rather than 0.
 func (a *api) load(ctx context.Context, group string, from, to int64) ([]series, error) {
 	input := &pi.GetResourceMetricsInput{
 		ServiceType: types.ServiceTypeRds, Identifier: &a.resource,
 		StartTime: aws.Time(time.Unix(from, 0)), EndTime: aws.Time(time.Unix(to, 0)), // exclusive
 		PeriodInSeconds: aws.Int32(1),
-		// Otherwise a second would carry the label of the next one.
+		// Otherwise the timestamp would be the end of the second.
 		PeriodAlignment: types.PeriodAlignmentStartTime,
 		MetricQueries:   []types.MetricQuery{{Metric: aws.String(loadMetric)}},
 	}
 	if group != byNothing {
-		input.MetricQueries[0].GroupBy = &types.DimensionGroup{Group: &group, Limit: aws.Int32(top)}
+		input.MetricQueries[0].GroupBy = &types.DimensionGroup{Group: &group, Limit: aws.Int32(maxMembers)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -108,19 +109,19 @@ func (a *api) load(ctx context.Context, group string, from, to int64) ([]series,
 			return nil, explain(ctx, err, a.resource)
 		}
 		for _, list := range page.MetricList {
-			add(found, list, from, to)
+			addPoints(found, list, from, to)
 		}
 		if aws.ToString(page.NextToken) == "" {
-			return slices.Collect(values(found)), nil
+			return sortedSeries(found), nil
 		}
 		input.NextToken = page.NextToken
 	}
-	return nil, fmt.Errorf("an answer has more than %d pages", maxPages)
+	return nil, fmt.Errorf("the response has more than %d pages", maxPages)
 }
 
-// add adds the points of a list to those of the same member: a page may end within
-// them.
-func add(found map[string]*series, list types.MetricKeyDataPoints, from, to int64) {
+// addPoints adds the points of a list to the series of its member, which may continue over
+// several pages.
+func addPoints(found map[string]*series, list types.MetricKeyDataPoints, from, to int64) {
 	if list.Key == nil {
 		return
 	}
@@ -143,13 +144,10 @@ func add(found map[string]*series, list types.MetricKeyDataPoints, from, to int6
 	}
 }
 
-// values yields the series in a fixed order.
-func values(found map[string]*series) func(func(series) bool) {
-	return func(yield func(series) bool) {
-		for _, id := range slices.Sorted(maps.Keys(found)) {
-			if !yield(*found[id]) {
-				return
-			}
-		}
+// sortedSeries returns the series sorted by their dimensions.
+func sortedSeries(found map[string]*series) (all []series) {
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, *found[id])
 	}
+	return all
 }

@@ -12,11 +12,11 @@ import (
 	"assay/harness/observe/database"
 )
 
-// explain says in one line what the SDK says in many clauses.
+// explain shortens an error of the SDK to one line with a hint.
 func explain(ctx context.Context, err error, resource string) error {
-	var answer smithy.APIError
-	if errors.As(err, &answer) {
-		return refused(answer, resource)
+	var apiErr smithy.APIError
+	if errors.As(err, &apiErr) {
+		return explainAPI(apiErr, resource)
 	}
 	var unreachable net.Error
 	switch {
@@ -27,28 +27,28 @@ func explain(ctx context.Context, err error, resource string) error {
 	case errors.As(err, &unreachable):
 		return &database.Error{Problem: "Performance Insights cannot be reached: " + database.Reason(unreachable), Remedy: "check the region, and that https to pi.REGION.amazonaws.com is not blocked"}
 	}
-	return &database.Error{Problem: "the answer of Performance Insights cannot be read: " + database.Reason(err), Remedy: "check AWS_ENDPOINT_URL_PI, if it is set"}
+	return &database.Error{Problem: "the response of Performance Insights cannot be read: " + database.Reason(err), Remedy: "check AWS_ENDPOINT_URL_PI, if it is set"}
 }
 
-// refused explains a refusal of the API, by its code.
-func refused(answer smithy.APIError, resource string) error {
-	text := answer.ErrorCode()
-	if said := oneLine(answer.ErrorMessage()); said != "" {
-		text += ": " + said
+// explainAPI explains an error that the API returned, by its code.
+func explainAPI(err smithy.APIError, resource string) error {
+	text := err.ErrorCode()
+	if message := oneLine(err.ErrorMessage()); message != "" {
+		text += ": " + message
 	}
-	problem := "Performance Insights refuses: " + text
+	problem := "Performance Insights rejected the request: " + text
 	remedy := ""
-	switch code := answer.ErrorCode(); {
+	switch code := err.ErrorCode(); {
 	case strings.HasPrefix(code, "Throttl"), code == "TooManyRequestsException", code == "RequestLimitExceeded":
 		problem, remedy = "Performance Insights is throttling: "+text, "pause other clients of its API, or ask AWS for a higher quota"
 	case code == "ExpiredTokenException", code == "ExpiredToken":
 		problem, remedy = "the AWS credentials have expired", "log in again, or use credentials that the SDK can renew: a role, or SSO"
 	case code == "UnrecognizedClientException", code == "InvalidClientTokenId", code == "MissingAuthenticationToken":
-		remedy = "check whose credentials these are: aws sts get-caller-identity"
+		remedy = "check which credentials are used: aws sts get-caller-identity"
 	case code == "RequestTimeTooSkewed", code == "RequestExpired", code == "InvalidSignatureException", code == "SignatureDoesNotMatch":
 		remedy = "correct this host's clock (timedatectl), and check that the secret key belongs to the key id"
 	case code == "NotAuthorizedException", code == "AccessDeniedException", code == "AccessDenied":
-		remedy = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; the instance must have Performance Insights switched on, in this region", resource)
+		remedy = fmt.Sprintf("allow pi:GetResourceMetrics on arn:aws:pi:*:*:metrics/rds/%s; Performance Insights must be enabled for the instance, in this region", resource)
 	case code == "InvalidArgumentException", code == "ValidationException":
 		remedy = "check the DbiResourceId and the region: aws rds describe-db-instances"
 	case code == "InternalServiceError":
@@ -57,12 +57,12 @@ func refused(answer smithy.APIError, resource string) error {
 	return &database.Error{Problem: problem, Remedy: remedy}
 }
 
-// oneLine shortens a server's message.
+// oneLine shortens a message to one line.
 func oneLine(text string) string {
-	const most = 200
+	const maxLength = 200
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most-3], "") + "..."
+	if len(text) > maxLength {
+		text = strings.ToValidUTF8(text[:maxLength-3], "") + "..."
 	}
 	return text
 }

@@ -12,32 +12,31 @@ import (
 )
 
 const (
-	second = 1000.0 // ms
+	msPerSecond = 1000.0
 
-	// other is the label of the load that the API does not split any further, and of
-	// members beyond a frame's bound.
+	// other labels load that the API does not split any further, and statements above the
+	// maximum number of labels.
 	other = "other"
 	// digits is the length of the label digest, as in the other collectors.
 	digits = 16
 )
 
-// frames sends one frame for each second of [from, to). A second that was
-// published is one sample; its sessions are the load, which is an average and
-// need not be whole.
+// frames sends one frame per second of [from, to). A published second counts as one sample,
+// whose number of sessions is the load: an average, which may be fractional.
 func frames(all loads, from, to int64, stream *collect.Stream) {
 	split := append(waitParts(all), statementParts(all)...)
 	last := from - 1
 	for at := from; at < to; at++ {
 		points := []metric.Point{metric.GaugePoint(metric.NewSeries(metric.DBSampleRate, ""), 1)}
-		_, there := all.total[at]
-		if there || at == to-1 {
-			// The gap before a sample, or at the end without one.
+		_, published := all.total[at]
+		if published || at == to-1 {
+			// The time since the last sample; at the end also without a new sample.
 			var interval metric.Hist
-			interval.Record(float64(at-last)*second, 1)
+			interval.Record(float64(at-last)*msPerSecond, 1)
 			points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), &interval))
 		}
 		samples := 0.0
-		if there {
+		if published {
 			samples, last = 1, at
 			for _, p := range split {
 				if v := p.load[at] * p.scale; v > 0 {
@@ -50,9 +49,9 @@ func frames(all loads, from, to int64, stream *collect.Stream) {
 	}
 }
 
-// waitParts are the sessions by wait event; the remainder of the whole is other.
+// waitParts returns the sessions by wait event; the remainder of the total is other.
 func waitParts(all loads) []*part {
-	join, left := parts{}, restOf(all.total)
+	split, rest := parts{}, remainderOf(all.total)
 	for _, s := range all.waits {
 		if len(s.dimensions) == 0 {
 			continue
@@ -62,36 +61,35 @@ func waitParts(all loads) []*part {
 		if inferred {
 			labels = append(labels, "inferred", "true")
 		}
-		join.add(metric.NewSeries(metric.DBSession, "", labels...), s.load, 1)
-		left.take(s.load)
+		split.add(metric.NewSeries(metric.DBSession, "", labels...), s.load, 1)
+		rest.subtract(s.load)
 	}
-	join.add(metric.NewSeries(metric.DBSession, "", "event", other, "class", wait.Other), left, 1)
-	return join.sorted()
+	split.add(metric.NewSeries(metric.DBSession, "", "event", other, "class", wait.Other), rest, 1)
+	return split.sorted()
 }
 
-// statementParts are the time in statements: a session that is active for a
-// second spends one in its statement.
+// statementParts returns the time in statements: a session that is active for one second
+// spends that second in its statement.
 func statementParts(all loads) []*part {
 	if len(all.statements) == 0 {
 		return nil
 	}
-	join, left := parts{}, restOf(all.total)
+	split, rest := parts{}, remainderOf(all.total)
 	for _, s := range byLoad(all.statements) {
 		digest := cmp.Or(s.dimensions["db.sql_tokenized.db_id"], s.dimensions["db.sql_tokenized.id"])
-		if digest == "" || len(join) >= sampling.MaxDigests {
+		if digest == "" || len(split) >= sampling.MaxDigests {
 			continue
 		}
 		text := sampling.Shorten(strings.Join(strings.Fields(s.dimensions["db.sql_tokenized.statement"]), " "))
-		join.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", digest[:min(len(digest), digits)], "statement", text), s.load, second)
-		left.take(s.load)
+		split.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", digest[:min(len(digest), digits)], "statement", text), s.load, msPerSecond)
+		rest.subtract(s.load)
 	}
-	join.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", other, "statement", ""), left, second)
-	return join.sorted()
+	split.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", other, "statement", ""), rest, msPerSecond)
+	return split.sorted()
 }
 
-// classify finds the class of a wait event. Where an instance has no
-// performance_schema the API returns states of sessions instead, from which the class
-// is inferred.
+// classify returns the class of a wait event. For an instance without performance_schema
+// the API returns session states instead, from which the class is inferred.
 func classify(name string) (event, class string, inferred bool) {
 	event = strings.TrimPrefix(name, "wait/")
 	switch {
@@ -111,7 +109,7 @@ func classify(name string) (event, class string, inferred bool) {
 	return event, wait.Other, false
 }
 
-// byLoad sorts series by their load, the largest first.
+// byLoad returns the series sorted by total load, the largest first.
 func byLoad(all []series) []series {
 	sum := func(s series) (total float64) {
 		for _, v := range s.load {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// loads is the published load of a run: the whole by second, and its parts.
+// loads is the published load of a run.
 type loads struct {
-	total      map[int64]float64
+	total      map[int64]float64 // by second
 	waits      []series
 	statements []series
 }
@@ -23,21 +23,21 @@ func (l loads) missing(from, to int64) (n int64) {
 	return n
 }
 
-// span is the seconds of one request.
+// span holds the seconds [from, to) of one request, and its last response.
 type span struct {
 	from, to int64
-	waits    []series          // of the last answer
-	total    map[int64]float64 // of the last answer
+	waits    []series
+	total    map[int64]float64 // by second
 	final    bool
 }
 
-// gather asks for all seconds, again until all are published and stay the same, or
-// time is up. With an error it returns what it has found.
+// gather requests all seconds repeatedly until all are final, or until the timeout. With
+// an error it also returns what it has received.
 func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err error) {
 	all.total = map[int64]float64{}
 	var spans []*span
-	for begin := from; begin < to; begin += chunk {
-		spans = append(spans, &span{from: begin, to: min(begin+chunk, to)})
+	for begin := from; begin < to; begin += maxSeconds {
+		spans = append(spans, &span{from: begin, to: min(begin+maxSeconds, to)})
 	}
 	deadline := time.Now().Add(c.options.Timeout)
 	for {
@@ -45,7 +45,7 @@ func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err 
 			break
 		}
 		select {
-		case <-c.options.Interrupted.Done(): // a last request
+		case <-c.options.Interrupted.Done(): // one more request
 		case <-time.After(c.options.Interval):
 		}
 	}
@@ -53,7 +53,7 @@ func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err 
 		maps.Copy(all.total, s.total)
 		all.waits = append(all.waits, s.waits...)
 		if len(s.total) == 0 || err != nil {
-			continue // after a fault the next request would run into its timeout too
+			continue // after an error the next request would probably time out too
 		}
 		var statements []series
 		if statements, err = c.api.load(ctx, bySQL, s.from, s.to); err == nil {
@@ -63,7 +63,8 @@ func (c *Collector) gather(ctx context.Context, from, to int64) (all loads, err 
 	return all, err
 }
 
-// request asks once more for the spans that are not final yet.
+// request requests the spans that are not final yet. A span is final if it is complete, and
+// either old enough or unchanged since the last request.
 func (c *Collector) request(ctx context.Context, spans []*span) error {
 	for _, s := range spans {
 		if s.final {
@@ -91,7 +92,7 @@ func allFinal(spans []*span) bool {
 	return true
 }
 
-// totalOf is the whole load, which comes with every group.
+// totalOf returns the total load, which is part of every response.
 func totalOf(all []series) map[int64]float64 {
 	for _, s := range all {
 		if len(s.dimensions) == 0 {

@@ -16,16 +16,16 @@ import (
 	"assay/harness/observe/database"
 )
 
-// servers are those of the tests that run, by resource. The SDK takes its endpoint
-// from the environment, which tests that run in parallel share.
+// servers holds the servers of the running tests by resource. Parallel tests share the
+// environment, from which the SDK takes its endpoint.
 var servers sync.Map
 
-// TestMain: nearly all of a test is waiting.
+// TestMain allows many parallel tests, because they spend most of their time waiting.
 func TestMain(m *testing.M) {
-	one := httptest.NewServer(http.HandlerFunc(route))
-	defer one.Close()
+	router := httptest.NewServer(http.HandlerFunc(route))
+	defer router.Close()
 	environment := pitest.Identity()
-	environment["AWS_ENDPOINT_URL_PI"] = one.URL
+	environment["AWS_ENDPOINT_URL_PI"] = router.URL
 	for name, value := range environment {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
-	m.Run() // os.Exit follows by itself
+	m.Run() // os.Exit is called by the test binary
 }
 
-// route gives a request to the server of its resource.
+// route forwards a request to the server of its resource.
 func route(w http.ResponseWriter, r *http.Request) {
 	var q pitest.Request
 	text, err := io.ReadAll(r.Body)
@@ -53,7 +53,7 @@ func route(w http.ResponseWriter, r *http.Request) {
 	server.(*pitest.Server).ServeHTTP(w, r)
 }
 
-// serve starts a server of an instance that is the test's own.
+// serve starts a server with one instance for this test.
 func serve(t *testing.T) (*pitest.Server, database.Insights) {
 	t.Helper()
 	s := pitest.Serve(t)

@@ -8,14 +8,14 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// negligible is a rounding error of sums, in sessions.
+// negligible is the limit, in sessions, below which a remainder is a rounding error.
 const negligible = 1e-6
 
-// parts are shares of the load by series: several members of a group may have
-// one label, and a member has its seconds from several answers.
+// parts holds parts of the load by series key. Several members of a group may have the same
+// label, and the seconds of a member come from several responses.
 type parts map[string]*part
 
-// part is a share of the load as a frame labels it.
+// part is the part of the load that has one label.
 type part struct {
 	key    string
 	series metric.Series
@@ -36,17 +36,17 @@ func (all parts) add(series metric.Series, load map[int64]float64, scale float64
 	}
 }
 
-// sorted lists them in a fixed order.
+// sorted returns the parts sorted by key.
 func (all parts) sorted() []*part {
 	return slices.SortedFunc(maps.Values(all), func(a, b *part) int { return strings.Compare(a.key, b.key) })
 }
 
-// rest is the whole without its parts.
-type rest map[int64]float64
+// remainder is the part of the load, by second, that is not in any part.
+type remainder map[int64]float64
 
-func restOf(total map[int64]float64) rest { return maps.Clone(total) }
+func remainderOf(total map[int64]float64) remainder { return maps.Clone(total) }
 
-func (r rest) take(load map[int64]float64) {
+func (r remainder) subtract(load map[int64]float64) {
 	for at, v := range load {
 		if r[at] -= v; r[at] < negligible {
 			r[at] = 0

@@ -17,12 +17,12 @@ import (
 	"assay/harness/observe/record"
 )
 
-// quick waits in a test's time.
+// quick returns options with short intervals.
 func quick() pi.Options {
 	return pi.Options{Timeout: 20 * time.Second, Interval: 100 * time.Millisecond, FinalAfter: time.Hour}
 }
 
-// collected runs a collector for so long, and gives what it sent.
+// collected runs a collector during a load of this length and returns what it sent.
 func collected(t *testing.T, instance database.Insights, o pi.Options, load time.Duration) (*pi.Collector, *record.Timeline, record.Span, error) {
 	t.Helper()
 	c := pi.New(instance, o)
@@ -37,7 +37,7 @@ func collected(t *testing.T, instance database.Insights, o pi.Options, load time
 	var to int64
 	err := c.Run(ctx, func(f metric.Frame) error {
 		if sequence++; f.Sequence != sequence || f.Source != "database" {
-			t.Errorf("frame %d of %s comes as number %d", f.Sequence, f.Source, sequence)
+			t.Errorf("frame %d of %s, want frame %d of database", f.Sequence, f.Source, sequence)
 		}
 		if !f.Closing {
 			to = f.Second + 1
@@ -51,7 +51,7 @@ func collected(t *testing.T, instance database.Insights, o pi.Options, load time
 	return c, all, record.Span{From: from, To: to}, err
 }
 
-// mixed is a load whose parts are no whole numbers, and differ by second.
+// mixed is a load of fractional sessions, which differs between even and odd seconds.
 func mixed(second int64) []pitest.Session {
 	return []pitest.Session{
 		{Event: "wait/io/aurora_redo_log_flush", Statement: "UPDATE account SET balance = ?", Sessions: 1.5},
@@ -71,8 +71,8 @@ func sum(all *record.Timeline, name string, span record.Span, labels ...string) 
 	return v
 }
 
-// Average active sessions come out as the API has them, second by second, and in
-// pages, by class.
+// The sessions of each second and class are those of the API, also if its response has
+// several pages.
 func TestLoadBecomesSessions(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
@@ -85,16 +85,16 @@ func TestLoadBecomesSessions(t *testing.T) {
 	if seconds < 4 || sum(all, metric.DBSample, span) != seconds {
 		t.Errorf("%g samples of %g seconds", sum(all, metric.DBSample, span), seconds)
 	}
-	odd := 0.0
+	oddSeconds := 0.0
 	for second := span.From; second < span.To; second++ {
-		odd += float64(second % 2)
+		oddSeconds += float64(second % 2)
 	}
 	for _, c := range []struct {
 		event, class, inferred string
 		want                   float64
 	}{
 		{"io/aurora_redo_log_flush", "commit", "", 1.5 * seconds},
-		{"cpu", "CPU", "", 0.25 * odd},
+		{"cpu", "CPU", "", 0.25 * oddSeconds},
 		{"synch/cond/sql/MYSQL_BIN_LOG::COND_done", "binlog", "", 0.5 * seconds},
 		{"waiting for handler commit", "commit", "true", 0.25 * seconds},
 		{"synch/no/such/thing", "other", "", 0.125 * seconds},
@@ -103,8 +103,8 @@ func TestLoadBecomesSessions(t *testing.T) {
 			t.Errorf("%s: %g session-seconds, want %g", c.event, got, c.want)
 		}
 	}
-	if got, want := sum(all, metric.DBSession, span), 2.375*seconds+0.25*odd; math.Abs(got-want) > 1e-9 {
-		t.Errorf("%g session-seconds in all, want %g", got, want)
+	if got, want := sum(all, metric.DBSession, span), 2.375*seconds+0.25*oddSeconds; math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g session-seconds in total, want %g", got, want)
 	}
 	// A session that is active for a second spends 1000 ms in its statement.
 	for statement, want := range map[string]float64{"UPDATE account SET balance = ?": 2000, "COMMIT": 375} {
@@ -112,7 +112,7 @@ func TestLoadBecomesSessions(t *testing.T) {
 			t.Errorf("%s: %g ms, want %g", statement, got, want*seconds)
 		}
 	}
-	// The label is the second's start, to which the odd ones bear witness.
+	// Seconds are labelled by their start: only odd ones have load on CPU.
 	for second := span.From; second < span.To; second++ {
 		one := record.Span{From: second, To: second + 1}
 		if got, want := sum(all, metric.DBSession, one, "event", "cpu"), 0.25*float64(second%2); got != want {
@@ -124,8 +124,8 @@ func TestLoadBecomesSessions(t *testing.T) {
 	}
 }
 
-// What the API does not split is other, so that the whole is right.
-func TestMoreEventsThanAreTold(t *testing.T) {
+// Load that the API does not split by event is other, so that the total is right.
+func TestMoreEventsThanReturned(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
 	server.Load = func(int64) (all []pitest.Session) {
@@ -150,8 +150,8 @@ func TestMoreEventsThanAreTold(t *testing.T) {
 	}
 }
 
-// Seconds that are never published are waited for in bounded time, and said.
-func TestSecondsThatNeverCome(t *testing.T) {
+// The collector waits in bounded time for seconds that are never published, and notes them.
+func TestSecondsNeverPublished(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
 	server.Load = mixed
@@ -164,7 +164,7 @@ func TestSecondsThatNeverCome(t *testing.T) {
 	if err != nil || time.Since(began) > 20*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
-	if got := strings.Join(c.Notes(), "; "); !strings.Contains(got, "no load for 2 of the run's") || !strings.Contains(got, "1s after its end") {
+	if got := strings.Join(c.Notes(), "; "); !strings.Contains(got, "published no load for 2 of the run's") || !strings.Contains(got, "within 1s after its end") {
 		t.Errorf("notes %q", got)
 	}
 	if longest, _ := all.Hist(metric.DBSampleInterval, nil, span).Max(); longest != 3000 {
@@ -175,7 +175,7 @@ func TestSecondsThatNeverCome(t *testing.T) {
 	}
 }
 
-// A run that is interrupted waits no longer.
+// An interrupted run stops waiting.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
@@ -187,12 +187,12 @@ func TestInterrupted(t *testing.T) {
 	time.AfterFunc(2*time.Second, interrupt)
 	began := time.Now()
 	c, _, _, err := collected(t, instance, o, time.Second)
-	if err != nil || time.Since(began) > 15*time.Second || !strings.Contains(strings.Join(c.Notes(), ""), "which was interrupted") {
+	if err != nil || time.Since(began) > 15*time.Second || !strings.Contains(strings.Join(c.Notes(), ""), "before the run was interrupted") {
 		t.Errorf("after %s: %v, %q", time.Since(began), err, c.Notes())
 	}
 }
 
-// Throttling is waited out; what does not end is one line with a hint.
+// A throttled request is retried.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
@@ -211,7 +211,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// Credentials that expire mid-run cost the waits, and nothing else.
+// If credentials expire during a run, only the waits are missing.
 func TestExpiredMidRun(t *testing.T) {
 	t.Parallel()
 	server, instance := serve(t)
@@ -228,11 +228,11 @@ func TestExpiredMidRun(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, found := all.Sum(metric.DBSample, nil, span); found {
-		t.Error("samples out of nothing")
+		t.Error("samples without credentials")
 	}
 }
 
-// Each refusal is one line with a hint, at the start.
+// Each error of the API is one line with a hint, at the start of the run.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for code, c := range map[string]struct {
@@ -244,7 +244,7 @@ func TestRefusals(t *testing.T) {
 		"UnrecognizedClientException": {http.StatusBadRequest, "UnrecognizedClientException", "get-caller-identity"},
 		"InvalidSignatureException":   {http.StatusForbidden, "InvalidSignatureException", "clock"},
 		"AccessDeniedException":       {http.StatusBadRequest, "AccessDeniedException", "pi:GetResourceMetrics"},
-		"NotAuthorizedException":      {http.StatusBadRequest, "NotAuthorizedException", "switched on"},
+		"NotAuthorizedException":      {http.StatusBadRequest, "NotAuthorizedException", "must be enabled"},
 		"InvalidArgumentException":    {http.StatusBadRequest, "InvalidArgumentException", "DbiResourceId"},
 		"InternalServiceError":        {http.StatusInternalServerError, "InternalServiceError", "later"},
 	} {
@@ -265,14 +265,14 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Not in parallel: the environment is that of all tests.
+// Not parallel: it changes the environment, which all tests share.
 func TestConnecting(t *testing.T) {
 	instance := database.Insights{Resource: pitest.Resource, Region: pitest.Region}
 	pitest.Start(t)
-	examine := func(of database.Insights) (problem, hint string) {
+	examine := func(instance database.Insights) (problem, hint string) {
 		var known *database.Error
-		if err := pi.Examine(t.Context(), of); !errors.As(err, &known) {
-			t.Errorf("%+v: %v", of, err)
+		if err := pi.Examine(t.Context(), instance); !errors.As(err, &known) {
+			t.Errorf("%+v: %v", instance, err)
 			return "", ""
 		}
 		return known.Problem, known.Remedy
@@ -290,7 +290,7 @@ func TestConnecting(t *testing.T) {
 			t.Errorf("%s (%s)", problem, hint)
 		}
 	})
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		t.Setenv("AWS_ENDPOINT_URL_PI", "http://127.0.0.1:1")
 		if problem, hint := examine(instance); !strings.Contains(problem, "cannot be reached") || hint == "" {
 			t.Errorf("%s (%s)", problem, hint)
@@ -304,7 +304,7 @@ func TestConnecting(t *testing.T) {
 			}
 		})
 	}
-	t.Run("no JSON", func(t *testing.T) {
+	t.Run("not the API", func(t *testing.T) {
 		other := pitest.Start(t)
 		other.Refuse = func(int) (string, int) { return "", 0 }
 		t.Setenv("AWS_ENDPOINT_URL_PI", other.URL()+"/elsewhere")

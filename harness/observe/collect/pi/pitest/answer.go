@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The answer's shape, as the API reference has it.
+// The JSON of the response, as in the API reference.
 type (
 	answer struct {
 		AlignedStartTime, AlignedEndTime float64
@@ -32,7 +32,7 @@ type (
 	}
 )
 
-// answer is the whole load first, then the members of the group that take most.
+// answer returns the total load first, then the members of the group with the most load.
 func (s *Server) answer(q Request) answer {
 	a := answer{AlignedStartTime: q.StartTime, AlignedEndTime: q.EndTime, Identifier: q.Identifier}
 	whole := list{Key: key{Metric: "db.load.avg"}, DataPoints: []point{}}
@@ -71,7 +71,7 @@ func (s *Server) answer(q Request) answer {
 	return a
 }
 
-// label is the end of the second, unless its start is asked for.
+// label returns the timestamp of a second: its end, unless the request asks for its start.
 func (q Request) label(second int64) float64 {
 	if q.PeriodAlignment == "START_TIME" {
 		return float64(second)
@@ -86,7 +86,7 @@ func limit(q Request) int {
 	return 0
 }
 
-// largest are the members of a group that the API tells.
+// largest returns the members of a group that the API returns, sorted by load.
 func largest(members map[string]map[int64]float64, grouped bool, limit int) []string {
 	if !grouped {
 		return nil
@@ -119,7 +119,7 @@ func kind(event string) string {
 	return "io"
 }
 
-// page cuts the lists; the token is where the next begins.
+// page returns one page of the lists, and the token of the next one; empty: it is the last.
 func (s *Server) page(lists []list, token string) ([]list, string) {
 	from, _ := strconv.Atoi(token)
 	if s.PageSize == 0 || from+s.PageSize >= len(lists) {

@@ -1,7 +1,7 @@
-// Package pitest answers as the Performance Insights API is documented to:
-// GetResourceMetrics in AWS's JSON protocol 1.1, signed requests only, in pages,
-// late, and refusing in the documented ways.
+// Package pitest implements the Performance Insights API as documented:
+// GetResourceMetrics in AWS's JSON protocol 1.1, for signed requests only, with pages,
+// delayed publication and the documented errors.
 //
-// In: a load by second. Out: a server on loopback, and the environment that leads
-// the SDK to it.
+// Input: a load by second. Output: a server on loopback, and the environment variables
+// that make the SDK use it.
 package pitest

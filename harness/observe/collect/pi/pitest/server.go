@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// Resource is the one that a new server knows.
+// Resource is the DbiResourceId of the only instance of a new server.
 const Resource = "db-ABCDEFGHIJKLMNOPQRSTU1VW2X"
 
-// Region is the one that it lies in.
+// Region is the AWS region of that instance.
 const Region = "eu-west-1"
 
-// Session is what an average number of sessions does in a second.
+// Session is an average number of sessions with the same activity in one second.
 type Session struct {
 	Event, Statement string
 	Sessions         float64
 }
 
-// Server stands in for the API. Its fields are set before it is asked.
+// Server simulates the API. Its fields must be set before the first request.
 type Server struct {
-	// Resource is the one that the server knows.
+	// Resource is the DbiResourceId of the server's only instance.
 	Resource string
-	// Load is what happens in a second.
+	// Load returns the sessions of a second.
 	Load func(second int64) []Session
 	// Late is how long after its end a second is published.
 	Late time.Duration
-	// Lost are seconds that are never published.
+	// Lost reports whether a second is never published.
 	Lost func(second int64) bool
-	// PageSize is the most lists of a page; 0: all on one.
+	// PageSize is the maximum number of lists per page; 0: all on one page.
 	PageSize int
-	// Refuse is asked at each call, which counts from 1; its answer is an error
-	// code and a status, or "" where the call may go on.
+	// Refuse is called for each call, numbered from 1. It returns an error code and an
+	// HTTP status, or "" to continue.
 	Refuse func(call int) (code string, status int)
 
 	t    testing.TB
@@ -48,7 +48,7 @@ type Server struct {
 	now      func() time.Time
 }
 
-// Request is what a caller asked.
+// Request is a decoded request.
 type Request struct {
 	ServiceType, Identifier, NextToken, PeriodAlignment string
 	StartTime, EndTime                                  float64
@@ -62,7 +62,7 @@ type Request struct {
 	}
 }
 
-// Start is Serve, and leads the SDK to the server.
+// Start is Serve, and sets the environment variables that make the SDK use the server.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	s := Serve(t)
@@ -72,7 +72,7 @@ func Start(t *testing.T) *Server {
 	return s
 }
 
-// Serve starts a server that ends with the test.
+// Serve starts a server that is closed at the end of the test.
 func Serve(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, Resource: Resource, Load: func(int64) []Session { return nil }, Lost: func(int64) bool { return false }, now: time.Now}
@@ -81,15 +81,15 @@ func Serve(t testing.TB) *Server {
 	return s
 }
 
-// Environment is what leads the SDK to the server, with credentials of its own:
-// only what the SDK itself reads.
+// Environment returns the environment variables that make the SDK use the server, with
+// example credentials.
 func (s *Server) Environment() map[string]string {
 	environment := Identity()
 	environment["AWS_ENDPOINT_URL_PI"] = s.http.URL
 	return environment
 }
 
-// Identity is the environment without the server.
+// Identity is Environment without the server's URL.
 func Identity() map[string]string {
 	return map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
@@ -98,24 +98,24 @@ func Identity() map[string]string {
 	}
 }
 
-// URL is where it listens.
+// URL returns the URL of the server.
 func (s *Server) URL() string { return s.http.URL }
 
-// Client is one whose connections end with the server.
+// Client returns a client whose connections are closed with the server.
 func (s *Server) Client() *http.Client { return s.http.Client() }
 
-// Requests are those that it has answered, in order.
+// Requests returns the requests that were answered without an error, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// signature is what a request must bear: Signature Version 4 for this service
-// and region, over the headers that say what is asked.
+// signature matches the Authorization header that a request must have: Signature Version 4
+// for this service and region, over the headers that identify the operation.
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]+/[0-9]{8}/` + Region + `/pi/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*x-amz-date[a-z0-9;-]*x-amz-target[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
 
-// ServeHTTP answers as the API does.
+// ServeHTTP responds as the API does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls++
@@ -134,7 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.Refuse != nil {
 		if code, status := s.Refuse(call); code != "" {
-			refuse(w, code, status, "The security token,\nas it says,\nis of no use")
+			refuse(w, code, status, "The security token\nincluded in the request\nis invalid")
 			return
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// invalid says what the documentation does not allow.
+// invalid returns what is not allowed by the documentation; empty: nothing.
 func (q Request) invalid() string {
 	switch {
 	case q.StartTime >= q.EndTime:
