@@ -112,7 +112,7 @@ func coLocated(ctx context.Context, target, dsn string) []string {
 	for _, name := range []string{metric.SourceService, metric.SourceDatabase} {
 		address, known := all[name]
 		node, _, err := net.SplitHostPort(address)
-		if err == nil && host.Own(ctx, node) || known && address == "" {
+		if err == nil && host.IsLocal(ctx, node) || known && address == "" {
 			shared = append(shared, name)
 		}
 	}

@@ -78,7 +78,7 @@ func (r *run) processes(ctx context.Context) map[string]int {
 	for name, address := range addresses(r.Target, r.DSN) {
 		node, port, err := net.SplitHostPort(address)
 		number, bad := strconv.Atoi(port)
-		if err != nil || bad != nil || !host.Own(ctx, node) {
+		if err != nil || bad != nil || !host.IsLocal(ctx, node) {
 			continue
 		}
 		if pid, ok := host.Listener(ctx, node, number); ok {

@@ -89,7 +89,7 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 // isLocal reports whether an address is on this machine; an empty one is a socket file.
 func isLocal(ctx context.Context, address string) bool {
 	name, _, err := net.SplitHostPort(address)
-	return address == "" || err == nil && host.Own(ctx, name)
+	return address == "" || err == nil && host.IsLocal(ctx, name)
 }
 
 // connections returns the server's connection limit and the number of open connections

@@ -46,7 +46,7 @@ func ExamineTarget(ctx context.Context, u *url.URL) (t Target) {
 		t.DNS = err
 		return t
 	}
-	t.Local = host.Own(ctx, name)
+	t.Local = host.IsLocal(ctx, name)
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(name, port))
 	if err != nil {

@@ -20,13 +20,13 @@ type Collector struct {
 	last    map[string]float64  // previous values of counters, by series
 	watched map[string]*process // by name; nil: not read yet
 	pids    map[string]int
-	idle    idleness
+	idle    idleTimes
 }
 
-// idleness is how long each CPU was idle, in s.
-type idleness struct {
-	total map[int64]float64 // since the machine's boot
-	grown map[int64]float64 // since the last reading; empty: not known
+// idleTimes holds the idle time of each CPU, in s.
+type idleTimes struct {
+	total    map[int64]float64 // since the machine's boot
+	increase map[int64]float64 // between the last two readings; empty: unknown
 }
 
 // process is a watched process. Its start time distinguishes it from a later one with
@@ -36,7 +36,7 @@ type process struct {
 	started uint64
 	gone    bool
 
-	threads map[int]time.Duration // by id: time that each has waited for a CPU
+	threads map[int]time.Duration // time that each thread has waited for a CPU, by id
 	queued  time.Duration         // of all threads, since the process was first read
 	cpu     float64               // s, of the process and its descendants
 	quota   *quota.Meter
@@ -53,7 +53,7 @@ func New(processes map[string]int) *Collector {
 // Source is "host".
 func (c *Collector) Source() string { return metric.SourceHost }
 
-// Start makes sure that /proc can be read.
+// Start checks that /proc and /sys can be read.
 func (c *Collector) Start(context.Context) error {
 	var err error
 	if c.proc, err = procfs.NewDefaultFS(); err != nil {
@@ -68,11 +68,11 @@ func (c *Collector) Start(context.Context) error {
 	return nil
 }
 
-// Run reads every second until ctx is done. What cannot be read is left out of
+// Run reads every second until ctx is done. Values that cannot be read are missing from
 // the frame.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	c.last = map[string]float64{}
-	c.read() // later increases count from this reading
+	c.read() // the base of later increases
 	return collect.EverySecond(ctx, c.Source(), sink, c.read)
 }
 
@@ -82,8 +82,8 @@ func (c *Collector) Close() error { return nil }
 // points gathers the points of one reading.
 type points struct {
 	all  []metric.Point
-	last map[string]float64 // of the reading before
-	now  map[string]float64
+	last map[string]float64 // counters at the last reading, by series key
+	now  map[string]float64 // counters at this reading
 }
 
 func (p *points) gauge(name string, v float64, labels ...string) {

@@ -35,7 +35,7 @@ func Describe() record.Host {
 	return h
 }
 
-// system is the distribution's name in a file in the form of os-release(5).
+// system returns the distribution's name from a file in the format of os-release(5).
 func system(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func TestCollect(t *testing.T) {
 	child := processtest.Start(t, exec.Command("sleep", "60"))
-	// Two processes on the one CPU that they may use.
+	// Two processes that may use only one CPU.
 	loops := startLoops(t, 2)
 	c := host.New(map[string]int{"loops": loops, "test": os.Getpid(), "child": child.PID, "never": 1 << 30})
 	if err := c.Start(t.Context()); err != nil {
@@ -65,10 +65,10 @@ func TestCollect(t *testing.T) {
 		return total
 	}
 
-	// All CPUs together spend one second a second, in some mode; the kernel
-	// counts in hundredths.
+	// The times of all modes add up to one second per second and CPU; the kernel counts
+	// hundredths of a second.
 	if got, want := sum(metric.HostCPU)/took, float64(runtime.NumCPU()); got < 0.8*want || got > 1.2*want {
-		t.Errorf("CPU time is %.2f s a second, want %v", got, want)
+		t.Errorf("CPU time is %.2f s per second, want %v", got, want)
 	}
 	// The busy goroutine of this process.
 	if got := sum(metric.ProcessCPU, "process", "test"); got < 0.3 || got > took*float64(runtime.NumCPU()) {
@@ -99,12 +99,12 @@ func TestCollect(t *testing.T) {
 	if v := got[metric.ProcessCPUs+"{process:test}"]; v != got[metric.HostCPUs] {
 		t.Errorf("this process may use %v CPUs of %v", v, got[metric.HostCPUs])
 	}
-	// It may use all CPUs: their idle time is the machine's.
+	// This process may use all CPUs, so their idle time is that of the machine.
 	if got, want := sum(metric.ProcessCPUIdle, "process", "test"), sum(metric.HostCPU, "mode", "idle")+sum(metric.HostCPU, "mode", "iowait"); math.Abs(got-want) > 0.1 {
-		t.Errorf("the CPUs that this process may use were idle for %.2f s, the machine's for %.2f", got, want)
+		t.Errorf("the CPUs that this process may use were idle for %.2f s, all CPUs for %.2f s", got, want)
 	}
 	if v := sum(metric.ProcessRunQueue, "process", "loops"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
-		t.Errorf("a loop that shares its CPU waited %.2f s for it in %.2f s", v, took)
+		t.Errorf("loops that share a CPU waited %.2f s for it in %.2f s", v, took)
 	}
 	memory, ok := line.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, "host", span)
 	if !ok[0] || memory[0] <= 0 {
@@ -173,8 +173,8 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// startLoops starts busy loops on the first CPU, a shell and its children, and
-// returns the shell's pid.
+// startLoops starts n busy loops on the first CPU, in a shell and its children, and returns
+// the shell's pid.
 func startLoops(t *testing.T, n int) (pid int) {
 	t.Helper()
 	loop := "while :; do :; done"

@@ -9,9 +9,9 @@ import (
 	running "github.com/shirou/gopsutil/v4/process"
 )
 
-// Listener finds the process of this machine that listens on a TCP port, at the
-// host's address or at any; not ok where there is none, where this process may not
-// see it, or where it is a proxy to a container.
+// Listener finds the process on this machine that listens on a TCP port, at an address of
+// the named host or at all addresses. It returns false if there is none, if this process
+// may not see it, or if it is a proxy to a container.
 func Listener(ctx context.Context, name string, port int) (pid int, ok bool) {
 	addresses, err := stdnet.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
@@ -30,7 +30,7 @@ func Listener(ctx context.Context, name string, port int) (pid int, ok bool) {
 	return 0, false
 }
 
-// isProxy: it is the process that Docker runs for a container's port.
+// isProxy reports whether it is the process that Docker runs for a container's port.
 func isProxy(ctx context.Context, pid int32) bool {
 	p, err := running.NewProcessWithContext(ctx, pid)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func (c *Collector) cpu(p *points) {
 	p.gauge(metric.HostCPUs, float64(cpus()))
 	stat, err := c.proc.Stat()
 	if err != nil {
-		c.idle = idleness{}
+		c.idle = idleTimes{}
 		return
 	}
 	c.idle.read(stat.CPU)
@@ -47,22 +48,24 @@ func (c *Collector) cpu(p *points) {
 	}
 }
 
-// read adds a reading. Time waiting for a disk counts as idle: others may use the CPU.
-func (i *idleness) read(cpus map[int64]procfs.CPUStat) {
-	total, grown := make(map[int64]float64, len(cpus)), make(map[int64]float64, len(cpus))
+// read adds a reading. Time spent waiting for a disk (iowait) counts as idle, because
+// other processes can use the CPU.
+func (i *idleTimes) read(cpus map[int64]procfs.CPUStat) {
+	total, increase := make(map[int64]float64, len(cpus)), make(map[int64]float64, len(cpus))
 	for cpu, t := range cpus {
 		total[cpu] = t.Idle + t.Iowait
 		if before, ok := i.total[cpu]; ok {
-			grown[cpu] = max(0, total[cpu]-before)
+			increase[cpu] = max(0, total[cpu]-before)
 		}
 	}
-	i.total, i.grown = total, grown
+	i.total, i.increase = total, increase
 }
 
-// of is the idle time of all CPUs that a process may use.
-func (i *idleness) of(pid int) (total float64) {
+// of returns the idle time between the last two readings of all CPUs that a process may
+// use, in s.
+func (i *idleTimes) of(pid int) (total float64) {
 	set, err := affinity(pid)
-	for cpu, v := range i.grown {
+	for cpu, v := range i.increase {
 		if err != nil || set.IsSet(int(cpu)) {
 			total += v
 		}
@@ -70,10 +73,10 @@ func (i *idleness) of(pid int) (total float64) {
 	return total
 }
 
-// cpus is the number of CPUs that this process may use now.
+// cpus returns the number of CPUs that this process may use now.
 func cpus() int { return allowed(0) }
 
-// allowed is the number of CPUs that a process may use; 0: this one.
+// allowed returns the number of CPUs that a process may use; pid 0 is this process.
 func allowed(pid int) int {
 	set, err := affinity(pid)
 	if err != nil {
@@ -82,8 +85,8 @@ func allowed(pid int) int {
 	return set.Count()
 }
 
-// affinity is the set of CPUs that a process may use. It fails on machines with more
-// CPUs than a set can hold.
+// affinity returns the set of CPUs that a process may use. It fails on machines with more
+// CPUs than the set can hold.
 func affinity(pid int) (set unix.CPUSet, err error) {
 	err = unix.SchedGetaffinity(pid, &set)
 	return set, err
@@ -95,21 +98,21 @@ func (c *Collector) memory(p *points) {
 	}
 }
 
-// disks reports the physical disks, or where none is visible, as in a container, all
+// disks reports the physical disks or, if none is visible (as in a container), all
 // devices. Partitions and logical volumes would count the same bytes again.
 func (c *Collector) disks(p *points) {
 	all, err := c.block.ProcDiskstats()
 	if err != nil {
 		return
 	}
-	var names []string
+	var hardware []string
 	for _, d := range all {
 		if physical("/sys/block", d.DeviceName) {
-			names = append(names, d.DeviceName)
+			hardware = append(hardware, d.DeviceName)
 		}
 	}
 	for _, d := range all {
-		if !chosen(names, d.DeviceName) || virtualDisk(d.DeviceName) {
+		if !included(hardware, d.DeviceName) || virtualDisk(d.DeviceName) {
 			continue
 		}
 		p.counter(metric.HostDiskRead, float64(d.ReadSectors)*sector, "device", d.DeviceName)
@@ -127,17 +130,17 @@ func virtualDisk(name string) bool {
 	return false
 }
 
-// network reports loopback, and the sum of the physical interfaces, or where none is
-// visible, of all others. Bridges and tunnels would count the same bytes again.
+// network reports loopback, and the sum of the physical interfaces or, if none is visible,
+// of all other interfaces. Bridges and tunnels would count the same bytes again.
 func (c *Collector) network(p *points) {
 	all, err := c.proc.NetDev()
 	if err != nil {
 		return
 	}
-	var names []string
+	var hardware []string
 	for name := range all {
 		if physical("/sys/class/net", name) {
-			names = append(names, name)
+			hardware = append(hardware, name)
 		}
 	}
 	var received, sent float64
@@ -145,7 +148,7 @@ func (c *Collector) network(p *points) {
 		if name == "lo" {
 			p.counter(metric.HostNetReceived, float64(line.RxBytes), "interface", "loopback")
 			p.counter(metric.HostNetSent, float64(line.TxBytes), "interface", "loopback")
-		} else if chosen(names, name) {
+		} else if included(hardware, name) {
 			received += float64(line.RxBytes)
 			sent += float64(line.TxBytes)
 		}
@@ -178,20 +181,15 @@ func (w *process) queue(pids []int) {
 	w.threads = now
 }
 
-// physical: a device of this class is hardware.
+// physical reports whether a device of this class is hardware.
 func physical(class, name string) bool {
 	_, err := os.Stat(filepath.Join(class, name, "device"))
 	return err == nil
 }
 
-// chosen: a device counts, being hardware, or because no device is.
-func chosen(hardware []string, name string) bool {
-	for _, r := range hardware {
-		if r == name {
-			return true
-		}
-	}
-	return len(hardware) == 0
+// included reports whether a device is reported: if it is hardware, or if no device is.
+func included(hardware []string, name string) bool {
+	return len(hardware) == 0 || slices.Contains(hardware, name)
 }
 
 // processes reports the watched processes that still run.
@@ -216,13 +214,13 @@ func (c *Collector) processes(p *points) {
 		}
 		w.started = stat.Starttime
 		var children []int
-		if name == metric.SourceDatabase { // a service's may belong to anything
+		if name == metric.SourceDatabase { // the children of a service may be unrelated programs
 			children = descendants(pid)
 		}
-		p.counter(metric.ProcessCPU, w.used(stat, children, c.proc), "process", name)
+		p.counter(metric.ProcessCPU, w.cpuTime(stat, children, c.proc), "process", name)
 		p.gauge(metric.ProcessMemory, float64(stat.ResidentMemory()), "process", name)
 		p.gauge(metric.ProcessCPUs, float64(allowed(pid)), "process", name)
-		if len(c.idle.grown) > 0 {
+		if len(c.idle.increase) > 0 {
 			p.all = append(p.all, metric.CounterPoint(metric.Of(metric.ProcessCPUIdle, "process", name), c.idle.of(pid)))
 		}
 		w.queue(append(children, pid))

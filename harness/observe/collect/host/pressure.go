@@ -6,9 +6,9 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// pressure reports pressure stall information, where the kernel counts it
-// (Documentation/accounting/psi.rst). It has no "full" of the CPU for the whole
-// machine, and writes 0.
+// pressure reports pressure stall information, if the kernel records it
+// (Documentation/accounting/psi.rst). For the whole machine "full" is undefined for the
+// CPU; the kernel shows 0.
 func (c *Collector) pressure(p *points) {
 	for _, resource := range []string{"cpu", "io", "memory"} {
 		stats, err := c.proc.PSIStatsForResource(resource)

@@ -14,10 +14,10 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// Pressure is the kernel's, and the time for which a quota throttles a process is
-// reported of the database and the service: workers report their own.
+// Pressure is reported as the kernel records it. Throttling is reported for the database
+// and the service; workers report theirs themselves.
 func TestPressureAndThrottling(t *testing.T) {
-	// Three on one CPU: some of them always wait for it.
+	// Three loops on one CPU: two of them always wait for it.
 	startLoops(t, 3)
 	throttled := processtest.Start(t, exec.Command("nice", "-n", "-10", "sh", "-c", "while :; do :; done"))
 	group, limited := quotatest.Make(t, 0.05)

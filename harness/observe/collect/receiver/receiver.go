@@ -16,29 +16,29 @@ import (
 	"assay/harness/wire"
 )
 
-// Sinks receive the messages. Each is called by one goroutine at a time and may block;
-// after an error the sender sends the message again.
+// Sinks receive the contents of messages. They are called by one goroutine at a time and
+// may block. After an error the sender repeats the message.
 type Sinks struct {
 	Frame        func(metric.Frame) error
 	Acknowledged func(source string, entries []ledger.Entry) error
 }
 
-// maxBody bounds one message: a frame of 200 series with wide histograms is
-// below 1 MiB, and a worker without a connection sends up to 15 s at once later.
+// maxBody bounds one message: a frame of 200 series with wide histograms is less than
+// 1 MiB, and a worker that lost its connection sends up to 15 s of frames at once.
 const maxBody = 64 << 20
 
-// Receiver receives messages and drops repeated ones.
+// Receiver receives messages and ignores repeated ones.
 type Receiver struct {
 	sinks Sinks
 	log   *slog.Logger
 
 	mu     sync.Mutex
-	frames map[string]uint64 // highest sequence taken, by source
-	acks   map[string]uint64
+	frames map[string]uint64 // highest sequence accepted, by source
+	acks   map[string]uint64 // likewise, of acknowledgements
 	closed bool
 }
 
-// New makes a receiver.
+// New returns a receiver.
 func New(sinks Sinks, log *slog.Logger) *Receiver {
 	return &Receiver{sinks: sinks, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
 }
@@ -46,20 +46,20 @@ func New(sinks Sinks, log *slog.Logger) *Receiver {
 // errClosed is the answer to a message after Close.
 var errClosed = errors.New("the run has ended")
 
-// Close refuses further messages: after it returns no sink is called.
+// Close rejects further messages. After it returns, no sink is called.
 func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// Routes adds the receiver's paths.
+// Routes adds the receiver's handlers to mux.
 func (r *Receiver) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathMetrics, r.handleMetrics)
 	mux.HandleFunc("POST "+wire.PathAcknowledged, r.handleAcknowledged)
 }
 
-// Authorize refuses requests without the token.
+// Authorize rejects requests without the token.
 func Authorize(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,17 +89,17 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 		r.refuse(w, "frame not recorded", err)
 		return
 	}
-	// An empty body is an empty ExportMetricsServiceResponse: all was taken.
+	// An empty body is an empty ExportMetricsServiceResponse: everything was accepted.
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	w.WriteHeader(http.StatusOK)
 }
 
-// Take passes one frame on, as if it was received over HTTP.
+// Take passes one frame on as if it had been received over HTTP.
 func (r *Receiver) Take(f metric.Frame) error { return r.take([]metric.Frame{f}) }
 
-// take passes frames on, except repeated ones. A source numbers its frames 1, 2, 3,
-// ... and sends them in order, so that a frame up to the highest number is a
-// repetition. A gap is kept, for the rule "frames" to detect.
+// take passes frames on, except repeated ones. A source numbers its frames from 1 and
+// sends them in order, so a frame whose number is not higher than the last one is a
+// repetition. Gaps are passed on, so that the rule "frames" can detect them.
 func (r *Receiver) take(frames []metric.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// acknowledge passes entries on unless they are a repetition.
+// acknowledge passes entries on, except repeated ones.
 func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,8 +160,8 @@ func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.
 	return nil
 }
 
-// refuse answers a message that was not recorded. After Close that is no error, and
-// the sender must not retry.
+// refuse responds to a message that was not recorded. After Close this is not an error,
+// and the response tells the sender not to retry.
 func (r *Receiver) refuse(w http.ResponseWriter, what string, err error) {
 	if errors.Is(err, errClosed) {
 		http.Error(w, err.Error(), http.StatusGone)

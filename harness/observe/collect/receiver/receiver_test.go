@@ -18,46 +18,46 @@ import (
 	"assay/harness/wire"
 )
 
-// taken is what the sinks received. The receiver calls them one at a time, so that
-// they need no lock, as the race detector would show.
-type taken struct {
+// sinks records what the receiver passes on. It needs no lock, because the receiver calls
+// one sink at a time; the race detector would find a violation.
+type sinks struct {
 	frames []metric.Frame
 	acks   map[string][]ledger.Entry
-	fail   func() error // called before each; nil: never fails
+	fail   func() error // called before each message; nil: never fails
 }
 
-func (k *taken) frame(f metric.Frame) error {
-	if k.fail != nil {
-		if err := k.fail(); err != nil {
+func (received *sinks) frame(f metric.Frame) error {
+	if received.fail != nil {
+		if err := received.fail(); err != nil {
 			return err
 		}
 	}
-	k.frames = append(k.frames, f)
+	received.frames = append(received.frames, f)
 	return nil
 }
 
-func (k *taken) acknowledged(source string, entries []ledger.Entry) error {
-	if k.fail != nil {
-		if err := k.fail(); err != nil {
+func (received *sinks) acknowledged(source string, entries []ledger.Entry) error {
+	if received.fail != nil {
+		if err := received.fail(); err != nil {
 			return err
 		}
 	}
-	k.acks[source] = append(k.acks[source], entries...)
+	received.acks[source] = append(received.acks[source], entries...)
 	return nil
 }
 
 const token = "secret"
 
-// listen starts a receiver with its sinks.
-func listen(t *testing.T) (r *receiver.Receiver, url string, k *taken) {
+// listen starts a receiver.
+func listen(t *testing.T) (r *receiver.Receiver, url string, received *sinks) {
 	t.Helper()
-	k = &taken{acks: map[string][]ledger.Entry{}}
-	r = receiver.New(receiver.Sinks{Frame: k.frame, Acknowledged: k.acknowledged}, slog.New(slog.DiscardHandler))
+	received = &sinks{acks: map[string][]ledger.Entry{}}
+	r = receiver.New(receiver.Sinks{Frame: received.frame, Acknowledged: received.acknowledged}, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	r.Routes(mux)
 	s := httptest.NewServer(receiver.Authorize(token, mux))
 	t.Cleanup(s.Close)
-	return r, s.URL, k
+	return r, s.URL, received
 }
 
 func frame(source string, sequence uint64) metric.Frame {
@@ -77,7 +77,7 @@ func encoded(t *testing.T, frames ...metric.Frame) []byte {
 }
 
 func TestRefusals(t *testing.T) {
-	_, url, k := listen(t)
+	_, url, received := listen(t)
 	entry := string(ledger.AppendText(nil, []ledger.Entry{{Millis: 1}}))
 	protobuf := "application/x-protobuf"
 	good := "Bearer " + token
@@ -119,14 +119,14 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			answer, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != c.want || bytes.Contains(answer, []byte(token)) {
-				t.Errorf("answer %d %q, %v, want %d", resp.StatusCode, answer, err, c.want)
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != c.want || bytes.Contains(body, []byte(token)) {
+				t.Errorf("response %d %q, %v, want %d", resp.StatusCode, body, err, c.want)
 			}
 		})
 	}
-	if len(k.frames)+len(k.acks) > 0 {
-		t.Errorf("taken: %v, %v", k.frames, k.acks)
+	if len(received.frames)+len(received.acks) > 0 {
+		t.Errorf("accepted: %v, %v", received.frames, received.acks)
 	}
 }
 
@@ -134,9 +134,9 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// A repeated frame counts once; a frame that the sink refused is sent again.
-func TestEachFrameIsTakenOnce(t *testing.T) {
-	_, url, k := listen(t)
+// A repeated frame is passed on once; a frame that the sink rejected is sent again.
+func TestEachFrameIsAcceptedOnce(t *testing.T) {
+	_, url, received := listen(t)
 	l := wire.New(url, token, "worker/0")
 	send := func(sequences ...uint64) error {
 		var frames []metric.Frame
@@ -148,9 +148,9 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 	if err := errors.Join(send(1, 2), send(1, 2), send(2, 3), send(1)); err != nil {
 		t.Fatal(err)
 	}
-	// The disk is full at the second of three: the sender repeats all.
+	// The second of three frames is not recorded: the sender repeats all of them.
 	calls := 0
-	k.fail = func() error {
+	received.fail = func() error {
 		if calls++; calls == 2 {
 			return errors.New("no space left on device")
 		}
@@ -158,14 +158,14 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 	}
 	var refused *wire.RefusedError
 	if err := send(4, 5, 6); err == nil || errors.As(err, &refused) {
-		t.Errorf("a full disk is %v, want an error that a retry may resolve", err)
+		t.Errorf("a failed write is %v, want an error that can be retried", err)
 	}
-	// A gap is kept: it is a fact. Frames without a number are all taken.
+	// A gap is passed on. Frames without a number are all accepted.
 	if err := errors.Join(send(4, 5, 6), send(9), send(0), send(0)); err != nil {
 		t.Fatal(err)
 	}
 	got := ""
-	for _, f := range k.frames {
+	for _, f := range received.frames {
 		got += fmt.Sprint(f.Sequence, " ")
 	}
 	if want := "1 2 3 4 5 6 9 0 0 "; got != want {
@@ -173,35 +173,35 @@ func TestEachFrameIsTakenOnce(t *testing.T) {
 	}
 }
 
-func TestEachAcknowledgementIsTakenOnce(t *testing.T) {
-	_, url, k := listen(t)
+func TestEachAcknowledgementIsAcceptedOnce(t *testing.T) {
+	_, url, received := listen(t)
 	l := wire.New(url, token, "worker/0")
 	send := func(sequence uint64) error {
 		return l.Acknowledged(t.Context(), sequence, ledger.AppendText(nil, []ledger.Entry{{Millis: int64(sequence)}}))
 	}
-	k.fail = func() error { k.fail = nil; return errors.New("no space left on device") }
+	received.fail = func() error { received.fail = nil; return errors.New("no space left on device") }
 	if err := send(1); err == nil {
-		t.Error("a full disk is no error")
+		t.Error("a failed write is not an error")
 	}
 	if err := errors.Join(send(1), send(1), send(2), send(1), send(2), send(3)); err != nil {
 		t.Fatal(err)
 	}
-	if got := k.acks["worker/0"]; len(got) != 3 || got[0].Millis != 1 || got[1].Millis != 2 || got[2].Millis != 3 {
+	if got := received.acks["worker/0"]; len(got) != 3 || got[0].Millis != 1 || got[1].Millis != 2 || got[2].Millis != 3 {
 		t.Errorf("acknowledged %v", got)
 	}
 }
 
-// Senders at the same time, each over two connections that repeat each other:
-// every frame once, each source in its order.
-func TestSendersAtOnce(t *testing.T) {
-	_, url, k := listen(t)
+// With concurrent senders, each of which sends every frame twice, every frame is passed on
+// once and each source's frames are in order.
+func TestConcurrentSenders(t *testing.T) {
+	_, url, received := listen(t)
 	const senders, frames = 4, 50
 	var all sync.WaitGroup
 	for i := range senders {
 		source := fmt.Sprintf("worker/%d", i)
 		l := wire.New(url, token, source)
 		for s := uint64(1); s <= frames; s++ {
-			// The next frame is sent when this one is taken; its resend may be late.
+			// The next frame is sent when this one is accepted; its repetition may be late.
 			body := encoded(t, frame(source, s))
 			all.Go(func() {
 				if err := l.Frames(t.Context(), body); err != nil {
@@ -215,28 +215,28 @@ func TestSendersAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	next := map[string]uint64{}
-	for _, f := range k.frames {
+	for _, f := range received.frames {
 		if next[f.Source]++; f.Sequence != next[f.Source] {
 			t.Errorf("%s: frame %d, want %d", f.Source, f.Sequence, next[f.Source])
 		}
 	}
-	if len(k.frames) != senders*frames {
-		t.Errorf("%d frames, want %d", len(k.frames), senders*frames)
+	if len(received.frames) != senders*frames {
+		t.Errorf("%d frames, want %d", len(received.frames), senders*frames)
 	}
 }
 
-// After Close nothing reaches the sinks, which may be closed, and senders are told not
-// to retry.
+// After Close the sinks, which may be closed, are not called, and the response tells
+// senders not to retry.
 func TestClosed(t *testing.T) {
-	r, url, k := listen(t)
+	r, url, received := listen(t)
 	l := wire.New(url, token, "worker/0")
 	var senders sync.WaitGroup
 	for s := range uint64(20) {
 		body := encoded(t, frame(fmt.Sprintf("otlp/%d", s), 0))
-		senders.Go(func() { _ = l.Frames(t.Context(), body) }) // some come before, some after
+		senders.Go(func() { _ = l.Frames(t.Context(), body) }) // some arrive before Close, some after
 	}
 	r.Close()
-	before := len(k.frames)
+	before := len(received.frames)
 	senders.Wait()
 	var refused *wire.RefusedError
 	if err := l.Frames(t.Context(), encoded(t, frame("worker/0", 1))); !errors.As(err, &refused) {
@@ -246,9 +246,9 @@ func TestClosed(t *testing.T) {
 		t.Errorf("acknowledgements after the end: %v", err)
 	}
 	if err := r.Take(frame("host", 1)); err == nil {
-		t.Error("a collector's frame was taken after the end")
+		t.Error("a collector's frame was accepted after the end")
 	}
-	if len(k.frames) != before || len(k.acks) > 0 {
-		t.Errorf("taken after the end: %d frames, %v", len(k.frames)-before, k.acks)
+	if len(received.frames) != before || len(received.acks) > 0 {
+		t.Errorf("accepted after the end: %d frames, %v", len(received.frames)-before, received.acks)
 	}
 }

@@ -33,13 +33,13 @@ func TestBuildsIn(t *testing.T) {
 			"# TYPE b_build_info gauge\nb_build_info{version=\"2\"} 1\na_build_info{version=\"1\",revision=\"ab\"} 1\na_build_info{version=\"0\"} 1\n",
 			[]record.Build{build("a_build_info", "revision", "ab", "version", "1"), build("a_build_info", "version", "0"), build("b_build_info", "version", "2")},
 		},
-		"too long": {"a_build_info{version=\"" + strings.Repeat("x", longest+1) + "\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
+		"too long": {"a_build_info{version=\"" + strings.Repeat("x", maxValue+1) + "\"} 1\nb_build_info{version=\"2\"} 1\n", []record.Build{build("b_build_info", "version", "2")}},
 	} {
 		if diff := cmp.Diff(c.want, buildsIn([]byte(c.exposition))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := buildsIn([]byte(many)); len(got) != mostBuilds {
+	if got := buildsIn([]byte(many)); len(got) != maxBuilds {
 		t.Errorf("%d builds are recorded", len(got))
 	}
 }

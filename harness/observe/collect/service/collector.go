@@ -12,8 +12,8 @@ import (
 	"assay/harness/observe/record"
 )
 
-// ErrAbsent says that there is no endpoint, or that it has none of our metrics:
-// no failure, only "service metrics absent".
+// ErrAbsent means that there is no endpoint, or that it has none of the metrics that are
+// read. A run continues without service metrics.
 var ErrAbsent = errors.New("service metrics absent")
 
 // Collector scrapes one endpoint.
@@ -21,13 +21,13 @@ type Collector struct {
 	endpoint *scrape.Endpoint
 	last     reading // of the last scrape that succeeded; nil: none yet
 	failing  bool
-	builds   []record.Build // that Start found
+	builds   []record.Build // as read by Start
 }
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes a collector of the endpoint at the URL, such as
-// http://127.0.0.1:8080/metrics, on loopback or one of hosts, as of the run's target.
+// New returns a collector for the endpoint at a URL such as http://127.0.0.1:8080/metrics,
+// on loopback or on one of hosts, such as the run's target.
 func New(url string, hosts ...string) *Collector {
 	return &Collector{endpoint: scrape.New(url, hosts...)}
 }
@@ -35,8 +35,8 @@ func New(url string, hosts ...string) *Collector {
 // Source is "service".
 func (c *Collector) Source() string { return metric.SourceService }
 
-// Start tries the endpoint. Its error is ErrAbsent where there is nothing that
-// we know.
+// Start reads the endpoint once. Its error is ErrAbsent if that fails or if the endpoint
+// has none of the metrics that are read.
 func (c *Collector) Start(ctx context.Context) error {
 	if err := c.endpoint.Err(); err != nil {
 		return err
@@ -51,14 +51,13 @@ func (c *Collector) Start(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
 	if len(r) == 0 {
-		return fmt.Errorf("%w: %s has none of the names that are read, such as go_sql_* and %s", ErrAbsent, c.endpoint, queryDuration)
+		return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_* and %s", ErrAbsent, c.endpoint, queryDuration)
 	}
 	return nil
 }
 
-// Describe tells what the service was built from, by the account that it gave
-// at Start; nil where it gave none. It tells also where Start failed for want of
-// other metrics.
+// Describe returns the builds that the service reported at Start; nil if it reported none.
+// It also works if Start failed because other metrics are missing.
 func (c *Collector) Describe() *record.Service {
 	if len(c.builds) == 0 {
 		return nil
@@ -66,14 +65,14 @@ func (c *Collector) Describe() *record.Service {
 	return &record.Service{Builds: c.builds}
 }
 
-// Run scrapes every second until ctx is done. A scrape that fails leaves its
-// second without points, and the next one covers the time between.
+// Run scrapes every second until ctx is done. After a failed scrape the second has no
+// points, and the next scrape includes its increases.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	if err := c.endpoint.Err(); err != nil {
 		return err
 	}
-	inner := context.WithoutCancel(ctx) // a scrape is short: the last one is finished
-	c.read(inner)                       // what later increases are counted from
+	inner := context.WithoutCancel(ctx) // a scrape is short, so the last one is completed
+	c.read(inner)                       // the base of later increases
 	return collect.EverySecond(ctx, c.Source(), sink, func() []metric.Point { return c.read(inner) })
 }
 

@@ -4,12 +4,12 @@ import "assay/harness/observe/metric"
 
 // Pool is a service's pool of database connections at one moment.
 type Pool struct {
-	Known bool
+	Known bool // the exposition has metrics of a pool
 	Open  int
 	Max   int // 0: no limit
 }
 
-// PoolIn finds the pool in what a metrics endpoint answered.
+// PoolIn finds the pool in an exposition. Several pools are added up.
 func PoolIn(exposition []byte) Pool {
 	r, err := parse(exposition)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"assay/harness/observe/record"
 )
 
-// collectFor runs a started collector and returns its frames folded.
+// collectFor runs a started collector for a while and returns its frames.
 func collectFor(t *testing.T, c *service.Collector, d time.Duration) (*record.Timeline, []metric.Frame, record.Span) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -48,7 +48,7 @@ func collectFor(t *testing.T, c *service.Collector, d time.Duration) (*record.Ti
 	return line, frames, record.Span{From: frames[0].Second, To: last.Second + 1}
 }
 
-// pools is a registry as a Go service has it, with two pools.
+// pools returns the registry of a Go service with two pools.
 func pools(t *testing.T) (*prometheus.Registry, *prometheus.HistogramVec) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -68,7 +68,7 @@ func pools(t *testing.T) (*prometheus.Registry, *prometheus.HistogramVec) {
 
 func TestScrape(t *testing.T) {
 	registry, query := pools(t)
-	query.WithLabelValues("before").Observe(100) // before the run: not ours
+	query.WithLabelValues("before").Observe(100) // before the run: not counted
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
 	c := service.New(server.URL + "/metrics")
@@ -104,13 +104,13 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// exposition is what an endpoint of a test answers at its nth scrape.
-func exposition(t *testing.T, answer func(scrape int, w http.ResponseWriter)) *httptest.Server {
+// exposition starts an endpoint whose response depends on the number of the scrape.
+func exposition(t *testing.T, respond func(scrape int, w http.ResponseWriter)) *httptest.Server {
 	t.Helper()
 	scrape := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scrape++
-		answer(scrape, w)
+		respond(scrape, w)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -118,7 +118,7 @@ func exposition(t *testing.T, answer func(scrape int, w http.ResponseWriter)) *h
 
 func TestSummaryRestartAndOutage(t *testing.T) {
 	s := exposition(t, func(scrape int, w http.ResponseWriter) {
-		counts := []int{100, 100, 110, 0, 130, 7} // the fourth fails, the sixth is of a restarted service
+		counts := []int{100, 100, 110, 0, 130, 7} // the fourth scrape fails, the sixth is after a restart of the service
 		n := counts[min(scrape, len(counts))-1]
 		if n == 0 {
 			http.Error(w, "overloaded", http.StatusServiceUnavailable)
@@ -136,7 +136,7 @@ func TestSummaryRestartAndOutage(t *testing.T) {
 		t.Errorf("%v queries, want 37", n)
 	}
 	if len(frames[1].Points) != 0 {
-		t.Errorf("the second whose scrape failed has points: %v", frames[1].Points)
+		t.Errorf("the second of the failed scrape has points: %v", frames[1].Points)
 	}
 }
 
@@ -144,17 +144,17 @@ func TestAbsent(t *testing.T) {
 	refused := httptest.NewServer(nil)
 	refused.Close()
 	for name, url := range map[string]string{
-		"no server":   refused.URL,
-		"not found":   exposition(t, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }).URL,
-		"none of our": exposition(t, func(_ int, w http.ResponseWriter) { _, _ = fmt.Fprintln(w, "up 1") }).URL,
-		"a web page":  exposition(t, func(_ int, w http.ResponseWriter) { _, _ = fmt.Fprintln(w, "<html>go_sql_</html>") }).URL,
+		"no server":  refused.URL,
+		"not found":  exposition(t, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }).URL,
+		"no metrics": exposition(t, func(_ int, w http.ResponseWriter) { _, _ = fmt.Fprintln(w, "up 1") }).URL,
+		"a web page": exposition(t, func(_ int, w http.ResponseWriter) { _, _ = fmt.Fprintln(w, "<html>go_sql_</html>") }).URL,
 		"too much": exposition(t, func(_ int, w http.ResponseWriter) {
 			for range 50 {
 				_, _ = fmt.Fprintln(w, "# "+strings.Repeat("x", 100<<10))
 			}
 		}).URL,
 		"too slow": exposition(t, func(int, http.ResponseWriter) { time.Sleep(2 * time.Second) }).URL,
-		"elsewhere": exposition(t, func(_ int, w http.ResponseWriter) {
+		"redirect": exposition(t, func(_ int, w http.ResponseWriter) {
 			w.Header().Set("Location", "http://example.invalid/metrics")
 			w.WriteHeader(http.StatusFound)
 		}).URL,
@@ -171,7 +171,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-func TestOnlyTheTarget(t *testing.T) {
+func TestOnlyTargetHosts(t *testing.T) {
 	for _, c := range []struct {
 		url   string
 		hosts []string

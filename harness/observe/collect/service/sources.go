@@ -11,25 +11,24 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// queryDuration is a histogram or summary of all statements, in seconds,
+// queryDuration is a histogram or summary of the durations of all statements, in seconds,
 // without the wait for a connection.
 const queryDuration = "db_query_duration_seconds"
 
-// source is where one of our metrics comes from. Values are summed over all
-// label sets: a service may have several pools. Where several families feed one
-// metric the first that the endpoint has counts.
+// source is a metric family from which a metric of the catalogue is read. Values are summed
+// over all label sets, because a service may have several pools. If several families are
+// sources of one metric, the first that the endpoint has is used.
 type source struct {
 	family string
-	part   func(*dto.Metric) (value float64, ok bool)
-	name   string  // in metric's catalogue
-	scale  float64 // from the endpoint's unit to ours
+	value  func(*dto.Metric) (value float64, ok bool)
+	name   string  // in the metric catalogue
+	scale  float64 // from the endpoint's unit to the catalogue's
 }
 
-const perSecond = 1000 // ms
+const msPerSecond = 1000
 
-// sources are the names of client_golang's collectors, those of our reference
-// service where there is no custom, and those of Micrometer and HikariCP
-// (Spring Boot).
+// sources are the metrics of client_golang's collectors, of Micrometer and HikariCP (Spring
+// Boot) and, if there is no convention, of the reference service.
 var sources = []source{
 	{"go_sql_in_use_connections", scrape.Value, metric.ServicePoolInUse, 1},
 	{"hikaricp_connections_active", scrape.Value, metric.ServicePoolInUse, 1},
@@ -38,24 +37,24 @@ var sources = []source{
 	{"go_sql_max_open_connections", scrape.Value, metric.ServicePoolMax, 1},
 	{"hikaricp_connections_max", scrape.Value, metric.ServicePoolMax, 1},
 	{"go_sql_wait_count_total", scrape.Value, metric.ServicePoolWaits, 1},
-	{"go_sql_wait_duration_seconds_total", scrape.Value, metric.ServicePoolWaitTime, perSecond},
-	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, perSecond},
-	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, perSecond},
+	{"go_sql_wait_duration_seconds_total", scrape.Value, metric.ServicePoolWaitTime, msPerSecond},
+	{"db_connection_wait_seconds", sum, metric.ServiceAcquireTime, msPerSecond},
+	{"hikaricp_connections_acquire_seconds", sum, metric.ServiceAcquireTime, msPerSecond},
 	{queryDuration, count, metric.ServiceQueries, 1},
-	{queryDuration, sum, metric.ServiceQueryTime, perSecond},
+	{queryDuration, sum, metric.ServiceQueryTime, msPerSecond},
 	{"http_request_duration_seconds", count, metric.ServiceRequests, 1},
 	{"http_server_requests_seconds", count, metric.ServiceRequests, 1},
-	{"http_request_duration_seconds", sum, metric.ServiceRequestTime, perSecond},
-	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, perSecond},
-	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, perSecond},
-	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, perSecond},
+	{"http_request_duration_seconds", sum, metric.ServiceRequestTime, msPerSecond},
+	{"http_server_requests_seconds", sum, metric.ServiceRequestTime, msPerSecond},
+	{"gateway_duration_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
+	{"http_client_requests_seconds", sum, metric.ServiceDownstreamTime, msPerSecond},
 	{"process_cpu_seconds_total", scrape.Value, metric.ServiceCPU, 1},
 	{"process_cpu_time_ns_total", scrape.Value, metric.ServiceCPU, 1e-9},
 	{"go_sched_gomaxprocs_threads", scrape.Value, metric.ServiceCPUs, 1},
 	{"system_cpu_count", scrape.Value, metric.ServiceCPUs, 1},
 }
 
-// families are what is read of an exposition.
+// families holds the names of the families of all sources.
 var families = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range sources {
@@ -64,24 +63,26 @@ var families = func() map[string]bool {
 	return all
 }()
 
-// ownRoutes are routes that monitoring calls, by the labels route and uri: no requests
-// of the load. asides are calls that no request waits for.
 var (
-	ownRoutes = []string{"/metrics", "/healthz", "/actuator"}
-	asides    = []string{"inquiry"} // the reference service asks a gateway again in the background
+	// monitoringRoutes are values of the labels route and uri for requests of monitoring
+	// rather than of the load.
+	monitoringRoutes = []string{"/metrics", "/healthz", "/actuator"}
+	// backgroundCalls are values of the label call for downstream calls for which no
+	// request waits, such as the background inquiries of the reference service.
+	backgroundCalls = []string{"inquiry"}
 )
 
-// counts tells whether a metric is of requests that the load makes.
-func counts(m *dto.Metric) bool {
+// isLoad reports whether a metric's labels are those of requests of the load.
+func isLoad(m *dto.Metric) bool {
 	for _, l := range m.GetLabel() {
 		switch l.GetName() {
 		case "route", "uri":
 			path := l.GetValue()[strings.LastIndexByte(l.GetValue(), ' ')+1:] // without the method
-			if slices.ContainsFunc(ownRoutes, func(own string) bool { return path == own || strings.HasPrefix(path, own+"/") }) {
+			if slices.ContainsFunc(monitoringRoutes, func(route string) bool { return path == route || strings.HasPrefix(path, route+"/") }) {
 				return false
 			}
 		case "call":
-			if slices.Contains(asides, l.GetValue()) {
+			if slices.Contains(backgroundCalls, l.GetValue()) {
 				return false
 			}
 		}
@@ -109,10 +110,10 @@ func sum(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
-// reading is what one scrape found, by the names of our metrics.
+// reading holds the values of one scrape by metric of the catalogue.
 type reading map[string]float64
 
-// scrape reads our metrics from the endpoint.
+// scrape reads the endpoint.
 func (c *Collector) scrape(ctx context.Context) (reading, error) {
 	body, err := c.endpoint.Fetch(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func parse(body []byte) (reading, error) {
 			continue
 		}
 		for _, m := range found[s.family].GetMetric() {
-			if v, ok := s.part(m); ok && counts(m) {
+			if v, ok := s.value(m); ok && isLoad(m) {
 				r[s.name] += v * s.scale
 				from[s.name] = s.family
 			}
@@ -142,8 +143,8 @@ func parse(body []byte) (reading, error) {
 	return r, nil
 }
 
-// points compares a reading with the one before it. A counter that fell was
-// begun anew by a restarted service: all that it shows happened since.
+// points returns the gauges of a reading and the increases of counters since the reading
+// before. If a counter decreased, the service was restarted and counts from 0.
 func (r reading) points(before reading) (points []metric.Point) {
 	done := map[string]bool{}
 	for _, s := range sources {
@@ -157,11 +158,11 @@ func (r reading) points(before reading) (points []metric.Point) {
 			points = append(points, metric.GaugePoint(series, now))
 			continue
 		}
-		was, ok := before[s.name]
+		previous, ok := before[s.name]
 		if !ok {
 			continue
 		}
-		increase := now - was
+		increase := now - previous
 		if increase < 0 {
 			increase = now
 		}

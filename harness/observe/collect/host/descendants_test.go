@@ -12,8 +12,8 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-// The CPU time of a database with a process for each session is that of all of
-// them, of ended ones too; likewise its wait for a CPU.
+// The CPU time of a database with a process per session is that of all its processes,
+// including ended ones. So is its time in the run queue.
 func TestDatabaseOfSeveralProcesses(t *testing.T) {
 	const short = "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done"
 	server := processtest.Start(t, exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait"))
@@ -41,6 +41,6 @@ func TestDatabaseOfSeveralProcesses(t *testing.T) {
 		t.Errorf("the parent process used %.2f s", cpu)
 	}
 	if waited := sum(metric.ProcessRunQueue, metric.SourceDatabase); waited < 0.1 {
-		t.Errorf("a session that shares its CPU with others waited %.2f s", waited)
+		t.Errorf("sessions that share a CPU waited %.2f s", waited)
 	}
 }
