@@ -135,8 +135,8 @@ func waits(d probe.Database) Findings {
 			all = append(all, warn(CheckWaits, "incomplete", needed, why, "run as an administrator: "+remedy))
 		}
 		return all
-	case d.Waits.Off > 0:
-		return Findings{pass(CheckWaits, fmt.Sprintf("can be read; %d instruments and consumers are switched on for a run", d.Waits.Off), needed)}
+	case d.Waits.Disabled > 0:
+		return Findings{pass(CheckWaits, fmt.Sprintf("can be read; %d instruments and consumers are switched on for a run", d.Waits.Disabled), needed)}
 	}
 	return Findings{pass(CheckWaits, strings.Join(append([]string{"can be read"}, d.Waits.Hints...), "; "), needed)}
 }

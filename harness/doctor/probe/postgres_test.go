@@ -38,7 +38,7 @@ func TestPostgreSQL(t *testing.T) {
 	if d.Err != nil || d.DSN != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
-	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Off != 0 {
+	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Disabled != 0 {
 		t.Errorf("waits: %+v", d.Waits)
 	}
 	if !strings.Contains(d.Version, ".") || d.Name != databases.Public(s.In("shop")) {

@@ -20,17 +20,17 @@ func (o Options) binlogReader() *polledGauge {
 	if lag == nil {
 		return nil
 	}
-	w := &polledGauge{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog reader", period: lagPeriod}
+	g := &polledGauge{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog reader", period: lagPeriod}
 	if lag.SQL != "" {
-		w.reader, w.located = &query{dsn: o.Database, text: lag.SQL}, o.Database != ""
-		return w
+		g.reader, g.located = &query{dsn: o.Database, text: lag.SQL}, o.Database != ""
+		return g
 	}
 	e := o.scraped(lag.Metric, lag.URL)
 	if lag.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
-	w.reader, w.located = e, lag.URL != "" || o.Service != ""
-	return w
+	g.reader, g.located = e, lag.URL != "" || o.Service != ""
+	return g
 }
 
 // query reads a lag that the binlog reader stores in the database.

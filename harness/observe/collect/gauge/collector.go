@@ -63,9 +63,9 @@ func (o Options) gauges() []*polledGauge {
 // Metrics lists the metrics of the gauges for which it is known where they are read. For
 // gauges of a service it is not known before the service runs.
 func (o Options) Metrics() (names []string) {
-	for _, w := range o.gauges() {
-		if w.located && !slices.Contains(names, w.series.Name) {
-			names = append(names, w.series.Name)
+	for _, g := range o.gauges() {
+		if g.located && !slices.Contains(names, g.series.Name) {
+			names = append(names, g.series.Name)
 		}
 	}
 	return names
@@ -74,7 +74,7 @@ func (o Options) Metrics() (names []string) {
 // Examine opens the gauges of a metric and reads each once. It returns the errors that a
 // run would have.
 func (o Options) Examine(ctx context.Context, name string) error {
-	c := Collector{gauges: slices.DeleteFunc(o.gauges(), func(w *polledGauge) bool { return w.series.Name != name })}
+	c := Collector{gauges: slices.DeleteFunc(o.gauges(), func(g *polledGauge) bool { return g.series.Name != name })}
 	return errors.Join(c.Start(ctx), c.Close())
 }
 
@@ -89,14 +89,14 @@ var _ collect.Collector = (*Collector)(nil)
 // New returns one collector per source of the gauges that the options define, which may be
 // none. They do not connect.
 func New(o Options) (collectors []*Collector) {
-	for _, w := range o.gauges() {
-		d, _ := metric.Find(w.series.Name)
+	for _, g := range o.gauges() {
+		d, _ := metric.Find(g.series.Name)
 		i := slices.IndexFunc(collectors, func(c *Collector) bool { return c.source == d.Sources[0] })
 		if i < 0 {
 			i = len(collectors)
 			collectors = append(collectors, &Collector{source: d.Sources[0]})
 		}
-		collectors[i].gauges = append(collectors[i].gauges, w)
+		collectors[i].gauges = append(collectors[i].gauges, g)
 	}
 	return collectors
 }
@@ -106,13 +106,13 @@ func (c *Collector) Source() string { return c.source }
 
 // Start opens all gauges and reads each once.
 func (c *Collector) Start(ctx context.Context) error {
-	for _, w := range c.gauges {
-		err := w.open(ctx)
+	for _, g := range c.gauges {
+		err := g.open(ctx)
 		if err == nil {
-			_, err = w.read(ctx)
+			_, err = g.read(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
 	return nil
@@ -123,8 +123,8 @@ func (c *Collector) Start(ctx context.Context) error {
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var polling sync.WaitGroup
-	for _, w := range c.gauges {
-		polling.Go(func() { w.poll(inner) })
+	for _, g := range c.gauges {
+		polling.Go(func() { g.poll(inner) })
 	}
 	err := collect.EverySecond(ctx, c.source, sink, c.points)
 	cancel()
@@ -132,15 +132,15 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 	return err
 }
 
-func (w *polledGauge) poll(ctx context.Context) {
-	tick := time.NewTicker(w.period)
+func (g *polledGauge) poll(ctx context.Context) {
+	tick := time.NewTicker(g.period)
 	defer tick.Stop()
 	for {
-		v, err := w.read(ctx)
+		v, err := g.read(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		w.record(v, err)
+		g.record(v, err)
 		select {
 		case <-ctx.Done():
 			return
@@ -150,43 +150,43 @@ func (w *polledGauge) poll(ctx context.Context) {
 }
 
 // record records the result of a reading.
-func (w *polledGauge) record(v float64, err error) {
+func (g *polledGauge) record(v float64, err error) {
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
 		err = fmt.Errorf("%g is not a valid reading", v) // binlog readers report -1 before they have read anything
 	}
-	if (err != nil) != w.failing {
-		w.failing = err != nil
-		if w.failing {
-			slog.Warn(w.name+" cannot be read", "err", databases.Reason(err))
+	if (err != nil) != g.failing {
+		g.failing = err != nil
+		if g.failing {
+			slog.Warn(g.name+" cannot be read", "err", databases.Reason(err))
 		} else {
-			slog.Warn(w.name + " can be read again")
+			slog.Warn(g.name + " can be read again")
 		}
 	}
 	if err != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.largest, w.hasData = max(w.largest, v), true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.largest, g.hasData = max(g.largest, v), true
 }
 
 // points returns the largest readings since the last call.
 func (c *Collector) points() (all []metric.Point) {
-	for _, w := range c.gauges {
-		w.mu.Lock()
-		if w.hasData {
-			all = append(all, metric.GaugePoint(w.series, w.largest))
+	for _, g := range c.gauges {
+		g.mu.Lock()
+		if g.hasData {
+			all = append(all, metric.GaugePoint(g.series, g.largest))
 		}
-		w.largest, w.hasData = 0, false
-		w.mu.Unlock()
+		g.largest, g.hasData = 0, false
+		g.mu.Unlock()
 	}
 	return all
 }
 
 // Close disconnects.
 func (c *Collector) Close() error {
-	for _, w := range slices.Backward(c.gauges) {
-		w.close()
+	for _, g := range slices.Backward(c.gauges) {
+		g.close()
 	}
 	return nil
 }

@@ -37,5 +37,5 @@ func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
 	if err := c.trySample(ctx); err != nil {
 		return sampling.Examination{}, err
 	}
-	return sampling.Examination{Off: len(disabled.names()), Notes: c.notes.All()}, nil
+	return sampling.Examination{Disabled: len(disabled.names()), Notes: c.notes.All()}, nil
 }

@@ -23,11 +23,11 @@ func examine(t *testing.T, b *bench) {
 	}
 	before := setupRows(t, b.db)
 	all, err := mysql.Examine(t.Context(), b.dsn)
-	if err != nil || all.Off == 0 || len(all.Notes) > 0 {
+	if err != nil || all.Disabled == 0 || len(all.Notes) > 0 {
 		t.Errorf("with all rights: %+v, %v", all, err)
 	}
 	some, err := mysql.Examine(t.Context(), user("reader", "only"))
-	if err != nil || some.Off != all.Off {
+	if err != nil || some.Disabled != all.Disabled {
 		t.Errorf("with the right to read: %+v, %v", some, err)
 	}
 	var rights *sampling.RightsError
@@ -41,7 +41,7 @@ func examine(t *testing.T, b *bench) {
 		t.Errorf("examined: %q\nstarted: %q", some.Notes, notes)
 	}
 	started(t, b.dsn)
-	if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Off != 0 {
+	if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Disabled != 0 {
 		t.Errorf("with everything on: %+v, %v", on, err)
 	}
 }

@@ -61,7 +61,7 @@ func (c *Collector) instrument(ctx context.Context) error {
 	// Saved before the change: if the connection is lost during it, it is unknown whether
 	// the server has made it.
 	before := c.former
-	c.former = before.merge(disabled)
+	c.former = before.union(disabled)
 	if err := c.writeJournal(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Collector) instrument(ctx context.Context) error {
 		switch err := c.link.exec(ctx, on.statement); {
 		case denied(err):
 			c.noteDenied(ctx, on)
-			c.former = c.former.remove(slices.DeleteFunc(slices.Clone(on.names), before.has))
+			c.former = c.former.except(slices.DeleteFunc(slices.Clone(on.names), before.has))
 		case err != nil:
 			return fmt.Errorf("enable instruments: %w", err)
 		}

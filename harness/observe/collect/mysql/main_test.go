@@ -135,7 +135,7 @@ func (r run) stop(t *testing.T) (result, error) {
 
 // result holds the frames of a run.
 type result struct {
-	samplingtest.Seen
+	samplingtest.Result
 	span   record.Span
 	frames []metric.Frame
 }

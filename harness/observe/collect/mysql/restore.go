@@ -51,7 +51,7 @@ func (c *Collector) restore() error {
 			slog.Debug("database collector cannot restore what earlier runs left enabled", "err", err)
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("restore the instruments of the database: %w; restart the server, or run: %s", err, c.former.restoreSQL())
+			return fmt.Errorf("restore the instruments of the database: %w; run as an administrator: %s -- or restart the server", err, c.former.restoreSQL())
 		}
 		select {
 		case <-ctx.Done():
@@ -99,7 +99,7 @@ func (c *Collector) undo(ctx context.Context, s *formerSetup) (err error) {
 			err = errors.Join(err, e)
 			continue
 		}
-		*s = s.remove(back.names)
+		*s = s.except(back.names)
 	}
 	return err
 }

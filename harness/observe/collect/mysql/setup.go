@@ -34,21 +34,21 @@ func (s formerSetup) has(name string) bool {
 	return slices.Contains(s.Consumers, name) || slices.ContainsFunc(s.Instruments, func(i instrument) bool { return i.Name == name })
 }
 
-// merge adds the rows of more that s lacks. For the others the state in s was read
-// earlier, so it is the former one.
-func (s formerSetup) merge(more formerSetup) formerSetup {
+// union returns s with the rows of more that it lacks. For the others the state in s was
+// read earlier, so it is the former one.
+func (s formerSetup) union(more formerSetup) formerSetup {
 	return formerSetup{
 		append(slices.Clone(s.Consumers), slices.DeleteFunc(slices.Clone(more.Consumers), s.has)...),
 		append(slices.Clone(s.Instruments), slices.DeleteFunc(slices.Clone(more.Instruments), func(i instrument) bool { return s.has(i.Name) })...),
 	}
 }
 
-// remove returns s without the rows of these names.
-func (s formerSetup) remove(names []string) formerSetup {
-	removed := func(name string) bool { return slices.Contains(names, name) }
+// except returns s without the rows of these names.
+func (s formerSetup) except(names []string) formerSetup {
+	excepted := func(name string) bool { return slices.Contains(names, name) }
 	return formerSetup{
-		slices.DeleteFunc(slices.Clone(s.Consumers), removed),
-		slices.DeleteFunc(slices.Clone(s.Instruments), func(i instrument) bool { return removed(i.Name) }),
+		slices.DeleteFunc(slices.Clone(s.Consumers), excepted),
+		slices.DeleteFunc(slices.Clone(s.Instruments), func(i instrument) bool { return excepted(i.Name) }),
 	}
 }
 

@@ -59,11 +59,11 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 	seen := map[statementKey]totals{}
 	err := c.link.query(ctx, query, args, func(rows *sql.Rows) error {
 		var schema, digest sql.NullString
-		var w totals
-		if err := rows.Scan(&schema, &digest, &w.count, &w.time, &w.rows); err != nil {
+		var t totals
+		if err := rows.Scan(&schema, &digest, &t.count, &t.time, &t.rows); err != nil {
 			return err
 		}
-		seen[statementKey{schema.String, digest.String}] = w
+		seen[statementKey{schema.String, digest.String}] = t
 		return nil
 	})
 	if err != nil {
@@ -80,16 +80,16 @@ func (s *statements) increase(seen map[statementKey]totals, now time.Time) map[s
 		s.last = make(map[statementKey]totals, len(seen))
 	}
 	changed := map[string]totals{}
-	for key, w := range seen {
+	for key, t := range seen {
 		before := s.last[key]
-		s.last[key] = w
-		if first || w.count <= before.count || w.time < before.time {
+		s.last[key] = t
+		if first || t.count <= before.count || t.time < before.time {
 			continue
 		}
 		sum := changed[key.digest]
-		sum.count += w.count - before.count
-		sum.time += w.time - before.time
-		sum.rows += w.rows - min(w.rows, before.rows)
+		sum.count += t.count - before.count
+		sum.time += t.time - before.time
+		sum.rows += t.rows - min(t.rows, before.rows)
 		changed[key.digest] = sum
 	}
 	s.at = now
@@ -124,11 +124,11 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 		sums[name] = sum
 	}
 	points := make([]metric.Point, 0, 3*len(sums))
-	for name, w := range sums {
+	for name, t := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(w.time)*picosecond),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(w.count)),
-			metric.CounterPoint(metric.NewSeries(metric.DBRowsExamined, "", "digest", name.digest, "statement", name.text), float64(w.rows)))
+			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(t.time)*picosecond),
+			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(t.count)),
+			metric.CounterPoint(metric.NewSeries(metric.DBRowsExamined, "", "digest", name.digest, "statement", name.text), float64(t.rows)))
 	}
 	return points, err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // watch samples for a while during a load.
-func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() string) samplingtest.Seen {
+func (b *bench) watch(t *testing.T, d time.Duration, sessions int, next func() string) samplingtest.Result {
 	t.Helper()
 	c := started(t, b.dsn)
 	stop := b.load(t, sessions, next)

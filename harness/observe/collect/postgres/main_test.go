@@ -54,7 +54,7 @@ func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 		fmt.Sprintf("INSERT INTO item SELECT i, 0 FROM generate_series(0, %d) i", items-1))
 	for _, s := range settings {
 		if s == counted {
-			mysqldtest.Exec(t, b.db, "CREATE SCHEMA \"of its own\"", "CREATE EXTENSION pg_stat_statements SCHEMA \"of its own\"")
+			mysqldtest.Exec(t, b.db, "CREATE SCHEMA \"stats schema\"", "CREATE EXTENSION pg_stat_statements SCHEMA \"stats schema\"")
 		}
 	}
 	return b

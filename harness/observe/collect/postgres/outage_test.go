@@ -26,7 +26,7 @@ func collectorPID(t *testing.T, b *bench) (pid int) {
 func TestSessionEnded(t *testing.T) {
 	t.Parallel()
 	b := newBenchOnDisk(t, counted)
-	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"of its own\" TO watcher")
+	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"stats schema\" TO watcher")
 	c := started(t, b.As("watcher", "x", shop))
 	stop := b.load(t, 4, update)
 	r := samplingtest.Start(t, c)

@@ -70,7 +70,7 @@ func TestUserWithoutRights(t *testing.T) {
 	}
 	waitForNone(t, b.db, "assay run%")
 	again := started(t, nobody)
-	usage := `GRANT USAGE ON SCHEMA "of its own" TO "no'body";`
+	usage := `GRANT USAGE ON SCHEMA "stats schema" TO "no'body";`
 	if notes := again.Notes(); len(notes) != 1 || !strings.HasSuffix(notes[0], usage) {
 		t.Errorf("notes for a user who may see all sessions: %q", notes)
 	}

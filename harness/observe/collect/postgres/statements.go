@@ -47,9 +47,9 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 	seen := map[int64]totals{}
 	err := c.link.query(ctx, c.capabilities.inSchema(statementsSQL), nil, func(rows pgx.Rows) error {
 		var id int64
-		var w totals
-		err := rows.Scan(&id, &w.calls, &w.ms)
-		seen[id] = w
+		var t totals
+		err := rows.Scan(&id, &t.calls, &t.ms)
+		seen[id] = t
 		return err
 	})
 	switch {
@@ -71,9 +71,9 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[int6
 // decreased, it was reset or evicted and the increase is unknown.
 func (s *statements) increase(seen map[int64]totals) map[int64]totals {
 	changed := map[int64]totals{}
-	for id, w := range seen {
-		if before := s.last[id]; s.last != nil && w.calls > before.calls && w.ms >= before.ms {
-			changed[id] = totals{w.calls - before.calls, w.ms - before.ms}
+	for id, t := range seen {
+		if before := s.last[id]; s.last != nil && t.calls > before.calls && t.ms >= before.ms {
+			changed[id] = totals{t.calls - before.calls, t.ms - before.ms}
 		}
 	}
 	s.last = seen
@@ -132,10 +132,10 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 		counted += changed[id].ms
 	}
 	points := make([]metric.Point, 0, 2*len(sums)+1)
-	for l, w := range sums {
+	for l, t := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", l.digest, "statement", l.text), w.ms),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", l.digest, "statement", l.text), float64(w.calls)))
+			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", l.digest, "statement", l.text), t.ms),
+			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", l.digest, "statement", l.text), float64(t.calls)))
 	}
 	name := outside
 	if !c.capabilities.statementTimes() {

@@ -19,9 +19,9 @@ type Collector interface {
 
 // Examination is what a collector would find, determined without changing the server.
 type Examination struct {
-	Off   int      // number of disabled instruments and consumers that a run would enable
-	Notes []string // what could not be observed, each with the SQL that would fix it
-	Hints []string // what else could be observed, likewise; optional for a run
+	Disabled int      // number of disabled instruments and consumers that a run would enable
+	Notes    []string // what could not be observed, each with the SQL that would fix it
+	Hints    []string // what else could be observed, likewise; optional for a run
 }
 
 // RightsError means that the user may not read what a collector needs.

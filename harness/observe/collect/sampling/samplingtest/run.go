@@ -40,7 +40,7 @@ func Start(t *testing.T, c collect.Collector) *Run {
 }
 
 // Stop ends the run, which must take less than 4 s, and returns its frames.
-func (r *Run) Stop(t *testing.T) (Seen, error) {
+func (r *Run) Stop(t *testing.T) (Result, error) {
 	t.Helper()
 	r.cancel()
 	select {
@@ -48,24 +48,24 @@ func (r *Run) Stop(t *testing.T) (Seen, error) {
 		return fold(t, r.frames), err
 	case <-time.After(4 * time.Second):
 		t.Fatal("the run did not end within 4 s")
-		return Seen{}, nil
+		return Result{}, nil
 	}
 }
 
-// Seen holds the frames of a run, also as a timeline.
-type Seen struct {
+// Result holds the frames of a run, also as a timeline.
+type Result struct {
 	*record.Timeline
 	Span   record.Span
 	Frames []metric.Frame
 }
 
 // fold checks the sequence of the frames and adds them to a timeline.
-func fold(t *testing.T, frames []metric.Frame) Seen {
+func fold(t *testing.T, frames []metric.Frame) Result {
 	t.Helper()
 	if len(frames) == 0 {
 		t.Fatal("no frames")
 	}
-	s := Seen{Timeline: record.NewTimeline(), Frames: frames}
+	s := Result{Timeline: record.NewTimeline(), Frames: frames}
 	for i, f := range frames {
 		if f.Source != metric.SourceDatabase || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
 			t.Errorf("frame %d of %d: source %q, sequence %d, closing %v", i+1, len(frames), f.Source, f.Sequence, f.Closing)
@@ -84,13 +84,13 @@ func fold(t *testing.T, frames []metric.Frame) Seen {
 }
 
 // Total returns the sum of the series with these labels.
-func (s Seen) Total(name string, labels ...string) float64 {
+func (s Result) Total(name string, labels ...string) float64 {
 	total, _ := s.Sum(name, metric.NewSeries(name, "", labels...).Labels, s.Span)
 	return total
 }
 
 // Share returns the share of the active sessions that was in one of these classes.
-func (s Seen) Share(classes ...string) float64 {
+func (s Result) Share(classes ...string) float64 {
 	part := 0.0
 	for _, c := range classes {
 		part += s.Total(metric.DBSession, "class", c)
@@ -99,13 +99,13 @@ func (s Seen) Share(classes ...string) float64 {
 }
 
 // LongestGap returns the longest time between samples, in ms.
-func (s Seen) LongestGap() float64 {
+func (s Result) LongestGap() float64 {
 	gap, _ := s.Hist(metric.DBSampleInterval, nil, s.Span).Max()
 	return gap
 }
 
 // Describe lists the totals of all series, for the message of a failed test.
-func (s Seen) Describe() (text string) {
+func (s Result) Describe() (text string) {
 	totals := map[string]float64{}
 	for _, f := range s.Frames {
 		for _, p := range f.Points {
