@@ -131,7 +131,7 @@ const quotaField = `"process_throttled"`
 func TestViewAndDashboards(t *testing.T) {
 	t.Parallel()
 	db, s := influxtest.Start(t), serve(t, "mariadb")
-	o := s.payments(t, paymentLoad(60, 12*time.Second))
+	o := s.payments(t, paymentLoad(40, 12*time.Second))
 	o.Profile = withoutGeneratorRules(o.Profile)
 	o.View = viewServer(t, db)
 	burnCPU := s.cpuBurner(t)

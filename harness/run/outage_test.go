@@ -69,7 +69,7 @@ func TestDatabaseOutage(t *testing.T) {
 			t.Parallel()
 			s := serve(t, "mariadb")
 			proxy, hangNow := s.hangingProxy(t)
-			o := s.payments(t, quickLoad(60, 10*time.Second))
+			o := s.payments(t, quickLoad(40, 10*time.Second))
 			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, 3*time.Second, nil
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {

@@ -150,6 +150,9 @@ func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 	}
 	started := time.Now().Add(-time.Duration(uptime) * time.Second)
 	if c.sameStart(started) {
+		// A restart within the tolerance looks the same. Later readings are compared
+		// with that of this server, from which they differ by rounding alone.
+		c.started = started
 		return nil
 	}
 	if !c.former.empty() {
