@@ -150,8 +150,8 @@ func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 	}
 	started := time.Now().Add(-time.Duration(uptime) * time.Second)
 	if c.sameStart(started) {
-		// A restart within the tolerance looks the same. Later readings are compared
-		// with that of this server, from which they differ by rounding alone.
+		// A restart within the tolerance is not detected. Later readings are compared
+		// with this one, which is of the current server, so they differ only by rounding.
 		c.started = started
 		return nil
 	}
@@ -162,7 +162,8 @@ func (c *Collector) forgetIfRestarted(ctx context.Context) error {
 	return nil
 }
 
-// sameStart reports whether the server has run without a restart since that start.
+// sameStart reports whether this start of the server is the one that was read last, within
+// restartTolerance.
 func (c *Collector) sameStart(started time.Time) bool {
 	return started.Sub(c.started).Abs() <= restartTolerance
 }
