@@ -18,10 +18,10 @@ import (
 
 const (
 	// restoreTimeout bounds the restore, with a reconnect if it needs one.
-	restoreTimeout = 5 * time.Second
+	restoreTimeout = 8 * time.Second
 	// endingTimeout is how long a session may stay visible after its client has closed
 	// it.
-	endingTimeout = 500 * time.Millisecond
+	endingTimeout = time.Second
 	// restartTolerance is how far two readings of a server's start may differ: they
 	// are taken from its uptime in whole seconds.
 	restartTolerance = 3 * time.Second

@@ -54,7 +54,7 @@ func version2(name string) (*Group, error) {
 	g.set = func(share float64) error {
 		return write(g.dir, "cpu.max", fmt.Sprintf("%d %d", micros(share), Period.Microseconds()))
 	}
-	return g, os.Mkdir(g.dir, 0o755)
+	return g, g.make("cpu.weight", 10000)
 }
 
 func version1(name string) (*Group, error) {
@@ -69,7 +69,19 @@ func version1(name string) (*Group, error) {
 		}
 		return write(g.dir, "cpu.cfs_quota_us", fmt.Sprint(micros(share)))
 	}
-	return g, os.Mkdir(g.dir, 0o755)
+	return g, g.make("cpu.shares", 262144)
+}
+
+// make creates the group, with the largest weight: otherwise it would not use up its quota
+// next to other busy processes, and would not be throttled.
+func (g *Group) make(file string, weight int) error {
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return err
+	}
+	if err := write(g.dir, file, fmt.Sprint(weight)); err != nil {
+		return errors.Join(err, os.Remove(g.dir))
+	}
+	return nil
 }
 
 func micros(share float64) int64 { return int64(share * float64(Period.Microseconds())) }
