@@ -7,10 +7,10 @@ CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
-# A build that knows its own source: the certificate names the revision.
+# With the revision of the source, which the certificate names.
 BUILD     := $(GO) build -trimpath -buildvcs=auto
-# Static, for every target: what runs here runs in an image of nothing else, and
-# one build cache serves all.
+# Static, for every target: the program also runs in an empty container image, and
+# all targets share one build cache.
 export CGO_ENABLED := 0
 COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
@@ -32,16 +32,16 @@ build: ## Build bin/assay
 certify: ## Set up what is missing, and certify payment and ingestion on the local stack
 	.ci/install certify
 	$(MAKE) --no-print-directory build
-	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "without InfluxDB: runs are not seen while they go on" >&2; \
+	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "no InfluxDB: runs cannot be watched while they are in progress" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
-# The programs that tests start, by the variables that name them.
+# The server programs for tests.
 SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
-# The longest packages begin first. Vet is lint's.
+# The longest packages start first. `make lint` runs go vet.
 TESTED := ./harness/run ./harness/cmd/assay ./harness/lab/exam ./...
 
 .PHONY: test
@@ -56,13 +56,13 @@ long: ## Run the tests that take minutes each
 	.ci/inputs long --write
 
 .PHONY: exam
-exam: ## Examine the diagnosis on all faults, on MySQL and MariaDB (EXAMFLAGS=-update keeps the records; about 12 minutes)
+exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)
 	.ci/install test
 	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -v -run '^TestAll' ./harness/lab/exam $(EXAMFLAGS)
 	.ci/inputs exam --write
 
 .PHONY: cosign
-cosign: ## Have cosign verify what assay signs; it is built first where it is missing (about 3 minutes)
+cosign: ## Verify assay's signatures with cosign, which is built first if it is missing (about 3 minutes)
 	.ci/install test
 	@$(SERVERS) ASSAY_TEST_COSIGN="$$(.ci/cosign $(COSIGN))" \
 	$(GO) test -count=1 -tags long -timeout 10m -run '^TestCosign' $(TESTFLAGS) ./harness/judge/certificate/signature ./harness/cmd/assay
@@ -78,7 +78,7 @@ fmt: ## Format with gofumpt
 	$(GO) run $(GOFUMPT) -w harness
 
 .PHONY: calibrate
-calibrate: ## Make all simulated runs behind docs/calibration.md, and compare it (CALIBRATEFLAGS=-update writes it; about 20 minutes, two cores)
+calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 20 minutes, two cores)
 	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Matrix ./harness/judge/verdict -calibrate
@@ -86,7 +86,7 @@ calibrate: ## Make all simulated runs behind docs/calibration.md, and compare it
 	.ci/inputs calibrate --write
 
 .PHONY: soak
-soak: ## Make 100 runs in a row, and see that they leave nothing behind (about 12 minutes)
+soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 	.ci/install test
 	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	ASSAY_TEST_MARIADBD="$$mariadbd" \
@@ -107,14 +107,14 @@ image: build ## Build the container image assay:local
 .PHONY: up
 up: image ## Start MySQL, InfluxDB, Grafana and the reference service in containers (Docker Compose)
 	$(COMPOSE) up --detach --wait
-	@echo "Grafana: http://127.0.0.1:3000, user admin, password ASSAY_GRAFANA_PASSWORD of .env"
+	@echo "Grafana: http://127.0.0.1:3000, user admin, password: ASSAY_GRAFANA_PASSWORD in .env"
 	@echo "certify: $(COMPOSE) run --rm assay certify payment"
 
 .PHONY: down
-down: ## Stop the containers; their data stays (docker compose down -v forgets it)
+down: ## Stop the containers and keep their data (docker compose down -v deletes it)
 	$(COMPOSE) down
 
 .PHONY: clean
-clean: ## Stop the local stack; remove builds, its data and caches
+clean: ## Stop the local stack; remove its data, builds and caches
 	test ! -e .assay/stack.json || $(GO) run ./harness/cmd/assay stack down
 	rm -rf bin .assay $(CACHE)

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Prepares this folder for `docker compose up`; may be repeated at any time.
+# Prepares this folder for `docker compose up`; it is safe to run again.
 #
 # usage: sh docker/setup.sh
 #
-#   .env     random passwords, for what is not named there yet; mode 0600
-#   runs/    where certified runs go; the container's user may write there
-#   bin/k6   a link to bin/assay, which the image takes along
+#   .env     random passwords, unless it has them already; mode 0600
+#   runs/    for run folders; writable for the container's user
+#   bin/k6   a link to bin/assay, which is copied into the image
 set -eu
 cd "$(dirname "$0")/.."
 
-# A container that root starts does not run as root all the same.
+# If root starts the container, it must not run as root.
 user=$(id -u) group=$(id -g)
 if [ "$user" -eq 0 ]; then user=65532 group=65532; fi
 
@@ -22,14 +22,13 @@ new=.env.new.$$
 trap 'rm -f "$new"' EXIT
 touch .env
 cat .env >"$new"
-# What an editor saved without a last line end must not swallow our first line.
+# If the file has no newline at its end, the first added line must not join its last.
 if [ -s "$new" ] && [ -n "$(tail -c 1 "$new")" ]; then echo >>"$new"; fi
 
 set_once() { # NAME VALUE
 	grep -q "^$1=." "$new" || echo "$1=$2" >>"$new"
 }
-# Letters and digits only: nothing that a DSN, a URL or Compose would read as
-# more than a letter.
+# Hexadecimal digits only: nothing that needs quoting in a DSN, a URL or Compose.
 random() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
 set_once ASSAY_USER "$user:$group"

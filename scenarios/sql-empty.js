@@ -1,14 +1,13 @@
-// Empty transactions, straight at the database. One transaction: BEGIN and
-// COMMIT on the one connection of the VU, with nothing in between. What it costs
-// is round trips: there is nothing to flush, so settings of durability make no
-// difference.
+// Empty transactions, sent directly to the database. One transaction: BEGIN and
+// COMMIT on the VU's single connection, with nothing in between. They cost two
+// round trips: as there is nothing to flush, durability settings make no difference.
 //
-// Environment: ASSAY_DB (DSN, required: a profile says "needs": ["db"]). Load,
-// stages and thresholds are not the script's business.
+// Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]). Load,
+// stages and thresholds belong to the profile.
 
-import { close, writer } from './lib/sql.js';
+import { close, connect } from './lib/sql.js';
 
-const db = writer();
+const db = connect();
 
 export default function () {
   db.exec('BEGIN');

@@ -1,26 +1,26 @@
-// Log writing by many single-threaded writers, straight at the database. One
-// transaction: one row, by an auto-committed INSERT on the one connection of the
-// VU: a commit for each row, which settings of durability make cheap or dear.
-// The row is acknowledged once the database has said so.
+// Log rows from many single-threaded writers, sent directly to the database. One
+// transaction: one auto-committed INSERT on the VU's single connection, hence one
+// commit per row, whose cost depends on the durability settings. The row is
+// acknowledged when the statement has succeeded.
 //
 // The table is writer_log of the reference service's schema.
 //
-// Environment: ASSAY_DB (DSN, required: a profile says "needs": ["db"]);
-// ASSAY_RUN and ASSAY_SEED make identities unique and choices repeatable. Load,
-// stages and thresholds are not the script's business.
+// Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]);
+// ASSAY_RUN and ASSAY_SEED make identities unique and random choices repeatable.
+// Load, stages and thresholds belong to the profile.
 
 import exec from 'k6/execution';
 import { iteration, run, transaction } from './lib/identity.js';
 import { ack } from './lib/ledger.js';
-import { generator, integer } from './lib/random.js';
-import { close, writer } from './lib/sql.js';
+import { integer, seededRandom } from './lib/random.js';
+import { close, connect } from './lib/sql.js';
 
-const db = writer();
+const db = connect();
 
 export default function () {
   const id = transaction();
-  const draw = generator(iteration());
-  const message = `player ${integer(draw, 1, 1000000)} scored ${integer(draw, 0, 5000)} in room ${integer(draw, 1, 2000)}`;
+  const random = seededRandom(iteration());
+  const message = `player ${integer(random, 1, 1000000)} scored ${integer(random, 0, 5000)} in room ${integer(random, 1, 2000)}`;
   db.exec('INSERT INTO writer_log (id, run_id, writer, message) VALUES (?, ?, ?, ?)', id, run(), exec.vu.idInTest, message);
   ack(id);
 }

@@ -33,13 +33,14 @@ func descriptors(have uint64, all []Size) Finding {
 }
 
 // memory judges the available memory, bytes, against the expected memory of all workers.
+// free is negative if it is unknown.
 func memory(free int64, all []Size) Finding {
 	s := largestBy(all, func(s Size) float64 { _, heavy := s.Memory(); return float64(heavy) })
 	light, heavy := s.Memory()
 	needed := fmt.Sprintf("%s to %s%s", bytesText(light), bytesText(heavy), s.forProfile())
 	remedy := "free memory, or plan fewer VUs: by a shorter timeout, or a tighter p(N) of transaction_duration"
 	switch observed := bytesText(free) + " available"; {
-	case free == 0:
+	case free < 0:
 		return warn(CheckMemory, "not known", needed, "available memory cannot be read", "free -m")
 	case free < light:
 		return fail(CheckMemory, observed, needed, fmt.Sprintf(

@@ -59,7 +59,8 @@ func TestMemory(t *testing.T) {
 		state State
 		words string
 	}{
-		{0, Warning, "cannot be read"},
+		{-1, Warning, "cannot be read"},
+		{0, Lacking, "0 B of memory is available, and 20000 VUs for large need at least 5"}, // a cgroup at its limit
 		{light - 1, Lacking, "20000 VUs for large need at least 5"},
 		{light, Warning, "may need"},
 		{2*heavy - 1, Warning, "may need"},

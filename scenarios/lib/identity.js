@@ -1,21 +1,21 @@
-// Who this transaction is: unique over runs, workers, VUs and iterations.
+// Identities of transactions, unique over runs, workers, VUs and iterations.
 
 import exec from 'k6/execution';
 
-// run is the id of the run. Stock k6 sets none; the name and start of the
-// scenario, which all VUs of a process share, then stand in for it.
+// run is the id of the run. Stock k6 sets none: then it is made of the name and
+// the start time of the scenario, which all VUs of a process share.
 export function run() {
   return __ENV.ASSAY_RUN || `adhoc-${exec.scenario.name}-${exec.scenario.startTime}`;
 }
 
-// iteration is this iteration's number in the run, over all workers: the n-th
-// to start, whichever VU has taken it, so that what is drawn by it is the same
-// in the same run again.
+// iteration is the number of this iteration in the run, over all workers, in order
+// of start and whichever VU runs it: random choices seeded with it are the same when
+// the run is repeated.
 export function iteration() {
   return String(exec.scenario.iterationInTest);
 }
 
-// transaction tells this iteration from all others of all runs.
+// transaction is an identity that is unique among all iterations of all runs.
 export function transaction() {
   return `${run()}-${iteration()}`;
 }

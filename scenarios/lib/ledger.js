@@ -5,8 +5,8 @@ import { Counter } from 'k6/metrics';
 
 const acknowledged = new Counter('ledger_acknowledged');
 
-// ack records that the target has acknowledged this identity. It travels as
-// metadata of one sample: as a tag it would make a time series of its own.
+// ack records that the target has acknowledged this identity. It is sent as metadata
+// of a sample: as a tag, each identity would create a time series.
 export function ack(id) {
   exec.vu.metrics.metadata.ledger_id = String(id);
   acknowledged.add(1);

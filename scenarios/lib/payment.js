@@ -7,37 +7,36 @@ import { ack } from './ledger.js';
 import { integer, weighted } from './random.js';
 import { url } from './target.js';
 
-// How often customers choose each payment mode, in percent.
+// Share of each payment mode, percent.
 const modes = { upi: 60, card: 25, netbanking: 10, wallet: 5 };
 
-// The accounts of the reference service; drawn evenly, so that no row is hot.
+// Number of accounts of the reference service; drawn uniformly, so that no row is hot.
 const accounts = 10000;
 
-// The status of an answer by the payment's state, and what the payment may be
-// by the time it is read back. A decline is an outcome of business, not an
-// error; PENDING, where the gateway gave no answer, is decided later.
+// The HTTP status of a response by the payment's state, and the states in which the
+// payment may be read back. A declined payment is not an error; a PENDING one, whose
+// gateway did not answer, is decided later.
 const outcomes = {
-  CONFIRMED: { status: 201, then: ['CONFIRMED'] },
-  DECLINED: { status: 201, then: ['DECLINED'] },
-  PENDING: { status: 202, then: ['PENDING', 'CONFIRMED', 'DECLINED'] },
+  CONFIRMED: { status: 201, later: ['CONFIRMED'] },
+  DECLINED: { status: 201, later: ['DECLINED'] },
+  PENDING: { status: 202, later: ['PENDING', 'CONFIRMED', 'DECLINED'] },
 };
 
-// Share of the payments that were confirmed at once: without it a run in which
-// every payment is declined would hold its SLOs.
+// Share of the payments that were confirmed at once: without an SLO on it, a run in
+// which every payment is declined would PASS.
 const confirmed = new Rate('payment_confirmed');
 
-// pay is one transaction: it posts a payment, reads it back by its id, and finds
-// it there with the amount that was sent and in the state that was answered. It
-// acknowledges what was CONFIRMED, and nothing else.
-export function pay(draw) {
+// pay is one transaction: it posts a payment, reads it back by its id, and checks its
+// amount and state. It acknowledges CONFIRMED payments only.
+export function pay(random) {
   const id = transaction();
   const payment = {
     id: id,
     run_id: run(),
     idempotency_key: id,
-    mode: weighted(draw, modes),
-    amount: integer(draw, 100, 500000), // minor units
-    account: integer(draw, 1, accounts),
+    mode: weighted(random, modes),
+    amount: integer(random, 100, 500000), // minor units
+    account: integer(random, 1, accounts),
   };
 
   const paid = http.post(url('/payments'), JSON.stringify(payment), {
@@ -61,7 +60,7 @@ export function pay(draw) {
   if (stored.status !== 200) {
     throw new Error(`get_payment: ${stored.status} ${stored.error || stored.body}`);
   }
-  if (!outcome.then.includes(stored.json('state')) || stored.json('amount') !== payment.amount) {
+  if (!outcome.later.includes(stored.json('state')) || stored.json('amount') !== payment.amount) {
     throw new Error(`get_payment: want ${payment.amount} ${state}, got ${stored.body}`);
   }
 }

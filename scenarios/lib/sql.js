@@ -1,32 +1,32 @@
-// A single-threaded writer, straight at the database.
+// One connection per VU, directly to the database.
 
 import sql from 'k6/x/sql';
 import driver from 'k6/x/sql/driver/mysql';
 import { sleep } from 'k6';
 
 if (!__ENV.ASSAY_DB) {
-  throw new Error('ASSAY_DB is not set: give a DSN, as in ASSAY_DB="user:password@tcp(127.0.0.1:3306)/shop"; a profile says "needs": ["db"]');
+  throw new Error('ASSAY_DB is not set: give a DSN, as in ASSAY_DB="user:password@tcp(127.0.0.1:3306)/shop"; the profile needs "needs": ["db"]');
 }
 
-// How long, in seconds, a connection stays open that nobody uses. Writers at
-// work never rest so long.
-const rest = 2;
+// How long an idle connection stays open, s. A VU that runs transactions is never
+// idle for so long.
+const maxIdle = 2;
 
-// writer gives this VU the one connection that it has, opened at its first
-// statement. Arguments are written into the statement: one round trip each.
-export function writer() {
+// connect is this VU's single connection, opened at its first statement. Arguments
+// are interpolated into the statement, so that it takes one round trip.
+export function connect() {
   const dsn = __ENV.ASSAY_DB;
   const separator = dsn.slice(dsn.lastIndexOf('/')).includes('?') ? '&' : '?';
   return sql.open(driver, `${dsn}${separator}interpolateParams=true`, {
     max_open_conns: 1,
     max_idle_conns: 1,
-    conn_max_idle_time: `${rest}s`,
+    conn_max_idle_time: `${maxIdle}s`,
   });
 }
 
-// close ends teardown(): its own writer, and by waiting those of all other VUs
-// of the process, which cannot be reached from here and close when they rest.
+// close is for teardown(): it closes its own connection, and waits until those of all
+// other VUs of the process, which it cannot reach, have been closed as idle.
 export function close(db) {
   db.close();
-  sleep(2 * rest);
+  sleep(2 * maxIdle);
 }

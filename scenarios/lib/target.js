@@ -6,7 +6,7 @@ if (!__ENV.ASSAY_TARGET) {
 
 const base = __ENV.ASSAY_TARGET.replace(/\/+$/, '');
 
-// url joins a path, which begins with '/', to the target's base URL.
+// url appends a path, which begins with '/', to the target's base URL.
 export function url(path) {
   return base + path;
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A stand-in for the official image's entry point: the database and the users
-# that INFLUXDB_* name are made once, by a server that listens on loopback only.
+# Replaces the entry point of the official image: creates, once, the database and the
+# users that INFLUXDB_* name, with a server that listens on loopback only.
 set -e
 
 if [[ $1 == influxd && ! -d /var/lib/influxdb/meta ]]; then
@@ -13,7 +13,7 @@ if [[ $1 == influxd && ! -d /var/lib/influxdb/meta ]]; then
 		if query "$admin" >/dev/null 2>&1; then break; fi
 		sleep 1
 	done
-	[[ $try -lt 30 ]] || { echo "influxdb is not up" >&2 && exit 1; }
+	[[ $try -lt 30 ]] || { echo "influxdb does not answer" >&2 && exit 1; }
 	login=(-username "$INFLUXDB_ADMIN_USER" -password "$INFLUXDB_ADMIN_PASSWORD")
 	query "CREATE DATABASE $INFLUXDB_DB"
 	for right in ALL READ WRITE; do

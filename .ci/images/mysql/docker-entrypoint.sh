@@ -1,7 +1,7 @@
 #!/bin/bash
-# A stand-in for the official image's entry point: MYSQL_ROOT_PASSWORD,
-# MYSQL_ROOT_HOST and /docker-entrypoint-initdb.d, in the same order: as root
-# the folders are given to mysql, and the rest is done by mysql.
+# Replaces the entry point of the official image: supports MYSQL_ROOT_PASSWORD,
+# MYSQL_ROOT_HOST and /docker-entrypoint-initdb.d, in the same order. Root only makes
+# mysql the owner of the folders; the rest runs as mysql.
 set -eo pipefail
 shopt -s nullglob
 

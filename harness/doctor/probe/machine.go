@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"path/filepath"
 	"runtime"
 
 	"github.com/prometheus/procfs"
@@ -11,7 +12,7 @@ import (
 type Machine struct {
 	Descriptors uint64 // limit on open files; 0: unknown
 	CPUs        int    // by affinity and quota
-	Memory      int64  // bytes available, within the cgroup's limit; 0: unknown
+	Memory      int64  // bytes available, within the cgroup's limit; negative: unknown
 	Ports       Ports
 }
 
@@ -24,7 +25,7 @@ type Ports struct {
 // ExamineMachine reads the limits of this process, which workers inherit.
 func ExamineMachine() Machine {
 	// GOMAXPROCS respects affinity and, since Go 1.25, the cgroup's quota.
-	m := Machine{CPUs: runtime.GOMAXPROCS(0), Memory: availableMemory()}
+	m := Machine{CPUs: runtime.GOMAXPROCS(0), Memory: availableMemory("/")}
 	var limit unix.Rlimit
 	// The Go runtime has raised the soft limit to the hard limit, as it does in a worker.
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
@@ -46,14 +47,16 @@ func portRange(proc procfs.FS) (low, high int) {
 
 const kibibyte = 1024
 
-func availableMemory() int64 {
-	free := int64(0)
-	if proc, err := procfs.NewDefaultFS(); err == nil {
+// availableMemory is in bytes, and negative if it is unknown: 0 is a cgroup at its limit.
+// root is "/", except in tests.
+func availableMemory(root string) int64 {
+	free := int64(-1)
+	if proc, err := procfs.NewFS(filepath.Join(root, "proc")); err == nil {
 		if m, err := proc.Meminfo(); err == nil && m.MemAvailable != nil {
 			free = int64(*m.MemAvailable) * kibibyte
 		}
 	}
-	if left, ok := cgroupMemory("/"); ok && (free == 0 || left < free) {
+	if left, ok := cgroupMemory(root); ok && (free < 0 || left < free) {
 		free = left
 	}
 	return free

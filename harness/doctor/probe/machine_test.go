@@ -94,6 +94,30 @@ func TestCgroupMemory(t *testing.T) {
 	}
 }
 
+func TestAvailableMemory(t *testing.T) {
+	const meminfo = "MemAvailable: 2 kB\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"unknown":    {nil, -1},
+		"no limit":   {map[string]string{"proc/meminfo": meminfo}, 2048},
+		"limit only": {map[string]string{"proc/7/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "100\n", "sys/fs/cgroup/memory.current": "30\n"}, 70},
+		"limit above the machine's memory": {map[string]string{
+			"proc/meminfo": meminfo, "proc/7/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "9000\n", "sys/fs/cgroup/memory.current": "30\n",
+		}, 2048},
+		"cgroup at its limit": {map[string]string{
+			"proc/meminfo": meminfo, "proc/7/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "100\n", "sys/fs/cgroup/memory.current": "100\n",
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := availableMemory(tree(t, c.files)); got != c.want {
+				t.Errorf("%d bytes, want %d", got, c.want)
+			}
+		})
+	}
+}
+
 // A missing folder is examined in its nearest existing parent, and no file remains.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()

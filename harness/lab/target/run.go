@@ -48,7 +48,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	// Before the schema is created: if the port is taken, the database is not changed.
 	listener, err := net.Listen("tcp", c.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = hint.With(err, "stop what listens there, or choose another port")
+		err = hint.With(err, "stop the process that listens there, or choose another port")
 	}
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

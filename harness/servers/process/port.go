@@ -35,7 +35,7 @@ func FreePort() (int, error) {
 
 // ErrPortTaken is wrapped by CheckPort.
 var ErrPortTaken = hint.With(errors.New("is already in use"),
-	"stop what listens there (the stack of another folder?), or choose others: assay stack up --db-port N --target-port M --influx-port K")
+	"stop the process that listens there, or choose another port")
 
 // PortTaken is an error that wraps ErrPortTaken and names the port.
 func PortTaken(port int) error { return fmt.Errorf("port %d %w", port, ErrPortTaken) }

@@ -1,6 +1,6 @@
-// Checkout. One transaction: one call of the default function. Put your own k6
-// script here. The base URL is in ASSAY_TARGET; a name tag tells requests
-// apart; load, stages and thresholds are not the script's business.
+// Checkout. One transaction: one call of the default function. Replace this with
+// your own k6 script. ASSAY_TARGET is the base URL; SLOs select requests by their
+// name tag; load, stages and thresholds belong to the profile.
 
 import http from 'k6/http';
 import { check } from 'k6';
