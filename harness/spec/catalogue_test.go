@@ -129,7 +129,7 @@ func TestReadmeFollowsTheCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(readme), "| condition | of |")
+	_, table, _ := strings.Cut(string(readme), "| condition | metrics |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, d := range judged() {
 		if !d.From(metric.SourceK6) && !strings.Contains(table, "`"+d.Name+"`") {
