@@ -60,7 +60,7 @@ func (c *Collector) readCapabilities(ctx context.Context) error {
 		}
 	case !caps.allSessions && caps.hidden > 0:
 		return &sampling.RightsError{
-			Err: errors.New("read sessions of other users: permission denied"), SQL: grant,
+			Err: errors.New("no permission to read sessions of other users"), SQL: grant,
 		}
 	case !caps.allSessions:
 		c.notes.Add("database: only sessions of user %s can be seen; run as an administrator: %s", caps.user, grant)
