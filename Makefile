@@ -52,7 +52,7 @@ test: ## Set up what is missing, and run the tests on real servers (about 10 min
 .PHONY: long
 long: ## Run the tests that take minutes each
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags long -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
+	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
 	.ci/inputs long --write
 
 .PHONY: exam

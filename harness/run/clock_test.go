@@ -82,7 +82,7 @@ func TestLongClockStep(t *testing.T) {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 				logRules(t, v)
 			}
-			if limitations := strings.Join(v.Limitations, "\n"); !c.lag && !strings.Contains(limitations, "clock was set by 2000 ms") {
+			if limitations := strings.Join(v.Limitations, "\n"); !c.lag && !strings.Contains(limitations, "clock was stepped by 2000 ms") {
 				t.Errorf("the clock step is not a limitation: %s", limitations)
 			}
 			t.Logf("%s", v.Claim)
