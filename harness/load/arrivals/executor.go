@@ -99,7 +99,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		case <-ctx.Done():
 		}
 	})
-	stopHeartbeat := r.startHeartbeat(ctx)
+	stopHeartbeat := r.startHeartbeat(ctx, startEcho(t0, &r.stalls))
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
 		if err != nil {
