@@ -58,7 +58,7 @@ func TestDatabaseClock(t *testing.T) {
 		"near":      {at(500 * time.Millisecond), lag(5000), OK, ""},
 		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead of this host (±1ms): more than a tenth"},
 		"behind":    {at(-2 * time.Second), lag(5000), Warning, "2s behind"},
-		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000ms"},
+		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000 ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, judged := databaseClock(c.offset, c.loads)
