@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"assay/harness/doctor/probe"
@@ -19,7 +18,7 @@ import (
 // noDatabase judges a run without a database.
 func noDatabase(loads []Load) Finding {
 	for _, l := range loads {
-		if slices.Contains(l.Profile.Needs, "db") {
+		if l.Profile.NeedsDatabase() {
 			return fail(CheckDatabase, "none is named", "a DSN",
 				fmt.Sprintf("profile %s needs the database, and none is named", l.Profile.Name), "set ASSAY_DB to its DSN")
 		}

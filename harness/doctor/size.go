@@ -36,7 +36,7 @@ func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
 		Duration: l.Plan.Duration() + l.Plan.Timeout,
-		Ledger:   l.Profile.Ledger != nil, Database: slices.Contains(l.Profile.Needs, "db"),
+		Ledger:   l.Profile.Ledger != nil, Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {
 		s.WorkerVUs = max(s.WorkerVUs, w.VUs)
