@@ -31,7 +31,7 @@ func noDatabase(loads []Load) Finding {
 // waits are read from the database itself.
 func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
 	all := Findings{databaseServer(d)}
-	if d.DSN != nil || d.Err != nil {
+	if d.DSNErr != nil || d.Err != nil {
 		return all
 	}
 	all = append(all, connections(d, pool, sizes(loads)))
@@ -52,8 +52,8 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 func databaseServer(d probe.Database) Finding {
 	needed := databases.Versions()
 	switch {
-	case d.DSN != nil:
-		return fail(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), cmp.Or(hint.Of(d.DSN), "set ASSAY_DB to a DSN like "+databases.Examples()))
+	case d.DSNErr != nil:
+		return fail(CheckDatabase, reason(d.DSNErr), "a DSN", d.DSNErr.Error(), cmp.Or(hint.Of(d.DSNErr), "set ASSAY_DB to a DSN like "+databases.Examples()))
 	case d.Full:
 		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), raiseConnectionLimit(d, "N"))
 	case d.Err != nil:

@@ -118,7 +118,7 @@ func (s Subject) judge(o observations) Findings {
 	case s.Target != "":
 		all = append(all, o.refused)
 	}
-	if s.DSN != "" && o.db.Err == nil && o.db.DSN == nil && !o.db.Local {
+	if s.DSN != "" && o.db.Err == nil && o.db.DSNErr == nil && !o.db.Local {
 		remote = append(remote, "database")
 	}
 	all = append(all, clock(o.clock, remote))

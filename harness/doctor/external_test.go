@@ -153,7 +153,7 @@ func TestDatabaseServer(t *testing.T) {
 		state    State
 		words    string
 	}{
-		"no DSN":       {probe.Database{DSN: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
+		"no DSN":       {probe.Database{DSNErr: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
 		"not there":    {probe.Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
 		"full":         {probe.Database{Dialect: mysql, Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
 		"MySQL 9":      {probe.Database{Dialect: mysql, Version: "9.7.4"}, OK, ""},

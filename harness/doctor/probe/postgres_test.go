@@ -35,7 +35,7 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
 		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
 	})
-	if d.Err != nil || d.DSN != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
+	if d.Err != nil || d.DSNErr != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Disabled != 0 {
