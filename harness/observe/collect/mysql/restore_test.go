@@ -18,6 +18,7 @@ import (
 
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
@@ -208,7 +209,7 @@ func runsEndAtOnce(t *testing.T, b *bench) {
 // afterwards.
 func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	second := startedWith(t, b.dsn, "")
 	for deadline := time.Now().Add(20 * time.Second); !shared(c); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -218,15 +219,15 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	closed(t, second)
 	stopLoad := b.load(t, 4, update)
 	time.Sleep(2 * time.Second)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Without the instruments a commit would be inferred from the session's state, with
 	// another class.
-	if s.sum(metric.DBSession, "class", "binlog") == 0 {
-		t.Errorf("no waits for the binary log after the second has ended:\n%s", s.describe())
+	if s.Total(metric.DBSession, "class", "binlog") == 0 {
+		t.Errorf("no waits for the binary log after the second has ended:\n%s", s.Describe())
 	}
 }
 
