@@ -126,7 +126,7 @@ func cancelledStartIsRestored(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
 	failed := 0
 	for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
-		c := mysql.New(b.dsn, mysql.Options{Schema: schema})
+		c := mysql.New(b.dsn, "")
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		if err := c.Start(ctx); err != nil {
 			failed++

@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 
 // bench is a server with a table to load.
 type bench struct {
-	flavour, dsn string
-	db           *sql.DB // connected as root to the schema of the load
+	flavour string
+	dsn     string  // of root, with the schema of the load
+	db      *sql.DB // open at dsn
 }
 
 const (
@@ -36,10 +37,9 @@ const (
 
 func newBench(t *testing.T, flavour, dsn string) *bench {
 	t.Helper()
-	b := &bench{flavour: flavour, dsn: dsn}
-	root := mysqldtest.Open(t, dsn)
-	mysqldtest.Exec(t, root, "CREATE DATABASE "+schema)
-	b.db = mysqldtest.Open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
+	mysqldtest.Exec(t, mysqldtest.Open(t, dsn), "CREATE DATABASE "+schema)
+	b := &bench{flavour: flavour, dsn: with(t, dsn, func(c *driver.Config) { c.DBName = schema })}
+	b.db = mysqldtest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
 	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB",
@@ -73,7 +73,7 @@ func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
 // collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *mysql.Collector {
 	t.Helper()
-	c := mysql.New(dsn, mysql.Options{Schema: schema})
+	c := mysql.New(dsn, "")
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)

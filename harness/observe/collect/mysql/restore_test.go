@@ -39,7 +39,7 @@ const handler = "wait/io/table/sql/handler"
 // startedWith starts a collector whose journal is in this folder.
 func startedWith(t *testing.T, dsn, folder string) *mysql.Collector {
 	t.Helper()
-	c := mysql.New(dsn, mysql.Options{Schema: schema, Journal: folder})
+	c := mysql.New(dsn, folder)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ const (
 
 // collectAndWait starts a collector and waits until the process is killed.
 func collectAndWait(dsn string) int {
-	if err := mysql.New(dsn, mysql.Options{Schema: schema, Journal: os.Getenv(journalEnv)}).Start(context.Background()); err != nil {
+	if err := mysql.New(dsn, os.Getenv(journalEnv)).Start(context.Background()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -190,7 +190,7 @@ func runsEndAtOnce(t *testing.T, b *bench) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				c := mysql.New(b.dsn, mysql.Options{Schema: schema, Journal: folder})
+				c := mysql.New(b.dsn, folder)
 				if err := c.Start(context.Background()); err != nil {
 					t.Error(err)
 				}
@@ -239,7 +239,7 @@ func examiningDoesNotCountAsARun(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	c := startedWith(t, b.dsn, "")
-	if _, err := mysql.Examine(t.Context(), b.dsn); err != nil {
+	if _, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil {
 		t.Error(err)
 	}
 	closed(t, c)
