@@ -126,9 +126,9 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	points := make([]metric.Point, 0, 3*len(sums))
 	for name, t := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(t.time)*picosecond),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(t.count)),
-			metric.CounterPoint(metric.NewSeries(metric.DBRowsExamined, "", "digest", name.digest, "statement", name.text), float64(t.rows)))
+			metric.CounterPoint(metric.Of(metric.DBStatementTime, "digest", name.digest, "statement", name.text), float64(t.time)*picosecond),
+			metric.CounterPoint(metric.Of(metric.DBStatements, "digest", name.digest, "statement", name.text), float64(t.count)),
+			metric.CounterPoint(metric.Of(metric.DBRowsExamined, "digest", name.digest, "statement", name.text), float64(t.rows)))
 	}
 	return points, err
 }
@@ -160,7 +160,7 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 		if err := rows.Scan(&digest, &text); err != nil {
 			return err
 		}
-		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: sampling.Shorten(text.String)}
+		name := statementName{digest: digest[:min(len(digest), sampling.DigestDigits)], text: sampling.Shorten(text.String)}
 		if c.link.flavour.digestIsText {
 			name.digest = textDigest(text.String)
 		}
