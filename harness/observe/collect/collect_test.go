@@ -12,6 +12,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 )
 
 func TestSecondsAreConsecutive(t *testing.T) {
@@ -53,22 +54,6 @@ func (f *frames) sink(frame metric.Frame) error {
 	return nil
 }
 
-func check(t *testing.T, all []metric.Frame) {
-	t.Helper()
-	for i, f := range all {
-		if f.Sequence != uint64(i+1) {
-			t.Fatalf("frame %d has sequence %d", i+1, f.Sequence)
-		}
-		if f.Closing != (i == len(all)-1) {
-			t.Fatalf("frame %d of %d: closing is %v", i+1, len(all), f.Closing)
-		}
-	}
-	last := all[len(all)-1]
-	if got := last.Points[0]; got.Series.Name != metric.WorkerFrames || got.Value != float64(len(all)-1) {
-		t.Errorf("closing frame has %s = %v, want %d", got.Series.Name, got.Value, len(all)-1)
-	}
-}
-
 func TestStreamRetriesAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := 3
@@ -89,7 +74,7 @@ func TestStreamRetriesAndCloses(t *testing.T) {
 		if len(f.all) != 6 {
 			t.Fatalf("%d frames, want 6", len(f.all))
 		}
-		check(t, f.all)
+		metrictest.CheckStream(t, "host", f.all)
 	})
 }
 
@@ -131,7 +116,7 @@ func TestEverySecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, f.all)
+		metrictest.CheckStream(t, "host", f.all)
 		var got []string
 		for _, frame := range f.all[:len(f.all)-1] {
 			text := fmt.Sprint(frame.Second - begin)

@@ -8,18 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 )
 
 // Each point is a line of JSON. Values that JSON cannot represent are omitted.
 func TestWriteLines(t *testing.T) {
-	hist := func(values ...float64) *metric.Hist {
-		h := &metric.Hist{}
-		for _, v := range values {
-			h.Record(v, 1)
-		}
-		return h
-	}
+	hist := metrictest.Hist
 	took, depth := metric.NewSeries("took", "ms", "name", "pay"), metric.NewSeries("depth", "")
 	dir := sealed(
 		t,

@@ -1,5 +1,5 @@
-// Package metrictest compares frames with the catalogue of metrics, for the tests of
-// the packages that send them.
+// Package metrictest checks frames, for the tests of the packages that send them: against
+// the catalogue of metrics, and against what a stream of frames must be.
 //
-// Input: frames. Output: their differences from the catalogue.
+// Input: frames. Output: failures of the test, and histograms to compare with.
 package metrictest
