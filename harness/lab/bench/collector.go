@@ -177,7 +177,7 @@ func (d *database) collect(ctx context.Context, variant, readOnly string) (stop 
 	if variant == collectorSampling {
 		dsn = readOnly
 	}
-	c := mysql.New(dsn, mysql.Options{})
+	c := mysql.New(dsn, "")
 	if err := c.Start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
