@@ -107,11 +107,11 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 				pairs = append(pairs, effect.Pair{A: *a, B: *b})
 			}
 		}
-		few = fmt.Sprintf("%s: an interval needs at least %d", count(len(pairs), "pair"), effect.LeastPairs(1))
+		few = fmt.Sprintf("%s: an interval needs at least %d", count(len(pairs), "pair"), effect.MinPairs(1))
 		e, ok = effect.Paired(pairs)
 	} else {
 		a, b := present(m.ValuesA), present(m.ValuesB)
-		few = fmt.Sprintf("%s of A and %d of B: an interval needs at least %d of each", runs(len(a)), len(b), effect.LeastRuns(1))
+		few = fmt.Sprintf("%s of A and %d of B: an interval needs at least %d of each", runs(len(a)), len(b), effect.MinRuns(1))
 		e, ok = effect.Unpaired(a, b)
 	}
 	if !ok {

@@ -16,15 +16,15 @@ func windows(seconds []Second) (each [][]Second) {
 	return each
 }
 
-// leastBatch is the shortest batch in seconds.
-const leastBatch = 2
+// minBatch is the shortest batch in seconds.
+const minBatch = 2
 
 // batches groups seconds into about b batches of nearly equal length, each within one
 // window. A window has at least two if it is long enough, as one has no variance.
 func batches(seconds []Second, b int) (all []Batch) {
 	for _, w := range windows(seconds) {
 		share := (b*len(w) + len(seconds)/2) / len(seconds)
-		n := max(1, min(max(2, share), len(w)/leastBatch))
+		n := max(1, min(max(2, share), len(w)/minBatch))
 		for j := range n {
 			total := Sum(w[j*len(w)/n : (j+1)*len(w)/n])
 			total.Stratum = w[0].Stratum
