@@ -148,14 +148,14 @@ func (t Test) designEffect(series []Second, n float64) float64 {
 	largest := 0.0
 	for _, b := range []int{Batches, Batches / 2} {
 		all := batches(series, b)
-		deff, degrees, ok := ratioEffect(all)
+		ratio, degrees, ok := varianceRatio(all)
 		if degrees < 1 {
 			return math.Inf(1)
 		}
 		if !ok {
-			deff = 1 // no variance
+			ratio = 1 // no variance
 		}
-		largest = max(largest, max(1, deff)*t.studentFactor(degrees))
+		largest = max(largest, max(1, ratio)*t.studentFactor(degrees))
 	}
 	smallest := t.studentFactor(Batches - 1)
 	share := min(1, n/Sum(series).N)
