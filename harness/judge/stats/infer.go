@@ -25,7 +25,7 @@ const (
 	BatchFactor = 12
 	// MinSeconds is the shortest window from which anything is inferred: Batches of
 	// two seconds.
-	MinSeconds = Batches * minBatch
+	MinSeconds = Batches * MinBatch
 )
 
 // Inference is what the samples of a run show about the system beyond the run.
@@ -105,7 +105,7 @@ func (t Test) Infer(violations []Second, countLargest func(largest float64) []Se
 
 // everyWindowHolds: each of several windows holds by itself.
 func (t Test) everyWindowHolds(violations []Second, countLargest func(largest float64) []Second) bool {
-	each, from, all := windows(violations), 0, Sum(violations).N
+	each, from, all := Windows(violations), 0, Sum(violations).N
 	if len(each) < 2 {
 		return true
 	}
@@ -133,7 +133,7 @@ func (t Test) everyWindowHolds(violations []Second, countLargest func(largest fl
 
 // longEnough: the correlation between batches is negligible.
 func longEnough(seconds []Second, correlation float64) bool {
-	for _, w := range windows(seconds) {
+	for _, w := range Windows(seconds) {
 		if len(w) < MinSeconds {
 			return false
 		}

@@ -31,8 +31,8 @@ func judgeGauge(e *evidence, s spec.SLO) SLO {
 	out.Allowed = &allowed
 	out.Observed = quantileOf(r.values, s)
 	out.Outcome = decideByCount(lo, hi, allowed)
-	if each := perWindow(possible); len(each) > 1 && out.Outcome != Fail {
-		out.judgeWindows(s, perWindow(certain), each)
+	if each := stats.Windows(possible); len(each) > 1 && out.Outcome != Fail {
+		out.judgeWindows(s, stats.Windows(certain), each)
 	}
 	return out
 }
