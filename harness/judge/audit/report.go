@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay/harness/judge/page"
+	"assay/harness/judge/verdict"
 )
 
 // State is the result of a check.
@@ -89,11 +90,11 @@ func (r *Report) state(name string) State {
 
 // ExitCode is 2 if a check failed, otherwise that of the verdict.
 func (r *Report) ExitCode() int {
-	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
+	outcome, known := verdict.OutcomeOf(r.Verdict)
 	if len(r.Broken) > 0 || !known {
 		return 2
 	}
-	return code
+	return outcome.ExitCode()
 }
 
 // Summary is the result in a word and in a sentence.

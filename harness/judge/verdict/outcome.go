@@ -32,6 +32,16 @@ func (o Outcome) String() string {
 	return "UNDECIDED"
 }
 
+// OutcomeOf is the outcome with this word in a certificate; FAIL is Fail.
+func OutcomeOf(word string) (o Outcome, ok bool) {
+	for _, o := range []Outcome{Pass, Inconclusive, Fail, Invalid} {
+		if o.String() == word {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
 // ExitCode is the exit code of a command that ends with this outcome (DESIGN
 // section 4).
 func (o Outcome) ExitCode() int {

@@ -34,9 +34,15 @@ func TestOutcomesInWordsAndExitCodes(t *testing.T) {
 		if o.ExitCode() != want.exit {
 			t.Errorf("%v: exit %d", o, o.ExitCode())
 		}
+		if read, ok := OutcomeOf(want.word); !ok || read.String() != want.word || read == LostWrite {
+			t.Errorf("%s is read as %v, %v", want.word, read, ok)
+		}
 	}
 	if _, err := json.Marshal(Outcome(0)); err == nil {
 		t.Error("an outcome that was never decided is written")
+	}
+	if _, ok := OutcomeOf("UNDECIDED"); ok {
+		t.Error("an outcome that was never decided is read")
 	}
 	if Outcome(0).ExitCode() != 2 {
 		t.Error("an outcome that was never decided ends well")
