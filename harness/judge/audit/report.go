@@ -1,13 +1,12 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"assay/harness/document"
 	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 )
@@ -59,12 +58,11 @@ type Report struct {
 
 // Marshal is the report as a JSON document.
 func (r Report) Marshal() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
+	text, err := document.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("marshal audit: %w", err)
+	}
+	return text, nil
 }
 
 func (r *Report) add(name string, state State, format string, args ...any) {
