@@ -3,14 +3,12 @@ package change_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,14 +33,7 @@ func TestMain(m *testing.M) {
 func read(count string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	n, err := strconv.Atoi(count)
-	if err == nil {
-		var r binlog.Read
-		if r, err = binlog.Run(ctx, os.Getenv("ASSAY_DB"), n, func() { fmt.Println("reading") }); err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(r)
-		}
-	}
-	if err != nil {
+	if err := binlog.Main(ctx, os.Getenv("ASSAY_DB"), count, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
 )
 
 // Read is what the readers that were stopped last have read.
-func (sys *System) Read() Read { return sys.read }
+func (sys *System) Read() binlog.Read { return sys.read }
 
 // undoTimeout limits the statements or the command that undo one change: long enough
 // to drop an index.
