@@ -104,7 +104,7 @@ func (sys *System) restart(ctx context.Context, v spec.Variant) error {
 	to := *sys.setup
 	to.Database = slices.Concat(to.Database, v.Database)
 	to.Target = slices.Concat(to.Target, v.Service)
-	_, err := stack.Restart(ctx, sys.options(), to, sys.needs.database, sys.Log)
+	_, err := stack.Restart(ctx, sys.options(), to, stack.Parts{Database: sys.needs.database, Target: true}, sys.Log)
 	return err
 }
 

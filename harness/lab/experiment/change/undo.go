@@ -74,7 +74,7 @@ func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
 	defer cancel()
 	switch {
 	case s.Stack != nil:
-		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, s.Stack.Database, sys.Log)
+		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, stack.Parts{Database: s.Stack.Database, Target: true}, sys.Log)
 		return err
 	case len(s.Command) > 0:
 		return execute(ctx, s.Command)
