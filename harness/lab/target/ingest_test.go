@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 )
 
@@ -94,7 +95,7 @@ func testLate(t *testing.T, server *mysqld.Server) {
 	if _, err := hold.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
+	polltest.Until(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
 	// Except those of statements that started before.
 	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", again); n < events-insertWriters {
 		t.Errorf("%d of %d events are stored after the database continued", n, events)

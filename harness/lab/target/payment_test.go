@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 )
 
@@ -176,7 +177,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 				t.Errorf("acknowledged: %s", res.Status)
 			}
 		}()
-		eventually(t, "the payment waits", func() bool {
+		polltest.Until(t, "the payment waits", func() bool {
 			// Not information_schema.innodb_trx: it is refreshed only when
 			// nobody has read it for 0.1 s.
 			var name string
@@ -190,7 +191,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		<-gone
 		time.Sleep(100 * time.Millisecond) // until the service has seen it
 		hold.Rollback()
-		eventually(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
+		polltest.Until(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
 	})
 	if grew["Aborted_clients"] != 0 {
 		t.Errorf("%d connections to the database broken", grew["Aborted_clients"])

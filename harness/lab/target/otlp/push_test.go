@@ -17,6 +17,7 @@ import (
 
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 )
 
 const token = "secret"
@@ -96,15 +97,6 @@ func (s *sink) pushes() int {
 	return len(s.frames)
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // The received increases add up to the registry's totals, even if some pushes fail.
 func TestAddsUp(t *testing.T) {
 	s := listen(t)
@@ -134,14 +126,14 @@ func TestAddsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two pushes", func() bool { return s.pushes() >= 2 })
+	polltest.Until(t, "two pushes", func() bool { return s.pushes() >= 2 })
 	observe(0, 0.001, 40) // buckets on both sides of those before
 	s.away.Store(true)
-	eventually(t, "two pushes fail", func() bool { return failures.Load() >= 2 })
+	polltest.Until(t, "two pushes fail", func() bool { return failures.Load() >= 2 })
 	observe(0.02, 0.5)
 	s.away.Store(false)
 	before := s.pushes()
-	eventually(t, "a push arrives again", func() bool { return s.pushes() > before })
+	polltest.Until(t, "a push arrives again", func() bool { return s.pushes() > before })
 	observe(0.25)
 	if err := stop(t.Context()); err != nil { // the last push
 		t.Fatal(err)
