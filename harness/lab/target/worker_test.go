@@ -100,10 +100,10 @@ func TestUnanswered(t *testing.T) {
 	if code, answer := s.pay(t, "open"); code != http.StatusAccepted {
 		t.Fatalf("%d %v", code, answer)
 	}
-	polltest.Until(t, "it was queried three times", func() bool {
+	polltest.Until(t, "the gateway was queried three times", func() bool {
 		return s.count(t, "SELECT COUNT(*) FROM pending_payments WHERE asked >= 3") == 1
 	})
-	polltest.Until(t, "it is counted", func() bool { return s.metric(t, "payments_pending") == 1 })
+	polltest.Until(t, "the pending payment is counted", func() bool { return s.metric(t, "payments_pending") == 1 })
 	if _, stored := s.do(t, "GET", "/payments/open", ""); stored["state"] != "PENDING" {
 		t.Errorf("it is %v", stored)
 	}
@@ -128,7 +128,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	polltest.Until(t, "both say so", func() bool {
+	polltest.Until(t, "both workers log errors", func() bool {
 		return strings.Contains(s.log.String(), "relay notifications") && strings.Contains(s.log.String(), "reconcile payments")
 	})
 	time.Sleep(500 * time.Millisecond)
@@ -142,7 +142,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	if code, answer := s.pay(t, "after"); code != http.StatusCreated {
 		t.Errorf("payment after the outage: %d %v", code, answer)
 	}
-	polltest.Until(t, "it is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
+	polltest.Until(t, "the notification is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
 }
 
 // A drain finishes the current batch and leaves the rest to another service. Without a

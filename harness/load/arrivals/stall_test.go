@@ -33,7 +33,7 @@ func TestBacklogOfAStallIsChargedToTheGenerator(t *testing.T) {
 	if got := s.lagOf(1200*ms, now); got != 4800*ms {
 		t.Errorf("the first slot after the stall: %s, want 4.8 s", got)
 	}
-	// Two seconds on the backlog has not drained: a slot due after the stall.
+	// Two seconds later the backlog has not drained: a slot due after the stall.
 	s.idle.Store(0)
 	beatUpTo(&s, 8000*ms, 0)
 	if got := s.lagOf(6500*ms, 8000*ms); got != 1500*ms {

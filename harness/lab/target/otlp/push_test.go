@@ -25,7 +25,7 @@ const token = "secret"
 // sink is the receiver of a run, with its token.
 type sink struct {
 	url    string
-	away   atomic.Bool // it answers 503
+	down   atomic.Bool // it responds with 503
 	mu     sync.Mutex
 	frames []metric.Frame
 }
@@ -43,7 +43,7 @@ func listen(t *testing.T) *sink {
 	r.Routes(mux)
 	guarded := receiver.Authorize(token, mux)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.away.Load() {
+		if s.down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -128,10 +128,10 @@ func TestAddsUp(t *testing.T) {
 	}
 	polltest.Until(t, "two pushes", func() bool { return s.pushes() >= 2 })
 	observe(0, 0.001, 40) // buckets on both sides of those before
-	s.away.Store(true)
+	s.down.Store(true)
 	polltest.Until(t, "two pushes fail", func() bool { return failures.Load() >= 2 })
 	observe(0.02, 0.5)
-	s.away.Store(false)
+	s.down.Store(false)
 	before := s.pushes()
 	polltest.Until(t, "a push arrives again", func() bool { return s.pushes() > before })
 	observe(0.25)
