@@ -236,7 +236,7 @@ func (r *execution) startHeartbeat(ctx context.Context, echo *echo) (stop func(e
 				return
 			case <-tick.C:
 				now := time.Since(r.t0)
-				r.stalls.check(now, true)
+				r.stalls.beat(now)
 				echo.send(now)
 				r.reportStalls()
 				if ctx.Err() != nil {
