@@ -28,7 +28,7 @@ func NewID(profile string) string {
 
 const latestLink = "latest"
 
-// CheckLatest fails if LinkLatest would fail in this folder of runs.
+// CheckLatest fails if the link "latest" could not be set in this folder of runs.
 func CheckLatest(runs string) error {
 	link := filepath.Join(runs, latestLink)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
@@ -38,8 +38,8 @@ func CheckLatest(runs string) error {
 	return nil
 }
 
-// LinkLatest atomically sets the link "latest" in a folder of runs to this run.
-func LinkLatest(runs, id string) error {
+// linkLatest atomically sets the link "latest" in a folder of runs to this run.
+func linkLatest(runs, id string) error {
 	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
 	if err := os.Symlink(id, tmp); err != nil {
 		return fmt.Errorf("link latest run: %w", err)
