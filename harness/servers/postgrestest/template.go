@@ -81,7 +81,7 @@ func (s *Server) initialise() error {
 	if err := chown(s.owner, file); err != nil {
 		return err
 	}
-	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
+	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", superuser, "--pwfile", file,
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
