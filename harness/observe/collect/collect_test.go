@@ -3,12 +3,16 @@ package collect_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 )
 
 func TestSecondsAreConsecutive(t *testing.T) {
@@ -50,83 +54,79 @@ func (f *frames) sink(frame metric.Frame) error {
 	return nil
 }
 
-func check(t *testing.T, all []metric.Frame) {
-	t.Helper()
-	for i, f := range all {
-		if f.Sequence != uint64(i+1) {
-			t.Fatalf("frame %d has sequence %d", i+1, f.Sequence)
-		}
-		if f.Closing != (i == len(all)-1) {
-			t.Fatalf("frame %d of %d: closing is %v", i+1, len(all), f.Closing)
-		}
-	}
-	last := all[len(all)-1]
-	if got := last.Points[0]; got.Series.Name != metric.WorkerFrames || got.Value != float64(len(all)-1) {
-		t.Errorf("closing frame has %s = %v, want %d", got.Series.Name, got.Value, len(all)-1)
-	}
-}
-
 func TestStreamRetriesAndCloses(t *testing.T) {
-	broken := 3
-	f := &frames{fail: func() error {
-		if broken > 0 {
-			broken--
-			return errors.New("not now")
+	synctest.Test(t, func(t *testing.T) {
+		broken := 3
+		f := &frames{fail: func() error {
+			if broken > 0 {
+				broken--
+				return errors.New("not now")
+			}
+			return nil
+		}}
+		s := collect.NewStream("host", f.sink)
+		for i := range int64(5) {
+			s.Send(100+i, nil)
 		}
-		return nil
-	}}
-	s := collect.NewStream("host", f.sink)
-	for i := range int64(5) {
-		s.Send(100+i, nil)
-	}
-	if err := s.Close(105); err != nil {
-		t.Fatal(err)
-	}
-	if len(f.all) != 6 {
-		t.Fatalf("%d frames, want 6", len(f.all))
-	}
-	check(t, f.all)
-}
-
-func TestStreamGivesUpInBoundedTime(t *testing.T) {
-	gone := errors.New("disk full")
-	f := &frames{fail: func() error { return gone }}
-	s := collect.NewStream("host", f.sink)
-	for i := range int64(100) {
-		s.Send(i, nil)
-	}
-	begin := time.Now()
-	if err := s.Close(100); !errors.Is(err, gone) {
-		t.Errorf("error is %v, want %v", err, gone)
-	}
-	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("close took %v", took)
-	}
-}
-
-func TestEverySecond(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-	defer cancel()
-	var f frames
-	reads := 0
-	err := collect.EverySecond(ctx, "host", f.sink, func() []metric.Point {
-		reads++
-		if reads == 1 {
-			time.Sleep(1100 * time.Millisecond) // one second passes meanwhile
+		if err := s.Close(105); err != nil {
+			t.Fatal(err)
 		}
-		return []metric.Point{metric.GaugePoint(metric.NewSeries("reads", ""), float64(reads))}
+		if len(f.all) != 6 {
+			t.Fatalf("%d frames, want 6", len(f.all))
+		}
+		metrictest.CheckStream(t, "host", f.all)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, f.all)
-	data := f.all[:len(f.all)-1]
-	for i, frame := range data {
-		if frame.Second != data[0].Second+int64(i) {
-			t.Errorf("frame %d is of second %d, want %d", i+1, frame.Second, data[0].Second+int64(i))
+}
+
+// After one frame was retried for 2 s, each further one is tried once.
+func TestStreamGivesUpInBoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("disk full")
+		f := &frames{fail: func() error { return gone }}
+		s := collect.NewStream("host", f.sink)
+		for i := range int64(100) {
+			s.Send(i, nil)
 		}
-	}
-	if len(data[len(data)-1].Points) == 0 {
-		t.Error("the last frame is empty: the last increases were not read")
-	}
+		begin := time.Now()
+		if err := s.Close(100); !errors.Is(err, gone) {
+			t.Errorf("error is %v, want %v", err, gone)
+		}
+		if took := time.Since(begin); took < 2*time.Second || took > 2200*time.Millisecond {
+			t.Errorf("close took %v", took)
+		}
+	})
+}
+
+// Every second gets a frame: one that passed during a slow read without points, the last
+// one with the increases since its start.
+func TestEverySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(300 * time.Millisecond) // a run does not start with a second
+		begin := time.Now().Unix()
+		ctx, cancel := context.WithTimeout(t.Context(), 4200*time.Millisecond)
+		defer cancel()
+		var f frames
+		reads := 0
+		err := collect.EverySecond(ctx, "host", f.sink, func() []metric.Point {
+			if reads++; reads == 1 {
+				time.Sleep(2100 * time.Millisecond)
+			}
+			return []metric.Point{metric.GaugePoint(metric.NewSeries("reads", ""), float64(reads))}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrictest.CheckStream(t, "host", f.all)
+		var got []string
+		for _, frame := range f.all[:len(f.all)-1] {
+			text := fmt.Sprint(frame.Second - begin)
+			for _, p := range frame.Points {
+				text += fmt.Sprint(":", p.Value)
+			}
+			got = append(got, text)
+		}
+		if want := []string{"0:1", "1", "2:2", "3:3", "4:4"}; !slices.Equal(got, want) {
+			t.Errorf("readings by second %q, want %q", got, want)
+		}
+	})
 }

@@ -41,10 +41,10 @@ func Ping(ctx context.Context, db *DB) error {
 
 // withHint attaches the next step to a connection error, unless it has one.
 func (d *Dialect) withHint(err error) error {
-	if err == nil || d.Hint == nil || hint.Of(err) != "" {
+	if err == nil || d.Hint == nil {
 		return err
 	}
-	return hint.With(err, d.Hint(err))
+	return hint.Or(err, d.Hint(err))
 }
 
 // Bind replaces the question marks of a statement by the placeholders of the

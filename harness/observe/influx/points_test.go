@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/spec"
@@ -52,14 +53,6 @@ func testRun() RunInfo {
 		record.Environment{CoLocation: []string{"service", "database"}}, t0)
 }
 
-func hist(values ...float64) *metric.Hist {
-	h := &metric.Hist{}
-	for _, v := range values {
-		h.Record(v, 1)
-	}
-	return h
-}
-
 // worker is a second of one worker with n transactions of 10, 20, 30 ... ms, one of
 // which failed.
 func worker(i int, sequence uint64, second int64, n int) metric.Frame {
@@ -75,9 +68,9 @@ func worker(i int, sequence uint64, second int64, n int) metric.Frame {
 		count(metric.Transactions, float64(n-1), "scenario", "payment", "outcome", metric.Completed),
 		count(metric.Transactions, 1, "scenario", "payment", "outcome", metric.Failed),
 		metric.HistPoint(metric.NewSeries(metric.TransactionDuration, "ms", "scenario", "payment"), latency),
-		metric.HistPoint(metric.NewSeries(metric.GeneratorLag, "ms"), hist(0.1, 0.2)),
+		metric.HistPoint(metric.NewSeries(metric.GeneratorLag, "ms"), metrictest.Hist(0.1, 0.2)),
 		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", "pay", "scenario", "payment"), latency),
-		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "overflow", "true"), hist(3)),
+		metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "overflow", "true"), metrictest.Hist(3)),
 		count(metric.RequestFailed+metric.RateTotal, float64(n), "name", "pay", "scenario", "payment"),
 		count(metric.RequestFailed+metric.RateOccurred, 1, "name", "pay", "scenario", "payment"),
 		count(metric.Judged, float64(n), "slo", slo[5].ID()),
@@ -257,7 +250,7 @@ func TestAnyNameCanBeWritten(t *testing.T) {
 		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
 		second := t0.Unix()
 		timeline := timelineOf(metric.Frame{Source: "worker/0", Sequence: 1, Second: second, Points: []metric.Point{
-			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), hist(1)),
+			metric.HistPoint(metric.NewSeries(metric.RequestDuration, "ms", "name", name), metrictest.Hist(1)),
 		}})
 		got := lines(t, timeline)
 		if n := strings.Count(got, "\nrequest,") + strings.Count(got, "run_event"); !strings.HasSuffix(got, "\n") || n < 2 {

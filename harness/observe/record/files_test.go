@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assay/harness/hint"
 )
 
 // WriteFile writes whole or not at all.
@@ -36,6 +38,28 @@ func TestWriteFile(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("files in the folder: %v", all)
+	}
+}
+
+// An output file that cannot be written is rejected with the step that helps.
+func TestCheckOutputFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct{ problem, hint string }{
+		file:                                  {},
+		filepath.Join(dir, "new.html"):        {},
+		dir:                                   {"is a folder", "name a file in it"},
+		filepath.Join(dir, "no", "new.html"):  {"no such file", "mkdir -p"},
+		filepath.Join(file, "new.html"):       {"is not a folder", "in an existing folder"},
+		filepath.Join(file, "no", "new.html"): {"not a directory", "in an existing folder"},
+	} {
+		err := CheckOutputFile("--html", path)
+		if (err == nil) != (want.problem == "") || err != nil && (!strings.Contains(err.Error(), want.problem) || !strings.Contains(hint.Of(err), want.hint)) {
+			t.Errorf("%s: %v; hint %q, want %+v", path, err, hint.Of(err), want)
+		}
 	}
 }
 

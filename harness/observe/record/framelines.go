@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 
 	"assay/harness/observe/metric"
 )
@@ -29,7 +30,8 @@ type frameLine struct {
 
 // WriteLines writes the points of all frames of a sealed run folder as JSON lines:
 // counters and gauges with a value, histograms with a count, a sum and percentiles,
-// in the metric's unit.
+// in the metric's unit. JSON has no form for NaN and infinite values, which a script or a
+// foreign sender may send: their fields are omitted.
 func WriteLines(w io.Writer, dir string) error {
 	if err := CheckSeal(dir); err != nil {
 		return err
@@ -56,15 +58,23 @@ func lineOf(f metric.Frame, p metric.Point) frameLine {
 		l.Labels[label.Key] = label.Value
 	}
 	if p.Kind != metric.Histogram {
-		l.Value = &p.Value
+		l.Value = finite(p.Value)
 		return l
 	}
-	count, sum := p.Hist.Count(), p.Hist.Sum()
-	l.Count, l.Sum = &count, &sum
+	count := p.Hist.Count()
+	l.Count, l.Sum = &count, finite(p.Hist.Sum())
 	for q, into := range map[float64]**float64{0.5: &l.P50, 0.95: &l.P95, 0.99: &l.P99, 1: &l.Max} {
 		if v, ok := p.Hist.Quantile(q); ok {
-			*into = &v
+			*into = finite(v)
 		}
 	}
 	return l
+}
+
+// finite returns a pointer to v; nil if JSON cannot represent it.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
 }

@@ -9,9 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"assay/harness/observe/metric"
-
 	"assay/harness/hint"
+	"assay/harness/observe/metric"
 )
 
 // Why a folder is not a valid sealed record.
@@ -95,12 +94,11 @@ func compareFiles(evidence string, manifest []byte) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	switch d := all[0]; d.How {
-	case changedFile:
+	d := all[0]
+	if d.How == changedFile { // as the error says
 		return fmt.Errorf("%s: %w", d.Path, ErrChanged)
-	default:
-		return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 	}
+	return fmt.Errorf("%s %s: %w", d.Path, d.How, ErrChanged)
 }
 
 // Attempts counts the runs of a profile in a runs folder by the same revision of the

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -13,11 +14,14 @@ import (
 // folder or is a folder itself: before minutes are spent on its content.
 func CheckOutputFile(option, path string) error {
 	dir := filepath.Dir(path)
+	const another = "name a file in an existing folder"
 	switch info, err := os.Stat(dir); {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(fmt.Errorf("%s %s cannot be written: %s: %w", option, path, dir, errors.Unwrap(err)), "create the folder first: mkdir -p "+dir)
+	case err != nil: // also where a parent is a file
+		return hint.With(fmt.Errorf("%s %s cannot be written: %s: %w", option, path, dir, errors.Unwrap(err)), another)
 	case !info.IsDir():
-		return hint.With(fmt.Errorf("%s %s cannot be written: %s is not a folder", option, path, dir), "name a file in an existing folder")
+		return hint.With(fmt.Errorf("%s %s cannot be written: %s is not a folder", option, path, dir), another)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return hint.With(fmt.Errorf("%s %s is a folder", option, path), fmt.Sprintf("name a file in it, like: %s %s", option, filepath.Join(path, "comparison.html")))

@@ -15,6 +15,7 @@ import (
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/metric/metrictest"
 	"assay/harness/plan"
 	"assay/harness/spec"
 )
@@ -35,13 +36,9 @@ func entry(id string, millis int64) ledger.Entry {
 }
 
 func latencies(source string, sequence uint64, values ...float64) metric.Frame {
-	h := &metric.Hist{}
-	for _, v := range values {
-		h.Record(v, 1)
-	}
 	return metric.Frame{
 		Source: source, Sequence: sequence, Second: 1_795_219_940,
-		Points: []metric.Point{metric.HistPoint(metric.NewSeries("d", "ms"), h), metric.CounterPoint(metric.NewSeries("n", "", "k", "v"), float64(len(values)))},
+		Points: []metric.Point{metric.HistPoint(metric.NewSeries("d", "ms"), metrictest.Hist(values...)), metric.CounterPoint(metric.NewSeries("n", "", "k", "v"), float64(len(values)))},
 	}
 }
 

@@ -1,7 +1,6 @@
 package gauge_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 
 	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/metric"
-	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
 )
@@ -43,32 +41,15 @@ func TestNamedGauge(t *testing.T) {
 	if len(all) != 1 || all[0].Source() != metric.SourceGauges {
 		t.Fatalf("%d collectors", len(all))
 	}
-	if err := all[0].Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	line, ended := record.NewTimeline(), make(chan error, 1)
-	go func() {
-		ended <- all[0].Run(ctx, func(f metric.Frame) error {
-			metrictest.Check(t, f)
-			line.Add(f)
-			return nil
-		})
-	}()
-	for _, n := range []int64{3, 7, -1} {
-		depth.Store(n)
-		time.Sleep(2200 * time.Millisecond)
-	}
-	until := time.Now().Unix()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if err := all[0].Close(); err != nil {
-		t.Error(err)
-	}
-	seconds := line.Seconds()
-	from := seconds[0]
+	var until int64
+	line := watch(t, o, func() {
+		for _, n := range []int64{3, 7, -1} {
+			depth.Store(n)
+			time.Sleep(2200 * time.Millisecond)
+		}
+		until = time.Now().Unix()
+	})
+	from := line.Seconds()[0]
 	values, ok := line.Gauge("queue_depth", nil, metric.SourceGauges, record.Span{From: from, To: until})
 	last := len(ok) - 1
 	if !ok[0] || values[0] != 3 || !slices.Contains(values, 7) || ok[last] {

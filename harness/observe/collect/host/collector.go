@@ -3,13 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
 
 	"assay/harness/observe/collect"
-	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
 
@@ -27,19 +25,6 @@ type Collector struct {
 type idleTimes struct {
 	total    map[int64]float64 // since the machine's boot
 	increase map[int64]float64 // between the last two readings; empty: unknown
-}
-
-// process is a watched process. Its start time distinguishes it from a later one with
-// the same id.
-type process struct {
-	proc    procfs.Proc
-	started uint64
-	gone    bool
-
-	threads map[int]time.Duration // time that each thread has waited for a CPU, by id
-	queued  time.Duration         // of all threads, since the process was first read
-	cpu     float64               // s, of the process and its descendants
-	quota   *quota.Meter
 }
 
 var _ collect.Collector = (*Collector)(nil)
@@ -90,8 +75,14 @@ func (p *points) gauge(name string, v float64, labels ...string) {
 	p.all = append(p.all, metric.GaugePoint(metric.Of(name, labels...), v))
 }
 
-// counter adds the increase of a counter since the last reading. A decrease counts as
-// 0: the kernel's idle times decrease at times, and a device may have been replaced.
+// increase adds an increase of a counter since the last reading.
+func (p *points) increase(name string, v float64, labels ...string) {
+	p.all = append(p.all, metric.CounterPoint(metric.Of(name, labels...), v))
+}
+
+// counter adds the increase since the last reading of a counter whose value is now v. A
+// decrease counts as 0: the kernel's idle times decrease at times, and a device may have
+// been replaced.
 func (p *points) counter(name string, v float64, labels ...string) {
 	series := metric.Of(name, labels...)
 	key := series.Key()

@@ -49,10 +49,8 @@ func TestCollect(t *testing.T) {
 		t.Error(err)
 	}
 	metrictest.Check(t, frames...)
-	for i, f := range frames {
-		if f.Source != "host" || f.Sequence != uint64(i+1) || f.Closing != (i == len(frames)-1) {
-			t.Errorf("frame %d: %q, %d, %v", i+1, f.Source, f.Sequence, f.Closing)
-		}
+	metrictest.CheckStream(t, metric.SourceHost, frames)
+	for _, f := range frames {
 		for _, p := range f.Points {
 			if p.Value < 0 {
 				t.Errorf("%s = %v", p.Series.Key(), p.Value)

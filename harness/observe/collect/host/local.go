@@ -5,11 +5,13 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"assay/harness/observe/collect"
 )
 
 // IsLocal reports whether a host name or address belongs to this machine.
 func IsLocal(ctx context.Context, name string) bool {
-	if isLoopback(name) {
+	if collect.IsLoopback(name) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -25,9 +27,4 @@ func IsLocal(ctx context.Context, name string) bool {
 		}
 	}
 	return false
-}
-
-func isLoopback(name string) bool {
-	ip := net.ParseIP(name)
-	return name == "localhost" || ip != nil && ip.IsLoopback()
 }

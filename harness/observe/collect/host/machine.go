@@ -6,12 +6,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 )
 
@@ -157,30 +155,6 @@ func (c *Collector) network(p *points) {
 	p.counter(metric.HostNetSent, sent, "interface", "external")
 }
 
-// queue adds the time that the processes' threads waited in the run queue since the
-// last reading. A thread's time before its first and after its last reading is not
-// counted.
-func (w *process) queue(pids []int) {
-	var threads procfs.Procs
-	for _, pid := range pids {
-		if all, err := procfs.AllThreads(pid); err == nil { // else it has ended
-			threads = append(threads, all...)
-		}
-	}
-	now := make(map[int]time.Duration, len(threads))
-	for _, t := range threads {
-		s, err := t.Schedstat()
-		if err != nil {
-			continue // it has ended
-		}
-		now[t.PID] = time.Duration(s.WaitingNanoseconds)
-		if before, ok := w.threads[t.PID]; ok {
-			w.queued += max(0, now[t.PID]-before)
-		}
-	}
-	w.threads = now
-}
-
 // physical reports whether a device of this class is hardware.
 func physical(class, name string) bool {
 	_, err := os.Stat(filepath.Join(class, name, "device"))
@@ -190,41 +164,4 @@ func physical(class, name string) bool {
 // included reports whether a device is reported: if it is hardware, or if no device is.
 func included(hardware []string, name string) bool {
 	return len(hardware) == 0 || slices.Contains(hardware, name)
-}
-
-// processes reports the watched processes that still run.
-func (c *Collector) processes(p *points) {
-	for name, pid := range c.pids {
-		w := c.watched[name]
-		if w == nil {
-			w = &process{quota: quota.New(pid)}
-			c.watched[name] = w
-			var err error
-			if w.proc, err = c.proc.Proc(pid); err != nil {
-				w.gone = true
-			}
-		}
-		if w.gone {
-			continue
-		}
-		stat, err := w.proc.Stat()
-		if err != nil || w.started != 0 && stat.Starttime != w.started || stat.State == "Z" {
-			w.gone = true
-			continue
-		}
-		w.started = stat.Starttime
-		var children []int
-		if name == metric.SourceDatabase { // the children of a service may be unrelated programs
-			children = descendants(pid)
-		}
-		p.counter(metric.ProcessCPU, w.cpuTime(stat, children, c.proc), "process", name)
-		p.gauge(metric.ProcessMemory, float64(stat.ResidentMemory()), "process", name)
-		p.gauge(metric.ProcessCPUs, float64(allowed(pid)), "process", name)
-		if len(c.idle.increase) > 0 {
-			p.all = append(p.all, metric.CounterPoint(metric.Of(metric.ProcessCPUIdle, "process", name), c.idle.of(pid)))
-		}
-		w.queue(append(children, pid))
-		p.counter(metric.ProcessRunQueue, w.queued.Seconds(), "process", name)
-		w.throttled(p, name)
-	}
 }

@@ -25,14 +25,3 @@ func (c *Collector) pressure(p *points) {
 }
 
 func seconds(micros uint64) float64 { return (time.Duration(micros) * time.Microsecond).Seconds() }
-
-// throttled reports for how long a quota has throttled the process. Workers, which may
-// run on other hosts, report that themselves.
-func (w *process) throttled(p *points, name string) {
-	if name != metric.SourceService && name != metric.SourceDatabase {
-		return
-	}
-	if s, ok := w.quota.Read(); ok {
-		p.all = append(p.all, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", name), s))
-	}
-}

@@ -14,19 +14,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// Options configures a Collector.
-type Options struct {
-	// Schema limits statement times to the load's schema. Empty: the DSN's schema;
-	// where that has none, all schemas.
-	Schema string
-	// Journal is the folder of the crash journal, from which a later run restores the
-	// instruments if this process is killed. Empty: no journal.
-	Journal string
-}
-
 // Collector collects from one server.
 type Collector struct {
-	schema string
 	public string // DSN without password
 	dsnErr error  // why the DSN is invalid; Start returns it
 
@@ -47,17 +36,17 @@ type Collector struct {
 
 var _ sampling.Collector = (*Collector)(nil)
 
-// New returns a collector for the server at the DSN. It does not connect.
-func New(dsn string, o Options) *Collector {
-	c := &Collector{schema: o.Schema, journal: journal{folder: o.Journal}}
+// New returns a collector for the server at the DSN. It does not connect. Statement times
+// are those of the DSN's schema; without one, of all schemas. folder is that of the crash
+// journal, from which a later run restores the instruments if this process is killed;
+// empty: no journal.
+func New(dsn, folder string) *Collector {
+	c := &Collector{journal: journal{folder: folder}}
 	if c.link, c.dsnErr = newLink(dsn); c.dsnErr != nil {
 		return c
 	}
 	if named, err := (Driver{}).Parse(dsn); err == nil {
 		c.public = named.Public
-	}
-	if c.schema == "" {
-		c.schema = c.link.schema
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 )
 
@@ -18,61 +19,61 @@ func commits(t *testing.T, b *bench) {
 	stopLoad := b.load(t, 8, update)
 	time.Sleep(500 * time.Millisecond)
 	begin := time.Now()
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(3 * time.Second)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	took := time.Since(begin)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s", s.describe())
-	if share := s.share("commit", "binlog"); share < 0.6 {
+	t.Logf("%s", s.Describe())
+	if share := s.Share("commit", "binlog"); share < 0.6 {
 		t.Errorf("commit and binlog have a share of %.2f, want a clear majority", share)
 	}
-	if samples := s.sum(metric.DBSample); samples < 5*took.Seconds() {
+	if samples := s.Total(metric.DBSample); samples < 5*took.Seconds() {
 		t.Errorf("%v samples in %v, want nearly 10 per second", samples, took)
 	}
-	if gap := s.longestGap(); gap > took.Seconds()*1000/2 {
+	if gap := s.LongestGap(); gap > took.Seconds()*1000/2 {
 		t.Errorf("the longest gap is %v ms", gap)
 	}
 
 	// Little's law: the time in statements per second is the mean number of active
 	// sessions.
-	sampled := s.sum(metric.DBSession) / s.sum(metric.DBSample)
-	counted := s.sum(metric.DBStatementTime) / 1000 / took.Seconds()
+	sampled := s.Total(metric.DBSession) / s.Total(metric.DBSample)
+	counted := s.Total(metric.DBStatementTime) / 1000 / took.Seconds()
 	if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
 		t.Errorf("sampled %.2f sessions, statements took %.2f s per second: a difference of %.0f %%", sampled, counted, 100*gap)
 	}
-	updates := s.sum(metric.DBCounter, "name", "Com_update")
-	statements := s.sum(metric.DBStatements)
+	updates := s.Total(metric.DBCounter, "name", "Com_update")
+	statements := s.Total(metric.DBStatements)
 	if updates == 0 || math.Abs(statements-updates) > 0.02*updates+3*8 {
 		t.Errorf("Com_update increased by %v, digests count %v statements", updates, statements)
 	}
 	for _, name := range []string{"Innodb_data_fsyncs", "Questions", "Binlog_cache_use"} {
-		if s.sum(metric.DBCounter, "name", name) == 0 {
+		if s.Total(metric.DBCounter, "name", name) == 0 {
 			t.Errorf("counter %s did not increase", name)
 		}
 	}
 	for _, name := range []string{"Threads_connected", "Threads_running", "Innodb_history_list_length", "Innodb_checkpoint_age"} {
 		labels := metric.NewSeries("", "", "name", name).Labels
-		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.span); !ok[len(ok)-1] {
+		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.Span); !ok[len(ok)-1] {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}
 	// Samples and times of the load's only statement have the same digest.
 	digest := s.Series(metric.DBStatementTime)[0].Label("digest")
-	if part := s.sum(metric.DBSession, "digest", digest); part < 0.8*s.sum(metric.DBSession) {
-		t.Errorf("digest %s has %v of %v sessions", digest, part, s.sum(metric.DBSession))
+	if part := s.Total(metric.DBSession, "digest", digest); part < 0.8*s.Total(metric.DBSession) {
+		t.Errorf("digest %s has %v of %v sessions", digest, part, s.Total(metric.DBSession))
 	}
 	// Each statement finds its row by the primary key.
-	if rows, n := s.sum(metric.DBRowsExamined), s.sum(metric.DBStatements); rows < 0.9*n || rows > 1.1*n {
+	if rows, n := s.Total(metric.DBRowsExamined), s.Total(metric.DBStatements); rows < 0.9*n || rows > 1.1*n {
 		t.Errorf("%v rows examined by %v statements", rows, n)
 	}
 	if text := s.Series(metric.DBStatementTime)[0].Label("statement"); !strings.HasPrefix(text, "UPDATE `item`") {
 		t.Errorf("the statement of digest %s is %q", digest, text)
 	}
-	if commits := s.commits(); math.Abs(commits-updates) > 0.02*updates+3*8 { // 8 sessions, and the counters are read one after the other
+	if commits := commitCount(s); math.Abs(commits-updates) > 0.02*updates+3*8 { // 8 sessions, and the counters are read one after the other
 		t.Errorf("%v commits of %v updates", commits, updates)
 	}
 }
@@ -91,16 +92,16 @@ func commitOfSeveralStatements(t *testing.T, b *bench) {
 		}
 		return update()
 	})
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(2 * time.Second)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
-	commits, ended := s.commits(), s.sum(metric.DBCounter, "name", "Com_commit")
+	commits, ended := commitCount(s), s.Total(metric.DBCounter, "name", "Com_commit")
 	// MySQL also counts the collector's own statements, about 13 per second.
-	own := max(0, s.sum(metric.DBCounter, "name", "Questions")-7*ended)
+	own := max(0, s.Total(metric.DBCounter, "name", "Questions")-7*ended)
 	if ended == 0 || commits < 0.98*ended-2 || commits > 1.02*ended+2+own {
 		t.Errorf("%v commits, COMMIT was executed %v times, the collector executed at most %v statements", commits, ended, own)
 	}
@@ -112,20 +113,20 @@ func hotRowWaits(t *testing.T, b *bench) {
 		c := started(t, b.dsn)
 		stopLoad := b.load(t, sessions, hotRow)
 		time.Sleep(500 * time.Millisecond)
-		r := start(t, c)
+		r := samplingtest.Start(t, c)
 		time.Sleep(2 * time.Second)
-		s, err := r.stop(t)
+		s, err := r.Stop(t)
 		stopLoad()
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d sessions:\n%s", sessions, s.describe())
-		if share := s.share("row lock"); share < 0.6 {
+		t.Logf("%d sessions:\n%s", sessions, s.Describe())
+		if share := s.Share("row lock"); share < 0.6 {
 			t.Errorf("%d sessions: row lock has a share of %.2f, want most", sessions, share)
 		}
 		// The holder of the row changes within a millisecond, so what it does is read a
 		// little too late, but the number of sessions waiting for it is right.
-		if all := s.sum(metric.DBBlocker); all < float64(sessions) {
+		if all := s.Total(metric.DBBlocker); all < float64(sessions) {
 			t.Errorf("%d sessions: holders of the row had %v waiters in total", sessions, all)
 		}
 		if err := c.Close(); err != nil {
@@ -145,9 +146,9 @@ func rowHeldByAnIdleTransaction(t *testing.T, b *bench) {
 	}
 	c := started(t, b.dsn)
 	waiting := b.load(t, 3, hotRow)
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	if err := tx.Rollback(); err != nil {
 		t.Error(err)
 	}
@@ -155,9 +156,9 @@ func rowHeldByAnIdleTransaction(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	idle, all := s.sum(metric.DBBlocker, "class", "idle"), s.sum(metric.DBBlocker)
+	idle, all := s.Total(metric.DBBlocker, "class", "idle"), s.Total(metric.DBBlocker)
 	if idle == 0 || idle != all {
-		t.Errorf("an idle transaction blocks %v of %v waiters:\n%s", idle, all, s.describe())
+		t.Errorf("an idle transaction blocks %v of %v waiters:\n%s", idle, all, s.Describe())
 	}
 }
 
@@ -165,18 +166,18 @@ func rowHeldByAnIdleTransaction(t *testing.T, b *bench) {
 func noRowLock(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	stopLoad := b.load(t, 3, func() string { return "SELECT COUNT(*) FROM item WHERE n + id < -1 INTO @x" })
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s", s.describe())
-	if share := s.share("row lock"); share > 0.01 {
+	t.Logf("%s", s.Describe())
+	if share := s.Share("row lock"); share > 0.01 {
 		t.Errorf("row lock has a share of %.2f in a load of reads", share)
 	}
-	if share := s.share("CPU", "engine"); share < 0.8 {
+	if share := s.Share("CPU", "engine"); share < 0.8 {
 		t.Errorf("CPU and engine have a share of %.2f in a load of scans", share)
 	}
 }

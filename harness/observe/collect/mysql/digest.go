@@ -3,10 +3,9 @@ package mysql
 import (
 	"crypto/sha256"
 	"encoding/hex"
-)
 
-// digestDigits is the length of a digest label in hexadecimal digits: 64 bits.
-const digestDigits = 16
+	"assay/harness/observe/collect/sampling"
+)
 
 // textDigest replaces the server's digest on MariaDB. It is the same for the text of a
 // running statement and the DIGEST_TEXT of finished ones, so that samples and
@@ -16,5 +15,5 @@ func textDigest(text string) string {
 		return ""
 	}
 	sum := sha256.Sum256(normalise(text))
-	return hex.EncodeToString(sum[:])[:digestDigits]
+	return hex.EncodeToString(sum[:])[:sampling.DigestDigits]
 }

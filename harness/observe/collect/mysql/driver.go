@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -42,14 +41,7 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 }
 
 // Collector returns a collector for the server at the DSN. It does not connect.
-func (Driver) Collector(dsn, journal string) sampling.Collector {
-	return New(dsn, Options{Journal: journal})
-}
-
-// Examine checks whether waits can be read, without changing the server.
-func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
-	return Examine(ctx, dsn)
-}
+func (Driver) Collector(dsn, journal string) sampling.Collector { return New(dsn, journal) }
 
 // Dialect describes the SQL of this family.
 func (Driver) Dialect() *database.Dialect { return &dialect }

@@ -10,8 +10,8 @@ import (
 // Examine checks before a run whether waits can be read from the server at the DSN. It
 // changes nothing. It returns the error that Start would return: a
 // *sampling.RightsError if the user may not read them.
-func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
-	c := New(dsn, Options{})
+func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
+	c := New(dsn, "")
 	defer func() { _ = c.Close() }() // nothing was enabled, so there is nothing to restore
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,16 +22,16 @@ func examine(t *testing.T, b *bench) {
 		return with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = name, password })
 	}
 	before := setupRows(t, b.db)
-	all, err := mysql.Examine(t.Context(), b.dsn)
+	all, err := mysql.Driver{}.Examine(t.Context(), b.dsn)
 	if err != nil || all.Disabled == 0 || len(all.Notes) > 0 {
 		t.Errorf("with all rights: %+v, %v", all, err)
 	}
-	some, err := mysql.Examine(t.Context(), user("reader", "only"))
+	some, err := mysql.Driver{}.Examine(t.Context(), user("reader", "only"))
 	if err != nil || some.Disabled != all.Disabled {
 		t.Errorf("with the right to read: %+v, %v", some, err)
 	}
 	var rights *sampling.RightsError
-	if _, err := mysql.Examine(t.Context(), user("nobody", "at all")); !errors.As(err, &rights) || !strings.Contains(rights.SQL, "GRANT SELECT, UPDATE") {
+	if _, err := (mysql.Driver{}).Examine(t.Context(), user("nobody", "at all")); !errors.As(err, &rights) || !strings.Contains(rights.SQL, "GRANT SELECT, UPDATE") {
 		t.Errorf("without rights: %v", err)
 	}
 	if left := changed(before, setupRows(t, b.db)); len(left) > 0 {
@@ -41,14 +41,14 @@ func examine(t *testing.T, b *bench) {
 		t.Errorf("examined: %q\nstarted: %q", some.Notes, notes)
 	}
 	started(t, b.dsn)
-	if on, err := mysql.Examine(t.Context(), b.dsn); err != nil || on.Disabled != 0 {
+	if on, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil || on.Disabled != 0 {
 		t.Errorf("with everything on: %+v, %v", on, err)
 	}
 }
 
 func TestExamineWithoutPerformanceSchema(t *testing.T) {
 	t.Parallel()
-	_, err := mysql.Examine(t.Context(), mysqldtest.StartInMemory(t, "mariadb", "--performance-schema=OFF").DSN())
+	_, err := mysql.Driver{}.Examine(t.Context(), mysqldtest.StartInMemory(t, "mariadb", "--performance-schema=OFF").DSN())
 	if err == nil || !strings.Contains(err.Error(), "performance_schema is off in mariadb") {
 		t.Errorf("%v", err)
 	}

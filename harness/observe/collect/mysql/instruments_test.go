@@ -13,6 +13,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/collect/mysql"
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -66,9 +67,9 @@ func collectorConnection(t *testing.T, b *bench) int {
 func instrumentsAreRestored(t *testing.T, b *bench) {
 	ways := map[string]func(t *testing.T, b *bench, c *mysql.Collector){
 		"after a run": func(t *testing.T, b *bench, c *mysql.Collector) {
-			r := start(t, c)
+			r := samplingtest.Start(t, c)
 			time.Sleep(300 * time.Millisecond)
-			if _, err := r.stop(t); err != nil {
+			if _, err := r.Stop(t); err != nil {
 				t.Error(err)
 			}
 		},
@@ -125,7 +126,7 @@ func cancelledStartIsRestored(t *testing.T, b *bench) {
 	before := setupRows(t, b.db)
 	failed := 0
 	for after := time.Duration(0); after < 12*time.Millisecond; after += 500 * time.Microsecond {
-		c := mysql.New(b.dsn, mysql.Options{Schema: schema})
+		c := mysql.New(b.dsn, "")
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		if err := c.Start(ctx); err != nil {
 			failed++
@@ -163,19 +164,19 @@ func TestUserWithoutRights(t *testing.T) {
 			}
 		}
 		stopLoad := b.load(t, 4, update)
-		r := start(t, c)
+		r := samplingtest.Start(t, c)
 		time.Sleep(2200 * time.Millisecond)
-		s, err := r.stop(t)
+		s, err := r.Stop(t)
 		stopLoad()
 		if err != nil {
 			t.Error(err)
 		}
-		if s.sum(metric.DBSession) == 0 || s.sum(metric.DBStatementTime) == 0 {
-			t.Errorf("no sessions or statement times:\n%s", s.describe())
+		if s.Total(metric.DBSession) == 0 || s.Total(metric.DBStatementTime) == 0 {
+			t.Errorf("no sessions or statement times:\n%s", s.Describe())
 		}
 		// Commits are inferred from the sessions' states.
-		if share := s.share("commit", "binlog"); share < 0.5 {
-			t.Errorf("commit and binlog have a share of %.2f:\n%s", share, s.describe())
+		if share := s.Share("commit", "binlog"); share < 0.5 {
+			t.Errorf("commit and binlog have a share of %.2f:\n%s", share, s.Describe())
 		}
 		if b.flavour == "mysql" && !strings.Contains(strings.Join(c.Notes(), "\n"), "GRANT PROCESS ON *.* TO 'reader'@'%'") {
 			t.Errorf("no note on PROCESS: %q", c.Notes())

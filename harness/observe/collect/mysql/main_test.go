@@ -1,12 +1,10 @@
 package mysql_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"testing"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -14,7 +12,6 @@ import (
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
-	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
@@ -28,8 +25,9 @@ func TestMain(m *testing.M) {
 
 // bench is a server with a table to load.
 type bench struct {
-	flavour, dsn string
-	db           *sql.DB // connected as root to the schema of the load
+	flavour string
+	dsn     string  // of root, with the schema of the load
+	db      *sql.DB // open at dsn
 }
 
 const (
@@ -39,10 +37,9 @@ const (
 
 func newBench(t *testing.T, flavour, dsn string) *bench {
 	t.Helper()
-	b := &bench{flavour: flavour, dsn: dsn}
-	root := mysqldtest.Open(t, dsn)
-	mysqldtest.Exec(t, root, "CREATE DATABASE "+schema)
-	b.db = mysqldtest.Open(t, with(t, dsn, func(c *driver.Config) { c.DBName = schema }))
+	mysqldtest.Exec(t, mysqldtest.Open(t, dsn), "CREATE DATABASE "+schema)
+	b := &bench{flavour: flavour, dsn: with(t, dsn, func(c *driver.Config) { c.DBName = schema })}
+	b.db = mysqldtest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
 	mysqldtest.Exec(t, b.db,
 		"CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=InnoDB",
@@ -67,32 +64,7 @@ func with(t *testing.T, dsn string, change func(*driver.Config)) string {
 // load runs statements made by next from n sessions, until stop is called.
 func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var sessions sync.WaitGroup
-	for range n {
-		sessions.Go(func() {
-			conn, err := b.db.Conn(ctx)
-			if err != nil {
-				t.Errorf("connect: %v", err)
-				return
-			}
-			defer func() {
-				// A transaction that is left open would hold its rows in the pool.
-				_, _ = conn.ExecContext(context.Background(), "ROLLBACK")
-				_ = conn.Close()
-			}()
-			for ctx.Err() == nil {
-				// Not with ctx: closing a connection leaves its statement running.
-				if _, err := conn.ExecContext(context.Background(), next()); err != nil {
-					t.Errorf("load: %v", err)
-					return
-				}
-			}
-		})
-	}
-	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
-	t.Cleanup(stop)
-	return stop
+	return samplingtest.Load(t, b.db, n, next)
 }
 
 func update() string { return fmt.Sprintf("UPDATE item SET n = n + 1 WHERE id = %d", rand.IntN(items)) }
@@ -101,7 +73,7 @@ func hotRow() string { return "UPDATE item SET n = n + 1 WHERE id = 7" }
 // collector returns a collector that is closed at the end of the test.
 func collector(t *testing.T, dsn string) *mysql.Collector {
 	t.Helper()
-	c := mysql.New(dsn, mysql.Options{Schema: schema})
+	c := mysql.New(dsn, "")
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -119,31 +91,8 @@ func started(t *testing.T, dsn string) *mysql.Collector {
 	return c
 }
 
-// run is a collector's Run in the background, which gathers frames.
-type run struct{ *samplingtest.Run }
-
-func start(t *testing.T, c *mysql.Collector) run {
-	t.Helper()
-	return run{samplingtest.Start(t, c)}
+// commitCount returns the number of transactions committed: MySQL counts them in one of
+// these variables, MariaDB in the other.
+func commitCount(s samplingtest.Result) float64 {
+	return s.Total(metric.DBCounter, "name", "events_transactions") + s.Total(metric.DBCounter, "name", "Binlog_commits")
 }
-
-func (r run) stop(t *testing.T) (result, error) {
-	t.Helper()
-	s, err := r.Stop(t)
-	return result{s, s.Span, s.Frames}, err
-}
-
-// result holds the frames of a run.
-type result struct {
-	samplingtest.Result
-	span   record.Span
-	frames []metric.Frame
-}
-
-func (s result) sum(name string, labels ...string) float64 { return s.Total(name, labels...) }
-func (s result) commits() float64 {
-	return s.sum(metric.DBCounter, "name", "events_transactions") + s.sum(metric.DBCounter, "name", "Binlog_commits")
-}
-func (s result) share(classes ...string) float64 { return s.Share(classes...) }
-func (s result) longestGap() float64             { return s.LongestGap() }
-func (s result) describe() string                { return s.Describe() }

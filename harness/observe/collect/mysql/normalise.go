@@ -53,10 +53,7 @@ func (n *normaliser) token(text string, i int) int {
 		n.value()
 		return i + numberLength(rest)
 	case isWord(c):
-		length := 1
-		for length < len(rest) && isWord(rest[length]) {
-			length++
-		}
+		length := wordLength(rest)
 		if strings.EqualFold(rest[:length], "null") {
 			n.value()
 		} else {
@@ -64,12 +61,8 @@ func (n *normaliser) token(text string, i int) int {
 		}
 		return i + length
 	case c == '@' && len(rest) > 1 && isWord(rest[1]): // DIGEST_TEXT hides the names of user variables
-		length := 2
-		for length < len(rest) && isWord(rest[length]) {
-			length++
-		}
 		n.other("@?")
-		return i + length
+		return i + 1 + wordLength(rest[1:])
 	case c == '(':
 		n.out = append(n.out, c)
 		n.open, n.any = len(n.out)-1, false
@@ -158,6 +151,15 @@ func quotedLength(text string) int {
 		}
 	}
 	return len(text)
+}
+
+// wordLength returns the length of the word at the start of text.
+func wordLength(text string) int {
+	length := 0
+	for length < len(text) && isWord(text[length]) {
+		length++
+	}
+	return length
 }
 
 // numberLength returns the length of the decimal or hexadecimal number at the start of

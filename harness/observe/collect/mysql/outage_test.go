@@ -8,6 +8,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld"
@@ -21,7 +22,7 @@ func TestConnectionKilled(t *testing.T) {
 		mysqldtest.Exec(t, b.db, "CREATE USER 'assay'@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO 'assay'@'%'")
 		c := started(t, with(t, b.dsn, func(c *driver.Config) { c.User, c.Passwd = "assay", "x" }))
 		stopLoad := b.load(t, 4, update)
-		r := start(t, c)
+		r := samplingtest.Start(t, c)
 		begin := time.Now()
 		time.Sleep(1500 * time.Millisecond)
 		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT LOCK", fmt.Sprintf("KILL %d", collectorConnection(t, b)))
@@ -30,19 +31,19 @@ func TestConnectionKilled(t *testing.T) {
 		mysqldtest.Exec(t, b.db, "ALTER USER 'assay'@'%' ACCOUNT UNLOCK")
 		without := time.Since(cut)
 		time.Sleep(1500 * time.Millisecond)
-		s, err := r.stop(t)
+		s, err := r.Stop(t)
 		connected := time.Since(begin) - without
 		stopLoad()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gap, least := s.longestGap(), float64(without.Milliseconds()); gap < least || gap > 3*least {
+		if gap, least := s.LongestGap(), float64(without.Milliseconds()); gap < least || gap > 3*least {
 			t.Errorf("the longest gap is %v ms, without a connection for %v", gap, without)
 		}
-		if samples, most := s.sum(metric.DBSample), 10*connected.Seconds()+4; samples < most/3 || samples > most {
+		if samples, most := s.Total(metric.DBSample), 10*connected.Seconds()+4; samples < most/3 || samples > most {
 			t.Errorf("%v samples in %v with a connection", samples, connected)
 		}
-		updates, statements := s.sum(metric.DBCounter, "name", "Com_update"), s.sum(metric.DBStatements)
+		updates, statements := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements)
 		if updates == 0 || statements < 0.98*updates || statements > 1.02*updates {
 			t.Errorf("increases over the gap: Com_update %v, statements %v", updates, statements)
 		}
@@ -62,7 +63,7 @@ func TestServerRestarted(t *testing.T) {
 	b := newBench(t, flavour, server.DSN())
 	stopLoad := b.load(t, 2, update)
 	c := started(t, b.dsn)
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
 	stopLoad()
 	if err := server.Stop(); err != nil {
@@ -78,20 +79,20 @@ func TestServerRestarted(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond)
 	stopLoad = b.load(t, 2, update)
 	time.Sleep(2 * time.Second)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range s.frames {
+	for _, f := range s.Frames {
 		for _, p := range f.Points {
 			if p.Kind == metric.Counter && (p.Value < 0 || p.Value > 1e9) {
 				t.Errorf("second %d: %s = %v", f.Second, p.Series.Key(), p.Value)
 			}
 		}
 	}
-	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.span.To}); total == 0 {
-		t.Errorf("no binlog waits after the restart: the instruments are disabled\n%s", s.describe())
+	if total, _ := s.Sum(metric.DBSession, metric.NewSeries("", "", "class", "binlog").Labels, record.Span{From: up, To: s.Span.To}); total == 0 {
+		t.Errorf("no binlog waits after the restart: the instruments are disabled\n%s", s.Describe())
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -114,7 +115,7 @@ func TestServerStopped(t *testing.T) {
 			server := mysqldtest.StartInMemory(t, flavour)
 			b := newBench(t, flavour, server.DSN())
 			c := started(t, b.dsn)
-			r := start(t, c)
+			r := samplingtest.Start(t, c)
 			time.Sleep(1200 * time.Millisecond)
 			if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestServerStopped(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(2500 * time.Millisecond)
-			s, err := r.stop(t)
+			s, err := r.Stop(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +134,11 @@ func TestServerStopped(t *testing.T) {
 			if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
 				t.Errorf("%d sessions of the collector: %v", sessions, err)
 			}
-			if gap := s.longestGap(); gap < 3000 || gap > 6000 {
+			if gap := s.LongestGap(); gap < 3000 || gap > 6000 {
 				t.Errorf("the longest gap is %v ms, want about 3 s", gap)
 			}
 			empty := 0
-			for _, n := range s.Counts(metric.DBSample, nil, s.span) {
+			for _, n := range s.Counts(metric.DBSample, nil, s.Span) {
 				if n == 0 {
 					empty++
 				}
@@ -156,17 +157,17 @@ func TestServerGone(t *testing.T) {
 			t.Parallel()
 			server := mysqldtest.StartInMemory(t, flavour)
 			c := started(t, newBench(t, flavour, server.DSN()).dsn)
-			r := start(t, c)
+			r := samplingtest.Start(t, c)
 			time.Sleep(1200 * time.Millisecond)
 			if err := server.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(3 * time.Second)
-			s, err := r.stop(t) // fails the test if it takes long
+			s, err := r.Stop(t) // fails the test if it takes long
 			if err == nil {
 				t.Error("run: no error, although the database is gone")
 			}
-			if gap := s.longestGap(); gap < 2900 {
+			if gap := s.LongestGap(); gap < 2900 {
 				t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
 			}
 			begin := time.Now()

@@ -18,6 +18,7 @@ import (
 
 	"assay/harness/observe/collect/mysql"
 	"assay/harness/observe/collect/sampling"
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
@@ -38,7 +39,7 @@ const handler = "wait/io/table/sql/handler"
 // startedWith starts a collector whose journal is in this folder.
 func startedWith(t *testing.T, dsn, folder string) *mysql.Collector {
 	t.Helper()
-	c := mysql.New(dsn, mysql.Options{Schema: schema, Journal: folder})
+	c := mysql.New(dsn, folder)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ const (
 
 // collectAndWait starts a collector and waits until the process is killed.
 func collectAndWait(dsn string) int {
-	if err := mysql.New(dsn, mysql.Options{Schema: schema, Journal: os.Getenv(journalEnv)}).Start(context.Background()); err != nil {
+	if err := mysql.New(dsn, os.Getenv(journalEnv)).Start(context.Background()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -189,7 +190,7 @@ func runsEndAtOnce(t *testing.T, b *bench) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				c := mysql.New(b.dsn, mysql.Options{Schema: schema, Journal: folder})
+				c := mysql.New(b.dsn, folder)
 				if err := c.Start(context.Background()); err != nil {
 					t.Error(err)
 				}
@@ -208,7 +209,7 @@ func runsEndAtOnce(t *testing.T, b *bench) {
 // afterwards.
 func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	second := startedWith(t, b.dsn, "")
 	for deadline := time.Now().Add(20 * time.Second); !shared(c); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -218,15 +219,15 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	closed(t, second)
 	stopLoad := b.load(t, 4, update)
 	time.Sleep(2 * time.Second)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Without the instruments a commit would be inferred from the session's state, with
 	// another class.
-	if s.sum(metric.DBSession, "class", "binlog") == 0 {
-		t.Errorf("no waits for the binary log after the second has ended:\n%s", s.describe())
+	if s.Total(metric.DBSession, "class", "binlog") == 0 {
+		t.Errorf("no waits for the binary log after the second has ended:\n%s", s.Describe())
 	}
 }
 
@@ -238,7 +239,7 @@ func examiningDoesNotCountAsARun(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	c := startedWith(t, b.dsn, "")
-	if _, err := mysql.Examine(t.Context(), b.dsn); err != nil {
+	if _, err := (mysql.Driver{}).Examine(t.Context(), b.dsn); err != nil {
 		t.Error(err)
 	}
 	closed(t, c)

@@ -45,9 +45,9 @@ func (c *Collector) readStatements(ctx context.Context, s *statements) (map[stri
 	now := time.Now()
 	query := "SELECT SCHEMA_NAME, DIGEST, COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED FROM performance_schema.events_statements_summary_by_digest WHERE TRUE"
 	var args []any
-	if c.schema != "" {
+	if c.link.schema != "" {
 		query += " AND (SCHEMA_NAME = ? OR DIGEST IS NULL)"
-		args = append(args, c.schema)
+		args = append(args, c.link.schema)
 	}
 	if s.last != nil {
 		// Unchanged rows need not be read. LAST_SEEN has whole seconds on MariaDB.
@@ -126,9 +126,9 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	points := make([]metric.Point, 0, 3*len(sums))
 	for name, t := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), float64(t.time)*picosecond),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", name.digest, "statement", name.text), float64(t.count)),
-			metric.CounterPoint(metric.NewSeries(metric.DBRowsExamined, "", "digest", name.digest, "statement", name.text), float64(t.rows)))
+			metric.CounterPoint(metric.Of(metric.DBStatementTime, "digest", name.digest, "statement", name.text), float64(t.time)*picosecond),
+			metric.CounterPoint(metric.Of(metric.DBStatements, "digest", name.digest, "statement", name.text), float64(t.count)),
+			metric.CounterPoint(metric.Of(metric.DBRowsExamined, "digest", name.digest, "statement", name.text), float64(t.rows)))
 	}
 	return points, err
 }
@@ -150,9 +150,9 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 	}
 	query := "SELECT DIGEST, DIGEST_TEXT FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST IN " + list(missing)
 	var args []any
-	if c.schema != "" {
+	if c.link.schema != "" {
 		query += " AND SCHEMA_NAME = ?" // MySQL then uses an index
-		args = append(args, c.schema)
+		args = append(args, c.link.schema)
 	}
 	return c.link.query(ctx, query, args, func(rows *sql.Rows) error {
 		var digest string
@@ -160,7 +160,7 @@ func (c *Collector) nameDigests(ctx context.Context, s *statements, digests []st
 		if err := rows.Scan(&digest, &text); err != nil {
 			return err
 		}
-		name := statementName{digest: digest[:min(len(digest), digestDigits)], text: sampling.Shorten(text.String)}
+		name := statementName{digest: digest[:min(len(digest), sampling.DigestDigits)], text: sampling.Shorten(text.String)}
 		if c.link.flavour.digestIsText {
 			name.digest = textDigest(text.String)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -31,9 +32,9 @@ func metadataLock(t *testing.T, b *bench) {
 		_, err := ddl.ExecContext(context.Background(), "ALTER TABLE item ADD COLUMN x INT")
 		done <- err
 	}()
-	r := start(t, c)
+	r := samplingtest.Start(t, c)
 	time.Sleep(1200 * time.Millisecond)
-	s, err := r.stop(t)
+	s, err := r.Stop(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +48,8 @@ func metadataLock(t *testing.T, b *bench) {
 	if b.flavour == "mariadb" {
 		event = "synch/cond/sql/MDL_context::COND_wait_status"
 	}
-	if n := s.sum(metric.DBSession, "class", "metadata lock", "event", event); n < 0.7*s.sum(metric.DBSample) || n < 4 {
-		t.Errorf("a metadata lock was seen %v times in %v samples:\n%s", n, s.sum(metric.DBSample), s.describe())
+	if n := s.Total(metric.DBSession, "class", "metadata lock", "event", event); n < 0.7*s.Total(metric.DBSample) || n < 4 {
+		t.Errorf("a metadata lock was seen %v times in %v samples:\n%s", n, s.Total(metric.DBSample), s.Describe())
 	}
 }
 
@@ -72,16 +73,16 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 			c := started(t, b.dsn)
 			stopLoad := b.load(t, 4, next)
 			time.Sleep(200 * time.Millisecond)
-			r := start(t, c)
+			r := samplingtest.Start(t, c)
 			time.Sleep(1500 * time.Millisecond)
-			s, err := r.stop(t)
+			s, err := r.Stop(t)
 			stopLoad()
 			if err != nil {
 				t.Fatal(err)
 			}
 			digest := s.Series(metric.DBStatementTime)[0].Label("digest")
-			if part, all := s.sum(metric.DBSession, "digest", digest), s.sum(metric.DBSession); part < 0.8*all || all == 0 {
-				t.Errorf("digest %s has %v of %v sessions:\n%s", digest, part, all, s.describe())
+			if part, all := s.Total(metric.DBSession, "digest", digest), s.Total(metric.DBSession); part < 0.8*all || all == 0 {
+				t.Errorf("digest %s has %v of %v sessions:\n%s", digest, part, all, s.Describe())
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := start(t, c)
+		r := samplingtest.Start(t, c)
 		begin := time.Now()
 		executed := 0
 		for ; time.Since(begin) < 1500*time.Millisecond; executed++ {
@@ -99,15 +100,15 @@ func digestsOfSamplesAndTimesAgree(t *testing.T, b *bench) {
 				t.Fatal(err)
 			}
 		}
-		s, err := r.stop(t)
+		s, err := r.Stop(t)
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted := s.sum(metric.DBStatements)
+		counted := s.Total(metric.DBStatements)
 		if counted < 0.98*float64(executed) || counted > 1.02*float64(executed)+5 {
-			t.Errorf("%v statements counted, %d executed:\n%s", counted, executed, s.describe())
+			t.Errorf("%v statements counted, %d executed:\n%s", counted, executed, s.Describe())
 		}
-		if took := s.sum(metric.DBStatementTime); took < 500 {
+		if took := s.Total(metric.DBStatementTime); took < 500 {
 			t.Errorf("%v ms in statements, although they ran for 1500 ms", took)
 		}
 	})
@@ -123,16 +124,16 @@ func TestDigestsOverflow(t *testing.T) {
 			mysqldtest.Exec(t, b.db, "DO 1", "DO 1 + 1", "DO 1 + 1 + 1", "DO 1 + 1 + 1 + 1", "DO 1 + 1 + 1 + 1 + 1")
 			c := started(t, b.dsn)
 			stopLoad := b.load(t, 2, update)
-			r := start(t, c)
+			r := samplingtest.Start(t, c)
 			time.Sleep(1500 * time.Millisecond)
-			s, err := r.stop(t)
+			s, err := r.Stop(t)
 			stopLoad()
 			if err != nil {
 				t.Fatal(err)
 			}
-			updates, other := s.sum(metric.DBCounter, "name", "Com_update"), s.sum(metric.DBStatements, "digest", "other")
+			updates, other := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements, "digest", "other")
 			if other < 0.98*updates || updates == 0 {
-				t.Errorf("%v updates, %v of the digest other:\n%s", updates, other, s.describe())
+				t.Errorf("%v updates, %v of the digest other:\n%s", updates, other, s.Describe())
 			}
 			if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "TRUNCATE TABLE performance_schema.events_statements_summary_by_digest") {
 				t.Errorf("notes: %q", notes)

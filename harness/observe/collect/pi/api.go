@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pi"
 	"github.com/aws/aws-sdk-go-v2/service/pi/types"
 
+	"assay/harness/observe/collect"
 	"assay/harness/observe/database"
 )
 
@@ -73,11 +73,7 @@ func connect(ctx context.Context, instance database.Insights) (*api, error) {
 // loopback.
 func secure(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (ip != nil && ip.IsLoopback() || u.Hostname() == "localhost")
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && collect.IsLoopback(u.Hostname()))
 }
 
 // series is the load of one member of a group by second.

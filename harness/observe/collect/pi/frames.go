@@ -11,15 +11,10 @@ import (
 	"assay/harness/observe/wait"
 )
 
-const (
-	msPerSecond = 1000.0
+const msPerSecond = 1000.0
 
-	// other labels load that the API does not split any further, and statements above the
-	// maximum number of labels.
-	other = "other"
-	// digits is the length of the label digest, as in the other collectors.
-	digits = 16
-)
+// unknown is load that the API does not split by event.
+var unknown = sampling.Session{Event: wait.Other, Class: wait.Other}
 
 // frames sends one frame per second of [from, to). A published second counts as one sample,
 // whose number of sessions is the load: an average, which may be fractional.
@@ -27,13 +22,13 @@ func frames(all loads, from, to int64, stream *collect.Stream) {
 	split := append(waitParts(all), statementParts(all)...)
 	last := from - 1
 	for at := from; at < to; at++ {
-		points := []metric.Point{metric.GaugePoint(metric.NewSeries(metric.DBSampleRate, ""), 1)}
+		points := []metric.Point{metric.GaugePoint(metric.Of(metric.DBSampleRate), 1)}
 		_, published := all.total[at]
 		if published || at == to-1 {
 			// The time since the last sample; at the end also without a new sample.
 			var interval metric.Hist
 			interval.Record(float64(at-last)*msPerSecond, 1)
-			points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), &interval))
+			points = append(points, metric.HistPoint(metric.Of(metric.DBSampleInterval), &interval))
 		}
 		samples := 0.0
 		if published {
@@ -44,27 +39,22 @@ func frames(all loads, from, to int64, stream *collect.Stream) {
 				}
 			}
 		}
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBSample, ""), samples))
+		points = append(points, metric.CounterPoint(metric.Of(metric.DBSample), samples))
 		stream.Put(at, points)
 	}
 }
 
-// waitParts returns the sessions by wait event; the remainder of the total is other.
+// waitParts returns the sessions by wait event; the remainder of the total is unknown.
 func waitParts(all loads) []*part {
 	split, rest := parts{}, remainderOf(all.total)
 	for _, s := range all.waits {
 		if len(s.dimensions) == 0 {
 			continue
 		}
-		event, class, inferred := classify(s.dimensions["db.wait_event.name"])
-		labels := []string{"event", event, "class", class}
-		if inferred {
-			labels = append(labels, "inferred", "true")
-		}
-		split.add(metric.NewSeries(metric.DBSession, "", labels...), s.load, 1)
+		split.add(classify(s.dimensions["db.wait_event.name"]).Series(metric.DBSession), s.load, 1)
 		rest.subtract(s.load)
 	}
-	split.add(metric.NewSeries(metric.DBSession, "", "event", other, "class", wait.Other), rest, 1)
+	split.add(unknown.Series(metric.DBSession), rest, 1)
 	return split.sorted()
 }
 
@@ -80,33 +70,33 @@ func statementParts(all loads) []*part {
 		if digest == "" || len(split) >= sampling.MaxDigests {
 			continue
 		}
-		text := sampling.Shorten(strings.Join(strings.Fields(s.dimensions["db.sql_tokenized.statement"]), " "))
-		split.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", digest[:min(len(digest), digits)], "statement", text), s.load, msPerSecond)
+		text := sampling.Shorten(s.dimensions["db.sql_tokenized.statement"])
+		split.add(metric.Of(metric.DBStatementTime, "digest", digest[:min(len(digest), sampling.DigestDigits)], "statement", text), s.load, msPerSecond)
 		rest.subtract(s.load)
 	}
-	split.add(metric.NewSeries(metric.DBStatementTime, "ms", "digest", other, "statement", ""), rest, msPerSecond)
+	split.add(metric.Of(metric.DBStatementTime, "digest", sampling.Other), rest, msPerSecond)
 	return split.sorted()
 }
 
 // classify returns the class of a wait event. For an instance without performance_schema
 // the API returns session states instead, from which the class is inferred.
-func classify(name string) (event, class string, inferred bool) {
-	event = strings.TrimPrefix(name, "wait/")
+func classify(name string) sampling.Session {
+	event := strings.TrimPrefix(name, "wait/")
 	switch {
 	case strings.EqualFold(event, "CPU"):
-		return "cpu", wait.CPU, false
+		return sampling.Session{Event: "cpu", Class: wait.CPU}
 	case event == "":
-		return other, wait.Other, false
+		return unknown
 	}
 	for _, server := range wait.Servers() {
 		if class := wait.ClassOf(server, event); class != wait.Other {
-			return event, class, false
+			return sampling.Session{Event: event, Class: class}
 		}
 	}
 	if class, ok := wait.ClassOfState(wait.MySQL, event); ok {
-		return event, class, true
+		return sampling.Session{Event: event, Class: class, Inferred: true}
 	}
-	return event, wait.Other, false
+	return sampling.Session{Event: event, Class: wait.Other}
 }
 
 // byLoad returns the series sorted by total load, the largest first.

@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/database"
+	"assay/harness/observe/database/databasetest"
 )
 
 // servers holds the servers of the running tests by resource. Parallel tests share the
@@ -24,7 +25,7 @@ var servers sync.Map
 func TestMain(m *testing.M) {
 	router := httptest.NewServer(http.HandlerFunc(route))
 	defer router.Close()
-	environment := pitest.Identity()
+	environment := databasetest.TestIdentity.Environment()
 	environment["AWS_ENDPOINT_URL_PI"] = router.URL
 	for name, value := range environment {
 		if err := os.Setenv(name, value); err != nil {

@@ -108,20 +108,3 @@ func (c *Collector) Close() error {
 	c.closed = true
 	return nil
 }
-
-// Examine checks before a run whether waits can be read from the server at the DSN. It
-// returns the error that Start would return: a *sampling.RightsError if the user may not
-// see the sessions of other users.
-func Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
-	c := New(dsn)
-	defer func() { _ = c.Close() }()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dsnErr == nil {
-		c.link.setName("assay") // so that runs do not count this session as a run
-	}
-	if err := c.start(ctx); err != nil {
-		return sampling.Examination{}, err
-	}
-	return sampling.Examination{Notes: c.notes.All(), Hints: c.hints}, nil
-}

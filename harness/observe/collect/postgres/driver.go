@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,11 +40,6 @@ func (Driver) Open(dsn string) (*database.DB, error) {
 // Collector returns a collector for the server at the DSN. It changes nothing there, so it
 // needs no journal.
 func (Driver) Collector(dsn, _ string) sampling.Collector { return New(dsn) }
-
-// Examine checks whether waits can be read.
-func (Driver) Examine(ctx context.Context, dsn string) (sampling.Examination, error) {
-	return Examine(ctx, dsn)
-}
 
 // Dialect describes the SQL of PostgreSQL.
 func (Driver) Dialect() *database.Dialect { return &dialect }

@@ -1,15 +1,14 @@
 package postgres_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"testing"
 
 	"assay/harness/observe/collect/postgres"
+	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -63,27 +62,7 @@ func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 // load runs statements made by next from n sessions, until stop is called.
 func (b *bench) load(t *testing.T, n int, next func() string) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var sessions sync.WaitGroup
-	for range n {
-		sessions.Go(func() {
-			conn, err := b.db.Conn(ctx)
-			if err != nil {
-				t.Errorf("connect: %v", err)
-				return
-			}
-			defer func() { _ = conn.Close() }()
-			for ctx.Err() == nil {
-				if _, err := conn.ExecContext(context.Background(), next()); err != nil {
-					t.Errorf("load: %v", err)
-					return
-				}
-			}
-		})
-	}
-	stop = sync.OnceFunc(func() { cancel(); sessions.Wait() })
-	t.Cleanup(stop)
-	return stop
+	return samplingtest.Load(t, b.db, n, next)
 }
 
 func update() string {

@@ -35,7 +35,7 @@ func TestUserWithoutRights(t *testing.T) {
 	if !errors.As(err, &rights) || rights.SQL != `GRANT pg_monitor TO "no'body";` {
 		t.Errorf("start with sessions of other users: %v", err)
 	}
-	if _, err := postgres.Examine(t.Context(), nobody); !errors.As(err, &rights) {
+	if _, err := (postgres.Driver{}).Examine(t.Context(), nobody); !errors.As(err, &rights) {
 		t.Errorf("examine: %v", err)
 	}
 	if d, err := c.Describe(t.Context()); err != nil || d.Variables["synchronous_commit"] != "on" || d.Variables["shared_buffers"] != "128MB" {
@@ -127,7 +127,7 @@ func TestNotes(t *testing.T) {
 			mysqldtest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
 			time.Sleep(200 * time.Millisecond) // the reload is asynchronous
 		}
-		e, err := postgres.Examine(t.Context(), b.dsn)
+		e, err := postgres.Driver{}.Examine(t.Context(), b.dsn)
 		if err != nil || (len(e.Notes) != 0) != (step.want != "") || !strings.Contains(strings.Join(e.Notes, "\n"), step.want) {
 			t.Errorf("after %q: %q, %v, want %q", step.before, e.Notes, err, step.want)
 		}

@@ -100,7 +100,7 @@ func (c *Collector) readTexts(ctx context.Context, s *statements, byTime []int64
 		var text string
 		err := rows.Scan(&id, &text)
 		s.ownIDs[id] = strings.HasPrefix(text, ownPrefix)
-		s.texts[id] = sampling.Shorten(strings.Join(strings.Fields(text), " "))
+		s.texts[id] = sampling.Shorten(text)
 		return err
 	})
 }
@@ -134,8 +134,8 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	points := make([]metric.Point, 0, 2*len(sums)+1)
 	for l, t := range sums {
 		points = append(points,
-			metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", l.digest, "statement", l.text), t.ms),
-			metric.CounterPoint(metric.NewSeries(metric.DBStatements, "", "digest", l.digest, "statement", l.text), float64(t.calls)))
+			metric.CounterPoint(metric.Of(metric.DBStatementTime, "digest", l.digest, "statement", l.text), t.ms),
+			metric.CounterPoint(metric.Of(metric.DBStatements, "digest", l.digest, "statement", l.text), float64(t.calls)))
 	}
 	name := outside
 	if !c.capabilities.statementTimes() {
@@ -144,7 +144,7 @@ func (c *Collector) statementPoints(ctx context.Context, s *statements, changed 
 	spent := float64(c.link.spent.Microseconds()) / 1000
 	c.link.spent = 0
 	if ms := s.remainder.add(active - counted - spent); ms > 0 {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBStatementTime, "ms", "digest", name.digest, "statement", name.text), ms))
+		points = append(points, metric.CounterPoint(metric.Of(metric.DBStatementTime, "digest", name.digest, "statement", name.text), ms))
 	}
 	return points, err
 }

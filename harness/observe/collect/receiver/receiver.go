@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 	if !ok {
 		return
 	}
-	entries, err := ledger.ParseText(strings.NewReader(string(body)))
+	entries, err := ledger.ParseText(bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -6,6 +6,8 @@ const (
 	MaxDigests = 50
 	// Other labels all statements that have no label of their own.
 	Other = "other"
+	// DigestDigits is the length of a label that is a hash, in hexadecimal digits: 64 bits.
+	DigestDigits = 16
 	// TopDigests is how many statements of a second get a label of their own, by time.
 	TopDigests = 20
 )

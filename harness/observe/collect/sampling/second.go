@@ -15,13 +15,13 @@ type Session struct {
 	Digest   string // of its statement, as Digests labels it; empty: not known
 }
 
-// Series returns the named series with the session's activity as labels.
+// Series returns the series of a metric with the session's activity as labels.
 func (s Session) Series(name string) metric.Series {
 	inferred := ""
 	if s.Inferred {
 		inferred = "true"
 	}
-	return metric.NewSeries(name, "", "event", s.Event, "class", s.Class, "inferred", inferred, "digest", s.Digest)
+	return metric.Of(name, "event", s.Event, "class", s.Class, "inferred", inferred, "digest", s.Digest)
 }
 
 // second accumulates the frame of one second.
@@ -52,12 +52,12 @@ func (s *second) take() []metric.Point {
 }
 
 func (s *second) all() []metric.Point {
-	points := append(s.points, metric.CounterPoint(metric.NewSeries(metric.DBSample, ""), float64(s.samples)))
+	points := append(s.points, metric.CounterPoint(metric.Of(metric.DBSample), float64(s.samples)))
 	if s.interval.Count() > 0 {
-		points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), &s.interval))
+		points = append(points, metric.HistPoint(metric.Of(metric.DBSampleInterval), &s.interval))
 	}
 	if s.took.Count() > 0 {
-		points = append(points, metric.HistPoint(metric.NewSeries(metric.DBSampleTime, "ms"), &s.took))
+		points = append(points, metric.HistPoint(metric.Of(metric.DBSampleTime), &s.took))
 	}
 	for one, n := range s.sessions {
 		points = append(points, metric.CounterPoint(one.Series(metric.DBSession), float64(n)))
@@ -70,9 +70,9 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // maxText is how much of a statement's text becomes a label.
 const maxText = 120
 
-// Shorten truncates a statement's text for a label.
+// Shorten makes a label of a statement's text: one line, which may be truncated.
 func Shorten(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= maxText {
 		return text
 	}

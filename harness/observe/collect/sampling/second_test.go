@@ -24,6 +24,7 @@ func TestDigestsAreBounded(t *testing.T) {
 func TestShorten(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{" SELECT ? ", "SELECT ?"},
+		{"SELECT ?\n\tFROM  item\n", "SELECT ? FROM item"},
 		{string(make([]byte, 200)), string(make([]byte, maxText-3)) + "..."},
 	} {
 		if got := Shorten(c.text); got != c.want {

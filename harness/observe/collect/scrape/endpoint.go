@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
+	"assay/harness/observe/collect"
 	"assay/harness/observe/metric"
 )
 
@@ -40,7 +40,7 @@ func New(endpoint string, hosts ...string) *Endpoint {
 		e.refused = fmt.Errorf("parse URL of metrics: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		e.refused = fmt.Errorf("metrics at %q: want http://HOST:PORT/metrics", u.Redacted())
-	case !loopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
+	case !collect.IsLoopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):
 		e.refused = fmt.Errorf("metrics at %q: neither loopback nor the target's host", u.Redacted())
 	default:
 		e.public = u.Redacted()
@@ -56,11 +56,6 @@ func New(endpoint string, hosts ...string) *Endpoint {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return e
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // Err returns why the endpoint may not be called; nil if it may.

@@ -32,7 +32,7 @@ func (i Identity) Environment() map[string]string {
 func UseIdentity(t testing.TB) Identity {
 	t.Helper()
 	for name, value := range TestIdentity.Environment() {
-		t.(*testing.T).Setenv(name, value)
+		t.Setenv(name, value)
 	}
 	return TestIdentity
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"assay/harness/observe/database/databasetest"
 )
 
 // Resource is the DbiResourceId of the only instance of a new server.
@@ -84,18 +86,9 @@ func Serve(t testing.TB) *Server {
 // Environment returns the environment variables that make the SDK use the server, with
 // example credentials.
 func (s *Server) Environment() map[string]string {
-	environment := Identity()
+	environment := databasetest.TestIdentity.Environment()
 	environment["AWS_ENDPOINT_URL_PI"] = s.http.URL
 	return environment
-}
-
-// Identity is Environment without the server's URL.
-func Identity() map[string]string {
-	return map[string]string{
-		"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
-		"AWS_SESSION_TOKEN": "", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
-	}
 }
 
 // URL returns the URL of the server.

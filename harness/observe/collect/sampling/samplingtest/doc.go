@@ -1,2 +1,5 @@
-// Package samplingtest runs the collector of a database in a test and sums up its frames.
+// Package samplingtest loads a database in a test, runs its collector, and sums up the
+// frames.
+//
+// Input: an open database, and a collector of it. Output: frames, also as a timeline.
 package samplingtest
