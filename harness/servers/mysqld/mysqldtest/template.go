@@ -45,8 +45,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// fill copies the template for these options into their folder.
-func fill(ctx context.Context, o mysqld.Options) error {
+// copyTemplate copies the template for these options into their folder.
+func copyTemplate(ctx context.Context, o mysqld.Options) error {
 	if templates.dir == "" {
 		return nil
 	}
