@@ -1,10 +1,9 @@
 package trial
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,17 +12,11 @@ import (
 )
 
 // RandomSeed returns a seed below 2^53, which every JSON reader holds exactly.
-func RandomSeed() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return binary.LittleEndian.Uint64(b[:]) >> 11
-}
+func RandomSeed() uint64 { return rand.Uint64N(1 << 53) }
 
 // NewID returns a unique run id that sorts by time: 20261120T231500Z-payment-1f3a.
 func NewID(profile string) string {
-	var b [2]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
+	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102T150405Z"), profile, rand.N(1<<16))
 }
 
 const latestLink = "latest"
