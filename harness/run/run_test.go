@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -35,11 +34,6 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
-	}
-	// Runs mostly wait: run four at a time even on two cores.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
 	}
 	startAWSProxy()
 	before := goroutines()
