@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"assay/harness/load/k6"
+	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -21,6 +22,9 @@ import (
 
 // childCommands are what the test binary runs when re-executed with that argument.
 var childCommands = map[string]func() error{serveCommand: runReferenceService}
+
+// performanceInsights is the API of all tests, which run in parallel.
+var performanceInsights *pitest.Router
 
 // TestMain runs the test binary as a worker or child command when it is re-executed. It
 // fails if goroutines are left after the tests.
@@ -35,7 +39,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	startAWSProxy()
+	var err error
+	if performanceInsights, err = pitest.StartRouter(); err != nil {
+		panic(err)
+	}
 	before := goroutines()
 	code := mysqldtest.Main(m)
 	if code == 0 {
