@@ -58,7 +58,7 @@ func StartInMemory(t testing.TB, flavour string, args ...string) *mysqld.Server 
 func start(t testing.TB, flavour, dir string, args []string) *mysqld.Server {
 	t.Helper()
 	o := mysqld.Options{Dir: dir, Binary: Binary(t, flavour), Args: args}
-	if err := fill(t.Context(), o); err != nil {
+	if err := copyTemplate(t.Context(), o); err != nil {
 		t.Fatalf("prepare %s: %v", flavour, err)
 	}
 	s, err := mysqld.Start(t.Context(), o)
