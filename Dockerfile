@@ -1,25 +1,25 @@
-# Assay in an image of nothing else: bin/assay, a static program, which answers
-# as k6 too. Built without a network from what `make build` (or your own copy of
-# the program) and docker/setup.sh left in bin/ and runs/: see .dockerignore.
+# An image with nothing but bin/assay, a static program that also runs as k6. It is
+# built without a network, from bin/assay (`make build`, or a copy of the program)
+# and from bin/k6 and runs/, which docker/setup.sh creates.
 #
 #   make image
 #   docker run --rm assay:local --help
 #   docker run --rm --entrypoint k6 assay:local version
 #
-# Certificate authorities are inside the program; one of your own is taken from
-# /etc/ssl/certs when you mount it there.
+# The program contains the public certificate authorities. Others are read from
+# /etc/ssl/certs, if they are mounted there.
 FROM scratch
 
-# A folder, as only then the link k6 -> assay stays a link.
+# The whole folder: of a single file, COPY would follow the link k6 -> assay.
 COPY bin/ /usr/local/bin/
 ENV PATH=/usr/local/bin
 
-# An empty folder, as there is no shell to make one that is not root's.
+# An empty folder: the image has no shell to create one that root does not own.
 COPY --chown=65532:65532 runs/ /certification/runs/
 VOLUME /certification/runs
 WORKDIR /certification
 
-# Nobody's number. Compose names another, so that runs/ belongs to you.
+# An unused id. docker-compose.yml sets that of the user who owns runs/.
 USER 65532:65532
 
 ENTRYPOINT ["assay"]

@@ -1,5 +1,5 @@
-# Everything here works on a fresh Debian or Ubuntu machine with Go, without a
-# Docker engine. `make help` lists the targets.
+# Everything here works on a fresh Debian or Ubuntu machine with Go. Only image, up and
+# down need a Docker engine. `make help` lists the targets.
 
 GO        ?= go
 BIN       := bin/assay
@@ -35,7 +35,7 @@ certify: ## Set up what is missing, and certify payment and ingestion on the loc
 	@influxd=$$(.ci/influxd $(INFLUXDB)) || echo "no InfluxDB: runs cannot be watched while they are in progress" >&2; \
 	set -x && ASSAY_INFLUXD="$$influxd" $(BIN) certify payment ingestion
 
-# The server programs for tests.
+# The server programs that tests need.
 SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
@@ -71,14 +71,14 @@ cosign: ## Verify assay's signatures with cosign, which is built first if it is 
 lint: ## go vet, staticcheck, gofumpt
 	$(GO) vet -tags long ./...
 	$(GO) run $(STATICCHECK) -tags long ./...
-	@unformatted=$$($(GO) run $(GOFUMPT) -l harness) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
+	@unformatted=$$($(GO) run $(GOFUMPT) -l harness *.go) && test -z "$$unformatted" || { echo "run make fmt: $$unformatted"; exit 1; }
 
 .PHONY: fmt
 fmt: ## Format with gofumpt
-	$(GO) run $(GOFUMPT) -w harness
+	$(GO) run $(GOFUMPT) -w harness *.go
 
 .PHONY: calibrate
-calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 20 minutes, two cores)
+calibrate: ## Repeat all simulated runs of docs/calibration.md, and compare (CALIBRATEFLAGS=-update writes the file; about 4 minutes, two cores)
 	$(GO) test -count=1 -timeout 90m -run 'Calibration|Power' ./harness/judge/stats -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Calibration ./harness/judge/verdict -calibrate $(CALIBRATEFLAGS)
 	$(GO) test -count=1 -timeout 30m -run Matrix ./harness/judge/verdict -calibrate

@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/doctor/probe"
 	"assay/harness/observe/metric"
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -74,7 +75,7 @@ func databaseClock(o probe.Offset, loads []Load) (_ Finding, judged bool) {
 	if o.Ahead.Abs() <= limit {
 		return pass(CheckDBClock, observed, needed), true
 	}
-	why := fmt.Sprintf("the clock of the database is %s: more than a tenth of the bound on persist_lag, %gms", observed, tightest)
+	why := fmt.Sprintf("the clock of the database is %s: more than a tenth of the bound on persist_lag, %s", observed, quantity.Limit(tightest, "ms"))
 	f := warn(CheckDBClock, observed, needed, why, remedy)
 	f.Limitation = why
 	return f, true

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"assay/harness/doctor/probe"
@@ -19,7 +18,7 @@ import (
 // noDatabase judges a run without a database.
 func noDatabase(loads []Load) Finding {
 	for _, l := range loads {
-		if slices.Contains(l.Profile.Needs, "db") {
+		if l.Profile.NeedsDatabase() {
 			return fail(CheckDatabase, "none is named", "a DSN",
 				fmt.Sprintf("profile %s needs the database, and none is named", l.Profile.Name), "set ASSAY_DB to its DSN")
 		}
@@ -32,7 +31,7 @@ func noDatabase(loads []Load) Finding {
 // waits are read from the database itself.
 func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
 	all := Findings{databaseServer(d)}
-	if d.DSN != nil || d.Err != nil {
+	if d.DSNErr != nil || d.Err != nil {
 		return all
 	}
 	all = append(all, connections(d, pool, sizes(loads)))
@@ -53,8 +52,8 @@ func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads
 func databaseServer(d probe.Database) Finding {
 	needed := databases.Versions()
 	switch {
-	case d.DSN != nil:
-		return fail(CheckDatabase, reason(d.DSN), "a DSN", d.DSN.Error(), cmp.Or(hint.Of(d.DSN), "set ASSAY_DB to a DSN like "+databases.Examples()))
+	case d.DSNErr != nil:
+		return fail(CheckDatabase, reason(d.DSNErr), "a DSN", d.DSNErr.Error(), cmp.Or(hint.Of(d.DSNErr), "set ASSAY_DB to a DSN like "+databases.Examples()))
 	case d.Full:
 		return fail(CheckDatabase, reason(d.Err), needed, fmt.Sprintf("database %s cannot be used: %s", d.Name, reason(d.Err)), raiseConnectionLimit(d, "N"))
 	case d.Err != nil:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"sync"
 
 	"assay/harness/doctor/probe"
@@ -119,7 +118,7 @@ func (s Subject) judge(o observations) Findings {
 	case s.Target != "":
 		all = append(all, o.refused)
 	}
-	if s.DSN != "" && o.db.Err == nil && o.db.DSN == nil && !o.db.Local {
+	if s.DSN != "" && o.db.Err == nil && o.db.DSNErr == nil && !o.db.Local {
 		remote = append(remote, "database")
 	}
 	all = append(all, clock(o.clock, remote))
@@ -141,17 +140,12 @@ func (s Subject) judge(o observations) Findings {
 	}
 	all = append(all, s.gaugesFindings(o.gauges)...)
 	for _, l := range s.Loads {
-		all = append(all, scriptFinding(l.Profile.Name, s.path(l.Profile), o.scripts[l.Profile.Name]))
+		all = append(all, scriptFinding(l.Profile.Name, s.File.ScriptPath(l.Profile), o.scripts[l.Profile.Name]))
 	}
 	if s.Influx.URL != "" {
 		all = append(all, influxFinding(o.view))
 	}
 	return all
-}
-
-// path is the path of the profile's scenario, which is relative to the thresholds file.
-func (s Subject) path(p spec.Profile) string {
-	return filepath.Join(filepath.Dir(s.File.Path), filepath.FromSlash(p.Scenario))
 }
 
 func profilesOf(loads []Load) (all []spec.Profile) {

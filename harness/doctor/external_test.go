@@ -58,7 +58,7 @@ func TestDatabaseClock(t *testing.T) {
 		"near":      {at(500 * time.Millisecond), lag(5000), OK, ""},
 		"ahead":     {at(501 * time.Millisecond), lag(5000), Warning, "501ms ahead of this host (±1ms): more than a tenth"},
 		"behind":    {at(-2 * time.Second), lag(5000), Warning, "2s behind"},
-		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000ms"},
+		"tightest":  {at(101 * time.Millisecond), lag(5000, 1000), Warning, "bound on persist_lag, 1000 ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, judged := databaseClock(c.offset, c.loads)
@@ -153,7 +153,7 @@ func TestDatabaseServer(t *testing.T) {
 		state    State
 		words    string
 	}{
-		"no DSN":       {probe.Database{DSN: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
+		"no DSN":       {probe.Database{DSNErr: errors.New("read DSN: bad")}, Lacking, "read DSN: bad"},
 		"not there":    {probe.Database{Name: "u@db", Err: no}, Lacking, "database u@db cannot be used: refused"},
 		"full":         {probe.Database{Dialect: mysql, Name: "u@db", Err: no, Full: true}, Lacking, "cannot be used"},
 		"MySQL 9":      {probe.Database{Dialect: mysql, Version: "9.7.4"}, OK, ""},

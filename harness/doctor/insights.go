@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"assay/harness/hint"
@@ -18,7 +17,7 @@ func insightsOnly(loads []Load) (all Findings) {
 	for _, l := range loads {
 		why := ""
 		switch {
-		case slices.Contains(l.Profile.Needs, "db"):
+		case l.Profile.NeedsDatabase():
 			why = "needs the database"
 		case l.Profile.Ledger != nil:
 			why = "has a ledger, which is read from the database"
@@ -45,7 +44,7 @@ func insightsFinding(of database.Insights, err error) Finding {
 // that only this program knows: k6's driver would send them to the server as variables.
 func scriptDSN(l Load, dsn string) (f Finding, refused bool) {
 	named, err := databases.Parse(dsn)
-	if err != nil || len(named.Extensions) == 0 || !slices.Contains(l.Profile.Needs, "db") {
+	if err != nil || len(named.Extensions) == 0 || !l.Profile.NeedsDatabase() {
 		return f, false
 	}
 	extensions := strings.Join(named.Extensions, " and ")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/doctor/probe"
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -60,16 +61,17 @@ func memory(free int64, all []Size) Finding {
 func cpus(have int, all []Size) Finding {
 	s := largestBy(all, func(s Size) float64 { return s.Peak })
 	light, heavy := s.CPUs()
-	observed, needed := fmt.Sprintf("%d CPUs", have), fmt.Sprintf("%.2g to %.2g%s", light, heavy, s.forProfile())
+	rate, least, most := quantity.Exact(s.Peak), quantity.Value(light, ""), quantity.Value(heavy, "")
+	observed, needed := fmt.Sprintf("%d CPUs", have), fmt.Sprintf("%s to %s%s", least, most, s.forProfile())
 	remedy := fmt.Sprintf("run nothing else on this machine, or use one with %.0f CPUs", math.Ceil(heavy/spec.RecommendedCPU))
 	switch limit := spec.RecommendedCPU * float64(have); {
 	case light > limit:
 		return warn(CheckCPUs, observed, needed, fmt.Sprintf(
-			"a rate of %g/s%s needs at least %.2g of %d CPUs, more than half: the run may end INVALID", s.Peak, s.forProfile(), light, have,
+			"a rate of %s/s%s needs at least %s of %d CPUs, more than half: the run may end INVALID", rate, s.forProfile(), least, have,
 		), remedy)
 	case heavy > limit:
 		return warn(CheckCPUs, observed, needed, fmt.Sprintf(
-			"a rate of %g/s%s may need %.2g of %d CPUs, if a transaction is more than one simple request", s.Peak, s.forProfile(), heavy, have,
+			"a rate of %s/s%s may need %s of %d CPUs, if a transaction is more than one simple request", rate, s.forProfile(), most, have,
 		), remedy)
 	default:
 		return pass(CheckCPUs, observed, needed)

@@ -81,9 +81,9 @@ func TestCPUs(t *testing.T) {
 		{1, 900, OK, ""},
 		{1, 1000, Warning, "if a transaction is more than one simple request"},
 		{2, 1900, OK, ""},
-		{2, 12_000, Warning, "needs at least 1 of 2 CPUs, more than half"},
+		{2, 12_000, Warning, "needs at least 1.04 of 2 CPUs, more than half"},
 		{64, 12_000, OK, ""},
-		{1, 1e6, Warning, "INVALID"},
+		{1, 1e6, Warning, "a rate of 1000000/s for fast needs at least 83.4 of 1 CPUs"},
 	} {
 		t.Run(fmt.Sprint(c.have, c.peak), func(t *testing.T) {
 			expect(t, cpus(c.have, []Size{small, {Profile: "fast", Workers: 1, Peak: c.peak}}), c.state, c.words)

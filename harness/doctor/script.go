@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"assay/harness/hint"
@@ -32,10 +31,11 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		path     string
 		database bool
 	}
+	keyOf := func(p spec.Profile) key { return key{s.File.ScriptPath(p), p.NeedsDatabase()} }
 	found := map[key]*script{}
 	var wg sync.WaitGroup
 	for _, l := range s.Loads {
-		k := key{s.path(l.Profile), slices.Contains(l.Profile.Needs, "db")}
+		k := keyOf(l.Profile)
 		if found[k] != nil {
 			continue
 		}
@@ -46,7 +46,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 	wg.Wait()
 	all := map[string]script{}
 	for _, l := range s.Loads {
-		all[l.Profile.Name] = *found[key{s.path(l.Profile), slices.Contains(l.Profile.Needs, "db")}]
+		all[l.Profile.Name] = *found[keyOf(l.Profile)]
 	}
 	return all
 }
@@ -54,7 +54,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 // environment is the environment that a worker would give the profile's script.
 func (s Subject) environment(p spec.Profile) []string {
 	env := []string{"ASSAY_TARGET=" + cmp.Or(s.Target, placeholderTarget), "ASSAY_RUN=" + s.Run, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", s.Seed)}
-	if slices.Contains(p.Needs, "db") {
+	if p.NeedsDatabase() {
 		env = append(env, "ASSAY_DB="+cmp.Or(s.DSN, placeholderDatabase))
 	}
 	return env

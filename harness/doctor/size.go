@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/plan"
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -35,7 +36,7 @@ func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
 		Duration: l.Plan.Duration() + l.Plan.Timeout,
-		Ledger:   l.Profile.Ledger != nil, Database: slices.Contains(l.Profile.Needs, "db"),
+		Ledger:   l.Profile.Ledger != nil, Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {
 		s.WorkerVUs = max(s.WorkerVUs, w.VUs)
@@ -147,8 +148,8 @@ func (s Size) String() string {
 	if s.Workers > 1 {
 		workers = fmt.Sprintf("%d workers of %d VUs", s.Workers, s.WorkerVUs)
 	}
-	return fmt.Sprintf("up to %g/s, %d arrivals in %s, %s, %d connections, %.2g to %.2g CPUs",
-		s.Peak, s.Arrivals, s.Duration, workers, s.Connections(), light, heavy)
+	return fmt.Sprintf("up to %s/s, %d arrivals in %s, %s, %d connections, %s to %s CPUs",
+		quantity.Exact(s.Peak), s.Arrivals, s.Duration, workers, s.Connections(), quantity.Value(light, ""), quantity.Value(heavy, ""))
 }
 
 // largestBy is the size with the largest value of a measure.

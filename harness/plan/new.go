@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/quantity"
 	"assay/harness/spec"
 )
 
@@ -45,12 +46,13 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 		peak = max(peak, s.From, s.To)
 	}
 	if peak > float64(workers)*MaxRate {
-		return Plan{}, fmt.Errorf("plan %s: %g/s per worker is more than the maximum of %d/s: use more workers", p.Name, peak/float64(workers), MaxRate)
+		return Plan{}, fmt.Errorf("plan %s: %s per worker is more than the maximum of %d/s: use more workers",
+			p.Name, quantity.Format(peak/float64(workers), "1/s"), MaxRate)
 	}
 	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
 	if vus > MaxVUs {
-		return Plan{}, fmt.Errorf("plan %s: %g/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
-			p.Name, peak, vus, MaxVUs)
+		return Plan{}, fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
+			p.Name, quantity.Exact(peak), vus, MaxVUs)
 	}
 	pl.Fleet = Share(workers, vus)
 	return pl, nil

@@ -116,6 +116,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no rate", with(func(l *spec.Load) { l.Target, l.Baseline.Rate = 0, 0 }), 1, "no transaction"},
 		{"not judged", spec.Load{Stages: []spec.Stage{{Rate: 10, For: second}}}, 1, "no transaction"},
 		{"too fast", with(func(l *spec.Load) { l.Target = 3 * plan.MaxRate }), 2, "150000/s per worker is more"},
+		{"too fast by far", with(func(l *spec.Load) { l.Target = 1e7 }), 3, "3333333/s per worker is more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := plan.New(spec.Profile{Name: "p", Load: c.load, Timeout: second}, c.workers, 0)

@@ -143,7 +143,7 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	defer server.Close()
 	o := options(t, steady(500, 20*time.Second), getScript, server.URL)
 	stopped := make(chan error, 1)
-	o.Progress = during(5*time.Second, func() { stopped <- stopWorker(worker(t, o.ID, 0), 5*time.Second) })
+	o.Progress = during(5*time.Second, func() { stopped <- suspend(worker(t, o.ID, 0), 5*time.Second) })
 	r := certify(t, o)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
@@ -162,8 +162,8 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	}
 }
 
-// stopWorker suspends a process for the given time.
-func stopWorker(pid int, length time.Duration) error {
+// suspend suspends a process for the given time.
+func suspend(pid int, length time.Duration) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
 	}

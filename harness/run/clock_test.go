@@ -4,6 +4,7 @@ package run_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,13 +49,7 @@ func TestLongClockStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := s.payments(t, quickLoad(60, 5*time.Second))
 			if !c.lag {
-				var kept []spec.SLO
-				for _, one := range o.Profile.SLOs {
-					if one.Metric != metric.PersistLag {
-						kept = append(kept, one)
-					}
-				}
-				o.Profile.SLOs = kept
+				o.Profile.SLOs = slices.DeleteFunc(o.Profile.SLOs, func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
 			}
 			var mu sync.Mutex
 			stepped, done := false, false

@@ -59,6 +59,7 @@ func startAssay(t *testing.T, executable, script string) *assay {
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = a.cmd.Process.Kill(); _ = a.cmd.Wait() }) // where the test has failed before its end
 	return a
 }
 
@@ -71,7 +72,6 @@ func (a *assay) awaitStderr(t *testing.T, text string) {
 		}
 	}
 	output, _ := os.ReadFile(a.stderr.Name())
-	_ = a.cmd.Process.Kill()
 	t.Fatalf("the command did not print %q: %s", text, output)
 }
 

@@ -22,6 +22,7 @@ import (
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/spec"
 )
 
 const dashboards = "../../dashboards"
@@ -121,6 +122,8 @@ var legends = map[string][]string{
 	"Commits per second":                 {"Com_commit", "Binlog_commits", "Innodb_data_fsyncs"},
 	"Start delay, p99":                   {"generator", "queueing for a VU"},
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
+	"Queue depth":                        {"queue_depth"},
+	"Lag of replicas and binlog readers": {"binlog_reader_lag "},
 }
 
 // quotaField is a queried field that only processes with a CPU quota have.
@@ -133,6 +136,8 @@ func TestViewAndDashboards(t *testing.T) {
 	db, s := influxtest.Start(t), serve(t, "mariadb")
 	o := s.payments(t, paymentLoad(40, 12*time.Second))
 	o.Profile = withoutGeneratorRules(o.Profile)
+	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
+	o.Profile.Reader = &spec.BinlogReader{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
 	o.View = viewServer(t, db)
 	burnCPU := s.cpuBurner(t)
 	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing

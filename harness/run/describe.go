@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"assay/harness/doctor/probe"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
@@ -92,11 +93,7 @@ func (o Options) readers() (all []string) {
 func addresses(target, dsn string) map[string]string {
 	all := map[string]string{}
 	if u, err := url.Parse(target); err == nil {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		all[metric.SourceService] = net.JoinHostPort(u.Hostname(), port)
+		all[metric.SourceService] = net.JoinHostPort(u.Hostname(), probe.Port(u))
 	}
 	if named, err := databases.Parse(dsn); err == nil {
 		all[metric.SourceDatabase] = named.Address

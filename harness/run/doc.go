@@ -2,6 +2,6 @@
 // record, coordinator, workers, collectors, load, ledger, seal, in this order.
 // No other package knows all of these parts.
 //
-// In: Options. Out: a sealed run folder; or an error and no folder if the run never
+// Input: Options. Output: a sealed run folder; or an error and no folder if the run never
 // started.
 package run

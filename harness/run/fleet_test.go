@@ -2,10 +2,12 @@ package run_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,31 +89,7 @@ func TestSeveralWorkers(t *testing.T) {
 					t.Errorf("%s had %.3f of the transactions", source, share)
 				}
 			}
-			first, last := time.Now(), time.Time{}
-			requests.mu.Lock()
-			for key, count := range requests.counts {
-				if wanted[key] != count && !strings.HasPrefix(key, "/metrics") {
-					t.Errorf("target received %d of %q, want %d", count, key, wanted[key])
-				}
-				delete(wanted, key)
-			}
-			for worker, at := range requests.first {
-				if worker != "" && at.Before(first) {
-					first = at
-				}
-				if worker != "" && at.After(last) {
-					last = at
-				}
-			}
-			requests.mu.Unlock()
-			if len(wanted) > 0 {
-				t.Errorf("target did not receive %v", wanted)
-			}
-			if skew := last.Sub(first); skew > 500*time.Millisecond {
-				t.Errorf("the workers' first arrivals are %s apart", skew)
-			} else {
-				t.Logf("start skew %s", skew.Round(time.Millisecond))
-			}
+			requests.check(t, wanted)
 			for _, s := range r.Timeline.Sources() {
 				if strings.HasPrefix(s.Name, "worker/") && (!s.Closed || s.Missing > 0 || s.Frames < 10) {
 					t.Errorf("stream of %s: %+v", s.Name, s)
@@ -127,6 +105,33 @@ func TestSeveralWorkers(t *testing.T) {
 				t.Errorf("merged quantiles are %.1f and %.1f ms, want about 10 and 300", low, high)
 			}
 		})
+	}
+}
+
+// check fails the test unless the target received the wanted number of each request, and
+// the first ones of the workers at about the same time.
+func (l *requestLog) check(t *testing.T, wanted map[string]int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, count := range l.counts {
+		if wanted[key] != count && !strings.HasPrefix(key, "/metrics") {
+			t.Errorf("target received %d of %q, want %d", count, key, wanted[key])
+		}
+		delete(wanted, key)
+	}
+	if len(wanted) > 0 {
+		t.Errorf("target did not receive %v", wanted)
+	}
+	delete(l.first, "") // of setup() and teardown()
+	starts := slices.SortedFunc(maps.Values(l.first), time.Time.Compare)
+	if len(starts) == 0 {
+		t.Fatal("target received no request of a worker")
+	}
+	if skew := starts[len(starts)-1].Sub(starts[0]); skew > 500*time.Millisecond {
+		t.Errorf("the workers' first arrivals are %s apart", skew)
+	} else {
+		t.Logf("start skew %s", skew.Round(time.Millisecond))
 	}
 }
 

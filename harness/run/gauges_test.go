@@ -1,6 +1,9 @@
 package run_test
 
 import (
+	"context"
+	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,49 +28,14 @@ func TestQueueDepth(t *testing.T) {
 	s := serve(t, "mysql", func(c *target.Config) { c.Ingest = target.IngestChannel })
 	const rate = 50
 	o := s.profile(t, "ingestion", quickLoad(rate, 12*time.Second))
-	depth := func(text string, q, bound float64) spec.SLO {
-		if q == 0 {
-			return spec.SLO{Metric: "queue_depth", Expression: text, Aggregate: spec.Max, Operator: "<", Bound: bound}
-		}
-		return spec.SLO{Metric: "queue_depth", Expression: text, Aggregate: spec.Percentile, Quantile: q, Operator: "<", Bound: bound}
-	}
-	o.Profile.SLOs = []spec.SLO{depth("max<100000", 0, 100_000), depth("p(50)<100", 0.5, 100), {
+	o.Profile.SLOs = []spec.SLO{maxDepth(100_000), depthPercentile(0.5, 100), {
 		Metric: metric.TransactionDuration, Expression: "max<5000", Aggregate: spec.Max, Operator: "<", Bound: 5000,
 	}}
-
-	// A gauge that would leave the SLO without data is reported before the run.
-	for problem, gauge := range map[string]spec.Gauge{
-		"has no metric ingest_events_in_memories":    {Metric: "ingest_events_in_memories"},
-		"has no metric ingest_events_in_memory{x:y}": {Metric: `ingest_events_in_memory{x="y"}`},
-		"neither loopback nor the target's host":     {Metric: "ingest_events_in_memory", URL: "http://192.0.2.1/metrics"},
-		"/nothing answers 404":                       {Metric: "ingest_events_in_memory", URL: s.url + "/nothing"},
-	} {
-		o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": gauge}
-		if err := run.Check(t.Context(), o); err == nil || !strings.Contains(err.Error(), problem) {
-			t.Errorf("%v, want %s", err, problem)
-		}
-	}
-
+	checkUnreadableGauges(t, o)
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
-	root, err := mysqldtest.Open(t, s.server.DSN()).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = root.Close() }()
 	unlocked := make(chan error, 1)
-	o.Progress = func(e run.Event) {
-		if e.Kind != run.Enter || e.Stage.Name != "hold" {
-			return
-		}
-		go func() {
-			_, err := root.ExecContext(t.Context(), "LOCK TABLES shop.events WRITE")
-			time.Sleep(3 * time.Second)
-			if err == nil {
-				_, err = root.ExecContext(t.Context(), "UNLOCK TABLES")
-			}
-			unlocked <- err
-		}()
-	}
+	root := mysqldtest.Open(t, s.server.DSN())
+	o.Progress = during(0, func() { unlocked <- lockTable(t.Context(), root, "shop.events", 3*time.Second) })
 	r := certify(t, o)
 	if err := <-unlocked; err != nil {
 		t.Fatal(err)
@@ -85,16 +53,7 @@ func TestQueueDepth(t *testing.T) {
 			t.Errorf("%+v: in three seconds more than %d events were queued", slo, rate)
 		}
 	}
-	differences := map[string]bool{}
-	err = record.EachFrame(o.Dir, func(f metric.Frame) error {
-		for _, d := range metrictest.Differences(f) {
-			differences[d] = true
-		}
-		return nil
-	})
-	if err != nil || len(differences) > 0 {
-		t.Errorf("frames differ from the catalogue: %v, %v", slices.Sorted(maps.Keys(differences)), err)
-	}
+	checkCatalogue(t, o.Dir)
 
 	// The same record, judged with bounds that it misses and with one that it meets.
 	other := o.Profile
@@ -102,14 +61,73 @@ func TestQueueDepth(t *testing.T) {
 		slo  spec.SLO
 		want verdict.Outcome
 	}{
-		{depth("max<50", 0, 50), verdict.Fail},
-		{depth("p(95)<50", 0.95, 50), verdict.Fail},
-		{depth("p(95)<100000", 0.95, 100_000), verdict.Pass},
+		{maxDepth(50), verdict.Fail},
+		{depthPercentile(0.95, 50), verdict.Fail},
+		{depthPercentile(0.95, 100_000), verdict.Pass},
 	} {
 		other.SLOs = []spec.SLO{c.slo}
 		again, _ := rejudge.Apply(r, other, record.Digest{Path: "other.json"})
 		if v := verdict.Judge(again); v.SLOs[0].Outcome != c.want {
 			t.Errorf("%s: %s: %s", c.slo.Expression, v.SLOs[0].Outcome, v.Claim)
 		}
+	}
+}
+
+func maxDepth(bound float64) spec.SLO {
+	return spec.SLO{Metric: "queue_depth", Expression: fmt.Sprintf("max<%.0f", bound), Aggregate: spec.Max, Operator: "<", Bound: bound}
+}
+
+func depthPercentile(q, bound float64) spec.SLO {
+	return spec.SLO{
+		Metric: "queue_depth", Expression: fmt.Sprintf("p(%g)<%.0f", 100*q, bound),
+		Aggregate: spec.Percentile, Quantile: q, Operator: "<", Bound: bound,
+	}
+}
+
+// checkUnreadableGauges fails the test unless a gauge that would leave the SLO without
+// data is reported before the run.
+func checkUnreadableGauges(t *testing.T, o run.Options) {
+	t.Helper()
+	for problem, gauge := range map[string]spec.Gauge{
+		"has no metric ingest_events_in_memories":    {Metric: "ingest_events_in_memories"},
+		"has no metric ingest_events_in_memory{x:y}": {Metric: `ingest_events_in_memory{x="y"}`},
+		"neither loopback nor the target's host":     {Metric: "ingest_events_in_memory", URL: "http://192.0.2.1/metrics"},
+		"/nothing answers 404":                       {Metric: "ingest_events_in_memory", URL: o.Target + "/nothing"},
+	} {
+		o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": gauge}
+		if err := run.Check(t.Context(), o); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v, want %s", err, problem)
+		}
+	}
+}
+
+// lockTable locks a table for writing for the given time.
+func lockTable(ctx context.Context, db *sql.DB, table string, length time.Duration) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // the lock is gone by then, or the statement has failed
+	if _, err := conn.ExecContext(ctx, "LOCK TABLES "+table+" WRITE"); err != nil {
+		return err
+	}
+	time.Sleep(length)
+	_, err = conn.ExecContext(ctx, "UNLOCK TABLES")
+	return err
+}
+
+// checkCatalogue fails the test if a frame of the record differs from the catalogue of
+// metrics.
+func checkCatalogue(t *testing.T, dir string) {
+	t.Helper()
+	differences := map[string]bool{}
+	err := record.EachFrame(dir, func(f metric.Frame) error {
+		for _, d := range metrictest.Differences(f) {
+			differences[d] = true
+		}
+		return nil
+	})
+	if err != nil || len(differences) > 0 {
+		t.Errorf("frames differ from the catalogue: %v, %v", slices.Sorted(maps.Keys(differences)), err)
 	}
 }

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"assay/harness/observe/database"
@@ -76,8 +75,5 @@ const (
 	Tick                   // a second of load has passed
 )
 
-// script is the path of the profile's scenario, which is relative to the
-// thresholds file.
-func (o Options) script() string {
-	return filepath.Join(filepath.Dir(o.File.Path), filepath.FromSlash(o.Profile.Scenario))
-}
+// script is the path of the profile's scenario.
+func (o Options) script() string { return o.File.ScriptPath(o.Profile) }

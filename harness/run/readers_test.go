@@ -6,6 +6,7 @@ import (
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
+	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
@@ -28,7 +29,7 @@ func TestReplicaLag(t *testing.T) {
 		o.Readers = []string{replica.DSN()}
 		o.Profile.SLOs = append(o.Profile.SLOs, spec.SLO{Metric: metric.ReplicaLag, Expression: "max<3000", Aggregate: spec.Max, Operator: "<", Bound: bound})
 		o.Progress = func(e run.Event) {
-			if e.Kind == run.Enter && e.Stage.Name == "hold" {
+			if enter(plan.Hold)(e) {
 				inHold()
 			}
 		}

@@ -107,7 +107,7 @@ func (r *run) start(ctx context.Context) error {
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts),
 		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
 	}
-	if slices.Contains(r.Profile.Needs, "db") {
+	if r.Profile.NeedsDatabase() {
 		spec.DSN = r.DSN
 	}
 	if r.fleet, err = local.Start(spec, r.Executable); err != nil {

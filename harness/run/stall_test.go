@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/run"
+	"assay/harness/servers/process/processtest"
 )
 
 // pinned returns a wrapper that runs the executable on one CPU. The kernel throttles a
@@ -36,12 +36,7 @@ func pinned(t *testing.T, executable string) string {
 // priority, like a neighbour in its container.
 func startBusyLoop(t *testing.T) (pid int) {
 	t.Helper()
-	cmd := exec.Command("taskset", "-c", "0", "nice", "-n", "-10", "sh", "-c", "while :; do :; done")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process.Pid
+	return processtest.Start(t, exec.Command("taskset", "-c", "0", "nice", "-n", "-10", "sh", "-c", "while :; do :; done")).PID
 }
 
 // lostTime returns what the record has from the judged window on, in s: the worker's
@@ -121,11 +116,7 @@ func checkPausedTime(t *testing.T) {
 func pause(t *testing.T, pid, times int) (took time.Duration) {
 	for range times {
 		begin := time.Now()
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(250 * time.Millisecond)
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		if err := suspend(pid, 250*time.Millisecond); err != nil {
 			t.Error(err)
 		}
 		took += time.Since(begin)

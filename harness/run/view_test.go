@@ -36,25 +36,35 @@ func withoutGeneratorRules(p spec.Profile) spec.Profile {
 	return p
 }
 
+// column is a field of the points of a measurement, and total the sum and number of its
+// values.
+type (
+	column struct{ measurement, field string }
+	total  struct {
+		sum float64
+		n   int
+	}
+)
+
+// addPoint adds the numeric fields of a point.
+func addPoint(totals map[column]total, p influx.Point) {
+	for _, f := range p.Fields {
+		if f.Text == "" {
+			c := column{p.Measurement, f.Name}
+			totals[c] = total{totals[c].sum + f.Value, totals[c].n + 1}
+		}
+	}
+}
+
 // checkPoints fails the test unless the server has exactly the points of the record: for
 // each field the same number and the same sum.
 func checkPoints(t *testing.T, db *influxtest.Server, r record.Run) {
 	t.Helper()
-	type column struct{ measurement, field string }
-	type total struct {
-		sum float64
-		n   int
-	}
 	want := map[column]total{}
 	about := influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0)
 	for _, second := range r.Timeline.Seconds() {
 		for _, p := range influx.Points(about, r.Timeline, second) {
-			for _, f := range p.Fields {
-				if f.Text == "" {
-					c := column{p.Measurement, f.Name}
-					want[c] = total{want[c].sum + f.Value, want[c].n + 1}
-				}
-			}
+			addPoint(want, p)
 		}
 	}
 	if len(want) < 20 {

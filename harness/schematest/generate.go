@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,35 +170,34 @@ func (g *generator) completeStruct(t reflect.Type, s *jsonschema.Schema) {
 		if p.Description == "" && len(p.OneOf) == 0 {
 			p.Description = g.reflector.CommentMap[of.PkgPath()+"."+of.Name()]
 		}
-		for _, word := range strings.Split(f.Tag.Get("jsonschema"), ",") {
-			switch key, value, _ := strings.Cut(word, "="); key {
-			case "optional":
-				s.Required = without(s.Required, name)
-			case "requires":
-				p.Required = append(p.Required, value)
-			case "const":
-				p.Const = json.RawMessage(value)
-			case "minimum": // applies to the elements of nested arrays
-				inner := p
-				for inner.Items != nil {
-					inner = inner.Items
-				}
-				inner.Minimum = json.Number(value)
-			}
+		tags := strings.Split(f.Tag.Get("jsonschema"), ",")
+		if slices.Contains(tags, "optional") {
+			s.Required = slices.DeleteFunc(s.Required, func(required string) bool { return required == name })
 		}
+		constrain(p, tags)
 		if f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty") {
 			s.Properties.Set(name, nullable(p))
 		}
 	}
 }
 
-func without(all []string, one string) (rest []string) {
-	for _, s := range all {
-		if s != one {
-			rest = append(rest, s)
+// constrain applies a field's tags that the library does not know, or not for such a
+// field.
+func constrain(p *jsonschema.Schema, tags []string) {
+	for _, tag := range tags {
+		switch key, value, _ := strings.Cut(tag, "="); key {
+		case "requires":
+			p.Required = append(p.Required, value)
+		case "const":
+			p.Const = json.RawMessage(value)
+		case "minimum": // of the elements of nested arrays
+			inner := p
+			for inner.Items != nil {
+				inner = inner.Items
+			}
+			inner.Minimum = json.Number(value)
 		}
 	}
-	return rest
 }
 
 // nullable is a schema that allows null too.

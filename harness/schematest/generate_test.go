@@ -51,7 +51,7 @@ func TestGenerate(t *testing.T) {
 	Validate(t, schema, []byte(valid))
 	for what, change := range map[string]func(map[string]any){
 		"a missing field":                func(m map[string]any) { delete(m, "share") },
-		"a field of an embedded struct":  func(m map[string]any) { delete(m, "count") },
+		"a missing embedded field":       func(m map[string]any) { delete(m, "count") },
 		"an unknown field":               func(m map[string]any) { m["more"] = 1 },
 		"a wrong word":                   func(m map[string]any) { m["kind"] = "c" },
 		"a number out of range":          func(m map[string]any) { m["share"] = 2 },

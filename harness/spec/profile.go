@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,14 @@ type Profile struct {
 	Abort       []Abort          `json:"abort,omitempty"`
 	Needs       []string         `json:"needs,omitempty"` // "db": the script gets the database's DSN
 	Rules       Rules            `json:"rules"`
+}
+
+// NeedsDatabase reports whether the script gets the database's DSN.
+func (p Profile) NeedsDatabase() bool { return slices.Contains(p.Needs, "db") }
+
+// ScriptPath is the path of a profile's scenario, which is relative to the file.
+func (f File) ScriptPath(p Profile) string {
+	return filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(p.Scenario))
 }
 
 // maxTimeout is the longest timeout of a profile.

@@ -3,6 +3,6 @@
 // record, judge it, write the verdict to InfluxDB, and, for certify, write the
 // certificate and its reports into the run folder.
 //
-// In: run.Options. Out: a Result, which is the sealed record and its verdict. The
+// Input: run.Options. Output: a Result, which is the sealed record and its verdict. The
 // system that the load goes to is ready by then (package lab/system).
 package trial

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -57,11 +58,11 @@ func (l LoadChange) Texts() map[string]string {
 // Profiles returns the named profiles with the changes applied.
 func (l LoadChange) Profiles(file spec.File, names []string) (profiles []spec.Profile, err error) {
 	if l != (LoadChange{}) && len(names) > 1 {
-		return nil, hint.With(fmt.Errorf("--rate and --hold change a single profile, and several are named"), "certify each in a command of its own")
+		return nil, hint.With(errors.New("--rate and --hold change a single profile, and several are named"), "name one profile per command")
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "to repeat a run, certify again afterwards")
+			return nil, hint.With(fmt.Errorf("profile %s is named twice", name), "name each profile once; to repeat a run, repeat the command")
 		}
 		p, err := file.Profile(name)
 		if err != nil {

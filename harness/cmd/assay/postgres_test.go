@@ -20,7 +20,7 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
 	mysqldtest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
 	db := &database{t: t, addr: server.Address(), password: crand.Text(), insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
-	db.pool = postgrestest.Open(t, server.In("shop"))
+	db.pool = postgrestest.Open(t, server.DatabaseDSN("shop"))
 	db.pool.SetMaxOpenConns(poolSize)
 	db.pool.SetMaxIdleConns(poolSize)
 	mysqldtest.Exec(
@@ -61,9 +61,9 @@ func setUpPostgreSQL(e *testscript.Env, server *postgrestest.Server, db *databas
 	e.Defer(s.close)
 	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
 	for user, name := range map[string]string{"certifier": "DB", "blind": "DB_BLIND", "reader": "DB_NO_DELETE", "auditor": "DB_NO_LEDGER"} {
-		e.Setenv(name, server.As(user, db.password, "shop"))
+		e.Setenv(name, server.UserDSN(user, db.password, "shop"))
 	}
-	e.Setenv("DB_WRONG", server.As("certifier", strings.ToLower(db.password), "shop"))
+	e.Setenv("DB_WRONG", server.UserDSN("certifier", strings.ToLower(db.password), "shop"))
 	e.Setenv("DB_PUBLIC", "postgres://certifier@"+db.addr+"/shop")
 	e.Setenv("TARGET", s.URL)
 	e.Setenv("SECRET", db.password)

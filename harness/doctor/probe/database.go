@@ -26,7 +26,7 @@ const (
 // Database is the state of the database, and which operations of a run it allows.
 type Database struct {
 	Name      string // the DSN without its password
-	DSN       error  // why the DSN cannot be used; nil: it can
+	DSNErr    error  // why the DSN cannot be used; nil: it can
 	Err       error  // why the database cannot be used; nil: it can
 	Full      bool   // Err is that the connection limit is reached
 	Local     bool   // on this machine
@@ -61,7 +61,7 @@ func ExamineDatabase(ctx context.Context, dsn, run string, profiles []spec.Profi
 	d.Dialect = driver.Dialect()
 	db, err := driver.Open(dsn)
 	if err != nil {
-		d.DSN = err
+		d.DSNErr = err
 		return d
 	}
 	defer db.Close()               // nothing was written

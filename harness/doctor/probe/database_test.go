@@ -36,7 +36,7 @@ func TestDatabase(t *testing.T) {
 				ledger("unclean", "SELECT id, at FROM shop.orders WHERE run_id = ?", "DELETE FROM shop.ordres WHERE run_id = ?"),
 				ledger("slow", "SELECT id, at FROM shop.orders WHERE run_id = ? OR SLEEP(20)"),
 			})
-			if d.Err != nil || d.DSN != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Disabled == 0 {
+			if d.Err != nil || d.DSNErr != nil || !d.Local || d.Limit == 0 || d.Connected != 1 || d.WaitsErr != nil || d.Waits.Disabled == 0 {
 				t.Errorf("%+v", d)
 			}
 			if isMaria := strings.Contains(d.Version, "MariaDB"); isMaria != (flavour == "mariadb") {
@@ -103,7 +103,7 @@ func TestUnusableDatabase(t *testing.T) {
 			}
 		})
 	}
-	if d := ExamineDatabase(t.Context(), "no DSN with a secret", "a-run", nil); d.DSN == nil || strings.Contains(d.DSN.Error(), "secret") {
+	if d := ExamineDatabase(t.Context(), "no DSN with a secret", "a-run", nil); d.DSNErr == nil || strings.Contains(d.DSNErr.Error(), "secret") {
 		t.Errorf("%+v", d)
 	}
 }

@@ -19,14 +19,14 @@ func TestPostgreSQL(t *testing.T) {
 	s := postgrestest.StartInMemory(t, "max_connections=20")
 	root := postgrestest.Open(t, s.DSN())
 	mysqldtest.Exec(t, root, "CREATE DATABASE shop", "CREATE ROLE blind LOGIN PASSWORD 'x'")
-	shop := postgrestest.Open(t, s.In("shop"))
+	shop := postgrestest.Open(t, s.DatabaseDSN("shop"))
 	mysqldtest.Exec(t, shop, "CREATE TABLE orders (id varchar(40), at timestamptz, day date, run_id uuid)",
 		"INSERT INTO orders VALUES ('a', now(), now(), gen_random_uuid())", "GRANT ALL ON orders TO blind")
 	ledger := func(name, persisted string, cleanup ...string) spec.Profile {
 		return spec.Profile{Name: name, Ledger: &spec.Ledger{Persisted: persisted, Cleanup: cleanup}}
 	}
 	const remove = "DELETE FROM orders WHERE run_id::text = ?"
-	d := ExamineDatabase(t.Context(), s.In("shop"), "a-run", []spec.Profile{
+	d := ExamineDatabase(t.Context(), s.DatabaseDSN("shop"), "a-run", []spec.Profile{
 		{Name: "none"},
 		ledger("good", "SELECT id, at FROM orders WHERE run_id::text = ?", remove),
 		ledger("unread", "SELECT id, at FROM ordres WHERE run_id::text = ?", remove),
@@ -35,13 +35,13 @@ func TestPostgreSQL(t *testing.T) {
 		ledger("unclean", "SELECT id, at FROM orders WHERE run_id::text = ?", "DELETE FORM orders WHERE run_id::text = ?"),
 		ledger("slow", "SELECT id, at FROM orders WHERE run_id::text = ? OR pg_sleep(20) IS NULL"),
 	})
-	if d.Err != nil || d.DSN != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
+	if d.Err != nil || d.DSNErr != nil || !d.Local || d.Dialect.Name != "PostgreSQL" || d.Limit != 17 || d.Connected != 2 || d.WaitsErr != nil {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Waits.Notes) != 1 || len(d.Waits.Hints) != 1 || d.Waits.Disabled != 0 {
 		t.Errorf("waits: %+v", d.Waits)
 	}
-	if !strings.Contains(d.Version, ".") || d.Name != databases.Public(s.In("shop")) {
+	if !strings.Contains(d.Version, ".") || d.Name != databases.Public(s.DatabaseDSN("shop")) {
 		t.Errorf("%s, version %q", d.Name, d.Version)
 	}
 	if c := d.Clock; !c.Known || c.Ahead.Abs() > c.Uncertainty+time.Second || c.Uncertainty <= 0 {
@@ -65,7 +65,7 @@ func TestPostgreSQL(t *testing.T) {
 
 	// While another user has a session.
 	var rights *sampling.RightsError
-	if d := ExamineDatabase(t.Context(), s.As("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
+	if d := ExamineDatabase(t.Context(), s.UserDSN("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
 		t.Errorf("a user without rights: %+v", d)
 	}
 	for name, dsn := range map[string]string{"nobody": "postgres://u:secret@127.0.0.1:1/shop", "hangs": "postgres://u:secret@" + listen(t, hang) + "/shop"} {

@@ -1,14 +1,14 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"assay/harness/document"
 	"assay/harness/judge/page"
+	"assay/harness/judge/verdict"
 )
 
 // State is the result of a check.
@@ -58,12 +58,11 @@ type Report struct {
 
 // Marshal is the report as a JSON document.
 func (r Report) Marshal() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
+	text, err := document.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("marshal audit: %w", err)
+	}
+	return text, nil
 }
 
 func (r *Report) add(name string, state State, format string, args ...any) {
@@ -89,11 +88,11 @@ func (r *Report) state(name string) State {
 
 // ExitCode is 2 if a check failed, otherwise that of the verdict.
 func (r *Report) ExitCode() int {
-	code, known := map[string]int{"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4}[r.Verdict]
+	outcome, known := verdict.OutcomeOf(r.Verdict)
 	if len(r.Broken) > 0 || !known {
 		return 2
 	}
-	return code
+	return outcome.ExitCode()
 }
 
 // Summary is the result in a word and in a sentence.

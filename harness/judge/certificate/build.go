@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/document"
 	"assay/harness/judge/diagnose"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
@@ -128,7 +129,7 @@ func buildWaits(waits []diagnose.Wait) []Wait {
 	for _, w := range waits {
 		all = append(all, Wait{
 			Event: w.Event, Class: w.Class, Inferred: w.Inferred,
-			AAS: digits(w.AAS), Share: digits(w.Share), Samples: w.Samples,
+			AAS: document.Round(w.AAS), Share: document.Round(w.Share), Samples: w.Samples,
 			MsPerTransaction: round(w.MsPerTransaction), BaselineMsPerTransaction: round(w.BaselineMsPerTransaction),
 		})
 	}
@@ -171,10 +172,10 @@ func buildStatements(statements []diagnose.Statement) []Statement {
 	all := make([]Statement, 0, len(statements))
 	for _, s := range statements {
 		all = append(all, Statement{
-			Digest: s.Digest, Text: s.Text, Share: digits(s.Share),
+			Digest: s.Digest, Text: s.Text, Share: document.Round(s.Share),
 			MsPerTransaction: round(&s.Ms), BaselineMsPerTransaction: round(s.BaselineMs),
 			CallsPerTransaction: round(s.Calls), MsPerCall: round(s.MsPerCall), RowsPerCall: round(s.RowsPerCall),
-			Class: s.Class, Event: s.Event, WaitShare: digits(s.WaitShare),
+			Class: s.Class, Event: s.Event, WaitShare: document.Round(s.WaitShare),
 		})
 	}
 	return all

@@ -1,13 +1,14 @@
 package certificate
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"assay/harness/document"
 )
 
 // MarshalDiagnosis writes the diagnosis in a certificate as JSON: where the time went.
 func MarshalDiagnosis(c Certificate) ([]byte, error) {
-	text, err := json.MarshalIndent(struct {
+	text, err := document.Marshal(struct {
 		Run        string      `json:"run"`
 		Profile    string      `json:"profile"`
 		Verdict    string      `json:"verdict"`
@@ -16,9 +17,9 @@ func MarshalDiagnosis(c Certificate) ([]byte, error) {
 		Waits      []Wait      `json:"waits"`
 		Statements []Statement `json:"statements"`
 		Resources  []Resource  `json:"resources"`
-	}{c.Run, c.Profile, c.Verdict, c.Bottleneck, c.Split, c.Waits, c.Statements, c.Resources}, "", "  ")
+	}{c.Run, c.Profile, c.Verdict, c.Bottleneck, c.Split, c.Waits, c.Statements, c.Resources})
 	if err != nil {
 		return nil, fmt.Errorf("marshal diagnosis: %w", err)
 	}
-	return append(text, '\n'), nil
+	return text, nil
 }

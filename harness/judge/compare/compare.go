@@ -109,9 +109,9 @@ func Compare(a, b Group, o Options) (Comparison, error) {
 		Pairing: m.pairing,
 	}
 	c.Metrics, c.Tested = decide(metrics, m.pairing.Paired, o.Tolerance)
-	c.Needed = effect.LeastRuns(c.Tested)
+	c.Needed = effect.MinRuns(c.Tested)
 	if m.pairing.Paired {
-		c.Needed = effect.LeastPairs(c.Tested)
+		c.Needed = effect.MinPairs(c.Tested)
 	}
 	c.Limitations = c.limitations(m)
 	return c, nil

@@ -93,9 +93,9 @@ func seedDifference(m matched) string {
 
 // tooFew says how many runs a decision needs; empty: there are enough runs.
 func (c Comparison) tooFew() string {
-	what, have, least := "runs of each side", min(len(c.A.Runs), len(c.B.Runs)), effect.LeastRuns(1)
+	what, have, least := "runs of each side", min(len(c.A.Runs), len(c.B.Runs)), effect.MinRuns(1)
 	if c.Pairing.Paired {
-		what, have, least = "pairs", len(c.Pairing.Pairs), effect.LeastPairs(1)
+		what, have, least = "pairs", len(c.Pairing.Pairs), effect.MinPairs(1)
 	}
 	switch {
 	case c.Tested == 0 || have >= c.Needed:

@@ -2,11 +2,10 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"assay/harness/document"
 	"assay/harness/judge/stats/effect"
 )
 
@@ -107,11 +106,11 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 				pairs = append(pairs, effect.Pair{A: *a, B: *b})
 			}
 		}
-		few = fmt.Sprintf("%s: an interval needs at least %d", count(len(pairs), "pair"), effect.LeastPairs(1))
+		few = fmt.Sprintf("%s: an interval needs at least %d", count(len(pairs), "pair"), effect.MinPairs(1))
 		e, ok = effect.Paired(pairs)
 	} else {
 		a, b := present(m.ValuesA), present(m.ValuesB)
-		few = fmt.Sprintf("%s of A and %d of B: an interval needs at least %d of each", runs(len(a)), len(b), effect.LeastRuns(1))
+		few = fmt.Sprintf("%s of A and %d of B: an interval needs at least %d of each", runs(len(a)), len(b), effect.MinRuns(1))
 		e, ok = effect.Unpaired(a, b)
 	}
 	if !ok {
@@ -124,11 +123,11 @@ func (m *Metric) effect(paired bool) (e effect.Effect, few string, ok bool) {
 func (m *Metric) conclude(e effect.Effect, adjusted *float64, few string, tolerance float64, tested int) {
 	m.Decision, m.Direction = effect.Decide(e, adjusted, tolerance), NoDirection
 	if e.Ratio != 0 {
-		m.Ratio = digits(e.Ratio)
+		m.Ratio = rounded(e.Ratio)
 	}
 	if e.Interval != nil {
-		m.Lower, m.Upper = digits(e.Interval.Lower), digits(e.Interval.Upper)
-		m.P, m.Adjusted = digits(*e.P), digits(*adjusted)
+		m.Lower, m.Upper = rounded(e.Interval.Lower), rounded(e.Interval.Upper)
+		m.P, m.Adjusted = rounded(*e.P), rounded(*adjusted)
 	}
 	lower, upper := effect.Band(tolerance)
 	switch {
@@ -172,14 +171,10 @@ func median(values []*float64) *float64 {
 	}
 	slices.Sort(all)
 	n := len(all)
-	return digits((all[(n-1)/2] + all[n/2]) / 2)
+	return rounded((all[(n-1)/2] + all[n/2]) / 2)
 }
 
-// digits rounds to six significant digits, as certificates do.
-func digits(v float64) *float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
-	if err != nil || math.IsInf(short, 0) {
-		return &v
-	}
+func rounded(v float64) *float64 {
+	short := document.Round(v)
 	return &short
 }

@@ -33,14 +33,14 @@ func resample(rows [][]float64, into []float64, random *rand.Rand) {
 	}
 }
 
-// widening is the factor by which resamples of n seconds vary too little: Student's t
-// distribution compared with the normal distribution, for as many batches as there are
-// blocks. One block says nothing about variation.
+// widening is the factor by which resamples of n seconds vary too little, as a variance
+// over as many batches as there are blocks does. One block says nothing about variation.
 func widening(n int) float64 {
-	if n/blockLength(n) < 2 {
+	blocks := n / blockLength(n)
+	if blocks < 2 {
 		return 0
 	}
-	return math.Sqrt(stats.StudentFactor(n / blockLength(n)))
+	return math.Sqrt(stats.StudentFactor(blocks))
 }
 
 // interval is the central 95 % of the values, which it sorts in place.

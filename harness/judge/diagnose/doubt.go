@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"assay/harness/observe/metric"
+	"assay/harness/judge/verdict"
 )
 
 // Requirements for naming a component (ours).
@@ -196,19 +196,6 @@ func (a *analysis) leadsDespiteGaps() bool {
 			second = v
 		}
 	}
-	taken := a.hold.sum[samples] / (a.hold.sum[seconds] * a.sampleRate())
+	taken := a.hold.sum[samples] / (a.hold.sum[seconds] * verdict.SampleRate(a.run.Timeline, a.spans))
 	return first*taken > second+first*math.Max(0, 1-taken)
-}
-
-// sampleRate is the planned number of samples per second.
-func (a *analysis) sampleRate() float64 {
-	for _, span := range a.spans {
-		values, ok := a.run.Timeline.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
-		for i, v := range values {
-			if ok[i] && v > 0 {
-				return v
-			}
-		}
-	}
-	return metric.DefaultSampleRate
 }

@@ -58,16 +58,16 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 			perArrival = 1
 		}
 		f.Samples = arrivals * perArrival
-		f.Expected, f.Needed = f.Samples, stats.LeastAllowed/q
+		f.Expected, f.Needed = f.Samples, stats.MinAllowed/q
 		deff := 1.0 // samples for each effective one
 		if f.Basis == spec.Inferred {
 			deff, f.Needed = max(1, f.Past.DesignEffect), stats.FewFactor/q
 			if f.Past.Needed > 0 {
 				f.Needed = f.Past.Needed
 			}
-			f.LongEnough = hold >= stats.LeastSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
+			f.LongEnough = hold >= stats.MinSeconds && hold/stats.Batches >= stats.BatchFactor*f.Past.Correlation
 			if !f.LongEnough { // it will be counted
-				deff, f.Needed = 1, stats.LeastAllowed/q
+				deff, f.Needed = 1, stats.MinAllowed/q
 			}
 			f.Expected = f.Samples / deff
 		}
@@ -103,7 +103,7 @@ func (f Forecast) String() string {
 		return fmt.Sprintf("counted in this run: %.0f samples, %.0f needed", f.Samples, f.Needed)
 	}
 	if !f.LongEnough {
-		why := fmt.Sprintf("windows under %d s", stats.LeastSeconds)
+		why := fmt.Sprintf("windows under %d s", stats.MinSeconds)
 		if f.Past.Correlation > 0 {
 			why = "correlation time " + quantity.Format(f.Past.Correlation, "s")
 		}

@@ -1,43 +1,16 @@
 package page
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	gmhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
+
+	"assay/harness/judge/page/pagetest"
 )
-
-// rendered is Markdown as GitHub renders it, but with raw HTML let through: our output
-// must contain none.
-func rendered(t testing.TB, markdown []byte) *html.Node {
-	t.Helper()
-	var out bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe())).Convert(markdown, &out); err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
-func textOf(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
 
 // A rendered text reads like the original, character by character.
 func FuzzEscape(f *testing.F) {
@@ -50,8 +23,8 @@ func FuzzEscape(f *testing.F) {
 			return
 		}
 		for _, markdown := range []string{"- " + escape(s) + "\n", escape(s) + "\n", "| a |\n|---|\n| " + escape(s) + " |\n"} {
-			root := rendered(t, []byte(markdown))
-			got := strings.TrimPrefix(textOf(root), "a\n")
+			root := pagetest.Markdown(t, []byte(markdown))
+			got := strings.TrimPrefix(pagetest.Text(root), "a\n")
 			if _, last, found := strings.Cut(got, "\n\n"); strings.HasPrefix(markdown, "|") && found {
 				got = strings.TrimSpace(last)
 			}
@@ -106,36 +79,18 @@ and 1 more, in certificate.json
 func TestMarkdownOfAnyPage(t *testing.T) {
 	ours := []string{"html", "head", "body", "h2", "h3", "h4", "h5", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
 	rapid.Check(t, func(rt *rapid.T) {
-		root := rendered(t, Markdown(anyPage().Draw(rt, "page")))
+		root := pagetest.Markdown(t, Markdown(anyPage().Draw(rt, "page")))
 		for n := range root.Descendants() {
 			if n.Type == html.ElementNode && !slices.Contains(ours, n.Data) {
 				rt.Errorf("there is a %s", n.Data)
 			}
-			if n.Data == "table" {
-				checkCells(rt, n)
+		}
+		for _, table := range pagetest.Tables(root) {
+			for _, row := range table {
+				if len(row) != len(table[0]) {
+					rt.Errorf("a row has %d cells, the first has %d", len(row), len(table[0]))
+				}
 			}
 		}
 	})
-}
-
-// checkCells fails if the rows of a table differ in length.
-func checkCells(rt *rapid.T, table *html.Node) {
-	first := -1
-	for n := range table.Descendants() {
-		if n.Data != "tr" {
-			continue
-		}
-		cells := 0
-		for c := range n.ChildNodes() {
-			if c.Data == "td" || c.Data == "th" {
-				cells++
-			}
-		}
-		if first < 0 {
-			first = cells
-		}
-		if cells != first {
-			rt.Errorf("a row has %d cells, the first has %d", cells, first)
-		}
-	}
 }

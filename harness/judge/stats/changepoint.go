@@ -10,25 +10,25 @@ type ChangePoint struct {
 	T float64
 }
 
-// FindChangePoint is not ok where a side would have fewer than least values.
+// FindChangePoint is not ok where a side would have fewer than minSide values.
 //
 // With S(k) the sum of the first k of n values less their mean, the change is
 // where S(k)^2 / (k (n - k)) is largest: there the squared deviations from two means
 // are smallest (CUSUM; Page 1955). The standard error is that of the difference of two
 // means of k' and (n - k)' values, where n' = n (1 - r) / (1 + r) allows for the lag-1
 // autocorrelation r of the deviations (Santer et al. 2000), as in TrendOf.
-func FindChangePoint(values []float64, least int) (c ChangePoint, ok bool) {
+func FindChangePoint(values []float64, minSide int) (c ChangePoint, ok bool) {
 	n := len(values)
-	if least < 2 || n < 2*least {
+	if minSide < 2 || n < 2*minSide {
 		return ChangePoint{}, false
 	}
 	mean, sum, largest := 0.0, 0.0, -1.0
 	for _, v := range values {
 		mean += v / float64(n)
 	}
-	for k := 1; k <= n-least; k++ {
+	for k := 1; k <= n-minSide; k++ {
 		sum += values[k-1] - mean
-		if change := sum * sum / float64(k*(n-k)); k >= least && change > largest {
+		if change := sum * sum / float64(k*(n-k)); k >= minSide && change > largest {
 			c.At, largest = k, change
 		}
 	}

@@ -24,7 +24,7 @@ func Correlation(seconds []Second) float64 {
 	}
 	var residuals [][]float64
 	squares, longest := 0.0, 0
-	for _, w := range windows(seconds) {
+	for _, w := range Windows(seconds) {
 		total, of := Sum(w), make([]float64, len(w))
 		for i, x := range w {
 			if total.N > 0 {

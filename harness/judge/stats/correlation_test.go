@@ -95,7 +95,7 @@ func TestBatchesKeepSeconds(t *testing.T) {
 				t.Errorf("windows of %v: %g seconds in the batches of window %d", lengths, of[w], w)
 			}
 		}
-		if len(lengths) == 1 && lengths[0] >= LeastSeconds && len(all) != Batches {
+		if len(lengths) == 1 && lengths[0] >= MinSeconds && len(all) != Batches {
 			t.Errorf("%d s are %d batches", lengths[0], len(all))
 		}
 	}

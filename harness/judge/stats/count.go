@@ -2,9 +2,9 @@ package stats
 
 import "math/bits"
 
-// LeastAllowed is the smallest number of allowed violations with which a counted
+// MinAllowed is the smallest number of allowed violations with which a counted
 // condition can hold (RULEBOOK section 2a): with fewer, the result would be chance.
-const LeastAllowed = 5
+const MinAllowed = 5
 
 // Allowed is the largest number of violations of n samples within a share of q,
 //
@@ -29,8 +29,8 @@ func Allowed(q float64, n int64) int64 {
 // Count decides on k violations of n samples, for this run only (RULEBOOK section 2a).
 // With A = Allowed(q, n):
 //
-//	Holds      k <= A/2 and A >= LeastAllowed
-//	Broken     k >= 2 max(A, LeastAllowed); or, where A > n/3, at most half of n - A
+//	Holds      k <= A/2 and A >= MinAllowed
+//	Broken     k >= 2 max(A, MinAllowed); or, where A > n/3, at most half of n - A
 //	           samples do not violate
 //	Undecided  otherwise: close to the limit, or too few samples
 //
@@ -47,11 +47,11 @@ func Count(q float64, n, k int64) Outcome {
 		return Holds
 	case q < 1 && k >= n && AtLeast(float64(n), float64(n), q) <= Alpha:
 		return Broken
-	case k >= 2*max(allowed, LeastAllowed):
+	case k >= 2*max(allowed, MinAllowed):
 		return Broken
-	case 3*allowed > n && n-allowed >= LeastAllowed && n-k <= (n-allowed)/2:
+	case 3*allowed > n && n-allowed >= MinAllowed && n-k <= (n-allowed)/2:
 		return Broken // 2 A is close to n, or over it
-	case allowed >= LeastAllowed && k <= allowed/2:
+	case allowed >= MinAllowed && k <= allowed/2:
 		return Holds
 	}
 	return Undecided

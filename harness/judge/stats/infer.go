@@ -9,10 +9,10 @@ import (
 
 // Results of the calibration (docs/calibration.md).
 const (
-	// LeastFactor is c in the smallest number of effective samples, c/q, with which a
+	// MinFactor is c in the smallest number of effective samples, c/q, with which a
 	// condition may hold. Zero violations alone need 4.6/q at Alpha; the rest allows
 	// for the error of a design effect that is estimated from the violations.
-	LeastFactor = 20
+	MinFactor = 20
 	// FewFactor is c where there are fewer than FewViolations, and the design effect
 	// comes from the Reference largest latencies instead.
 	FewFactor     = 6
@@ -23,9 +23,9 @@ const (
 	tail = 0.05
 	// BatchFactor is the shortest length of a batch in correlation times.
 	BatchFactor = 12
-	// LeastSeconds is the shortest window from which anything is inferred: Batches of
+	// MinSeconds is the shortest window from which anything is inferred: Batches of
 	// two seconds.
-	LeastSeconds = Batches * leastBatch
+	MinSeconds = Batches * MinBatch
 )
 
 // Inference is what the samples of a run show about the system beyond the run.
@@ -53,7 +53,7 @@ type Inference struct {
 //	Holds   I_(1-q)(n/deff - k/deff, k/deff + 1) <= alpha  and  n/deff >= c/q
 //	Broken  I_q(k/deff, n/deff - k/deff + 1) <= alpha
 //
-// c is LeastFactor; deff is the larger of the design effects over Batches and over half
+// c is MinFactor; deff is the larger of the design effects over Batches and over half
 // as many batches, each times the factor for its degrees of freedom f,
 // (t_f(1 - alpha) / z(1 - alpha))^2, of Student's and the normal quantile. With
 // fewer than FewViolations, deff is that of the Reference largest samples, and c
@@ -65,7 +65,7 @@ type Inference struct {
 // It is LongEnough where a batch, one of Batches of all seconds, is at least
 // BatchFactor times the longest Correlation: of the violations (if there are at least
 // FewViolations), of the Reference largest samples, and of the share Q, at least 5 %,
-// of the largest samples; and where no window is shorter than LeastSeconds.
+// of the largest samples; and where no window is shorter than MinSeconds.
 //
 // Without samples, or where Q or Alpha is not above 0, it is the zero Inference.
 func (t Test) Infer(violations []Second, countLargest func(largest float64) []Second) Inference {
@@ -73,7 +73,7 @@ func (t Test) Infer(violations []Second, countLargest func(largest float64) []Se
 	if total.N <= 0 || t.Q <= 0 || t.Alpha <= 0 {
 		return Inference{}
 	}
-	of, c := violations, LeastFactor/t.Q
+	of, c := violations, MinFactor/t.Q
 	series := [][]Second{violations}
 	if countLargest != nil {
 		series = [][]Second{countLargest(min(Reference, total.N/2)), countLargest(min(max(t.Q, tail), 0.5) * total.N)}
@@ -105,7 +105,7 @@ func (t Test) Infer(violations []Second, countLargest func(largest float64) []Se
 
 // everyWindowHolds: each of several windows holds by itself.
 func (t Test) everyWindowHolds(violations []Second, countLargest func(largest float64) []Second) bool {
-	each, from, all := windows(violations), 0, Sum(violations).N
+	each, from, all := Windows(violations), 0, Sum(violations).N
 	if len(each) < 2 {
 		return true
 	}
@@ -133,8 +133,8 @@ func (t Test) everyWindowHolds(violations []Second, countLargest func(largest fl
 
 // longEnough: the correlation between batches is negligible.
 func longEnough(seconds []Second, correlation float64) bool {
-	for _, w := range windows(seconds) {
-		if len(w) < LeastSeconds {
+	for _, w := range Windows(seconds) {
+		if len(w) < MinSeconds {
 			return false
 		}
 	}
@@ -148,18 +148,18 @@ func (t Test) designEffect(series []Second, n float64) float64 {
 	largest := 0.0
 	for _, b := range []int{Batches, Batches / 2} {
 		all := batches(series, b)
-		deff, degrees, ok := ratioEffect(all)
+		ratio, degrees, ok := varianceRatio(all)
 		if degrees < 1 {
 			return math.Inf(1)
 		}
 		if !ok {
-			deff = 1 // no variance
+			ratio = 1 // no variance
 		}
-		largest = max(largest, max(1, deff)*t.studentFactor(degrees))
+		largest = max(largest, max(1, ratio)*t.studentFactor(degrees))
 	}
-	least := t.studentFactor(Batches - 1)
+	smallest := t.studentFactor(Batches - 1)
 	share := min(1, n/Sum(series).N)
-	return max(least, largest*share)
+	return max(smallest, largest*share)
 }
 
 // studentFactors caches Test.studentFactor, because Student's quantile is slow and a

@@ -33,7 +33,7 @@ func TestPower(t *testing.T) {
 				either := make([]int, len(few))
 				each(l.runs, func(run int) {
 					x := simulate(s, l.rate, l.seconds, limits, rand.New(rand.NewPCG(uint64(run), uint64(l.rate*l.seconds))))
-					effect, _, _ := ratioEffect(batches(jitterOf(x, 0), Batches))
+					effect, _, _ := varianceRatio(batches(jitterOf(x, 0), Batches))
 					lock.Lock()
 					defer lock.Unlock()
 					effects = append(effects, effect)

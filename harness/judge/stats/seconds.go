@@ -4,8 +4,8 @@ package stats
 // and have its Stratum; a second without samples has N = 0.
 type Second = Batch
 
-// windows splits the seconds by window.
-func windows(seconds []Second) (each [][]Second) {
+// Windows splits the seconds by window.
+func Windows(seconds []Second) (each [][]Second) {
 	from := 0
 	for i := range seconds {
 		if i+1 == len(seconds) || seconds[i+1].Stratum != seconds[i].Stratum {
@@ -16,15 +16,15 @@ func windows(seconds []Second) (each [][]Second) {
 	return each
 }
 
-// leastBatch is the shortest batch in seconds.
-const leastBatch = 2
+// MinBatch is the length of the shortest batch, in seconds.
+const MinBatch = 2
 
 // batches groups seconds into about b batches of nearly equal length, each within one
 // window. A window has at least two if it is long enough, as one has no variance.
 func batches(seconds []Second, b int) (all []Batch) {
-	for _, w := range windows(seconds) {
+	for _, w := range Windows(seconds) {
 		share := (b*len(w) + len(seconds)/2) / len(seconds)
-		n := max(1, min(max(2, share), len(w)/leastBatch))
+		n := max(1, min(max(2, share), len(w)/MinBatch))
 		for j := range n {
 			total := Sum(w[j*len(w)/n : (j+1)*len(w)/n])
 			total.Stratum = w[0].Stratum

@@ -52,7 +52,7 @@ func TestSpikeCalibration(t *testing.T) {
 		if share := float64(pooled) / float64(l.runs); tt.share == q && share > l.most() {
 			t.Errorf("%g s, then %g s at the limit: %g of the runs hold", tt.quiet, tt.spike, share)
 		}
-		if tt.spike < LeastSeconds && pooled > 0 {
+		if tt.spike < MinSeconds && pooled > 0 {
 			t.Errorf("a window of %g s: %d of %d runs are inferred", tt.spike, pooled, l.runs)
 		}
 	}

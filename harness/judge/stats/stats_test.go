@@ -43,7 +43,7 @@ func TestSmallestSamplesWithoutViolations(t *testing.T) {
 	}
 }
 
-func TestDesignEffect(t *testing.T) {
+func TestVarianceRatio(t *testing.T) {
 	batchesOf := func(ks ...float64) (all []Batch) {
 		for _, k := range ks {
 			all = append(all, Batch{N: 100, K: k})
@@ -54,16 +54,16 @@ func TestDesignEffect(t *testing.T) {
 	for i := range twenty {
 		twenty[i] = float64(5 + i%2*10) // 5 and 15 of 100: v 0.1, s2 0.0025 20/19
 	}
-	deff, ok := DesignEffect(batchesOf(twenty...))
-	if want := 100 * 0.0025 * 20 / 19 / 0.09; !ok || !near(deff, want, 1e-12) {
-		t.Errorf("design effect %g, want %g", deff, want)
+	got, degrees, ok := varianceRatio(batchesOf(twenty...))
+	if want := 100 * 0.0025 * 20 / 19 / 0.09; !ok || degrees != 19 || !near(got, want, 1e-12) {
+		t.Errorf("the ratio is %g with %d degrees of freedom, want %g", got, degrees, want)
 	}
 	for name, all := range map[string][]Batch{
 		"none": nil, "one batch": batchesOf(5), "no violation": batchesOf(0, 0), "nothing else": batchesOf(100, 100),
 		"samples in one": {{N: 10, K: 1}, {}}, "one of each window": {{N: 10, K: 1}, {N: 10, K: 5, Stratum: 1}},
 	} {
-		if _, ok := DesignEffect(all); ok {
-			t.Errorf("%s: there is a design effect", name)
+		if _, _, ok := varianceRatio(all); ok {
+			t.Errorf("%s: there is a ratio", name)
 		}
 	}
 	// Windows at different levels are not autocorrelation.
@@ -71,22 +71,25 @@ func TestDesignEffect(t *testing.T) {
 	for i := range 20 {
 		windows = append(windows, Batch{N: 1000, K: float64(10 + i/10*400 + i%2), Stratum: i / 10})
 	}
-	if deff, _ := DesignEffect(windows); deff > 1.1 {
-		t.Errorf("two windows that differ have a design effect of %g", deff)
+	if got, _, _ := varianceRatio(windows); got > 1.1 {
+		t.Errorf("two windows that differ have a ratio of %g", got)
 	}
 	for i := range windows {
 		windows[i].Stratum = 0
 	}
-	if deff, _ := DesignEffect(windows); deff < 100 {
-		t.Errorf("one window that jumps has a design effect of %g", deff)
+	if got, _, _ := varianceRatio(windows); got < 100 {
+		t.Errorf("one window that jumps has a ratio of %g", got)
 	}
+}
+
+func TestStudentFactor(t *testing.T) {
 	if StudentFactor(20) != 1 || StudentFactor(40) != 1 || !(StudentFactor(10) > 1.2) || !(StudentFactor(3) > StudentFactor(5)) || !math.IsInf(StudentFactor(1), 1) {
 		t.Errorf("few batches: %g %g %g %g", StudentFactor(20), StudentFactor(10), StudentFactor(5), StudentFactor(3))
 	}
 }
 
-// Independent samples have a design effect near 1, samples in clusters of m near m.
-func TestDesignEffectOfClusters(t *testing.T) {
+// The ratio is near 1 for independent samples, and near m for samples in clusters of m.
+func TestVarianceRatioOfClusters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cluster := range []int{1, 4, 25} {
 		mean := 0.0
@@ -101,12 +104,12 @@ func TestDesignEffectOfClusters(t *testing.T) {
 					}
 				}
 			}
-			deff, _ := DesignEffect(all)
-			mean += deff / rounds
+			ratio, _, _ := varianceRatio(all)
+			mean += max(1, ratio) / rounds
 		}
 		// The maximum of 1 and an estimate is above 1 on average.
 		if low, high := 0.85*float64(cluster), 1.25*float64(cluster); mean < low || mean > high {
-			t.Errorf("clusters of %d have a mean effect of %g", cluster, mean)
+			t.Errorf("clusters of %d have a mean ratio of %g", cluster, mean)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (c criterion) decide(forPass, forFail []stats.Batch, series *distribution) 
 	if basis, ok := c.broken(forFail, series); ok {
 		return decision{outcome: Fail, basis: basis}
 	}
-	if windows := perWindow(forFail); len(windows) > 1 {
+	if windows := stats.Windows(forFail); len(windows) > 1 {
 		for i, window := range windows {
 			if basis, ok := c.broken(window, series); ok {
 				return decision{Fail, basis, pointer(i + 1)}
@@ -114,7 +114,7 @@ func (c criterion) holds(counted []stats.Batch, series *distribution) (spec.Basi
 // windowOverLimit is the first judged window, from 1, with more violations than its
 // own samples allow; nil if there is none.
 func (c criterion) windowOverLimit(counted []stats.Batch) *int {
-	for i, window := range perWindow(counted) {
+	for i, window := range stats.Windows(counted) {
 		if total := stats.Sum(window); total.K > float64(stats.Allowed(c.test.Q, int64(total.N))) {
 			return pointer(i + 1)
 		}

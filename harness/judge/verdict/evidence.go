@@ -78,10 +78,10 @@ func gather(r record.Run) *evidence {
 		e.streams[s.Name] = s
 	}
 	e.scheduled = e.tally(metric.TransactionsScheduled, nil)
-	any := e.tally(metric.Transactions, nil)
+	reported := e.tally(metric.Transactions, nil)
 	e.ended = map[string]tally{}
 	for _, outcome := range metric.Outcomes {
-		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).withCompanion(any)
+		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).withCompanion(reported)
 	}
 	e.lag = e.distribution(metric.GeneratorLag, nil).all
 	return e
@@ -144,7 +144,7 @@ func (e *evidence) sum(name string, selector []metric.Label) (total float64, fou
 // tally is sum for a counter of events.
 func (e *evidence) tally(name string, selector []metric.Label) tally {
 	v, found := e.sum(name, selector)
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !finite(v) {
 		return tally{} // the rule frames reports it
 	}
 	return tally{n: int64(math.Round(v)), found: found}

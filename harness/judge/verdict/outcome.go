@@ -1,7 +1,5 @@
 package verdict
 
-import "fmt"
-
 // Outcome is a verdict in one word. Outcomes are ordered by the precedence of RULEBOOK
 // section 2: the worse of two is the greater. The zero value is "not decided yet".
 type Outcome int
@@ -32,6 +30,16 @@ func (o Outcome) String() string {
 	return "UNDECIDED"
 }
 
+// OutcomeOf is the outcome with this word in a certificate; FAIL is Fail.
+func OutcomeOf(word string) (o Outcome, ok bool) {
+	for _, o := range []Outcome{Pass, Inconclusive, Fail, Invalid} {
+		if o.String() == word {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
 // ExitCode is the exit code of a command that ends with this outcome (DESIGN
 // section 4).
 func (o Outcome) ExitCode() int {
@@ -46,14 +54,6 @@ func (o Outcome) ExitCode() int {
 		return 4
 	}
 	return 2
-}
-
-// MarshalText writes the word. The zero value is an error.
-func (o Outcome) MarshalText() ([]byte, error) {
-	if o < Pass || o > LostWrite {
-		return nil, fmt.Errorf("write outcome: invalid value %d", int(o))
-	}
-	return []byte(o.String()), nil
 }
 
 // Worse combines two outcomes: of rules and SLOs of one run, or of two profiles.

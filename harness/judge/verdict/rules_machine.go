@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -135,7 +134,7 @@ func (e *evidence) sumOf(source, name string, selector []metric.Label) (total fl
 // so the result is limited to 1.
 func share(part, whole float64, found bool) *float64 {
 	v := part / whole
-	if !found || whole <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+	if !found || whole <= 0 || !finite(v) {
 		return nil
 	}
 	return pointer(min(1, v))

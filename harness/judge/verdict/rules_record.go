@@ -92,7 +92,7 @@ func (e *evidence) nonFinite() (problems []string) {
 		}
 	}
 	for _, name := range names {
-		if v, _ := e.Timeline.Sum(name, nil, record.All); math.IsNaN(v) || math.IsInf(v, 0) {
+		if v, _ := e.Timeline.Sum(name, nil, record.All); !finite(v) {
 			problems = append(problems, name+" is not a finite number")
 		}
 	}
@@ -137,19 +137,18 @@ func total(s record.Source, name, metricName string) (float64, bool) {
 	return 0, false
 }
 
-// expectedSamples is the number of samples of the database that there should be. A
-// collector with a rate of its own reports it: Performance Insights has one per second.
-func (e *evidence) expectedSamples() float64 {
-	rate := float64(metric.DefaultSampleRate)
-	for _, span := range e.spans {
-		values, ok := e.Timeline.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
+// SampleRate is the planned number of samples of the database per second. A collector
+// with a rate of its own reports it: Performance Insights has one per second.
+func SampleRate(line *record.Timeline, spans []record.Span) float64 {
+	for _, span := range spans {
+		values, ok := line.Gauge(metric.DBSampleRate, nil, metric.SourceDatabase, span)
 		for i, v := range values {
 			if ok[i] && v > 0 {
-				rate = v
+				return v
 			}
 		}
 	}
-	return rate * float64(e.seconds)
+	return metric.DefaultSampleRate
 }
 
 // collector: there are enough samples of the database to show where time went. A
@@ -171,7 +170,7 @@ func collector(e *evidence) Rule {
 		r.Limitation = r.Detail + ": the bottleneck is undetermined"
 		return r
 	}
-	share := float64(samples.n) / e.expectedSamples()
+	share := float64(samples.n) / (SampleRate(e.Timeline, e.spans) * float64(e.seconds))
 	gap := e.longestGap()
 	r.Observed = &share
 	r.Detail = fmt.Sprintf("%s of the database samples were taken, with no gap over %s", percent(share), gap)

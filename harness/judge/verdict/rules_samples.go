@@ -48,8 +48,8 @@ func (s SLO) enough() (share float64, text string) {
 	if s.Basis == spec.Inferred {
 		return *s.Effective / *s.Needed, s.effective()
 	}
-	return float64(*s.Allowed) / stats.LeastAllowed,
-		fmt.Sprintf("%d samples, of which %d may violate it; a decision needs at least %d", *s.Samples, *s.Allowed, stats.LeastAllowed)
+	return float64(*s.Allowed) / stats.MinAllowed,
+		fmt.Sprintf("%d samples, of which %d may violate it; a decision needs at least %d", *s.Samples, *s.Allowed, stats.MinAllowed)
 }
 
 // effective is "412 effective samples of the 920 needed (6000 samples, design

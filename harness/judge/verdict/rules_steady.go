@@ -22,7 +22,7 @@ const maxBehind = 1 - minThroughput
 
 // minSteady is the shortest window, in seconds, that must be steady. Shorter steps of
 // an event's shape may be transient throughout.
-const minSteady = stats.Batches * minBatch
+const minSteady = stats.Batches * stats.MinBatch
 
 // steady: latency does not drift within a judged window, and completions keep up with
 // the schedule. A backlog that grows while the generator keeps up is the system's
@@ -43,48 +43,59 @@ func steady(e *evidence) Rule {
 			return e.fellBehind(r, behind)
 		}
 	}
-	judged, largest := false, (*trend)(nil)
-	for _, span := range e.spans {
-		if span.Seconds() < minSteady {
-			continue
-		}
-		judged = true
+	long := slices.DeleteFunc(slices.Clone(e.spans), func(span record.Span) bool { return span.Seconds() < minSteady })
+	if len(long) == 0 {
+		r.Limitation = r.Detail
+		return r
+	}
+	var drift, other *trend // the largest that is certain, and the largest of the others
+	for _, span := range long {
 		for _, t := range e.trends(span) {
-			switch {
-			case !t.drifts():
-				if largest == nil && (r.Observed == nil || math.Abs(t.Change) > math.Abs(*r.Observed)) {
-					r.Observed = pointer(t.Change)
-				}
+			if !t.drifts() {
+				other = larger(other, t)
 				continue
-			case t.Change > 0 && e.passes() && !e.cpuLossGrew(span):
-				if breaks := e.wouldViolate(span, t.Change); breaks != "" {
-					r.Observed, r.Outcome, r.Detail = pointer(t.Change), Invalid, t.String()+"; the same drift again would break "+breaks
-					return r
-				}
 			}
-			if largest == nil || math.Abs(t.Change) > math.Abs(largest.Change) {
-				largest, r.Observed, r.Detail = &t, pointer(t.Change), t.String()
-				if t.Change > 0 && e.cpuLossGrew(span) {
-					r.Detail += ", while steal time or CPU throttling grew"
-				}
+			if breaks := e.wouldBreak(span, t); breaks != "" {
+				r.Observed, r.Outcome, r.Detail = &t.Change, Invalid, t.String()+"; the same drift again would break "+breaks
+				return r
 			}
+			t.lostCPU = t.Change > 0 && e.cpuLossGrew(span)
+			drift = larger(drift, t)
 		}
 	}
 	switch {
-	case largest != nil:
+	case drift != nil:
+		r.Observed, r.Detail = &drift.Change, drift.String()
 		r.Limitation = r.Detail
-	case r.Observed == nil && judged:
+	case other == nil:
 		r.Detail = "latency varies too much to detect a drift"
 		r.Limitation = r.Detail
-	case r.Observed == nil:
-		r.Limitation = r.Detail
-	case math.Abs(*r.Observed) > maxDrift:
-		r.Detail = fmt.Sprintf("latency may have drifted by %s over a window: not distinguishable from chance", signed(*r.Observed))
+	case math.Abs(other.Change) > maxDrift:
+		r.Observed = &other.Change
+		r.Detail = fmt.Sprintf("latency may have drifted by %s over a window: not distinguishable from chance", signed(other.Change))
 		r.Limitation = r.Detail
 	default:
-		r.Detail = fmt.Sprintf("latency drifted by at most %s over a window", signed(*r.Observed))
+		r.Observed = &other.Change
+		r.Detail = fmt.Sprintf("latency drifted by at most %s over a window", signed(other.Change))
 	}
 	return r
+}
+
+// wouldBreak names the condition that the same growth of latency over another window
+// would break; empty: none, or the growth does not count.
+func (e *evidence) wouldBreak(span record.Span, t trend) string {
+	if t.Change <= 0 || !e.passes() || e.cpuLossGrew(span) {
+		return ""
+	}
+	return e.wouldViolate(span, t.Change)
+}
+
+// larger is t, or the largest trend so far (nil: none) if that is at least as large.
+func larger(largest *trend, t trend) *trend {
+	if largest != nil && math.Abs(largest.Change) >= math.Abs(t.Change) {
+		return largest
+	}
+	return &t
 }
 
 // fellBehind is the result where completions fell behind the schedule.
@@ -153,12 +164,17 @@ func signed(share float64) string {
 
 // trend is a change over a window as a share of the window's mean.
 type trend struct {
-	name string // "median", "mean"
+	name    string // "median", "mean"
+	lostCPU bool   // steal time or throttling grew too
 	stats.Trend
 }
 
 func (t trend) String() string {
-	return fmt.Sprintf("the %s latency drifted by %s over the window (%s to %s)", t.name, signed(t.Change), signed(t.Lower), signed(t.Upper))
+	text := fmt.Sprintf("the %s latency drifted by %s over the window (%s to %s)", t.name, signed(t.Change), signed(t.Lower), signed(t.Upper))
+	if t.lostCPU {
+		text += ", while steal time or CPU throttling grew"
+	}
+	return text
 }
 
 // drifts reports whether the whole interval of the trend is beyond maxDrift.
@@ -180,14 +196,11 @@ func (e *evidence) trends(span record.Span) []trend {
 	return append(relativeTrends("median", medians), relativeTrends("mean", means)...)
 }
 
-// minBatch is the shortest batch in seconds.
-const minBatch = 2
-
 // batches splits a window into stats.Batches of nearly equal length, or into fewer of
-// at least minBatch.
+// at least stats.MinBatch seconds.
 func batches(window record.Span) (all []record.Span) {
 	seconds := window.Seconds()
-	n := max(1, min(stats.Batches, seconds/minBatch))
+	n := max(1, min(stats.Batches, seconds/stats.MinBatch))
 	for j := range n {
 		all = append(all, record.Span{From: window.From + j*seconds/n, To: window.From + (j+1)*seconds/n})
 	}
@@ -203,7 +216,7 @@ func relativeTrends(name string, values []float64) (all []trend) {
 	}
 	for _, fit := range []func([]float64) (stats.Trend, bool){stats.TrendOf, stats.ShiftOf} {
 		if t, ok := fit(values); ok {
-			all = append(all, trend{name, stats.Trend{Change: t.Change / mean, Lower: t.Lower / mean, Upper: t.Upper / mean}})
+			all = append(all, trend{name: name, Trend: stats.Trend{Change: t.Change / mean, Lower: t.Lower / mean, Upper: t.Upper / mean}})
 		}
 	}
 	return all

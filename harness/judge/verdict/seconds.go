@@ -27,17 +27,6 @@ func (e *evidence) bySecond(samples, violations []float64) []stats.Batch {
 	return all
 }
 
-// perWindow splits the judged seconds by window.
-func perWindow(seconds []stats.Batch) (each [][]stats.Batch) {
-	for i, b := range seconds {
-		if i == 0 || b.Stratum != seconds[i-1].Stratum {
-			each = append(each, nil)
-		}
-		each[len(each)-1] = append(each[len(each)-1], b)
-	}
-	return each
-}
-
 // distribution is a histogram over the judged windows. The histograms of single
 // seconds are not kept, to save memory, but read again where needed; counts made from
 // them are kept.

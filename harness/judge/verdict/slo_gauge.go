@@ -31,8 +31,8 @@ func judgeGauge(e *evidence, s spec.SLO) SLO {
 	out.Allowed = &allowed
 	out.Observed = quantileOf(r.values, s)
 	out.Outcome = decideByCount(lo, hi, allowed)
-	if each := perWindow(possible); len(each) > 1 && out.Outcome != Fail {
-		out.judgeWindows(s, perWindow(certain), each)
+	if each := stats.Windows(possible); len(each) > 1 && out.Outcome != Fail {
+		out.judgeWindows(s, stats.Windows(certain), each)
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func (e *evidence) readings(d metric.Descriptor) (r readings) {
 		expected = max(1, len(e.Plan.Readers))
 	}
 	for window, span := range e.spans {
-		largest, series := e.largest(d, span)
+		largest, series := Readings(e.Timeline, d, span)
 		for i, v := range largest {
 			x := reading{value: v, seen: series[i] > 0, complete: series[i] >= expected, window: window}
 			if x.seen {
@@ -102,13 +102,14 @@ func (e *evidence) readings(d metric.Descriptor) (r readings) {
 	return r
 }
 
-// largest is the largest reading of each second of a span, and the number of series
-// that were read. NaN, infinite and negative values are not readings.
-func (e *evidence) largest(d metric.Descriptor, span record.Span) (largest []float64, series []int) {
+// Readings are the largest reading of a gauge in each second of a span, over all series,
+// and the number of series that were read in it; 0: there is no reading. NaN, infinite
+// and negative values are not readings.
+func Readings(line *record.Timeline, d metric.Descriptor, span record.Span) (largest []float64, series []int) {
 	seconds := max(0, span.Seconds())
 	largest, series = make([]float64, seconds), make([]int, seconds)
 	read := map[string]bool{} // another source may send series with the same labels
-	for _, s := range e.Timeline.Series(d.Name) {
+	for _, s := range line.Series(d.Name) {
 		var selector []metric.Label
 		for _, key := range d.Labels {
 			selector = append(selector, metric.Label{Key: key, Value: s.Label(key)})
@@ -118,7 +119,7 @@ func (e *evidence) largest(d metric.Descriptor, span record.Span) (largest []flo
 		} else {
 			read[key] = true
 		}
-		values, ok := e.Timeline.Gauge(d.Name, selector, d.Sources[0], span)
+		values, ok := line.Gauge(d.Name, selector, d.Sources[0], span)
 		for i, v := range values {
 			if ok[i] && v >= 0 && !math.IsInf(v, 0) {
 				largest[i] = max(largest[i], v)

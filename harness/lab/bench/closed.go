@@ -105,12 +105,12 @@ func (b *bench) measure(ctx context.Context, v variant) (speed, error) {
 	from, err := b.target.served()
 	begin := time.Now()
 	if err != nil {
-		return speed{}, firstError(err, r.wait())
+		return speed{}, cmp.Or(err, r.wait())
 	}
 	time.Sleep(closedUntil - closedFrom)
 	to, err := b.target.served()
 	elapsed := time.Since(begin)
-	if err := firstError(err, r.wait()); err != nil {
+	if err := cmp.Or(err, r.wait()); err != nil {
 		return speed{}, err
 	}
 	after, err := b.target.served()
@@ -210,13 +210,18 @@ func (b *bench) startSink() (*sink, error) {
 	if err := os.WriteFile(b.path("session.json"), data, 0o600); err != nil {
 		return nil, err
 	}
-	s := &sink{timeline: record.NewTimeline()}
-	r := receiver.New(receiver.Sinks{
-		Frame:        func(f metric.Frame) error { s.timeline.Add(f); return nil },
-		Acknowledged: func(string, []ledger.Entry) error { return nil },
-	}, slog.Default())
+	r, timeline := receiveInMemory()
 	mux := http.NewServeMux()
 	r.Routes(mux)
-	s.Server = httptest.NewServer(receiver.Authorize(benchToken, mux))
-	return s, nil
+	return &sink{httptest.NewServer(receiver.Authorize(benchToken, mux)), timeline}, nil
+}
+
+// receiveInMemory returns a receiver that adds the frames to a timeline, and discards
+// acknowledged identities.
+func receiveInMemory() (*receiver.Receiver, *record.Timeline) {
+	timeline := record.NewTimeline()
+	return receiver.New(receiver.Sinks{
+		Frame:        func(f metric.Frame) error { timeline.Add(f); return nil },
+		Acknowledged: func(string, []ledger.Entry) error { return nil },
+	}, slog.Default()), timeline
 }

@@ -1,16 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"assay/harness/observe/collect/mysql"
-	"assay/harness/observe/collect/receiver"
-	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -64,7 +62,7 @@ func (b *bench) pairs(ctx context.Context, program string, variants []string) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, d.stop()) }()
+	defer func() { err = cmp.Or(err, d.stop()) }()
 	readOnly, err := d.readOnlyUser(ctx)
 	if err != nil {
 		return err
@@ -139,7 +137,7 @@ func (d *database) slice(ctx context.Context, variant, readOnly string) (s slice
 	defer func() {
 		var stopped error
 		s.samples, stopped = stop()
-		err = firstError(err, stopped)
+		err = cmp.Or(err, stopped)
 	}()
 	if err := pause(ctx, collectorWarmup); err != nil {
 		return slice{}, err
@@ -184,11 +182,7 @@ func (d *database) collect(ctx context.Context, variant, readOnly string) (stop 
 	if variant == collectorInstruments {
 		return func() (float64, error) { return 0, c.Close() }, nil
 	}
-	seen := record.NewTimeline()
-	sink := receiver.New(receiver.Sinks{
-		Frame:        func(f metric.Frame) error { seen.Add(f); return nil },
-		Acknowledged: func(string, []ledger.Entry) error { return nil },
-	}, slog.Default())
+	sink, seen := receiveInMemory()
 	running, cancel := context.WithCancel(ctx)
 	ended, start := make(chan error, 1), time.Now()
 	go func() { ended <- c.Run(running, sink.Take) }()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -57,7 +58,7 @@ func measure() (err error) {
 	if b.dir, err = os.MkdirTemp("", "assay-bench-"); err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, os.RemoveAll(b.dir)) }()
+	defer func() { err = cmp.Or(err, os.RemoveAll(b.dir)) }()
 	defer func() {
 		if b.target != nil {
 			_ = b.target.stop()
@@ -104,15 +105,6 @@ func (b *bench) pinned(ctx context.Context) (err error) {
 	return b.writeFiles()
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 const script = `
 import http from 'k6/http';
 export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 'get' } }); }
@@ -122,7 +114,7 @@ export default function () { http.get(__ENV.ASSAY_TARGET + '/', { tags: { name: 
 // generator's core.
 func (b *bench) writeFiles() error {
 	wrapper := fmt.Sprintf("#!/bin/sh\nexec taskset -c %d '%s' \"$@\"\n", generatorCPU, b.assay)
-	return firstError(
+	return cmp.Or(
 		os.WriteFile(b.path("script.js"), []byte(script), 0o644),
 		os.WriteFile(b.path("generator"), []byte(wrapper), 0o755),
 	)

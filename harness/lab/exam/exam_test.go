@@ -193,10 +193,35 @@ func (e faultCase) options(t *testing.T, r *testbed, url string) run.Options {
 		}
 	}
 	return run.Options{
-		ID: fmt.Sprintf("exam-%d-%s-%s-%d", os.Getpid(), r.flavour, name, runs.Add(1)), Dir: dir, File: spec.File{Path: "thresholds.json"},
+		ID: fmt.Sprintf("exam-%d-%s-%s-%d", os.Getpid(), r.flavour, name, runs.Add(1)), Dir: dir, File: spec.File{Path: copyScripts(t)},
 		Profile: e.profile(name), Workers: 1, Seed: 1, Target: url, DSN: r.dsn(t), Scope: "smoke", Executable: self,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
+}
+
+// copyScripts copies the scripts to a temporary project, so that the stack traces in kept
+// records do not name folders of the machine that made them. It returns the path of the
+// project's thresholds file, which is not read.
+func copyScripts(t *testing.T) string {
+	t.Helper()
+	project := t.TempDir()
+	exam := filepath.Join(project, "harness", "lab", "exam")
+	if err := os.CopyFS(filepath.Join(project, "scenarios"), os.DirFS("../../../scenarios")); err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{"customer.js", "history.js"} {
+		content, err := os.ReadFile(filepath.Join("testdata", script))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(exam, "testdata"), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(exam, "testdata", script), content, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(exam, "thresholds.json")
 }
 
 // runs counts runs, to make their ids unique.

@@ -105,23 +105,28 @@ func scoreMariaDB(t *testing.T, results []result) {
 		"CPU-starved database", "missing index", "buffer pool of 16 MB", "redo flush")
 }
 
-// score fails the test if a diagnosis is wrong, if fewer than least are right, or if one
-// of the required cases is not right.
-func score(t *testing.T, flavour string, results []result, least int, required ...string) {
+// score fails the test if a diagnosis is wrong, if fewer than minRight are right, or if
+// one of the required cases is not right or has no result.
+func score(t *testing.T, flavour string, results []result, minRight int, required ...string) {
 	t.Helper()
 	t.Log(report(flavour, results))
-	right := 0
+	var right []string
 	for _, m := range results {
-		if m.wrong() {
+		switch {
+		case m.right():
+			right = append(right, m.name)
+		case m.wrong():
 			t.Errorf("%s: named %s, want %s: %s", m.name, m.named(), m.component, m.found.Bottleneck.Sentence)
-		}
-		if m.right() {
-			right++
-		} else if m.component == diagnose.None || slices.Contains(required, m.name) {
+		case m.component == diagnose.None:
 			t.Errorf("%s: named %s, want %s", m.name, m.named(), m.component)
 		}
 	}
-	if right < least {
-		t.Errorf("%d of %d right, want at least %d", right, len(results), least)
+	for _, name := range required {
+		if !slices.Contains(right, name) {
+			t.Errorf("the diagnosis of %q is not right", name)
+		}
+	}
+	if len(right) < minRight {
+		t.Errorf("%d of %d right, want at least %d", len(right), len(results), minRight)
 	}
 }

@@ -94,7 +94,7 @@ func decide(m compare.Metric, tolerance float64) PrimaryMetric {
 func (d *PrimaryMetric) decideVanished(m compare.Metric, tolerance float64) {
 	lowest, _ := effect.Band(tolerance)
 	n := len(m.ValuesA)
-	if n != len(m.ValuesB) || n < effect.LeastPairs(1) {
+	if n != len(m.ValuesB) || n < effect.MinPairs(1) {
 		return
 	}
 	for i, a := range m.ValuesA {
@@ -161,8 +161,8 @@ func (e Effect) sentence(a Parameters, variant string) string {
 	pairs := len(e.Comparison.Pairing.Pairs)
 	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
 		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), count(pairs, "pair"))
-	if e.Outcome == Undetermined && pairs < effect.LeastPairs(1) {
-		text += fmt.Sprintf("; showing a change takes at least %d", effect.LeastPairs(1))
+	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
+		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
 	}
 	if bottlenecks := e.Bottlenecks.text(a.Variants[0].Name, variant); bottlenecks != "" {
 		text += "; " + bottlenecks

@@ -173,7 +173,7 @@ func TestConfirmedOnlyIfBothFall(t *testing.T) {
 			if (e.Outcome == Confirmed) != (falls == 2) {
 				rt.Errorf("%s, and %d metrics fell", e.Outcome, falls)
 			}
-			if pairs < effect.LeastPairs(1) && e.Outcome != Undetermined {
+			if pairs < effect.MinPairs(1) && e.Outcome != Undetermined {
 				rt.Errorf("%s after %d pairs", e.Outcome, pairs)
 			}
 		}

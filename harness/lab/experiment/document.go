@@ -1,11 +1,10 @@
 package experiment
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"assay/harness/document"
 	"assay/harness/judge/compare"
 	"assay/harness/lab/experiment/binlog"
 )
@@ -111,12 +110,9 @@ type Ratio struct {
 
 // Marshal encodes experiment.json.
 func (d Document) Marshal() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // a claim reads p(95)<250
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(d); err != nil {
+	text, err := document.Marshal(d)
+	if err != nil {
 		return nil, fmt.Errorf("marshal experiment: %w", err)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }

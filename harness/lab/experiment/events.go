@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
+	"assay/harness/document"
 	"assay/harness/judge/compare"
 )
 
@@ -81,9 +81,6 @@ func medianOf(values []float64, runs int) *float64 {
 	}
 	slices.Sort(all)
 	n := len(all)
-	v, err := strconv.ParseFloat(strconv.FormatFloat((all[(n-1)/2]+all[n/2])/2, 'g', 6, 64), 64) // 6 digits, as in comparisons
-	if err != nil {
-		return nil
-	}
+	v := document.Round((all[(n-1)/2] + all[n/2]) / 2)
 	return &v
 }

@@ -31,8 +31,8 @@ func Round(variants, round int, seed uint64) []Turn {
 // comparison. Where more are needed, the machine is not fit for the experiment.
 func spareRounds(pairs int) int { return (pairs + 1) / 2 }
 
-// letter abbreviates a variant: A, B, ...
-func letter(v int) string { return string(rune('A' + v)) }
+// Letter abbreviates a variant by its index: A, the control, then B and so on.
+func Letter(v int) string { return string(rune('A' + v)) }
 
 // order formats the runs that were made as "AB BA".
 func order(runs []RunResult, variants []Variant) string {
@@ -45,7 +45,7 @@ func order(runs []RunResult, variants []Variant) string {
 		if i > 0 && runs[i-1].Round != r.Round {
 			b.WriteString(" ")
 		}
-		b.WriteString(letter(index[r.Variant]))
+		b.WriteString(Letter(index[r.Variant]))
 	}
 	return b.String()
 }

@@ -31,9 +31,6 @@ func Changes(v spec.Variant) []string {
 	return all
 }
 
-// Letter abbreviates a variant by its index; the control is A.
-func Letter(i int) string { return letter(i) }
-
 // number formats a number in a sentence.
 func number(v float64) string { return quantity.Value(v, "") }
 

@@ -1,11 +1,11 @@
 package search
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
+
+	"assay/harness/document"
 )
 
 // SchemaName is the "schema" field of every search.json.
@@ -155,14 +155,11 @@ func (d *Document) decisiveAt(rate float64) (at *Probe) {
 
 // Marshal encodes search.json.
 func (d Document) Marshal() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // an SLO reads p(95)<250
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(d); err != nil {
+	text, err := document.Marshal(d)
+	if err != nil {
 		return nil, fmt.Errorf("marshal search: %w", err)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }
 
 // ExitCode is the exit code of a search that ended by itself.

@@ -42,15 +42,15 @@ func probes(of func(rate float64, n int) Result) func(context.Context, float64) 
 			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
 		case Close:
 			observed, limit := 262.0, 250.0
-			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell: too close to the limit to call."
+			p.Verdict, p.Claim = "INCONCLUSIVE", "This run does not show whether payment sustains it: too close to the limit to call."
 			p.Decisive = &Decisive{Kind: "slo", Name: "transaction_duration p(95)<250", Observed: &observed, Limit: &limit, Unit: "ms"}
 		case Scarce:
-			p.Verdict, p.Claim = "INCONCLUSIVE", "This run cannot tell: 60 samples, of which 3 may violate it."
+			p.Verdict, p.Claim = "INCONCLUSIVE", "This run does not show whether payment sustains it: 60 samples, of which 3 may violate it."
 		case Starved:
-			p.Verdict, p.Claim = "INVALID", "payment may not be judged: the generator lost 1602 of 2000 arrivals."
+			p.Verdict, p.Claim = "INVALID", "payment cannot be judged: the generator lost 1602 of 2000 arrivals."
 			p.Decisive = &Decisive{Kind: "rule", Name: "generator-drops", Detail: "the generator lost 1602 of 2000 arrivals"}
 		case Void:
-			p.Verdict, p.Claim = "INVALID", "payment may not be judged: no data."
+			p.Verdict, p.Claim = "INVALID", "payment cannot be judged: no data."
 		case Refused:
 			p.Folder, p.Claim = "", "the machine has too little memory"
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"assay/harness/lab/stack"
+	"assay/harness/polltest"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/process"
@@ -67,7 +68,7 @@ func interrupted(t *testing.T, sig os.Signal) (dir, output string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "up waits for the target", func() bool {
+	polltest.Until(t, "up waits for the target", func() bool {
 		_, ps, err := stack.Status(dir)
 		return err == nil && ps[0].Condition == stack.IsUp && ps[1].Condition == stack.IsSilent
 	})

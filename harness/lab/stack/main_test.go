@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -166,16 +165,6 @@ func running(t *testing.T, dir string) (found []string) {
 		}
 	}
 	return found
-}
-
-// eventually waits until f returns true.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }
 
 func listen(t *testing.T) (l net.Listener, port int) {

@@ -31,17 +31,17 @@ func (s *State) Setup() Setup {
 	}
 }
 
-// Restart restarts the service, and with database set the database server too, with
-// another configuration on the same ports and data. If that fails they are down. The
-// service is restarted in any case, as it does not survive its database.
-func Restart(ctx context.Context, o Options, to Setup, database bool, log *slog.Logger) (*State, error) {
+// Restart restarts parts of the stack with another configuration on the same ports and
+// data. If that fails they are down. A restart of the database must include the service,
+// which does not survive it.
+func Restart(ctx context.Context, o Options, to Setup, which Parts, log *slog.Logger) (*State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx) // before a component is stopped
 	}
-	if err := Down(ctx, o.Dir, Parts{Target: true, Database: database}); err != nil {
+	if err := Down(ctx, o.Dir, which); err != nil {
 		// A component that had to be killed has ended too.
 		s, _, unknown := Status(o.Dir)
-		if unknown != nil || s != nil && (s.Target.Port != 0 || database && s.Database.Port != 0) {
+		if unknown != nil || s != nil && (s.Target.Port != 0 || which.Database && s.Database.Port != 0) {
 			return nil, err
 		}
 		log.Warn("restarting components that had to be killed", "err", err)

@@ -12,6 +12,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
+var databaseAndService = stack.Parts{Database: true, Target: true}
+
 // TestRestart restarts server and service with other options, and with the former ones,
 // on the same ports and data.
 func TestRestart(t *testing.T) {
@@ -27,7 +29,7 @@ func TestRestart(t *testing.T) {
 			other := before
 			other.Database, other.Target = []string{"--innodb-lock-wait-timeout=7"}, []string{"--another"}
 
-			after, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, true, nil)
+			after, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, databaseAndService, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +46,7 @@ func TestRestart(t *testing.T) {
 
 			// The service only.
 			other.Target = []string{"--a-third"}
-			alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, false, nil)
+			alone, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, other, stack.Parts{Target: true}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,13 +57,13 @@ func TestRestart(t *testing.T) {
 			// A server that does not start with its options, and then with others.
 			bad := other
 			bad.Database = []string{"--no-such-option=1"}
-			if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, true, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
+			if _, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, bad, databaseAndService, nil); err == nil || !strings.Contains(err.Error(), "no-such-option") {
 				t.Errorf("error %v", err)
 			}
 			if _, err := stack.AdminDSN(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("DSN of a server that is down: %v", err)
 			}
-			back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, true, nil)
+			back, err := stack.Restart(t.Context(), stack.Options{Dir: o.Dir}, before, databaseAndService, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,9 +3,11 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -74,6 +76,28 @@ func TestGroupGrowsWhileBusy(t *testing.T) {
 	if !slices.Equal(sizes, []int{1, 5}) {
 		t.Errorf("batches of %v, want [1 5]", sizes)
 	}
+}
+
+// A batch is flushed as soon as it is full, or when its first item has waited.
+func TestGroupFlushesInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 100 * time.Millisecond
+		start := time.Now()
+		var got []string
+		g := startGroup(3, 0, 1, wait, func(batch []int) { got = append(got, fmt.Sprint(time.Since(start), batch)) })
+		for i, at := range []time.Duration{0, 60, 150, 160, 170, 400} {
+			time.Sleep(at*time.Millisecond - time.Since(start))
+			if err := g.put(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		g.stop()
+		if want := []string{"100ms [0 1]", "170ms [2 3 4]", "500ms [5]"}; !slices.Equal(got, want) {
+			t.Errorf("flushed %q, want %q", got, want)
+		}
+	})
 }
 
 func TestGroupRefuses(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 )
 
@@ -19,8 +20,8 @@ func TestIngestion(t *testing.T) {
 				testIngest(t, s, ingest, code)
 			})
 		}
-		t.Run("late", func(t *testing.T) { testLate(t, server) })
-		t.Run("thrown away", func(t *testing.T) { testNoDrain(t, server) })
+		t.Run("stalled database", func(t *testing.T) { testStalledDatabase(t, server) })
+		t.Run("without a drain", func(t *testing.T) { testNoDrain(t, server) })
 	})
 }
 
@@ -68,7 +69,7 @@ func testIngest(t *testing.T, s *service, ingest Ingest, want int) {
 
 // In channel mode responses do not depend on the database: while it stalls, events are
 // acknowledged and queued, and persisted_at shows how late they were stored.
-func testLate(t *testing.T, server *mysqld.Server) {
+func testStalledDatabase(t *testing.T, server *mysqld.Server) {
 	s := serve(t, server, func(c *Config) { c.Ingest, c.IngestBatch = IngestChannel, 1 })
 	hold, err := s.db.Conn(t.Context())
 	if err != nil {
@@ -87,17 +88,17 @@ func testLate(t *testing.T, server *mysqld.Server) {
 	if n := s.metric(t, "ingest_events_in_memory"); n != events {
 		t.Errorf("%v events in memory, want %d", n, events)
 	}
-	var again time.Time
-	if err := hold.QueryRowContext(t.Context(), "SELECT UTC_TIMESTAMP(6)").Scan(&again); err != nil {
+	var resumed time.Time
+	if err := hold.QueryRowContext(t.Context(), "SELECT UTC_TIMESTAMP(6)").Scan(&resumed); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := hold.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
-	// Except those of statements that started before.
-	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", again); n < events-insertWriters {
-		t.Errorf("%d of %d events are stored after the database continued", n, events)
+	polltest.Until(t, "all are stored", func() bool { return s.count(t, "SELECT COUNT(*) FROM events") == events })
+	// All but those whose statement had started before.
+	if n := s.count(t, "SELECT COUNT(*) FROM events WHERE persisted_at >= ?", resumed); n < events-insertWriters {
+		t.Errorf("%d of %d events have a persisted_at after the end of the stall", n, events)
 	}
 }
 

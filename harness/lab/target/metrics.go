@@ -23,7 +23,7 @@ type metrics struct {
 	queued      prometheus.Gauge
 
 	gateway    *prometheus.HistogramVec // by call, payment mode and outcome
-	pending    prometheus.Gauge         // this and the next three: only if their worker runs
+	pending    prometheus.Gauge         // exported, like the next three, only if its worker runs
 	outbox     prometheus.Gauge
 	reconciled *prometheus.CounterVec // by outcome
 	notified   prometheus.Counter

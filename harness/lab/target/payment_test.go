@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 )
 
@@ -31,11 +32,11 @@ func TestPayments(t *testing.T) {
 	})
 }
 
-// payments made by testCommits
+// made is the number of payments that testCommits makes.
 const made = 24
 
 // By the server's counters a payment has ten DML statements in every mode, and the
-// commits of its mode. Com_commit counts COMMIT statements only, transactions also
+// commits of its mode. Com_commit counts only COMMIT statements, transactions includes
 // auto-commits.
 func testCommits(t *testing.T, s *service, commits Commits) {
 	grew := s.during(t, func() {
@@ -99,7 +100,7 @@ func testIdempotency(t *testing.T, s *service) {
 		if code, answer := s.pay(t, "pay-7"); code != http.StatusOK || answer["id"] != "pay-7" || answer["state"] != "CONFIRMED" {
 			t.Errorf("repeated: %d %v", code, answer)
 		}
-		// The key decides, not the id: the caller may have lost the id.
+		// The key identifies a repeated payment, not the id, which the caller may have lost.
 		body := strings.Replace(paymentBody("pay-8", "pay-8", "wallet", 105), `"id":"pay-8",`, "", 1)
 		if code, answer := s.do(t, "POST", "/payments", body); code != http.StatusOK || answer["id"] != "pay-8" {
 			t.Errorf("repeated without an id: %d %v", code, answer)
@@ -176,7 +177,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 				t.Errorf("acknowledged: %s", res.Status)
 			}
 		}()
-		eventually(t, "the payment waits", func() bool {
+		polltest.Until(t, "the payment waits", func() bool {
 			// Not information_schema.innodb_trx: it is refreshed only when
 			// nobody has read it for 0.1 s.
 			var name string
@@ -188,14 +189,15 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		})
 		leave()
 		<-gone
-		time.Sleep(100 * time.Millisecond) // until the service has seen it
+		time.Sleep(100 * time.Millisecond) // until the service has noticed
 		hold.Rollback()
-		eventually(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
+		polltest.Until(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
 	})
 	if grew["Aborted_clients"] != 0 {
 		t.Errorf("%d connections to the database broken", grew["Aborted_clients"])
 	}
-	// What is stored of it depends on the commit mode; an incomplete payment is never final.
+	// What is stored of the payment depends on the commit mode; an incomplete one is never
+	// final.
 	switch state, final := s.leftOver(t); {
 	case commits == CommitStatement && state != "SENT",
 		commits == CommitTransaction && state != "",

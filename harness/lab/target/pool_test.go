@@ -40,7 +40,7 @@ func TestPool(t *testing.T) {
 			}
 			pooled := s.metric(t, `go_sql_wait_duration_seconds_total{db_name="target"}`)
 			if waited := s.metric(t, "db_connection_wait_seconds_sum"); pooled <= 0 || waited < pooled {
-				t.Errorf("waited %v s for connections, of that %v s in the pool", waited, pooled)
+				t.Errorf("waited %v s for connections, %v s of it in the pool", waited, pooled)
 			}
 			if n := s.metric(t, `go_sql_max_open_connections{db_name="target"}`); n != 4 {
 				t.Errorf("pool of %v, want 4", n)
@@ -58,10 +58,10 @@ func TestPool(t *testing.T) {
 				t.Errorf("%v pools opened, want %d", n, payments)
 			}
 		})
-		// "Too many connections" as in report D, and its remedy: the same load through a
-		// bounded pool.
-		t.Run("more than the server takes", func(t *testing.T) {
-			crowded := mysqldtest.StartInMemory(t, string(server.Binary().Flavour), "--max-connections=10")
+		// "Too many connections" as in report D, and the remedy: a bounded pool, under the
+		// same load.
+		t.Run("more connections than the server allows", func(t *testing.T) {
+			small := mysqldtest.StartInMemory(t, string(server.Binary().Flavour), "--max-connections=10")
 			load := func(s *service) (refused int64) {
 				var n atomic.Int64
 				var clients sync.WaitGroup
@@ -75,7 +75,7 @@ func TestPool(t *testing.T) {
 				clients.Wait()
 				return n.Load()
 			}
-			s := serve(t, crowded, func(c *Config) { c.Pool.PerRequest = true })
+			s := serve(t, small, func(c *Config) { c.Pool.PerRequest = true })
 			if refused := load(s); refused == 0 || !strings.Contains(strings.ToLower(s.log.String()), "too many connections") {
 				t.Errorf("a pool per request: %d refused, log %s", refused, s.log)
 			}
@@ -83,7 +83,7 @@ func TestPool(t *testing.T) {
 			if err := s.stop(); err != nil {
 				t.Error(err)
 			}
-			if refused := load(serve(t, crowded, func(c *Config) { c.Pool.MaxOpen = 4 })); refused > 0 {
+			if refused := load(serve(t, small, func(c *Config) { c.Pool.MaxOpen = 4 })); refused > 0 {
 				t.Errorf("a bounded pool: %d refused", refused)
 			}
 		})

@@ -15,7 +15,7 @@ func TestParsePayment(t *testing.T) {
 		want     string // part of the error; "" = accepted
 	}{
 		"valid":            {"", "", ""},
-		"id made up":       {`"id":"p-1",`, ``, ""},
+		"generated id":     {`"id":"p-1",`, ``, ""},
 		"every mode":       {"upi", "netbanking", ""},
 		"last account":     {`"account":1`, `"account":10000`, ""},
 		"unknown field":    {`"id"`, `"colour":1,"id"`, "colour"},

@@ -64,19 +64,11 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	}
 	defer db.close()
 	m.watchPool(db)
-	if otlp.Named(c.OTLP) {
-		stop, err := otlp.Start(ctx, c.OTLP, m.registry, func(err error) { limited.error("push metrics", err) })
-		if err != nil {
-			return err
-		}
-		defer func() { // after the drain, to push its metrics too
-			limit, cancel := context.WithTimeout(context.Background(), lastPush)
-			defer cancel()
-			if err := stop(limit); err != nil {
-				limited.error("push metrics", err)
-			}
-		}()
+	stopPush, err := startPush(ctx, c.OTLP, m, limited)
+	if err != nil {
+		return err
 	}
+	defer stopPush() // after the drain, to push its metrics too
 
 	// work outlives ctx: queued events are stored after the last request.
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -85,15 +77,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	pays, events := startQueues(work, c, db, gateways, limited)
 	background := startWorkers(work, c, db, gateways, limited)
 	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
-	web := &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      c.RequestTimeout + 5*time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	web := newWebServer(s.handler(), c.RequestTimeout, log)
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	log.Info("serving", "addr", listener.Addr().String(), "config", c)
@@ -106,6 +90,38 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		err = nil
 	}
 	return errors.Join(err, shutdown(work, c, web, abandon, pays, events, background, log))
+}
+
+func newWebServer(h http.Handler, requestTimeout time.Duration, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      requestTimeout + 5*time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// startPush pushes the metrics, if a receiver is configured by its base URL or the
+// environment. stop pushes once more.
+func startPush(ctx context.Context, base string, m *metrics, log *limitedLog) (stop func(), err error) {
+	if !otlp.Named(base) {
+		return func() {}, nil
+	}
+	failed := func(err error) { log.error("push metrics", err) }
+	end, err := otlp.Start(ctx, base, m.registry, failed)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		limit, cancel := context.WithTimeout(context.Background(), lastPush)
+		defer cancel()
+		if err := end(limit); err != nil {
+			failed(err)
+		}
+	}, nil
 }
 
 // startQueues starts the goroutines that commit batches and store events; shutdown

@@ -54,8 +54,8 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- cost every payment three index changes.
 CREATE TABLE IF NOT EXISTS pending_payments (
   payment_id      VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  due_at          TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) COMMENT 'when the gateway is asked (again)',
-  asked           INT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'how often it was',
+  due_at          TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) COMMENT 'when the gateway is queried (again)',
+  asked           INT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'number of queries so far',
   PRIMARY KEY (payment_id),
   KEY due_at (due_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;

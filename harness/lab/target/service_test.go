@@ -238,16 +238,6 @@ func atOnce(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// eventually waits for what happens after a response, such as a metric.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

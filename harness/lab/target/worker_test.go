@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"assay/harness/lab/target/gateway"
+	"assay/harness/polltest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -40,7 +41,7 @@ func TestWorkersShare(t *testing.T) {
 				c.Gateway.Declines, c.Reconcile.Batch, c.Notify.Batch, c.Notify.Latency = declines, 5, 7, time.Millisecond
 			})
 		}
-		eventually(t, "all is reconciled and sent", func() bool {
+		polltest.Until(t, "all is reconciled and sent", func() bool {
 			return s.count(t, "SELECT (SELECT COUNT(*) FROM pending_payments) + (SELECT COUNT(*) FROM outbox)") == 0
 		})
 		sum := func(samples ...string) (total int) {
@@ -52,7 +53,7 @@ func TestWorkersShare(t *testing.T) {
 			}
 			return total
 		}
-		eventually(t, "the last batch is counted", func() bool { return sum("notifications_sent_total") >= open })
+		polltest.Until(t, "the last batch is counted", func() bool { return sum("notifications_sent_total") >= open })
 		confirmed, declined := sum(`payments_reconciled_total{outcome="confirmed"}`), sum(`payments_reconciled_total{outcome="declined"}`)
 		if confirmed+declined != open || declined < open/10 || declined > open/2 {
 			t.Errorf("%d confirmed, %d declined of %d", confirmed, declined, open)
@@ -99,10 +100,10 @@ func TestUnanswered(t *testing.T) {
 	if code, answer := s.pay(t, "open"); code != http.StatusAccepted {
 		t.Fatalf("%d %v", code, answer)
 	}
-	eventually(t, "it was queried three times", func() bool {
+	polltest.Until(t, "the gateway was queried three times", func() bool {
 		return s.count(t, "SELECT COUNT(*) FROM pending_payments WHERE asked >= 3") == 1
 	})
-	eventually(t, "it is counted", func() bool { return s.metric(t, "payments_pending") == 1 })
+	polltest.Until(t, "the pending payment is counted", func() bool { return s.metric(t, "payments_pending") == 1 })
 	if _, stored := s.do(t, "GET", "/payments/open", ""); stored["state"] != "PENDING" {
 		t.Errorf("it is %v", stored)
 	}
@@ -127,7 +128,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both say so", func() bool {
+	polltest.Until(t, "both workers log errors", func() bool {
 		return strings.Contains(s.log.String(), "relay notifications") && strings.Contains(s.log.String(), "reconcile payments")
 	})
 	time.Sleep(500 * time.Millisecond)
@@ -141,7 +142,7 @@ func TestWorkersOutliveDatabase(t *testing.T) {
 	if code, answer := s.pay(t, "after"); code != http.StatusCreated {
 		t.Errorf("payment after the outage: %d %v", code, answer)
 	}
-	eventually(t, "it is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
+	polltest.Until(t, "the notification is sent", func() bool { n, _ := s.lookup(t, "notifications_sent_total"); return n == 1 })
 }
 
 // A drain finishes the current batch and leaves the rest to another service. Without a
@@ -158,7 +159,7 @@ func TestWorkersStop(t *testing.T) {
 			slow := s.second(t, server, func(c *Config) {
 				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 200*time.Millisecond, drain
 			})
-			eventually(t, "some are sent", func() bool { n, _ := slow.lookup(t, "notifications_sent_total"); return n > 0 })
+			polltest.Until(t, "some are sent", func() bool { n, _ := slow.lookup(t, "notifications_sent_total"); return n > 0 })
 			if err := slow.stop(); err != nil {
 				t.Errorf("stop: %v", err)
 			}
@@ -168,7 +169,7 @@ func TestWorkersStop(t *testing.T) {
 			}
 			// No row stays locked.
 			s.second(t, server, func(*Config) {})
-			eventually(t, "the next service sends the rest", func() bool { return left() == 0 })
+			polltest.Until(t, "the next service sends the rest", func() bool { return left() == 0 })
 		})
 	}
 }

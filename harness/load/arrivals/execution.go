@@ -218,11 +218,10 @@ func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
 	}
 }
 
-// startHeartbeat starts the heartbeat and its echo. stop counts the slots up to the
-// end of the run, and stops both.
-func (r *execution) startHeartbeat(ctx context.Context) (stop func(end time.Duration)) {
+// startHeartbeat starts the heartbeat, with an echo or nil. stop counts the slots up to
+// the end of the run, and stops both.
+func (r *execution) startHeartbeat(ctx context.Context, echo *echo) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
-	echo := startEcho(r.t0, &r.stalls)
 	var heartbeat sync.WaitGroup
 	heartbeat.Go(func() {
 		count := newSlotCount(r.executor.newSchedule())
@@ -237,7 +236,7 @@ func (r *execution) startHeartbeat(ctx context.Context) (stop func(end time.Dura
 				return
 			case <-tick.C:
 				now := time.Since(r.t0)
-				r.stalls.check(now, true)
+				r.stalls.beat(now)
 				echo.send(now)
 				r.reportStalls()
 				if ctx.Err() != nil {

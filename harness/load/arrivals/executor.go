@@ -90,7 +90,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		},
 	})
 	r := newExecution(e, t0, out, cancel)
-	var background, vus, deactivated sync.WaitGroup
+	var background sync.WaitGroup
 	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
 	background.Go(func() {
 		select {
@@ -99,7 +99,21 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		case <-ctx.Done():
 		}
 	})
-	stopHeartbeat := r.startHeartbeat(ctx)
+	stopHeartbeat := r.startHeartbeat(ctx, startEcho(t0, &r.stalls))
+	serving, deactivated := e.serveAll(ctx, r)
+	serving.Wait()
+	r.waitUntil(ctx, e.config.duration())
+	stopHeartbeat(r.dropUnserved(ctx))
+	cancel()
+	deactivated.Wait()
+	background.Wait()
+	return r.failure()
+}
+
+// serveAll lets all VUs serve slots. serving ends when none serves any more, deactivated
+// when k6 has them back.
+func (e *arrivalsExecutor) serveAll(ctx context.Context, r *execution) (serving, deactivated *sync.WaitGroup) {
+	serving, deactivated = &sync.WaitGroup{}, &sync.WaitGroup{}
 	for range e.config.Parameters.VUs {
 		vu, err := e.state.GetPlannedVU(e.GetLogger(), true)
 		if err != nil {
@@ -122,20 +136,12 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 			},
 			GetNextIterationCounters: r.iteration,
 		})
-		vus.Add(1)
-		go func() {
-			defer vus.Done()
+		serving.Go(func() {
 			defer stop()
 			r.serve(vuCtx, active, name)
-		}()
+		})
 	}
-	vus.Wait()
-	r.waitUntil(ctx, e.config.duration())
-	stopHeartbeat(r.dropUnserved(ctx))
-	cancel()
-	deactivated.Wait()
-	background.Wait()
-	return r.failure()
+	return serving, deactivated
 }
 
 func (e *arrivalsExecutor) awaitStart(ctx context.Context) (time.Time, error) {

@@ -19,29 +19,30 @@ type slowVU time.Duration
 
 func (v slowVU) RunOnce() error { time.Sleep(time.Duration(v)); return nil }
 
+// newTestExecutor is an executor without a script.
+func newTestExecutor(t *testing.T, p Parameters, vus uint64) *arrivalsExecutor {
+	t.Helper()
+	whole, err := lib.NewExecutionTuple(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &arrivalsExecutor{
+		BaseExecutor: &executor.BaseExecutor{}, config: &executorConfig{Config: Config{Parameters: p}},
+		state: lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus), stripe: Whole,
+	}
+}
+
 // An overload is charged to the system, in whatever order VUs take overdue slots; the
 // generator is charged only for its stalls.
 func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	const vus, slots = 16, 8000
 	stage := plan.Stage{Duration: 400 * time.Millisecond, From: 20_000, To: 20_000, Arrivals: slots}
-	whole, err := lib.NewExecutionTuple(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &arrivalsExecutor{
-		BaseExecutor: &executor.BaseExecutor{},
-		config:       &executorConfig{Config: Config{Parameters: Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}}},
-		state:        lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus),
-		stripe:       Whole,
-	}
+	e := newTestExecutor(t, Parameters{Stages: []plan.Stage{stage}, Even: true, Timeout: time.Minute}, vus)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 3*slots)
-	r := &execution{
-		executor: e, t0: time.Now(), out: out, cancel: cancel, schedule: e.newSchedule(),
-		stopped: sync.OnceValue(func() time.Duration { return time.Minute }),
-	}
-	stop := r.startHeartbeat(ctx)
+	r := newExecution(e, time.Now(), out, cancel)
+	stop := r.startHeartbeat(ctx, startEcho(r.t0, &r.stalls))
 	var all sync.WaitGroup
 	for i := range vus {
 		all.Go(func() { r.serve(ctx, slowVU(time.Millisecond), strconv.Itoa(i)) })

@@ -63,21 +63,30 @@ func (Stall) GetSamples() []metrics.Sample { return nil }
 // back twenty minutes, longer than a transaction may take.
 const maxStalls = 1 << 16
 
-// check is called by the heartbeat and by every VU that takes a slot late after being
-// busy: the first call after a stall registers it.
-func (s *Stalls) check(now time.Duration, heartbeat bool) {
+// beat is called by the heartbeat. It registers a stall if the last beat is too long
+// ago.
+func (s *Stalls) beat(now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if gap := now - s.lastBeat; gap > stallAfter {
+	s.beatLocked(now)
+}
+
+// check beats if a beat is overdue: whoever is the first to run after a stall registers
+// it, which may be a VU or the output rather than the heartbeat.
+func (s *Stalls) check(now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now-s.lastBeat > stallAfter {
+		s.beatLocked(now)
+	}
+}
+
+func (s *Stalls) beatLocked(now time.Duration) {
+	if now-s.lastBeat > stallAfter {
 		s.register(s.lastBeat, now)
-		s.lastBeat = now
-		s.idleAtBeat = s.idle.Load() > 0
-		return
 	}
-	if heartbeat {
-		s.lastBeat = now
-		s.idleAtBeat = s.idle.Load() > 0
-	}
+	s.lastBeat = now
+	s.idleAtBeat = s.idle.Load() > 0
 }
 
 // echo registers a stall if a byte was read long after it was sent.
@@ -123,7 +132,7 @@ func (s *Stalls) onTime() {
 // lagOf is the part of a slot's delay that the generator caused, for a slot that a VU
 // takes late, at now, after being busy.
 func (s *Stalls) lagOf(due, now time.Duration) time.Duration {
-	s.check(now, false)
+	s.check(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := now - due
@@ -149,7 +158,7 @@ func (s *Stalls) Share(from, to time.Duration, wakeups int, now time.Duration) t
 	if s == nil || to <= from {
 		return 0
 	}
-	s.check(now, false)
+	s.check(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var stalled, longest time.Duration

@@ -11,7 +11,7 @@ const ms = time.Millisecond
 func beatUpTo(s *Stalls, end time.Duration, idle int64) {
 	s.idle.Store(idle)
 	for t := s.lastBeat; t <= end; t += beatEvery {
-		s.check(t, true)
+		s.beat(t)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestBacklogOfAStallIsChargedToTheGenerator(t *testing.T) {
 	if got := s.lagOf(1200*ms, now); got != 4800*ms {
 		t.Errorf("the first slot after the stall: %s, want 4.8 s", got)
 	}
-	// Two seconds on the backlog has not drained: a slot due after the stall.
+	// Two seconds later the backlog has not drained: a slot due after the stall.
 	s.idle.Store(0)
 	beatUpTo(&s, 8000*ms, 0)
 	if got := s.lagOf(6500*ms, 8000*ms); got != 1500*ms {
@@ -84,8 +84,8 @@ func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 2)
 	s.idle.Store(0)
-	s.check(1500*ms, false)
-	s.check(1501*ms, true)
+	s.check(1500 * ms)
+	s.beat(1501 * ms)
 	if len(s.past) != 1 || s.past[0] != (Stall{1000 * ms, 1500 * ms, 500 * ms}) || s.backlogStall != 500*ms {
 		t.Errorf("stalls %v, of %s", s.past, s.backlogStall)
 	}
@@ -96,9 +96,9 @@ func TestFirstCallAfterAStallRegistersIt(t *testing.T) {
 func TestShareOfASpan(t *testing.T) {
 	var s Stalls
 	beatUpTo(&s, 1000*ms, 1)
-	s.check(1500*ms, true)
+	s.beat(1500 * ms)
 	beatUpTo(&s, 2000*ms, 1)
-	s.check(2100*ms, true)
+	s.beat(2100 * ms)
 	beatUpTo(&s, 3000*ms, 1)
 	for _, c := range []struct {
 		from, to time.Duration
@@ -176,7 +176,7 @@ func TestStallsAreBounded(t *testing.T) {
 	var s Stalls
 	reported := 0
 	for now := time.Duration(0); now < 3*maxStalls*30*ms; now += 30 * ms {
-		s.check(now, true)
+		s.beat(now)
 		reported += len(s.unreported())
 	}
 	if len(s.past) > maxStalls || reported != 3*maxStalls-1 {

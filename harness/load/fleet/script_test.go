@@ -6,7 +6,7 @@ import (
 	"assay/harness/load/fleet"
 )
 
-func TestFirstComplaint(t *testing.T) {
+func TestFirstProblem(t *testing.T) {
 	for _, c := range []struct{ log, want string }{
 		{`time="2026-11-20T23:54:40Z" level=info msg="nothing wrong"`, ""},
 		{

@@ -28,7 +28,7 @@ const (
 // gcTuner adjusts the target of Go's garbage collector. Memory stops growing after
 // collectEvery seconds at the planned rate.
 type gcTuner struct {
-	rate    float64 // transactions a second
+	rate    float64 // transactions per second
 	percent int     // current target
 	fixed   bool    // the environment sets the target
 }
@@ -51,7 +51,7 @@ func (c *gcTuner) adjust() {
 	c.percent = percent
 }
 
-// gcPercent is the target for a live heap in bytes and a rate in transactions a
+// gcPercent is the target for a live heap in bytes and a rate in transactions per
 // second.
 func gcPercent(live uint64, rate float64) int {
 	heap := float64(max(live, 1))

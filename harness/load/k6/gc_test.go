@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCollectorsTarget(t *testing.T) {
+func TestGCPercent(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
 		name string
@@ -15,9 +15,9 @@ func TestCollectorsTarget(t *testing.T) {
 	}{
 		{"a small heap at a small rate", 20 * mib, 100, 400},
 		{"a small heap at a high rate has room for five seconds", 20 * mib, 6400, 2500},
-		{"up to the bound", 32 * mib, 1e6, 3200},
-		{"a large heap up to the bound too", 512 * mib, 6400, 200},
-		{"and from then on as Go has it", 4096 * mib, 6400, 100},
+		{"a small heap at a higher rate, up to the bound", 32 * mib, 1e6, 3200},
+		{"a large heap, up to the bound", 512 * mib, 6400, 200},
+		{"at least Go's default", 4096 * mib, 6400, 100},
 	} {
 		if got := gcPercent(c.live, c.rate); got != c.want {
 			t.Errorf("%s: %d %%, want %d", c.name, got, c.want)
@@ -26,7 +26,7 @@ func TestCollectorsTarget(t *testing.T) {
 }
 
 // A heap that grows after the target was set must not multiply the room.
-func TestCollectorFollowsTheLiveHeap(t *testing.T) {
+func TestGCTunerFollowsTheLiveHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	runtime.GC()
 	c := newGCTuner(6400)

@@ -31,7 +31,7 @@ type Session struct {
 	DisplacedAfter time.Duration `json:"displaced_after_ns"`
 	Timeout        time.Duration `json:"timeout_ns"`
 	VUs            int           `json:"vus"`
-	Rate           float64       `json:"rate"` // this worker's share of the target, transactions a second
+	Rate           float64       `json:"rate"` // this worker's share of the target, transactions per second
 }
 
 const (

@@ -16,9 +16,9 @@ import (
 	"assay/harness/wire"
 )
 
-// worker is this process as a member of a fleet; with a nil link it is plain k6.
+// worker is this process as a member of a fleet; without a coordinator it is plain k6.
 type worker struct {
-	wire *wire.Link
+	wire *wire.Link // to the coordinator; nil: none
 	agg  *aggregate // made with the output, before the executor starts
 }
 

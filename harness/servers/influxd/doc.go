@@ -1,6 +1,6 @@
 // Package influxd starts an InfluxDB 1.x server on the loopback address,
 // with authentication on, below one folder.
 //
-// In: the program influxd, a folder and a port. Out: a process that answers, with
+// Input: the program influxd, a folder and a port. Output: a process that answers, with
 // an administrator's account and a database.
 package influxd

@@ -169,29 +169,26 @@ func (o Options) configure() error {
 func (s *Server) await(ctx context.Context) error {
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	err := process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
+	return s.child.Await(ctx, startTimeout, func(ctx context.Context) error {
 		err := s.ready(ctx)
 		if errors.Is(err, errRefused) { // a retry would not help
 			refuse(err)
 		}
 		return err
 	})
-	if err == process.ErrEnded {
-		return fmt.Errorf("%w: %v", err, s.child.Err())
-	}
-	return err
 }
 
-// ready creates the first account, which needs no authentication, and the database.
-// Both can be repeated.
+// ready creates the account and the database. Both can be repeated. The server checks no
+// password before it has an account.
 func (s *Server) ready(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
 	}
 	create := fmt.Sprintf(`CREATE USER "%s" WITH PASSWORD '%s' WITH ALL PRIVILEGES`, User, s.Password)
-	// It fails if the account exists; the next statement checks the password.
-	_ = s.query(ctx, create, false)
-	return s.query(ctx, fmt.Sprintf(`CREATE DATABASE "%s"`, Database), true)
+	if err := s.query(ctx, create); err != nil {
+		return err
+	}
+	return s.query(ctx, fmt.Sprintf(`CREATE DATABASE "%s"`, Database))
 }
 
 // errRefused is a failure that a retry does not change.
@@ -221,16 +218,14 @@ func address(port int) string { return "http://" + process.Address(port) }
 
 // query executes one statement. Its errors do not quote it, as it may hold a
 // password.
-func (s *Server) query(ctx context.Context, statement string, signed bool) error {
+func (s *Server) query(ctx context.Context, statement string) error {
 	form := url.Values{"q": {statement}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address(s.Port)+"/query", strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if signed {
-		req.SetBasicAuth(User, s.Password)
-	}
+	req.SetBasicAuth(User, s.Password)
 	resp, err := direct.Do(req)
 	if err != nil {
 		return err

@@ -3,6 +3,6 @@
 // A server that flushes to disk starts several times slower than one with its data in
 // memory. Only tests of commit waits need the disk.
 //
-// In: the machine's shared memory. Out: folders there, or on disk if too little memory
+// Input: the machine's shared memory. Output: folders there, or on disk if too little memory
 // is free.
 package memorytest

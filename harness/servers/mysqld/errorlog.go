@@ -70,7 +70,8 @@ func shorten(s string) string {
 // status, and the path of the log. The password is removed, as servers quote
 // statements that they cannot execute.
 func failure(what string, log *process.Log, ended error, password string) error {
-	logged := strings.ReplaceAll(lastError(log.Written()), password, "***")
+	// Before the line is shortened, which could leave a part of the password.
+	logged := lastError(strings.ReplaceAll(log.Written(), password, "***"))
 	switch {
 	case logged != "":
 		return fmt.Errorf("%s: %s (log: %s)", what, logged, log.Name())

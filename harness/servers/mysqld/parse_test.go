@@ -1,9 +1,13 @@
 package mysqld
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assay/harness/servers/process"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -44,6 +48,27 @@ func TestLastError(t *testing.T) {
 		if got := lastError(c.log); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// No part of a password in a logged statement is in the error, even if the line is
+// shortened within it.
+func TestFailureHidesPassword(t *testing.T) {
+	const password = "KQ7ZW3M5X2"
+	for before := 280; before <= 310; before++ {
+		log, err := process.OpenLog(filepath.Join(t.TempDir(), "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = log.WriteString("ERROR: " + strings.Repeat("x", before) + password + " is wrong\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, _ := strings.Cut(failure("start", log, nil, password).Error(), " (log: ")
+		if strings.Contains(text, password[:1]) {
+			t.Errorf("after %d characters: %s", before, text)
+		}
+		_ = log.Close()
 	}
 }
 

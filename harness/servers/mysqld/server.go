@@ -68,9 +68,6 @@ func (s *Server) Identity() process.Identity { return s.child.Identity }
 // Binary is the program that runs.
 func (s *Server) Binary() Binary { return s.binary }
 
-// LogFile is where the server writes its errors.
-func (s *Server) LogFile() string { return s.layout.log() }
-
 // LogFile is where a server on dir writes its errors.
 func LogFile(dir string) string { return layout{dir}.log() }
 

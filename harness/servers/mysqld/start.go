@@ -133,7 +133,7 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 	if err := statefile.Write(s.layout.running(), running{s.child.Identity, s.port, s.binary}); err != nil {
 		return err
 	}
-	err = process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
+	err = s.child.Await(ctx, startTimeout, func(ctx context.Context) error {
 		// The password is random: the server that accepts it is this one.
 		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
@@ -142,7 +142,7 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 	switch {
 	case err == nil:
 		return nil
-	case err != process.ErrEnded:
+	case !errors.Is(err, process.ErrEnded):
 		return fmt.Errorf("start database server: %w", err)
 	}
 	err = failure("start database server", log, s.child.Err(), s.password)

@@ -35,9 +35,9 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// owner is the user to run the server as, which must not be root; nil: the current
+// serverUser is the user to run the server as, which must not be root; nil: the current
 // one.
-func owner() (*syscall.Credential, error) {
+func serverUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
@@ -56,19 +56,19 @@ func owner() (*syscall.Credential, error) {
 }
 
 // chown gives a file or folder to the server's user.
-func chown(as *syscall.Credential, path string) error {
-	if as == nil {
+func chown(owner *syscall.Credential, path string) error {
+	if owner == nil {
 		return nil
 	}
-	return os.Chown(path, int(as.Uid), int(as.Gid))
+	return os.Chown(path, int(owner.Uid), int(owner.Gid))
 }
 
-// command runs a program of the server's release as its user, in dir.
-func command(as *syscall.Credential, dir, program string, args ...string) *exec.Cmd {
+// command runs a program of the server's release as the server's user, in dir.
+func command(owner *syscall.Credential, dir, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Env = process.Environment("LC_ALL=C", "TZ=UTC")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	return cmd
 }
 

@@ -32,8 +32,8 @@ const (
 // the file system.
 type Server struct {
 	binary   string
-	as       *syscall.Credential
-	dir      string // data and log
+	owner    *syscall.Credential // of the process and its files; nil: the current user
+	dir      string              // data and log
 	port     int
 	password string
 	settings []string
@@ -68,7 +68,7 @@ func start(t testing.TB, dir string, settings []string) *Server {
 	t.Helper()
 	s := &Server{binary: Binary(t), settings: settings, dir: dir}
 	var err error
-	if s.as, err = owner(); err != nil {
+	if s.owner, err = serverUser(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -76,10 +76,10 @@ func start(t testing.TB, dir string, settings []string) *Server {
 			t.Errorf("end PostgreSQL: %v", err)
 		}
 	})
-	if err := s.fill(); err != nil {
+	if err := s.createData(); err != nil {
 		t.Fatalf("initialise PostgreSQL: %v", err)
 	}
-	if err := s.Up(t.Context()); err != nil {
+	if err := s.Restart(t.Context()); err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
 	return s
@@ -87,8 +87,9 @@ func start(t testing.TB, dir string, settings []string) *Server {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// Up starts the server, also after a stop, and returns when it answers.
-func (s *Server) Up(ctx context.Context) (err error) {
+// Restart starts the server, again after Stop or Kill, on the same data and port, and
+// returns when it answers.
+func (s *Server) Restart(ctx context.Context) (err error) {
 	if s.port == 0 {
 		if s.port, err = process.FreePort(); err != nil {
 			return err
@@ -107,12 +108,12 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}
-	cmd := command(s.as, s.dir, s.binary, args...)
+	cmd := command(s.owner, s.dir, s.binary, args...)
 	cmd.Stdout, cmd.Stderr = log.File, log.File
 	if s.child, err = process.Start(cmd, process.Tied); err != nil {
 		return err
 	}
-	err = process.Await(ctx, startTimeout, s.child.Done(), func(ctx context.Context) error {
+	err = s.child.Await(ctx, startTimeout, func(ctx context.Context) error {
 		// The password is random: the server that accepts it is this one.
 		conn, err := pgx.Connect(ctx, s.DSN())
 		if err != nil {
@@ -120,35 +121,34 @@ func (s *Server) Up(ctx context.Context) (err error) {
 		}
 		return conn.Close(ctx)
 	})
-	if err == process.ErrEnded {
-		return fmt.Errorf("%w: %w: %s", err, s.child.Err(), log.Written())
+	if errors.Is(err, process.ErrEnded) {
+		return fmt.Errorf("%w: %s", err, log.Written())
 	}
 	return err
 }
 
 func (s *Server) log() string { return filepath.Join(s.dir, "log") }
 
-// DSN is the superuser's, of the database postgres.
-func (s *Server) DSN() string { return s.As(Superuser, s.password, "postgres") }
+// DSN is the superuser's DSN of the database postgres.
+func (s *Server) DSN() string { return s.DatabaseDSN("postgres") }
 
-// As is a user's DSN of a database.
-func (s *Server) As(user, password, database string) string {
+// DatabaseDSN is the superuser's DSN of a database.
+func (s *Server) DatabaseDSN(database string) string {
+	return s.UserDSN(Superuser, s.password, database)
+}
+
+// UserDSN is a user's DSN of a database.
+func (s *Server) UserDSN(user, password, database string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(user, password), Host: process.Address(s.port), Path: "/" + database,
 	}
 	return u.String()
 }
 
-// In is the superuser's DSN of a database.
-func (s *Server) In(database string) string { return s.As(Superuser, s.password, database) }
-
 // Address is host and port.
 func (s *Server) Address() string { return process.Address(s.port) }
 
-// Pid is the process id of the server, which has one child process per session.
-func (s *Server) Pid() int { return s.child.PID }
-
-// Stop is PostgreSQL's fast shutdown: sessions are ended.
+// Stop shuts the server down without waiting for sessions to end ("fast shutdown").
 func (s *Server) Stop() error {
 	if err := s.child.Signal(syscall.SIGINT); err != nil {
 		return err
@@ -186,14 +186,14 @@ func (s *Server) Kill() error {
 func (s *Server) processes() (n int, err error) {
 	folders, err := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, folder := range folders {
-		at, err := os.Readlink(folder)
+		dir, err := os.Readlink(folder)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission) {
 				continue // it has ended, or is another user's
 			}
 			return 0, err
 		}
-		if at == s.data() {
+		if dir == s.data() {
 			n++
 		}
 	}

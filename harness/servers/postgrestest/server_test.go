@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 			if err := end(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := s.Up(t.Context()); err != nil {
+			if err := s.Restart(t.Context()); err != nil {
 				t.Fatalf("after %s: %v", name, err)
 			}
 			again := Open(t, s.DSN())
@@ -31,7 +31,7 @@ func TestServer(t *testing.T) {
 				t.Errorf("after %s: %d rows, shared_buffers %s, listens at %s: %v", name, n, buffers, listens, err)
 			}
 		}
-		if strings.Contains(s.As("u", "a/b@c", "d"), "a/b@c") {
+		if strings.Contains(s.UserDSN("u", "a/b@c", "d"), "a/b@c") {
 			t.Error("a password is not escaped")
 		}
 	})

@@ -41,8 +41,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// fill makes the data folder, or copies the template's.
-func (s *Server) fill() error {
+// createData initialises the data folder, or copies the template's.
+func (s *Server) createData() error {
 	if template.dir == "" {
 		return s.initialise()
 	}
@@ -61,7 +61,7 @@ func (s *Server) fill() error {
 
 // clone copies a folder with its owners and modes.
 func clone(from, to string) error {
-	// -T: into a folder that there is already, or to a new one.
+	// -T copies the content of from, whether or not to exists.
 	if out, err := exec.Command("cp", "-aT", "--reflink=auto", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copy template: %w: %s", err, out)
 	}
@@ -71,17 +71,17 @@ func clone(from, to string) error {
 // initialise makes the data folder and the superuser's password.
 func (s *Server) initialise() error {
 	s.password = rand.Text()
-	if err := chown(s.as, s.dir); err != nil {
+	if err := chown(s.owner, s.dir); err != nil {
 		return err
 	}
 	file := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(file, []byte(s.password), 0o600); err != nil {
 		return err
 	}
-	if err := chown(s.as, file); err != nil {
+	if err := chown(s.owner, file); err != nil {
 		return err
 	}
-	out, err := command(s.as, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
+	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)

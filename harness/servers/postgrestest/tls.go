@@ -9,8 +9,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// Secure turns on TLS with a certificate and its key, both files.
-func (s *Server) Secure(t testing.TB, certificate, key string) {
+// EnableTLS turns on TLS with a certificate and its key, both files.
+func (s *Server) EnableTLS(t testing.TB, certificate, key string) {
 	t.Helper()
 	for name, from := range map[string]string{"server.crt": certificate, "server.key": key} {
 		data, err := os.ReadFile(from)
@@ -21,7 +21,7 @@ func (s *Server) Secure(t testing.TB, certificate, key string) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := chown(s.as, path); err != nil {
+		if err := chown(s.owner, path); err != nil {
 			t.Fatal(err)
 		}
 	}

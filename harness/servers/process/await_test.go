@@ -49,6 +49,20 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// The error says how the child ended, unless it exited with 0.
+func TestAwaitChild(t *testing.T) {
+	for program, want := range map[string]string{"true": "the process exited", "false": "the process exited: exit status 1"} {
+		child, err := Start(exec.Command(program), Tied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = child.Await(t.Context(), time.Minute, func(context.Context) error { return errors.New("connection refused") })
+		if !errors.Is(err, ErrEnded) || err.Error() != want {
+			t.Errorf("%s: %v, want %s", program, err, want)
+		}
+	}
+}
+
 func TestLogHoldsWhatWasWrittenSince(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("of before\n"), 0o600); err != nil {

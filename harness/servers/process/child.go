@@ -1,6 +1,8 @@
 package process
 
 import (
+	"context"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -103,6 +105,16 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 func (c *Child) Err() error {
 	<-c.done
 	return c.err
+}
+
+// Await is the function Await for a child that this process started; its error also says
+// how the child ended.
+func (c *Child) Await(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
+	err := Await(ctx, timeout, c.done, ready)
+	if err == ErrEnded && c.err != nil {
+		return fmt.Errorf("%w: %w", err, c.err)
+	}
+	return err
 }
 
 // Stop is Identity.Stop, and a child that this process started is reaped when it

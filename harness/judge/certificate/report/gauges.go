@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"assay/harness/judge/page"
+	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -38,13 +39,11 @@ func gaugeCharts(r record.Run, spans []record.Span) (charts []page.Chart) {
 
 // largest is the largest reading of a gauge within a span; nil: no reading.
 func largest(r record.Run, d metric.Descriptor, span record.Span) *float64 {
+	values, series := verdict.Readings(r.Timeline, d, span)
 	var v *float64
-	for _, series := range r.Timeline.Series(d.Name) {
-		values, ok := r.Timeline.Gauge(d.Name, series.Labels, d.Sources[0], span)
-		for i := range values {
-			if ok[i] && (v == nil || values[i] > *v) {
-				v = &values[i]
-			}
+	for i := range values {
+		if series[i] > 0 && (v == nil || values[i] > *v) {
+			v = &values[i]
 		}
 	}
 	if v == nil {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -28,6 +29,28 @@ func queueRun() record.Run {
 		}
 	}
 	return c.Record()
+}
+
+// What the verdict does not count as a reading is not drawn, and the page can be written.
+func TestGaugeWithoutReadings(t *testing.T) {
+	r := queueRun()
+	for second, v := range map[int64]float64{5: math.NaN(), 6: math.Inf(1), 7: -1} {
+		r.Timeline.Add(metric.Frame{
+			Source: metric.SourceGauges, Sequence: uint64(100 + second), Second: synthetic.T0.Unix() + second,
+			Points: []metric.Point{metric.GaugePoint(metric.Of("queue_depth"), v)},
+		})
+	}
+	timeline := NewTimeline(r)
+	values := chart(t, timeline.Curves, "queue_depth").Curves[0].Values
+	for second := 5; second <= 7; second++ {
+		if values[second] != nil {
+			t.Errorf("second %d is %g", second, *values[second])
+		}
+	}
+	html, err := page.HTML(Full(certificate.Of(r), timeline))
+	if err != nil || strings.Contains(string(html), "unsupported value") {
+		t.Errorf("the charts cannot be written: %v", err)
+	}
 }
 
 // A gauge with SLOs has a chart with their bounds; other gauges have none.

@@ -1,16 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/page"
+	"assay/harness/judge/page/pagetest"
 )
 
 func timeline(name string) Timeline { return NewTimeline(records()[name]) }
@@ -37,29 +36,18 @@ func TestHTMLGolden(t *testing.T) {
 	}
 }
 
-// attributes through which a page could load, run or link to something.
-var attributes = []string{"src", "href", "srcset", "action", "formaction", "data", "style", "poster", "background", "ping"}
-
 // Whatever the texts of a certificate, its page has only our own elements, none of which
 // loads anything.
 func TestHTMLOfAnyCertificate(t *testing.T) {
-	root, err := html.Parse(bytes.NewReader(pageOf(t, "fail")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ordinary := elements(root)
+	ordinary := pagetest.Elements(pagetest.HTML(t, pageOf(t, "fail")))
 	curves := timeline("fail")
 	rapid.Check(t, func(rt *rapid.T) {
 		data, err := page.HTML(Full(anyCertificate(rt), curves))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		root, err := html.Parse(bytes.NewReader(data))
-		if err != nil {
-			rt.Fatal(err)
-		}
 		scripts := 0
-		for n := range root.Descendants() {
+		for n := range pagetest.HTML(rt, data).Descendants() {
 			if n.Type != html.ElementNode {
 				continue
 			}
@@ -69,10 +57,8 @@ func TestHTMLOfAnyCertificate(t *testing.T) {
 			if !slices.Contains(ordinary, n.Data) {
 				rt.Errorf("unexpected element %s", n.Data)
 			}
-			for _, a := range n.Attr {
-				if slices.Contains(attributes, a.Key) || strings.HasPrefix(a.Key, "on") {
-					rt.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
-				}
+			if found := pagetest.LoadingAttributes(n); len(found) > 0 {
+				rt.Errorf("%s has %q", n.Data, found)
 			}
 		}
 		if scripts != 2 {

@@ -1,20 +1,16 @@
 package report
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	gmhtml "github.com/yuin/goldmark/renderer/html"
-	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
+	"assay/harness/judge/page/pagetest"
 )
 
 func markdown(c certificate.Certificate) []byte { return page.Markdown(Report(c)) }
@@ -26,66 +22,12 @@ func TestMarkdownGolden(t *testing.T) {
 	golden(t, "signed.md", markdown(signedExample()))
 }
 
-// rendered is Markdown as GitHub renders it, but with raw HTML let through: our output
-// must contain none.
-func rendered(t testing.TB, markdown []byte) *html.Node {
-	t.Helper()
-	var out bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(gmhtml.WithUnsafe())).Convert(markdown, &out); err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
-// rows are the texts of all table cells, by table.
-func rows(root *html.Node) (tables [][][]string) {
-	for n := range root.Descendants() {
-		switch n.Data {
-		case "table":
-			tables = append(tables, nil)
-		case "tr":
-			var row []string
-			for c := range n.ChildNodes() {
-				if c.Data == "td" || c.Data == "th" {
-					row = append(row, textOf(c))
-				}
-			}
-			tables[len(tables)-1] = append(tables[len(tables)-1], row)
-		}
-	}
-	return tables
-}
-
-func textOf(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
-func elements(root *html.Node) (all []string) {
-	for n := range root.Descendants() {
-		if n.Type == html.ElementNode && !slices.Contains(all, n.Data) {
-			all = append(all, n.Data)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // The rendered text shows what the verdict is based on.
 func TestMarkdownRenders(t *testing.T) {
 	c := example("invalid")
 	c.SLOs[0].Metric, c.SLOs[0].Lower, c.SLOs[0].Upper = "http_req_duration{name:GET /a|b_c_d}", pointer(100.0), pointer(130.0)
-	root := rendered(t, markdown(c))
-	tables := rows(root)
+	root := pagetest.Markdown(t, markdown(c))
+	tables := pagetest.Tables(root)
 	want := [][]string{
 		{"SLO", "verdict", "basis", "observed", "interval", "violations/samples"},
 		{"http_req_duration{name:GET /a|b_c_d} p(95)<250", "PASS", "this run", "116 ms", "100 to 130", "5/440 (22 allowed)"},
@@ -93,7 +35,7 @@ func TestMarkdownRenders(t *testing.T) {
 	if diff := cmp.Diff(want, tables[0][:2]); diff != "" {
 		t.Errorf("the first rows of SLOs (-want +got):\n%s", diff)
 	}
-	text := textOf(root)
+	text := pagetest.Text(root)
 	for _, want := range []string{
 		"INVALID: synthetic, 20 tps for 30 s, smoke scope",
 		"Not signed",
@@ -109,11 +51,11 @@ func TestMarkdownRenders(t *testing.T) {
 	if len(tables) != 3 { // SLOs, split and latency: no waits, no ledger
 		t.Errorf("%d tables", len(tables))
 	}
-	root = rendered(t, markdown(example("lost")))
-	if want := "acknowledged 750, persisted 747, missing 3, duplicated 0, unacknowledged 0; persist lag p99 98.0 ms, max 99.0 ms"; !strings.Contains(textOf(root), want) {
+	root = pagetest.Markdown(t, markdown(example("lost")))
+	if want := "acknowledged 750, persisted 747, missing 3, duplicated 0, unacknowledged 0; persist lag p99 98.0 ms, max 99.0 ms"; !strings.Contains(pagetest.Text(root), want) {
 		t.Errorf("the text has no %q", want)
 	}
-	tables = rows(root)
+	tables = pagetest.Tables(root)
 	for i, want := range [][]string{
 		{"unmeasured", "44.4", "34.9", "9.50", "-3.91 to 22.3"},
 		{"transaction", "600", "70.0", "111", "116", "300", "300", "300", "74.4"},
@@ -128,16 +70,16 @@ func TestMarkdownRenders(t *testing.T) {
 // Whatever the texts of a certificate, they are shown as text: the page has no other
 // elements than that of an ordinary certificate, and no extra table cells.
 func TestMarkdownOfAnyCertificate(t *testing.T) {
-	ordinary := append(elements(rendered(t, markdown(example("fail")))), elements(rendered(t, markdown(example("invalid"))))...)
+	ordinary := append(pagetest.Elements(pagetest.Markdown(t, markdown(example("fail")))), pagetest.Elements(pagetest.Markdown(t, markdown(example("invalid"))))...)
 	rapid.Check(t, func(rt *rapid.T) {
 		c := anyCertificate(rt)
-		root := rendered(t, markdown(c))
-		for _, e := range elements(root) {
+		root := pagetest.Markdown(t, markdown(c))
+		for _, e := range pagetest.Elements(root) {
 			if !slices.Contains(ordinary, e) {
 				rt.Errorf("unexpected element %s", e)
 			}
 		}
-		tables := rows(root)
+		tables := pagetest.Tables(root)
 		for _, table := range tables {
 			for _, row := range table {
 				if len(row) != len(table[0]) {

@@ -67,7 +67,7 @@ func medians(sorted []float64) []weighted {
 	if n%2 == 1 {
 		all := make([]weighted, n)
 		for i := range all {
-			all[i] = weighted{sorted[i], orderIs(n, (n+1)/2, i)}
+			all[i] = weighted{sorted[i], orderStatistic(n, (n+1)/2, i)}
 		}
 		return all
 	}
@@ -77,15 +77,15 @@ func medians(sorted []float64) []weighted {
 	//
 	//	C(2m, m) (g(i) - g(i-1)) (g(n-j+1) - g(n-j)),   i, j from 1
 	m := n / 2
-	ln := func(x int) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
-	ways := ln(n) - 2*ln(m)
-	step := func(x int) float64 { // C(2m, m)^(1/2) (g(x) - g(x-1)), which neither overflows nor vanishes
-		g := func(x int) float64 { return math.Exp(ways/2 + float64(m)*math.Log(float64(x)/float64(n))) }
+	lnFactorial := func(x int) float64 { v, _ := math.Lgamma(float64(x) + 1); return v }
+	lnWays := lnFactorial(n) - 2*lnFactorial(m) // ln C(2m, m)
+	step := func(x int) float64 {               // C(2m, m)^(1/2) (g(x) - g(x-1)), which neither overflows nor vanishes
+		g := func(x int) float64 { return math.Exp(lnWays/2 + float64(m)*math.Log(float64(x)/float64(n))) }
 		return g(x) - g(x-1)
 	}
 	var all []weighted
 	for i := range n {
-		rest := orderIs(n, m, i)
+		rest := orderStatistic(n, m, i)
 		for j := i + 1; j < n; j++ {
 			p := step(i+1) * step(n-j)
 			all = append(all, weighted{(sorted[i] + sorted[j]) / 2, p})
@@ -96,17 +96,17 @@ func medians(sorted []float64) []weighted {
 	return all
 }
 
-// orderIs is the probability that the k-th smallest of n draws from n values is the one
+// orderStatistic is the probability that the k-th smallest of n draws from n values is the one
 // with index i: P(at least k draws have an index <= i) less the same for i - 1.
-func orderIs(n, k, i int) float64 {
-	within := func(first int) float64 { // P(at least k draws are among the first values)
+func orderStatistic(n, k, i int) float64 {
+	among := func(first int) float64 { // P(at least k draws are among the first values)
 		if first == n {
 			return 1
 		}
 		return 1 - distuv.Binomial{N: float64(n), P: float64(first) / float64(n)}.CDF(float64(k-1))
 	}
 	if i == 0 {
-		return within(1)
+		return among(1)
 	}
-	return within(i+1) - within(i)
+	return among(i+1) - among(i)
 }

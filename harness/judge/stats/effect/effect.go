@@ -44,7 +44,7 @@ func Paired(pairs []Pair) (Effect, bool) {
 	}
 	slices.Sort(logs)
 	e := Effect{Ratio: math.Exp(median(logs))}
-	if len(logs) >= LeastPairs(1) {
+	if len(logs) >= MinPairs(1) {
 		lower, upper := bootstrapMedian(logs)
 		e.Interval = &Interval{math.Exp(lower), math.Exp(upper)}
 		p := signedRank(logs)

@@ -9,11 +9,11 @@ import (
 )
 
 // someRuns draws metrics of runs, with ties among them.
-func someRuns(t *rapid.T, name string, least, most int) []float64 {
+func someRuns(t *rapid.T, name string, from, to int) []float64 {
 	return rapid.SliceOfN(rapid.OneOf(
 		rapid.Float64Range(0.001, 1e6),
 		rapid.Map(rapid.IntRange(1, 5), func(n int) float64 { return float64(n) }),
-	), least, most).Draw(t, name)
+	), from, to).Draw(t, name)
 }
 
 // measure are the paired and the unpaired effect; Paired uses as many of b as of a.
@@ -155,17 +155,17 @@ func TestNoRatio(t *testing.T) {
 }
 
 func TestTooFew(t *testing.T) {
-	for name, most := range map[string]int{"paired": 5, "unpaired": 3} {
-		for n := 1; n <= most+1; n++ {
+	for name, tooFew := range map[string]int{"paired": 5, "unpaired": 3} {
+		for n := 1; n <= tooFew+1; n++ {
 			var a, b []float64
 			for i := range n {
 				a, b = append(a, 1+float64(i)/100), append(b, 100+float64(i))
 			}
 			e, _ := measure[name](a, b)
-			if (e.Interval != nil) != (n > most) || (e.P != nil) != (n > most) {
+			if (e.Interval != nil) != (n > tooFew) || (e.P != nil) != (n > tooFew) {
 				t.Errorf("%s of %d: %+v", name, n, e)
 			}
-			if d := Decide(e, e.P, 0.03); (d == Changed) != (n > most) {
+			if d := Decide(e, e.P, 0.03); (d == Changed) != (n > tooFew) {
 				t.Errorf("%s of %d: %s", name, n, d)
 			}
 		}

@@ -113,13 +113,13 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// TestLeast: 2/2^n and 2/C(2n,n), by hand.
-func TestLeast(t *testing.T) {
+// TestMinimumRuns: 2/2^n and 2/C(2n,n), by hand.
+func TestMinimumRuns(t *testing.T) {
 	for _, c := range []struct{ metrics, pairs, runs int }{{0, 6, 4}, {1, 6, 4}, {2, 7, 5}, {6, 8, 5}, {7, 9, 6}, {20, 10, 6}, {26, 11, 7}} {
-		if got := LeastPairs(c.metrics); got != c.pairs {
+		if got := MinPairs(c.metrics); got != c.pairs {
 			t.Errorf("%d metrics need %d pairs, want %d", c.metrics, got, c.pairs)
 		}
-		if got := LeastRuns(c.metrics); got != c.runs {
+		if got := MinRuns(c.metrics); got != c.runs {
 			t.Errorf("%d metrics need %d runs, want %d", c.metrics, got, c.runs)
 		}
 	}
@@ -140,7 +140,7 @@ func TestTableOfTheDocs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprintf("%d %d", LeastPairs(metrics), LeastRuns(metrics)); got != row[2]+" "+row[3] {
+		if got := fmt.Sprintf("%d %d", MinPairs(metrics), MinRuns(metrics)); got != row[2]+" "+row[3] {
 			t.Errorf("%d metrics take %s, and the docs say %s %s", metrics, got, row[2], row[3])
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostExact is the largest number of runs for which the distribution of rank sums is
+// maxExact is the largest number of runs for which the distribution of rank sums is
 // computed exactly. The normal approximation for more is conservative: it overestimates
 // small p-values.
-const mostExact = 60
+const maxExact = 60
 
 // rankSum is the two-sided p-value of the Mann-Whitney test (Wilcoxon's rank
 // sum) that b is distributed as a (Mann and Whitney, Annals of Mathematical
@@ -20,7 +20,7 @@ const mostExact = 60
 //
 //	P(R = r) = (number of choices with sum r) / C(N, m)
 //
-// which is exact, with ties too. Above mostExact runs R is taken as normal, with mean
+// which is exact, with ties too. Above maxExact runs R is taken as normal, with mean
 // m (N + 1) / 2 and variance n m / 12 (N + 1 - sum(t^3 - t) / (N (N - 1))) for ties of
 // t values each, and a continuity correction of half a rank.
 func rankSum(a, b []float64) float64 {
@@ -29,8 +29,8 @@ func rankSum(a, b []float64) float64 {
 	for _, rank := range ranks[len(a):] {
 		observed += rank
 	}
-	if len(ranks) <= mostExact {
-		return twoSided(chosen(ranks, len(b)), observed)
+	if len(ranks) <= maxExact {
+		return twoSided(sumsOfChoices(ranks, len(b)), observed)
 	}
 	n, m := float64(len(a)), float64(len(b))
 	total, tied := n+m, 0.0
@@ -42,15 +42,15 @@ func rankSum(a, b []float64) float64 {
 		tied += t*t*t - t
 	}
 	deviation := math.Sqrt(n * m / 12 * (total + 1 - tied/(total*(total-1))))
-	off := math.Max(0, math.Abs(float64(observed)/2-m*(total+1)/2)-0.5)
-	if off == 0 {
+	distance := math.Max(0, math.Abs(float64(observed)/2-m*(total+1)/2)-0.5)
+	if distance == 0 {
 		return 1 // the deviation may be 0, if all values are equal
 	}
-	return 2 * distuv.UnitNormal.CDF(-off/deviation)
+	return 2 * distuv.UnitNormal.CDF(-distance/deviation)
 }
 
-// chosen is the distribution of the sum of k ranks chosen at random.
-func chosen(ranks []int, k int) []float64 {
+// sumsOfChoices is the distribution of the sum of k ranks chosen at random.
+func sumsOfChoices(ranks []int, k int) []float64 {
 	all := 0
 	for _, rank := range ranks {
 		all += rank
@@ -67,9 +67,9 @@ func chosen(ranks []int, k int) []float64 {
 	for i, rank := range ranks {
 		for c := min(k, i+1); c > 0; c-- {
 			from, to := low[c-1]+rank, high[c-1]+rank
-			into, ways := ways[c][from:to+1], ways[c-1][low[c-1]:high[c-1]+1]
-			for j, n := range ways {
-				into[j] += n
+			extended := ways[c][from : to+1]
+			for j, n := range ways[c-1][low[c-1] : high[c-1]+1] {
+				extended[j] += n
 			}
 			if c == i+1 { // all of them
 				low[c] = from
@@ -98,9 +98,9 @@ func chosen(ranks []int, k int) []float64 {
 // the interval from the smallest to the largest difference has less confidence.
 func shiftCut(n, m int) (int, bool) {
 	c := 0
-	if n+m <= mostExact {
-		p, least := withoutTies(n, m), m*(m+1)/2
-		for sum := p[least]; sum <= Alpha/2; sum += p[least+c] {
+	if n+m <= maxExact {
+		p, smallest := withoutTies(n, m), m*(m+1)/2 // U = 0
+		for sum := p[smallest]; sum <= Alpha/2; sum += p[smallest+c] {
 			c++
 		}
 	} else {
@@ -125,15 +125,15 @@ func withoutTies(n, m int) []float64 {
 	for i := range ranks {
 		ranks[i] = i + 1
 	}
-	p := chosen(ranks, m)
+	p := sumsOfChoices(ranks, m)
 	distributions.Store(key, p)
 	return p
 }
 
-// LeastRuns is the smallest size n of each of two equal groups of unpaired runs with
+// MinRuns is the smallest size n of each of two equal groups of unpaired runs with
 // which a change can be found among this many metrics: all of B above all of A give
 // p = 2/C(2n, n), which Holm multiplies by the number of metrics.
-func LeastRuns(metrics int) int {
+func MinRuns(metrics int) int {
 	n := 1
 	for choices := 2.0; 2/choices*float64(max(metrics, 1)) > Alpha; n++ {
 		x := float64(n)

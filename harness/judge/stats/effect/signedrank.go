@@ -12,15 +12,15 @@ import "math"
 // which is exact for any n, and with ties too. Zeros are omitted, as by Wilcoxon.
 func signedRank(differences []float64) float64 {
 	var sizes []float64
-	var above []bool
+	var positive []bool
 	for _, d := range differences {
 		if d != 0 {
-			sizes, above = append(sizes, math.Abs(d)), append(above, d > 0)
+			sizes, positive = append(sizes, math.Abs(d)), append(positive, d > 0)
 		}
 	}
 	p, w, highest := []float64{1}, 0, 0
 	for i, rank := range doubledRanks(sizes) {
-		if above[i] {
+		if positive[i] {
 			w += rank
 		}
 		next := make([]float64, highest+rank+1)
@@ -33,11 +33,11 @@ func signedRank(differences []float64) float64 {
 	return twoSided(p, w)
 }
 
-// LeastPairs is the smallest number n of pairs with which a change can be found among
+// MinPairs is the smallest number n of pairs with which a change can be found among
 // this many metrics. All pairs on one side, the clearest result, give p = 2/2^n, which
 // Holm multiplies by the number of metrics: 6 pairs for one metric, and one more each
 // time the number of metrics doubles.
-func LeastPairs(metrics int) int {
+func MinPairs(metrics int) int {
 	n := 1
 	for p := 1.0; p*float64(max(metrics, 1)) > Alpha; p /= 2 {
 		n++

@@ -2,6 +2,7 @@ package effect
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -18,13 +19,16 @@ func trials() int {
 	return 600
 }
 
-// chance is the accepted deviation of the share of one case: three standard deviations;
-// 0 with -calibrate.
-func chance() float64 {
-	if *whole {
+// deviations are three standard deviations of the share of wrong results in n trials.
+func deviations(n int) float64 { return 3 * math.Sqrt(Confidence*Alpha/float64(n)) }
+
+// chance is the accepted deviation of the share of wrong results in n trials: 0 with
+// -calibrate, and for all cases together.
+func chance(n int) float64 {
+	if *whole || n > trials() {
 		return 0
 	}
-	return 3 * math.Sqrt(Confidence*Alpha/float64(trials()))
+	return deviations(n)
 }
 
 // source makes the logarithm of one metric of one run.
@@ -83,32 +87,63 @@ func decideAll(measure func(a, b []float64) (Effect, bool), a, b [][]float64, to
 	return changed, equivalent
 }
 
+// scenario is a comparison that is simulated many times.
+type scenario struct {
+	source        source
+	metrics, runs int
+}
+
+func (c scenario) String() string {
+	return fmt.Sprintf("%s, %d metrics of %d runs", c.source.name, c.metrics, c.runs)
+}
+
+// scenarios are all combinations.
+func scenarios(metrics, runs []int) (all []scenario) {
+	for _, s := range sources {
+		for _, m := range metrics {
+			for _, n := range runs {
+				all = append(all, scenario{s, m, n})
+			}
+		}
+	}
+	return all
+}
+
+// checkWrong fails if the share of trials with a wrong result exceeds Alpha by more than
+// is accepted: in a scenario, or in all together.
+func checkWrong(t *testing.T, name string, all []scenario, accepted func(trials int) float64, wrong func(scenario) func() bool) {
+	check := func(what string, n, trials int) {
+		share := float64(n) / float64(trials)
+		t.Logf("%s, %s: %.1f %% wrong", name, what, share*100)
+		if share > Alpha+accepted(trials) {
+			t.Errorf("%s, %s: %.1f %% wrong", name, what, share*100)
+		}
+	}
+	total := 0
+	for _, c := range all {
+		trial, n := wrong(c), 0
+		for range trials() {
+			if trial() {
+				n++
+			}
+		}
+		check(c.String(), n, trials())
+		total += n
+	}
+	check("all together", total, len(all)*trials())
+}
+
 // TestFalseChanged: where A and B are the same system, at most 5 % of comparisons
 // find any metric changed, with a tolerance so small that it has no effect.
 func TestFalseChanged(t *testing.T) {
 	for name, m := range measure {
-		all, cases := 0, 0
-		for _, s := range sources {
-			for _, metrics := range []int{1, 8} {
-				for _, n := range []int{6, 10} {
-					r, wrong := rand.New(rand.NewPCG(4, 5)), 0
-					for range trials() {
-						if changed, _ := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, 0), 1e-6); changed > 0 {
-							wrong++
-						}
-					}
-					if share := float64(wrong) / float64(trials()); share > Alpha+chance() {
-						t.Errorf("%s, %s, %d metrics of %d runs: %.1f %% falsely changed", name, s.name, metrics, n, share*100)
-					}
-					all, cases = all+wrong, cases+1
-				}
+		checkWrong(t, name, scenarios([]int{1, 8}, []int{6, 10}), chance, func(c scenario) func() bool {
+			r := rand.New(rand.NewPCG(4, 5))
+			return func() bool {
+				changed, _ := decideAll(m, group(r, c.source, c.runs, c.metrics, 0), group(r, c.source, c.runs, c.metrics, 0), 1e-6)
+				return changed > 0
 			}
-		}
-		share := float64(all) / float64(cases*trials())
-		t.Logf("%s: %.1f %% of all falsely changed", name, share*100)
-		if share > Alpha {
-			t.Errorf("%s: %.1f %% of all falsely changed", name, share*100)
-		}
+		})
 	}
 }
 
@@ -117,56 +152,28 @@ func TestFalseChanged(t *testing.T) {
 func TestFalseEquivalent(t *testing.T) {
 	const tolerance = 0.1
 	for name, m := range measure {
-		all, cases := 0, 0
-		for _, s := range sources {
-			for _, n := range []int{6, 9, 12} {
-				r, wrong := rand.New(rand.NewPCG(6, 7)), 0
-				for range trials() {
-					_, equivalent := decideAll(m, group(r, s, n, 1, 0), group(r, s, n, 1, math.Log(1+tolerance)), tolerance)
-					wrong += equivalent
-				}
-				if share := float64(wrong) / float64(trials()); share > Alpha+chance() {
-					t.Errorf("%s, %s, %d runs: %.1f %% falsely equivalent", name, s.name, n, share*100)
-				}
-				all, cases = all+wrong, cases+1
+		checkWrong(t, name, scenarios([]int{1}, []int{6, 9, 12}), chance, func(c scenario) func() bool {
+			r := rand.New(rand.NewPCG(6, 7))
+			return func() bool {
+				_, equivalent := decideAll(m, group(r, c.source, c.runs, 1, 0), group(r, c.source, c.runs, 1, math.Log(1+tolerance)), tolerance)
+				return equivalent > 0
 			}
-		}
-		share := float64(all) / float64(cases*trials())
-		t.Logf("%s: %.1f %% of all falsely equivalent", name, share*100)
-		if share > Alpha {
-			t.Errorf("%s: %.1f %% of all falsely equivalent", name, share*100)
-		}
+		})
 	}
 }
 
 // TestCoverage: the interval contains the true ratio as often as stated, within the
 // error of the number of trials.
 func TestCoverage(t *testing.T) {
-	deviations := func(trials int) float64 { return 3 * math.Sqrt(Confidence*Alpha/float64(trials)) }
 	for name, m := range measure {
-		all, cases := 0, 0
-		for _, s := range sources {
-			for _, n := range []int{6, 8, 9, 12, 20, 40} {
-				r, held := rand.New(rand.NewPCG(8, 9)), 0
-				for range trials() {
-					e, _ := m(group(r, s, n, 1, 0)[0], group(r, s, n, 1, 0.7)[0])
-					if want := math.Exp(0.7); e.Interval.Lower <= want && want <= e.Interval.Upper {
-						held++
-					}
-				}
-				share := float64(held) / float64(trials())
-				t.Logf("%s, %s, %d runs: %.1f %%", name, s.name, n, share*100)
-				if share < Confidence-deviations(trials()) {
-					t.Errorf("%s, %s, %d runs: the interval holds the ratio in %.1f %%", name, s.name, n, share*100)
-				}
-				all, cases = all+held, cases+1
+		checkWrong(t, name, scenarios([]int{1}, []int{6, 8, 9, 12, 20, 40}), deviations, func(c scenario) func() bool {
+			r := rand.New(rand.NewPCG(8, 9))
+			return func() bool {
+				e, _ := m(group(r, c.source, c.runs, 1, 0)[0], group(r, c.source, c.runs, 1, 0.7)[0])
+				want := math.Exp(0.7)
+				return e.Interval == nil || e.Interval.Lower > want || want > e.Interval.Upper
 			}
-		}
-		share := float64(all) / float64(cases*trials())
-		t.Logf("%s, all: %.1f %%", name, share*100)
-		if share < Confidence-deviations(cases*trials()) {
-			t.Errorf("%s: the intervals hold the ratio in %.1f %%", name, share*100)
-		}
+		})
 	}
 }
 
@@ -175,24 +182,22 @@ func TestCoverage(t *testing.T) {
 func TestPower(t *testing.T) {
 	const trials, metrics = 200, 8
 	for name, m := range measure {
-		n := LeastPairs(metrics)
+		n := MinPairs(metrics)
 		if name == "unpaired" {
-			n = LeastRuns(metrics) + 2
+			n = MinRuns(metrics) + 2
 		}
-		for _, s := range sources[:1] {
-			r, found, equal := rand.New(rand.NewPCG(10, 11)), 0, 0
-			for range trials {
-				changed, _ := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, math.Log(1.3)), 0.03)
-				found += changed
-				_, equivalent := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, 0), 0.15)
-				equal += equivalent
-			}
-			if share := float64(found) / (trials * metrics); share < 0.95 {
-				t.Errorf("%s: 30 %% more is found in %.1f %% of %d runs", name, share*100, n)
-			}
-			if share := float64(equal) / (trials * metrics); share < 0.95 {
-				t.Errorf("%s: no difference is found in %.1f %% of %d runs", name, share*100, n)
-			}
+		s, r, found, equal := sources[0], rand.New(rand.NewPCG(10, 11)), 0, 0
+		for range trials {
+			changed, _ := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, math.Log(1.3)), 0.03)
+			found += changed
+			_, equivalent := decideAll(m, group(r, s, n, metrics, 0), group(r, s, n, metrics, 0), 0.15)
+			equal += equivalent
+		}
+		if share := float64(found) / (trials * metrics); share < 0.95 {
+			t.Errorf("%s: 30 %% more is found in %.1f %% of %d runs", name, share*100, n)
+		}
+		if share := float64(equal) / (trials * metrics); share < 0.95 {
+			t.Errorf("%s: no difference is found in %.1f %% of %d runs", name, share*100, n)
 		}
 	}
 }

@@ -85,10 +85,10 @@ func (w *worker) second(second, n int64) []metric.Frame {
 		w.frame(second, append(ended, w.requests(n)...)),
 		w.frame(second, w.transactions(0, late)),
 		w.frame(second, []metric.Point{
-			metric.CounterPoint(metric.NewSeries(metric.WorkerCPU, "s"), 0.5+0.1*w.random.Float64()),
-			metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 2),
-			metric.CounterPoint(metric.NewSeries(metric.WorkerRunQueue, "s"), 0.01*w.random.Float64()),
-			metric.GaugePoint(metric.NewSeries(metric.WorkerMemory, "By"), 3e8),
+			metric.CounterPoint(metric.Of(metric.WorkerCPU), 0.5+0.1*w.random.Float64()),
+			metric.GaugePoint(metric.Of(metric.WorkerCPUs), 2),
+			metric.CounterPoint(metric.Of(metric.WorkerRunQueue), 0.01*w.random.Float64()),
+			metric.GaugePoint(metric.Of(metric.WorkerMemory), 3e8),
 		}),
 	}
 }
@@ -98,12 +98,12 @@ func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 	hist := func(name string, s *spread, bounds ...float64) []int64 {
 		h := &metric.Hist{}
 		reach := s.draw(w.random, n, h, bounds...)
-		points = append(points, metric.HistPoint(metric.NewSeries(name, "ms", "scenario", scenario), h))
+		points = append(points, metric.HistPoint(metric.Of(name, "scenario", scenario), h))
 		w.totals[name] += float64(n)
 		return reach
 	}
 	count := func(name string, v int64, labels ...string) {
-		points = append(points, metric.CounterPoint(metric.NewSeries(name, "", labels...), float64(v)))
+		points = append(points, metric.CounterPoint(metric.Of(name, labels...), float64(v)))
 	}
 	slos, bounds := w.decidedBy(metric.TransactionDuration, "")
 	failed := min(n, poisson(w.random, failShare*float64(n)))
@@ -111,9 +111,7 @@ func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 	hist(metric.GeneratorLag, lag)
 	hist(metric.ArrivalQueueing, queueing)
 	for i, s := range slos {
-		count(metric.Judged, n, "slo", s.ID())
-		count(metric.Violations, min(n, reach[i]+failed), "slo", s.ID())
-		count(metric.ViolationsCleared, min(n, reach[i]+failed), "slo", s.ID())
+		points = append(points, judged(s, n, min(n, reach[i]+failed))...)
 	}
 	if scheduled > 0 {
 		count(metric.TransactionsScheduled, scheduled, "scenario", scenario)
@@ -122,6 +120,16 @@ func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 	count(metric.Transactions, failed, "outcome", metric.Failed, "scenario", scenario)
 	w.totals[metric.Transactions] += float64(n)
 	return points
+}
+
+// judged counts the samples of an SLO and its violations, none of which the generator
+// caused.
+func judged(s spec.SLO, samples, violations int64) []metric.Point {
+	return []metric.Point{
+		metric.CounterPoint(metric.Of(metric.Judged, "slo", s.ID()), float64(samples)),
+		metric.CounterPoint(metric.Of(metric.Violations, "slo", s.ID()), float64(violations)),
+		metric.CounterPoint(metric.Of(metric.ViolationsCleared, "slo", s.ID()), float64(violations)),
+	}
 }
 
 // decidedBy lists the SLOs of a metric and name, with their bounds.
@@ -136,13 +144,20 @@ func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []flo
 
 // requests returns k6's metrics of n requests, one per transaction.
 func (w *worker) requests(n int64) (points []metric.Point) {
-	counter := func(name, unit string, v float64, labels ...string) {
-		points = append(points, metric.CounterPoint(metric.NewSeries(name, unit, append(labels, "scenario", scenario)...), v))
+	counter := func(name string, v float64, labels ...string) {
+		points = append(points, metric.CounterPoint(metric.Of(name, append(labels, "scenario", scenario)...), v))
+	}
+	rate := func(name string, occurred, total int64, labels ...string) {
+		labels = append(labels, "scenario", scenario)
+		points = append(points,
+			metric.CounterPoint(metric.NewSeries(name+metric.RateTotal, "", labels...), float64(total)),
+			metric.CounterPoint(metric.NewSeries(name+metric.RateOccurred, "", labels...), float64(occurred)))
+		w.totals[name+metric.RateTotal] += float64(total)
 	}
 	hist := func(name string, s *spread, n int64, bounds []float64, labels ...string) []int64 {
 		h := &metric.Hist{}
 		reach := s.draw(w.random, n, h, bounds...)
-		points = append(points, metric.HistPoint(metric.NewSeries(name, "ms", append(labels, "scenario", scenario)...), h))
+		points = append(points, metric.HistPoint(metric.Of(name, append(labels, "scenario", scenario)...), h))
 		w.totals[name] += float64(n)
 		return reach
 	}
@@ -158,10 +173,7 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 		slos, bounds := w.decidedBy(requestDuration, e.name)
 		reach := hist(requestDuration, e.duration, some, bounds, "name", e.name)
 		for i, s := range slos {
-			points = append(points,
-				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(some)),
-				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(min(some, reach[i]+failed))),
-				metric.CounterPoint(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), float64(min(some, reach[i]+failed))))
+			points = append(points, judged(s, some, min(some, reach[i]+failed))...)
 		}
 		for _, p := range parts {
 			s := p.spread
@@ -170,45 +182,37 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 			}
 			hist(p.name, s, some, nil, "name", e.name)
 		}
-		counter("http_reqs", "", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
-		counter("http_reqs", "", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
-		counter(requestFailed+metric.RateTotal, "", float64(some), "name", e.name)
-		counter(requestFailed+metric.RateOccurred, "", float64(failed), "name", e.name)
-		counter("checks"+metric.RateTotal, "", float64(some), "name", e.name, "check", "answered")
-		counter("checks"+metric.RateOccurred, "", float64(some-failed), "name", e.name, "check", "answered")
-		w.totals[requestFailed+metric.RateTotal] += float64(some)
-		w.totals["checks"+metric.RateTotal] += float64(some)
+		counter("http_reqs", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
+		counter("http_reqs", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
+		rate(requestFailed, failed, some, "name", e.name)
+		rate("checks", some-failed, some, "name", e.name, "check", "answered")
 	}
 	for _, s := range w.slos {
 		if s.Metric == requestFailed {
-			points = append(points,
-				metric.CounterPoint(metric.NewSeries(metric.Judged, "", "slo", s.ID()), float64(n)),
-				metric.CounterPoint(metric.NewSeries(metric.Violations, "", "slo", s.ID()), float64(failures)),
-				metric.CounterPoint(metric.NewSeries(metric.ViolationsCleared, "", "slo", s.ID()), float64(failures)))
+			points = append(points, judged(s, n, failures)...)
 		}
 	}
 	hist("iteration_duration", transactions, n, nil)
-	counter("iterations", "", float64(n))
-	counter(metric.EndedIterations, "", float64(n))
-	counter(metric.EndedRequests, "", float64(n))
-	counter(metric.EndedIterationTime, "ms", 25*float64(n))
-	counter(metric.EndedRequestTime, "ms", 24*float64(n))
-	counter(metric.EndedBlockedTime, "ms", 0.004*float64(n))
-	counter("data_sent", "By", float64(400*n))
-	counter("data_received", "By", float64(900*n))
-	points = append(points,
-		metric.GaugePoint(metric.NewSeries("vus", ""), 500), metric.GaugePoint(metric.NewSeries("vus_max", ""), 500))
-	return points
+	counter("iterations", float64(n))
+	counter("data_sent", float64(400*n))
+	counter("data_received", float64(900*n))
+	return append(points,
+		metric.CounterPoint(metric.Of(metric.EndedIterations), float64(n)),
+		metric.CounterPoint(metric.Of(metric.EndedRequests), float64(n)),
+		metric.CounterPoint(metric.Of(metric.EndedIterationTime), 25*float64(n)),
+		metric.CounterPoint(metric.Of(metric.EndedRequestTime), 24*float64(n)),
+		metric.CounterPoint(metric.Of(metric.EndedBlockedTime), 0.004*float64(n)),
+		metric.GaugePoint(metric.Of("vus"), 500), metric.GaugePoint(metric.Of("vus_max"), 500))
 }
 
 // close returns the last frame, with the totals.
 func (w *worker) close(second int64) []metric.Frame {
 	points := []metric.Point{
-		metric.CounterPoint(metric.NewSeries(metric.WorkerSeed, "", "seed", strconv.Itoa(seed)), 1),
-		metric.GaugePoint(metric.NewSeries(metric.WorkerStartDelay, "ms"), 0.1),
+		metric.CounterPoint(metric.Of(metric.WorkerSeed, "seed", strconv.Itoa(seed)), 1),
+		metric.GaugePoint(metric.Of(metric.WorkerStartDelay), 0.1),
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.totals)) {
-		points = append(points, metric.CounterPoint(metric.NewSeries(metric.WorkerSamples, "", "metric", name), w.totals[name]))
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSamples, "metric", name), w.totals[name]))
 	}
 	return w.stream.close(second, points...)
 }

@@ -2,12 +2,15 @@ package binlog
 
 import (
 	"context"
-	"database/sql"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	replicated "github.com/go-mysql-org/go-mysql/mysql"
@@ -44,63 +47,65 @@ func Run(ctx context.Context, dsn string, readers int, ready func()) (Read, erro
 	if err != nil {
 		return Read{}, fmt.Errorf("read DSN: %w", err)
 	}
-	first := firstID()
+	id := firstID()
 	var events, bytes, started atomic.Int64
 	group, within := errgroup.WithContext(ctx)
 	for i := range readers {
+		syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
+			ServerID: id + uint32(i), Flavor: flavour, Host: host, Port: uint16(number), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
+			// Events are decoded (the default), as a connector does.
+			MaxReconnectAttempts: 1, HeartbeatPeriod: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		})
 		group.Go(func() error {
-			syncer := replication.NewBinlogSyncer(replication.BinlogSyncerConfig{
-				ServerID: first + uint32(i), Flavor: flavour, Host: host, Port: uint16(number), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
-				// Events are decoded (the default), as a connector does.
-				MaxReconnectAttempts: 1, HeartbeatPeriod: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
-			})
-			defer syncer.Close()
-			stream, err := syncer.StartSync(from)
-			if err != nil {
-				return fmt.Errorf("read the binlog: %w", err)
-			}
-			for got := false; ; {
-				event, err := stream.GetEvent(within)
-				if within.Err() != nil {
-					return nil
-				}
-				if err != nil {
-					return fmt.Errorf("read the binlog: %w", err)
-				}
-				events.Add(1)
-				bytes.Add(int64(len(event.RawData)))
-				if !got && started.Add(1) == int64(readers) {
+			first := sync.OnceFunc(func() {
+				if started.Add(1) == int64(readers) {
 					ready()
 				}
-				got = true
-			}
+			})
+			return readAll(within, syncer, from, func(e *replication.BinlogEvent) {
+				events.Add(1)
+				bytes.Add(int64(len(e.RawData)))
+				first()
+			})
 		})
 	}
 	err = group.Wait()
 	return Read{readers, events.Load(), bytes.Load(), cpu()}, err
 }
 
-// position is the end of the binlog, and the server's flavour in the library's terms.
-func position(ctx context.Context, dsn string) (p replicated.Position, flavour string, err error) {
-	db, err := mysql.Driver{}.Open(dsn)
+// readAll calls do for each event from a position on, until ctx is done, and closes the
+// syncer.
+func readAll(ctx context.Context, syncer *replication.BinlogSyncer, from replicated.Position, do func(*replication.BinlogEvent)) error {
+	defer syncer.Close()
+	stream, err := syncer.StartSync(from)
 	if err != nil {
-		return p, "", err
+		return fmt.Errorf("read the binlog: %w", err)
 	}
-	defer func() { _ = db.Close() }()
-	var version string
-	if err := db.QueryRowContext(ctx, "SELECT @@version").Scan(&version); err != nil {
-		return p, "", fmt.Errorf("read the database's version: %w", err)
-	}
-	flavour = replicated.MySQLFlavor
-	if mysql.IsMariaDB(version) {
-		flavour = replicated.MariaDBFlavor
-	}
-	// MySQL 8.4 and later have only the first; older versions and MariaDB the second.
-	for _, q := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} {
-		var rows *sql.Rows
-		if rows, err = db.QueryContext(ctx, q); err == nil {
-			return first(rows, flavour)
+	for {
+		event, err := stream.GetEvent(ctx)
+		if ctx.Err() != nil {
+			return nil
 		}
+		if err != nil {
+			return fmt.Errorf("read the binlog: %w", err)
+		}
+		do(event)
 	}
-	return p, "", fmt.Errorf("read the binlog's position: %w", err)
+}
+
+// firstID is the first of the readers' server ids, which no other replica may have:
+// the server ends the connection of an older replica with the same id.
+func firstID() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return 1<<30 + binary.LittleEndian.Uint32(b[:])>>3
+}
+
+// cpu is the CPU time of this process, in seconds.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
 }

@@ -3,14 +3,12 @@ package change_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +18,7 @@ import (
 	"assay/harness/lab/experiment/change"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
 )
@@ -35,14 +34,7 @@ func TestMain(m *testing.M) {
 func read(count string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	n, err := strconv.Atoi(count)
-	if err == nil {
-		var r binlog.Read
-		if r, err = binlog.Run(ctx, os.Getenv("ASSAY_DB"), n, func() { fmt.Println("reading") }); err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(r)
-		}
-	}
-	if err != nil {
+	if err := binlog.Main(ctx, os.Getenv("ASSAY_DB"), count, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -154,8 +146,8 @@ func (b fixture) appliedAndReverted(t *testing.T) {
 	for i := range 50 {
 		mysqldtest.Exec(t, b.db, fmt.Sprintf("INSERT INTO shop.orders VALUES (%d, 0)", i))
 	}
-	await(t, func() bool { return connections(t, b.db) == 2 })
-	await(t, func() bool { return sent(t, b.db) == 2 })
+	polltest.Until(t, "two replication clients", func() bool { return connections(t, b.db) == 2 })
+	polltest.Until(t, "both were sent the whole binlog", func() bool { return sent(t, b.db) == 2 })
 	if err := sys.Revert(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +159,7 @@ func (b fixture) appliedAndReverted(t *testing.T) {
 	if r := sys.Read(); r.Readers != 2 || r.Events < 2*50 || r.Bytes < r.Events*19 || r.CPUSeconds <= 0 {
 		t.Errorf("%+v", r)
 	}
-	await(t, func() bool { return connections(t, b.db) == 0 })
+	polltest.Until(t, "no replication client", func() bool { return connections(t, b.db) == 0 })
 	if j, err := journal.Open(dir); err != nil || j == nil || len(j.Steps) != 0 {
 		t.Errorf("journal between runs %v, %v", j, err)
 	}
@@ -238,15 +230,6 @@ func sent(t *testing.T, db *sql.DB) (n int) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func await(t *testing.T, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("timed out")
-		}
-	}
 }
 
 // noSecret checks that the journal names the database without its password.

@@ -26,7 +26,7 @@ func execute(ctx context.Context, argv []string) error {
 		_ = os.Remove(out.Name())
 	}()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") })
+	cmd.Env = environment()
 	cmd.Stdout, cmd.Stderr = out, out
 	child, err := process.Start(cmd, process.Tied)
 	if err != nil {
@@ -44,6 +44,12 @@ func execute(ctx context.Context, argv []string) error {
 		return fmt.Errorf("run %s: %w%s", argv[0], err, lastLine(output))
 	}
 	return nil
+}
+
+// environment is that of this process without Assay's variables, some of which are
+// secrets.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") })
 }
 
 // lastLine is the last line of a command's output.

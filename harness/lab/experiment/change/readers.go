@@ -8,28 +8,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/servers/process"
 )
 
-// Read is what the binlog readers have read.
-type Read = binlog.Read
-
 // ReadersCommand is the command of this program that reads the binlog. Its argument is
 // the number of readers; ASSAY_DB is the DSN. It writes the line "reading" once all
-// readers have started, and a line of JSON (Read) when it is stopped.
+// readers have started, and a line of JSON (binlog.Read) when it is stopped.
 const ReadersCommand = "binlog-readers"
 
 // readers is the process that reads the binlog. It is killed if this process ends.
 type readers struct {
 	child *process.Child
 	out   *os.File
-	done  Read // once the process has ended
+	done  binlog.Read // once the process has ended
 }
 
 const (
@@ -44,7 +39,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 	}
 	_ = os.Remove(out.Name()) // only the descriptor is needed
 	cmd := exec.Command(executable, ReadersCommand, strconv.Itoa(count))
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") }), "ASSAY_DB="+dsn)
+	cmd.Env = append(environment(), "ASSAY_DB="+dsn)
 	cmd.Stdout, cmd.Stderr = out, out
 	r := &readers{out: out}
 	if r.child, err = process.Start(cmd, process.Tied); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/collect/databases"
@@ -27,7 +28,7 @@ type System struct {
 	needs   needs // of all variants together
 	setup   *stack.Setup
 	readers *readers
-	read    Read // by the readers that were stopped last
+	read    binlog.Read // by the readers that were stopped last
 }
 
 // Begin creates the journal, in a folder that the caller has locked. target is the
@@ -103,7 +104,7 @@ func (sys *System) restart(ctx context.Context, v spec.Variant) error {
 	to := *sys.setup
 	to.Database = slices.Concat(to.Database, v.Database)
 	to.Target = slices.Concat(to.Target, v.Service)
-	_, err := stack.Restart(ctx, sys.options(), to, sys.needs.database, sys.Log)
+	_, err := stack.Restart(ctx, sys.options(), to, stack.Parts{Database: sys.needs.database, Target: true}, sys.Log)
 	return err
 }
 

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
 )
 
 // Read is what the readers that were stopped last have read.
-func (sys *System) Read() Read { return sys.read }
+func (sys *System) Read() binlog.Read { return sys.read }
 
 // undoTimeout limits the statements or the command that undo one change: long enough
 // to drop an index.
@@ -73,7 +74,7 @@ func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
 	defer cancel()
 	switch {
 	case s.Stack != nil:
-		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, s.Stack.Database, sys.Log)
+		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, stack.Parts{Database: s.Stack.Database, Target: true}, sys.Log)
 		return err
 	case len(s.Command) > 0:
 		return execute(ctx, s.Command)

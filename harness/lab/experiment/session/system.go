@@ -13,9 +13,6 @@ import (
 // System is the system to which the variants are applied: the local stack if target
 // is empty, else the target with the database at the DSN. release unlocks the folder
 // of its journal.
-// System is the system to which the variants are applied: the local stack if target
-// is empty, else the target with the database at the DSN. release unlocks the folder
-// of its journal.
 func (s *Session) System(target, dsn string) (w *change.System, release func(), err error) {
 	w, release = &change.System{Executable: s.Options.Executable, Log: s.Options.Log}, func() {}
 	if target == "" {

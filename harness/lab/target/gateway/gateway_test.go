@@ -119,8 +119,8 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if asked, err := quick.Inquire(t.Context(), 1, "card", id); err != nil || asked != charged {
-			t.Errorf("charged: %+v; asked again: %+v, %v", charged, asked, err)
+		if inquired, err := quick.Inquire(t.Context(), 1, "card", id); err != nil || inquired != charged {
+			t.Errorf("charged: %+v; by an inquiry: %+v, %v", charged, inquired, err)
 		}
 	}
 	if calls[0].Took < c.Patience || calls[0].Outcome != TimedOut || calls[2].Kind != "inquiry" {

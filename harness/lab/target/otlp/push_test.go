@@ -17,6 +17,7 @@ import (
 
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 )
 
 const token = "secret"
@@ -24,7 +25,7 @@ const token = "secret"
 // sink is the receiver of a run, with its token.
 type sink struct {
 	url    string
-	away   atomic.Bool // it answers 503
+	down   atomic.Bool // it responds with 503
 	mu     sync.Mutex
 	frames []metric.Frame
 }
@@ -42,7 +43,7 @@ func listen(t *testing.T) *sink {
 	r.Routes(mux)
 	guarded := receiver.Authorize(token, mux)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.away.Load() {
+		if s.down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -96,15 +97,6 @@ func (s *sink) pushes() int {
 	return len(s.frames)
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
-
 // The received increases add up to the registry's totals, even if some pushes fail.
 func TestAddsUp(t *testing.T) {
 	s := listen(t)
@@ -134,14 +126,14 @@ func TestAddsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two pushes", func() bool { return s.pushes() >= 2 })
+	polltest.Until(t, "two pushes", func() bool { return s.pushes() >= 2 })
 	observe(0, 0.001, 40) // buckets on both sides of those before
-	s.away.Store(true)
-	eventually(t, "two pushes fail", func() bool { return failures.Load() >= 2 })
+	s.down.Store(true)
+	polltest.Until(t, "two pushes fail", func() bool { return failures.Load() >= 2 })
 	observe(0.02, 0.5)
-	s.away.Store(false)
+	s.down.Store(false)
 	before := s.pushes()
-	eventually(t, "a push arrives again", func() bool { return s.pushes() > before })
+	polltest.Until(t, "a push arrives again", func() bool { return s.pushes() > before })
 	observe(0.25)
 	if err := stop(t.Context()); err != nil { // the last push
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestPostgreSQL(t *testing.T) {
 	mysqldtest.Exec(t, root, "SET timezone = 'Asia/Tokyo'", "CREATE ROLE u LOGIN PASSWORD 'p'",
 		"CREATE TABLE at (id uuid DEFAULT gen_random_uuid(), zoned timestamptz, plain timestamp)", "GRANT SELECT, DELETE ON at TO u",
 		"INSERT INTO at VALUES (DEFAULT, '2026-11-21 12:00:00Z', '2026-11-21 12:00:00')")
-	u := func(password string) string { return s.As("u", password, "postgres") }
+	u := func(password string) string { return s.UserDSN("u", password, "postgres") }
 	open := func(dsn string) *database.DB {
 		t.Helper()
 		db, err := databases.Open(dsn)
@@ -93,7 +93,7 @@ func TestPostgreSQLOverTLS(t *testing.T) {
 		t.Errorf("a server without TLS: %v", err)
 	}
 	authority := databasetest.NewAuthority(t)
-	s.Secure(t, authority.Cert, authority.Key)
+	s.EnableTLS(t, authority.Cert, authority.Key)
 	for _, parameters := range []string{"sslmode=disable", "sslmode=prefer", "sslmode=require", "sslmode=verify-full&sslrootcert=" + authority.Bundle} {
 		if err := try(parameters); err != nil {
 			t.Errorf("%s: %v", parameters, err)

@@ -45,7 +45,7 @@ func benchOf(t *testing.T, s *postgrestest.Server, settings []string) *bench {
 	t.Helper()
 	b := &bench{Server: s}
 	mysqldtest.Exec(t, postgrestest.Open(t, b.DSN()), "CREATE DATABASE "+shop)
-	b.dsn = b.In(shop)
+	b.dsn = b.DatabaseDSN(shop)
 	b.db = postgrestest.Open(t, b.dsn)
 	b.db.SetMaxIdleConns(64)
 	mysqldtest.Exec(t, b.db,

@@ -27,7 +27,7 @@ func TestSessionEnded(t *testing.T) {
 	t.Parallel()
 	b := newBenchOnDisk(t, counted)
 	mysqldtest.Exec(t, b.db, "CREATE ROLE watcher LOGIN PASSWORD 'x' IN ROLE pg_monitor", "GRANT USAGE ON SCHEMA \"stats schema\" TO watcher")
-	c := started(t, b.As("watcher", "x", shop))
+	c := started(t, b.UserDSN("watcher", "x", shop))
 	stop := b.load(t, 4, update)
 	r := samplingtest.Start(t, c)
 	time.Sleep(1500 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestServerRestarted(t *testing.T) {
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Up(t.Context()); err != nil {
+	if err := b.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(1500 * time.Millisecond)

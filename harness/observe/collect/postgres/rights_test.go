@@ -23,7 +23,7 @@ func TestUserWithoutRights(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, counted)
 	mysqldtest.Exec(t, b.db, `CREATE ROLE "no'body" LOGIN PASSWORD 'at all'`, `GRANT ALL ON item TO "no'body"`)
-	nobody := b.As("no'body", "at all", shop)
+	nobody := b.UserDSN("no'body", "at all", shop)
 
 	idle, err := b.db.Conn(t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("without the library: %q", notes)
 	}
 	mysqldtest.Exec(t, b.db, "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
-	if err := errors.Join(b.Stop(), b.Up(t.Context())); err != nil {
+	if err := errors.Join(b.Stop(), b.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	b.db.SetMaxIdleConns(0)

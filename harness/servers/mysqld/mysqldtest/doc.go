@@ -1,5 +1,5 @@
-// Package mysqldtest starts real database servers for tests.
+// Package mysqldtest starts real MySQL and MariaDB servers for tests.
 //
-// In: the servers that `make test` provides, named by two environment
-// variables. Out: running servers in folders of the test, gone when it ends.
+// Input: the servers that `make test` provides, named by two environment
+// variables. Output: running servers in folders of the test, gone when it ends.
 package mysqldtest

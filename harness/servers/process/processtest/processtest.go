@@ -1,4 +1,3 @@
-// Package processtest starts the child processes of tests.
 package processtest
 
 import (

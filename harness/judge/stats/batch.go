@@ -27,30 +27,20 @@ func Sum(all []Batch) (total Batch) {
 	return total
 }
 
-// DesignEffect is the ratio of the variance of the share K/N over batches to that of
-// independent samples,
+// varianceRatio is the ratio of the variance of the share K/N over batches to that of
+// independent samples, and its degrees of freedom,
 //
-//	deff = max(1, m s2 / (v (1 - v))) StudentFactor(b)
+//	m s2 / (v (1 - v)),   b - strata
 //
 // with v = sum K / sum N, m = sum N / b, and s2 the variance of the ratio
-// estimator over the b batches within their strata w,
+// estimator over the b batches with samples within their strata w,
 //
 //	s2 = sum (K_i - v_w N_i)^2 / (m^2 (b - strata))
 //
 // (Cochran, Sampling Techniques, sections 5.6 and 6.4; batch means as in Law and
-// Kelton). With fewer than Batches batches s2 is less certain: StudentFactor is the
-// squared ratio of Student's quantiles, at Alpha, of b - 1 and Batches - 1 degrees of
-// freedom.
-//
-// It is false where v is 0 or 1, as the formula is 0/0, or where no stratum has two
-// batches with samples.
-func DesignEffect(all []Batch) (deff float64, ok bool) {
-	deff, degrees, ok := ratioEffect(all)
-	return max(1, deff) * StudentFactor(degrees+1), ok
-}
-
-// ratioEffect is m s2 / (v (1 - v)) of DesignEffect, and its degrees of freedom.
-func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
+// Kelton). It is false where v is 0 or 1, as the formula is 0/0, or where no stratum has
+// two batches with samples.
+func varianceRatio(all []Batch) (ratio float64, degrees int, ok bool) {
 	total, strata := Sum(all), map[int]*Batch{}
 	b := 0
 	for _, x := range all {
@@ -81,9 +71,10 @@ func ratioEffect(all []Batch) (deff float64, degrees int, ok bool) {
 	return m * s2 / (v * (1 - v)), degrees, true
 }
 
-// StudentFactor is the factor of a design effect from b batches, which is also the
-// smallest design effect: 1 for at least Batches, more for fewer, +Inf for fewer than
-// two.
+// StudentFactor is the factor of a variance that is estimated from b batches, as fewer
+// than Batches are less certain: the squared ratio of Student's quantiles, at Alpha, of
+// b - 1 and Batches - 1 degrees of freedom. It is 1 for at least Batches, and +Inf for
+// fewer than two.
 func StudentFactor(b int) float64 {
 	switch {
 	case b >= Batches:
