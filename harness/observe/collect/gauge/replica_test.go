@@ -112,6 +112,31 @@ func lags(all *record.Timeline, name string) (values []float64) {
 	return values
 }
 
+// stopApplier stops the replica's applier until release is called.
+func (p pair) stopApplier(t *testing.T) (release func()) {
+	t.Helper()
+	mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
+	return func() { mysqldtest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
+}
+
+// lockTable blocks the replica's applier by a lock until release is called.
+func (p pair) lockTable(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := p.replicaDB.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shop.t READ"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+}
+
 // The lag of a replica whose applier is stopped or blocked is the time since then, and
 // ends once it has caught up.
 func TestReplica(t *testing.T) {
@@ -122,67 +147,55 @@ func TestReplica(t *testing.T) {
 			p := replicate(t, flavour)
 			stop := p.write(t)
 			defer stop()
-			const stall = 4 * time.Second
-			for name, hold := range map[string]func() (release func()){
-				"stopped": func() func() {
-					mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
-					return func() { mysqldtest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
-				},
-				"locked": func() func() {
-					conn, err := p.replicaDB.Conn(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shop.t READ"); err != nil {
-						t.Fatal(err)
-					}
-					return func() {
-						if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
-							t.Error(err)
-						}
-						_ = conn.Close()
-					}
-				},
-			} {
-				t.Run(name, func(t *testing.T) {
-					var before, during, after time.Time
-					all := watch(t, p.options(), func() {
-						time.Sleep(2 * time.Second)
-						before = time.Now()
-						release := hold()
-						time.Sleep(stall)
-						release()
-						during = time.Now()
-						time.Sleep(5 * time.Second)
-						after = time.Now()
-					})
-					highest := func(from, to time.Time) (v float64) {
-						read, seconds := 0, 0
-						for second := from.Unix() + 1; second < to.Unix(); second++ {
-							seconds++
-							if got, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
-								read++
-								v = max(v, got)
-							}
-						}
-						if 2*read < seconds || read == 0 {
-							t.Errorf("%d readings in %d seconds", read, seconds)
-						}
-						return v
-					}
-					held := float64(during.Sub(before).Milliseconds())
-					steady, stalled, caughtUp := highest(before.Add(-2*time.Second), before), highest(before, during.Add(2*time.Second)), highest(during.Add(3*time.Second), after)
-					t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
-					if stalled < held-1000 || stalled > held+2000 {
-						t.Errorf("lag %g ms after %g ms", stalled, held)
-					}
-					if steady > held/2 || caughtUp > held/2 {
-						t.Errorf("lag %g ms before and %g ms after", steady, caughtUp)
-					}
-				})
-			}
+			t.Run("stopped", func(t *testing.T) { checkStall(t, p, p.stopApplier) })
+			t.Run("locked", func(t *testing.T) { checkStall(t, p, p.lockTable) })
 		})
 	}
+}
+
+// checkStall checks the lag before, during and after a stall of the replica's applier.
+func checkStall(t *testing.T, p pair, hold func(*testing.T) (release func())) {
+	t.Helper()
+	var before, during, after time.Time
+	all := watch(t, p.options(), func() {
+		time.Sleep(2 * time.Second)
+		before = time.Now()
+		release := hold(t)
+		time.Sleep(4 * time.Second)
+		release()
+		during = time.Now()
+		time.Sleep(5 * time.Second)
+		after = time.Now()
+	})
+	held := float64(during.Sub(before).Milliseconds())
+	steady := highestLag(t, all, before.Add(-2*time.Second), before)
+	stalled := highestLag(t, all, before, during.Add(2*time.Second))
+	caughtUp := highestLag(t, all, during.Add(3*time.Second), after)
+	t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
+	if stalled < held-1000 || stalled > held+2000 {
+		t.Errorf("lag %g ms after %g ms", stalled, held)
+	}
+	if steady > held/2 || caughtUp > held/2 {
+		t.Errorf("lag %g ms before and %g ms after", steady, caughtUp)
+	}
+}
+
+// highestLag returns the highest lag in the whole seconds between two times, half of which
+// must have a reading.
+func highestLag(t *testing.T, all *record.Timeline, from, to time.Time) (highest float64) {
+	t.Helper()
+	read, seconds := 0, 0
+	for second := from.Unix() + 1; second < to.Unix(); second++ {
+		seconds++
+		if lag, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
+			read++
+			highest = max(highest, lag)
+		}
+	}
+	if 2*read < seconds || read == 0 {
+		t.Errorf("%d readings in %d seconds", read, seconds)
+	}
+	return highest
 }
 
 // A replica of an idle source has no lag.
