@@ -43,6 +43,7 @@ func TestSetup(t *testing.T) {
 		{"killed run is restored", killedRunIsRestored},
 		{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
 		{"examine", examine},
+		{"user without any rights", userWithoutAnyRights},
 	}))
 }
 
