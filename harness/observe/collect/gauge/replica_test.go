@@ -141,16 +141,13 @@ func (p pair) lockTable(t *testing.T) (release func()) {
 // ends once it has caught up.
 func TestReplica(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			p := replicate(t, flavour)
-			stop := p.write(t)
-			defer stop()
-			t.Run("stopped", func(t *testing.T) { checkStall(t, p, p.stopApplier) })
-			t.Run("locked", func(t *testing.T) { checkStall(t, p, p.lockTable) })
-		})
-	}
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		p := replicate(t, flavour)
+		stop := p.write(t)
+		defer stop()
+		t.Run("stopped", func(t *testing.T) { checkStall(t, p, p.stopApplier) })
+		t.Run("locked", func(t *testing.T) { checkStall(t, p, p.lockTable) })
+	})
 }
 
 // checkStall checks the lag before, during and after a stall of the replica's applier.
@@ -217,35 +214,32 @@ func TestIdleReplica(t *testing.T) {
 // A replica whose lag cannot be read is reported before the run, with the next step.
 func TestReplicaRefused(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			p := replicate(t, flavour)
-			mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
-			blind, err := mysql.ParseDSN(p.replica.DSN())
-			if err != nil {
-				t.Fatal(err)
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		p := replicate(t, flavour)
+		mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
+		blind, err := mysql.ParseDSN(p.replica.DSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		blind.User, blind.Passwd = "blind", "b"
+		other := mysqldtest.StartInMemory(t, flavour, "--server-id=3")
+		refused := func(name string, o gauge.Options, problem, next string) {
+			t.Helper()
+			err := examine(t, o)
+			if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
 			}
-			blind.User, blind.Passwd = "blind", "b"
-			other := mysqldtest.StartInMemory(t, flavour, "--server-id=3")
-			refused := func(name string, o gauge.Options, problem, next string) {
-				t.Helper()
-				err := examine(t, o)
-				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
-				}
-			}
-			reader := p.replica.DSN()
-			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
-			refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
-			refused("replica of another server", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
-			refused("not a replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
-			refused("no privilege", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
-			refused("no server", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
-			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
-			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
-		})
-	}
+		}
+		reader := p.replica.DSN()
+		refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
+		refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
+		refused("replica of another server", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
+		refused("not a replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
+		refused("no privilege", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
+		refused("no server", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
+		mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
+		refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
+	})
 }
 
 // Aurora replicas report their lag themselves. The statements run on a real server with a

@@ -209,20 +209,17 @@ func userWithoutAnyRights(t *testing.T, b *bench) {
 
 func TestPerformanceSchemaOff(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			c := collector(t, mysqldtest.StartInMemory(t, flavour, "--performance-schema=OFF").DSN())
-			err := c.Start(t.Context())
-			if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {
-				t.Errorf("start: %v", err)
-			}
-			d, err := c.Describe(t.Context())
-			if err != nil || d.Flavour != flavour || d.Variables["performance_schema"] != "OFF" || d.Version == "" || strings.Contains(d.Version, "-") {
-				t.Errorf("describe: %+v, %v", d, err)
-			}
-		})
-	}
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		c := collector(t, mysqldtest.StartInMemory(t, flavour, "--performance-schema=OFF").DSN())
+		err := c.Start(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "restart the server with performance_schema=ON") {
+			t.Errorf("start: %v", err)
+		}
+		d, err := c.Describe(t.Context())
+		if err != nil || d.Flavour != flavour || d.Variables["performance_schema"] != "OFF" || d.Version == "" || strings.Contains(d.Version, "-") {
+			t.Errorf("describe: %+v, %v", d, err)
+		}
+	})
 }
 
 func TestNoServer(t *testing.T) {
