@@ -18,6 +18,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -36,14 +37,11 @@ func replicate(t *testing.T, flavour string) pair {
 	p.replica = mysqldtest.Replica(t, p.source)
 	p.sourceRoot, p.replicaDB = mysqldtest.Open(t, p.source.DSN()), mysqldtest.Open(t, p.replica.DSN())
 	mysqldtest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	polltest.Until(t, "the replica has the source's table", func() bool {
 		var n int
-		if err := p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n); err == nil {
-			return p
-		} else if time.Now().After(deadline) {
-			t.Fatalf("the replica does not replicate: %v", err)
-		}
-	}
+		return p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n) == nil
+	})
+	return p
 }
 
 // write inserts rows into the source until stop is called.
