@@ -40,6 +40,17 @@ func Binary(t testing.TB, flavour string) mysqld.Binary {
 	return b
 }
 
+// EachFlavour runs a parallel subtest for each flavour.
+func EachFlavour(t *testing.T, test func(t *testing.T, flavour string)) {
+	t.Helper()
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			test(t, flavour)
+		})
+	}
+}
+
 // Start starts a server of this flavour, with these options in addition to the usual
 // ones, in a folder of the test, and ends it with the test. In a package that runs its
 // tests through Main, all starts but the first are faster.
