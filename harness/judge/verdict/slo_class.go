@@ -64,7 +64,7 @@ func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 		v = e.latencyViolations(s, e.distribution(s.Metric, s.Selector))
 	}
 	counted := e.withoutDisplaced(v.cleared)
-	total, most, q := stats.Sum(counted), stats.Sum(v.possible), allowedShare(s)
+	total, most, q := stats.Sum(counted), stats.Sum(v.possible), s.AllowedShare()
 	if most.N == 0 {
 		return c, false
 	}
