@@ -92,8 +92,8 @@ func (m *matched) pair(all []sidedRun) {
 	for i := 0; i < len(all); i += 2 {
 		first, second := all[i], all[i+1]
 		if Invalid(first.Run) != "" || Invalid(second.Run) != "" {
-			m.excludePartner(first, second)
-			m.excludePartner(second, first)
+			m.excludeFromPair(first, second)
+			m.excludeFromPair(second, first)
 			continue
 		}
 		m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
@@ -106,8 +106,8 @@ func (m *matched) pair(all []sidedRun) {
 	m.pairing.Detail = fmt.Sprintf("%s, in order of start", count(len(order), "pair"))
 }
 
-// excludePartner leaves out a run of a pair in which it or its partner is INVALID.
-func (m *matched) excludePartner(s, partner sidedRun) {
+// excludeFromPair leaves out a run of a pair in which it or its partner is INVALID.
+func (m *matched) excludeFromPair(s, partner sidedRun) {
 	left := LeftOut{Folder: s.Folder, Reason: Invalid(s.Run)}
 	if left.Reason == "" {
 		left.Reason, left.judgeable = "its partner "+partner.Folder+" is left out", true
