@@ -20,7 +20,7 @@ import (
 // packages of its own folder and of lower layers, and none of another folder in its
 // layer.
 var layers = [][]string{
-	{"hint", "quantity", "schematest", "polltest"},
+	{"document", "hint", "quantity", "schematest", "polltest"},
 	{"servers", "wire"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec and plan may import
 	{"spec"},

@@ -16,7 +16,7 @@ import (
 // is on another host.
 func clock(c probe.Clock, remote []string) Finding {
 	const remedy = "timedatectl set-ntp true (or chronyc makestep)"
-	needed := ""
+	needed := "any: all is on this host"
 	if len(remote) > 0 {
 		needed = "synchronised"
 	}

@@ -18,13 +18,24 @@ import (
 // noDatabase judges a run without a database.
 func noDatabase(loads []Load) Finding {
 	for _, l := range loads {
-		if l.Profile.NeedsDatabase() {
+		if why := whyDatabase(l.Profile); why != "" {
 			return fail(CheckDatabase, "none is named", "a DSN",
-				fmt.Sprintf("profile %s needs the database, and none is named", l.Profile.Name), "set ASSAY_DB to its DSN")
+				fmt.Sprintf("profile %s %s, and none is named", l.Profile.Name, why), "set ASSAY_DB to its DSN")
 		}
 	}
 	return warn(CheckDatabase, "none is named", "a DSN",
 		"no waits: no database was named (ASSAY_DB)", "set ASSAY_DB to a DSN like "+databases.Examples())
+}
+
+// whyDatabase says why a run of the profile cannot do without a database; "": it can.
+func whyDatabase(p spec.Profile) string {
+	switch {
+	case p.NeedsDatabase():
+		return "needs the database"
+	case p.Ledger != nil:
+		return "has a ledger, which is read from the database"
+	}
+	return ""
 }
 
 // databaseFindings judges the database and the rights of the run's user. sampled: the

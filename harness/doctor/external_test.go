@@ -178,6 +178,7 @@ func TestDatabaseServer(t *testing.T) {
 	}
 	expect(t, noDatabase([]Load{{}}), Warning, "no waits: no database was named")
 	expect(t, noDatabase([]Load{{}, {Profile: spec.Profile{Name: "needy", Needs: []string{"db"}}}}), Lacking, "profile needy needs the database")
+	expect(t, noDatabase([]Load{{Profile: spec.Profile{Name: "paid", Ledger: &spec.Ledger{}}}}), Lacking, "profile paid has a ledger, which is read from the database, and none is named")
 }
 
 func TestConnections(t *testing.T) {

@@ -15,16 +15,9 @@ import (
 func insightsOnly(loads []Load) (all Findings) {
 	const remedy = "set ASSAY_DB to the database's DSN, in addition to --db pi:..."
 	for _, l := range loads {
-		why := ""
-		switch {
-		case l.Profile.NeedsDatabase():
-			why = "needs the database"
-		case l.Profile.Ledger != nil:
-			why = "has a ledger, which is read from the database"
-		default:
-			continue
+		if why := whyDatabase(l.Profile); why != "" {
+			all = append(all, fail(CheckDatabase, "only in Performance Insights", "a DSN", fmt.Sprintf("profile %s %s, but only Performance Insights is named", l.Profile.Name, why), remedy))
 		}
-		all = append(all, fail(CheckDatabase, "only in Performance Insights", "a DSN", fmt.Sprintf("profile %s %s, but only Performance Insights is named", l.Profile.Name, why), remedy))
 	}
 	return all
 }

@@ -134,10 +134,10 @@ func disk(f probe.Folder, all []Size) Finding {
 		record, outage = record+r, outage+o
 	}
 	needed := "about " + bytesText(record)
-	remedy := "free disk space (df -h " + f.Path + "), or name a folder on another disk with --out or --runs"
+	remedy := "free disk space (df -h " + f.At + "), or name a folder on another disk with --out or --runs"
 	switch observed := bytesText(f.Free) + " free"; {
 	case f.Free < 0:
-		return warn(CheckDisk, "not known", needed, "the free space of "+f.Path+" cannot be read", "df -h "+f.Path)
+		return warn(CheckDisk, "not known", needed, "the free space of "+f.Path+" cannot be read", "df -h "+f.At)
 	case f.Free < record:
 		return fail(CheckDisk, observed, needed, fmt.Sprintf(
 			"the disk of %s has %s free, and the record needs about %s", f.Path, bytesText(f.Free), bytesText(record),

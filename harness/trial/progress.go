@@ -115,7 +115,7 @@ func liveText(l run.Live) string {
 		what string
 	}{{l.Failed, "failed"}, {l.TimedOut, "timed out"}, {l.Dropped, "dropped"}} {
 		if o.n > 0 {
-			text += fmt.Sprintf(", %.0f %s", o.n, o.what)
+			text += fmt.Sprintf(", %.0f/s %s", o.n, o.what)
 		}
 	}
 	return text

@@ -68,7 +68,7 @@ func newStackDown() *cobra.Command {
 	c := &cobra.Command{
 		Use: "down", Short: "Stop the stack and keep its data", Args: noArguments,
 		Example: "  assay stack down\n  rm -r .assay                # delete the data too",
-		RunE:    func(c *cobra.Command, _ []string) error { return stack.Down(c.Context(), dir, stack.All) },
+		RunE:    func(c *cobra.Command, _ []string) error { return stack.Stop(c.Context(), dir) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")
 	return c

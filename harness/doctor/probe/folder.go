@@ -13,6 +13,7 @@ import (
 // Folder is the state of a run folder.
 type Folder struct {
 	Path string
+	At   string // the nearest existing folder, Path or a parent
 	Err  error // why nothing can be written there
 	Free int64 // bytes; -1: unknown
 }
@@ -26,7 +27,7 @@ func ExamineFolder(dir string) Folder {
 	if err == nil {
 		err = tryToWrite(at)
 	}
-	f.Err = err
+	f.At, f.Err = at, err
 	var stat unix.Statfs_t
 	if unix.Statfs(at, &stat) == nil {
 		f.Free = int64(stat.Bavail) * stat.Bsize

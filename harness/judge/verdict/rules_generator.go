@@ -150,9 +150,10 @@ func (s SLO) possibleViolations() int64 {
 	return 0
 }
 
-// generatorShare states how many of an SLO's violations may be the generator's.
+// generatorShare states how many of an SLO's violations may be the generator's. Without
+// its delay at least Cleared remain.
 func (s SLO) generatorShare() string {
-	return fmt.Sprintf("%s %s has %d violations as measured, %d without the generator's own delay, %d allowed",
+	return fmt.Sprintf("%s %s has %d violations as measured, at least %d without the generator's own delay, %d allowed",
 		s.Metric, s.Expression, s.possibleViolations(), *s.Cleared, *s.Allowed)
 }
 

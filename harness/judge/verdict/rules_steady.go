@@ -170,7 +170,7 @@ type trend struct {
 }
 
 func (t trend) String() string {
-	text := fmt.Sprintf("the %s latency drifted by %s over the window (%s to %s)", t.name, signed(t.Change), signed(t.Lower), signed(t.Upper))
+	text := fmt.Sprintf("the %s latency drifted by %s of its average over the window (%s to %s)", t.name, signed(t.Change), signed(t.Lower), signed(t.Upper))
 	if t.lostCPU {
 		text += ", while steal time or CPU throttling grew"
 	}

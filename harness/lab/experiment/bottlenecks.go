@@ -57,7 +57,7 @@ func runsOf(all []Component) string {
 	}
 	var parts []string
 	for _, c := range all {
-		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, count(total, "run")))
+		parts = append(parts, fmt.Sprintf("%s in %d of %s", c.Component, c.Runs, Count(total, "run")))
 	}
 	if len(parts) == 0 {
 		return "not known"

@@ -160,7 +160,7 @@ func (e Effect) sentence(a Parameters, variant string) string {
 	}
 	pairs := len(e.Comparison.Pairing.Pairs)
 	text := fmt.Sprintf("%s: with %s instead of %s, at %s %s, %s, over %s",
-		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), count(pairs, "pair"))
+		e.Outcome, variant, a.Variants[0].Name, number(a.Rate), a.Unit, list(parts), Count(pairs, "pair"))
 	if e.Outcome == Undetermined && pairs < effect.MinPairs(1) {
 		text += fmt.Sprintf("; showing a change takes at least %d", effect.MinPairs(1))
 	}

@@ -50,7 +50,8 @@ func order(runs []RunResult, variants []Variant) string {
 	return b.String()
 }
 
-func count(n int, noun string) string {
+// Count is a number with its noun, in the plural unless it is 1.
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -78,7 +78,7 @@ func (d *Document) stop(ctx context.Context, reason error) {
 		d.State = Interrupted
 	}
 	d.Effects, d.Capacity = []Effect{}, []Capacity{}
-	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, count(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
+	d.Sentence = fmt.Sprintf("%s after %s of %d: no result", d.State, Count(len(d.Runs), "run"), len(d.Variants)*d.Pairs)
 	d.Limitations = append(d.Limitations, d.State+": "+firstLine(reason))
 }
 
@@ -91,9 +91,9 @@ func (d *Document) conclude(b runner) {
 		d.Sentence += e.Variant + ": " + string(e.Outcome)
 	}
 	if valid := len(b.valid); valid < d.Pairs {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, count(d.Pairs, "round")))
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%d of %s without an INVALID run: this machine is too busy for the experiment", valid, Count(d.Pairs, "round")))
 	} else if n := len(b.dropped); n > 0 {
-		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", count(n, "round")))
+		d.Limitations = append(d.Limitations, fmt.Sprintf("%s repeated because of an INVALID run, which does not depend on its result", Count(n, "round")))
 	}
 	if len(d.Capacity) > 0 {
 		d.Limitations = append(d.Limitations, "each capacity is from a single search: its bounds are not a confidence interval")

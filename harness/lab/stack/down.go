@@ -8,8 +8,25 @@ import (
 	"log/slog"
 	"os"
 
+	"assay/harness/hint"
 	"assay/harness/servers/mysqld"
 )
+
+// Stop is Down for all parts, unless a run uses the stack.
+func Stop(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := Reserve(dir)
+	if errors.Is(err, ErrInUse) {
+		return hint.With(errors.New("a run uses the local stack"), "wait until it has ended, or interrupt it with Ctrl-C, and stop the stack then")
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	return Down(ctx, dir, All)
+}
 
 // Down stops parts of the stack of a folder: the service drains, then InfluxDB and
 // the database shut down; each is killed after a timeout. Data, users and logs are kept.

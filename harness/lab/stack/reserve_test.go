@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"assay/harness/lab/stack"
@@ -27,7 +28,16 @@ func TestReserve(t *testing.T) {
 		} else {
 			other()
 		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := stack.Stop(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "a run uses the local stack") {
+			t.Errorf("stop a stack that a run uses: %v", err)
+		}
 		release()
+		if err := stack.Stop(t.Context(), dir); err != nil {
+			t.Errorf("stop a stack that no run uses: %v", err)
+		}
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)

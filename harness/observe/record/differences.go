@@ -6,6 +6,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+
+	"assay/harness/hint"
 )
 
 // Difference is one evidence file that differs from the manifest.
@@ -41,7 +43,7 @@ func Differences(dir string) (manifest []byte, all []Difference, err error) {
 func differences(evidence string, manifest []byte) (all []Difference, err error) {
 	var sealed Manifest
 	if err := json.Unmarshal(manifest, &sealed); err != nil {
-		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+		return nil, hint.With(fmt.Errorf("%s is damaged: %w", manifestFile, err), hint.Of(ErrChanged))
 	}
 	current, err := manifestOf(evidence, sealed.Run)
 	if err != nil {

@@ -63,6 +63,9 @@ func readManifest(dir string) ([]byte, error) {
 	if err == nil {
 		return manifest, nil
 	}
+	if _, missing := os.Stat(dir); missing != nil {
+		return nil, hint.With(fmt.Errorf("open record %s: %w", dir, errors.Unwrap(missing)), hint.Of(ErrNoRun))
+	}
 	if info, statErr := os.Stat(evidence); statErr != nil || !info.IsDir() {
 		err = ErrNoRun
 	} else if errors.Is(err, os.ErrNotExist) {

@@ -3,13 +3,16 @@ package record_test
 import (
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"assay/harness/hint"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -112,6 +115,22 @@ func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := record.Open(dir); !errors.Is(err, record.ErrNoRun) {
 		t.Errorf("an empty folder: %v", err)
+	}
+	if _, err := record.Open(filepath.Join(dir, "nope")); !errors.Is(err, fs.ErrNotExist) || hint.Of(err) == "" {
+		t.Errorf("no folder: %v, hint %q", err, hint.Of(err))
+	}
+	damaged := filepath.Join(dir, "damaged", record.EvidenceDir)
+	if err := os.MkdirAll(damaged, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(damaged, "manifest.json"), []byte("Z"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Open(filepath.Dir(damaged)); err == nil || !strings.Contains(err.Error(), "manifest.json is damaged") || hint.Of(err) == "" {
+		t.Errorf("a damaged manifest: %v, hint %q", err, hint.Of(err))
+	}
+	if err := os.RemoveAll(filepath.Dir(damaged)); err != nil {
+		t.Fatal(err)
 	}
 	runs := filepath.Join(dir, "deep", "runs")
 	w, err := record.Create(filepath.Join(runs, "a"), record.Plan{})
