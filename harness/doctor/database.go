@@ -12,6 +12,7 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/service"
+	"assay/harness/spec"
 )
 
 // noDatabase judges a run without a database.
