@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"assay/harness/observe/metric"
 	"assay/harness/quantity"
 	"assay/harness/spec"
 )
@@ -139,7 +138,7 @@ func VUs(rate float64, slos []spec.SLO, timeout time.Duration) int {
 func maxMean(slos []spec.SLO, timeout time.Duration) time.Duration {
 	best := timeout
 	for _, s := range slos {
-		if s.Aggregate != spec.Percentile || s.Metric != metric.TransactionDuration {
+		if s.Aggregate != spec.Percentile || !s.OfTransactions() {
 			continue
 		}
 		bound := time.Duration(s.Bound * float64(time.Millisecond))

@@ -51,6 +51,9 @@ func (s SLO) Descriptor() metric.Descriptor {
 	return d
 }
 
+// OfTransactions reports whether the SLO is on the latency of transactions.
+func (s SLO) OfTransactions() bool { return s.Metric == metric.TransactionDuration }
+
 // OfGauge reports whether the readings of a gauge, one per second, decide the SLO.
 func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
 

@@ -195,7 +195,7 @@ func uncounted(e *evidence) (off float64, detail string) {
 			fmt.Sprintf("%d transactions of the judged windows have a latency, %d were scheduled", n, e.scheduled.n)
 	}
 	for _, s := range e.Plan.Profile.SLOs {
-		if s.Metric != metric.TransactionDuration || s.Aggregate == spec.Rate {
+		if !s.OfTransactions() || s.Aggregate == spec.Rate {
 			continue
 		}
 		if n := e.tally(metric.Judged, label("slo", s.ID())); n.found && n.n != e.scheduled.n {

@@ -147,7 +147,7 @@ func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stat
 		}
 		stalled := added > 0
 		late := lag // stays empty for requests
-		if late.Reset(); s.Metric == metric.TransactionDuration {
+		if late.Reset(); s.OfTransactions() {
 			e.Timeline.MergeHist(late, metric.GeneratorLag, nil, record.Span{From: second, To: second + 1})
 		}
 		k := minOverBound(h, late, bound+added)
@@ -199,7 +199,7 @@ func (e *evidence) maxTransactionMs() int64 {
 // where the selector has a label that the outcome does not have.
 func (e *evidence) violatingOutcomes(s spec.SLO) (n []float64, exact bool) {
 	switch {
-	case s.Metric == metric.TransactionDuration:
+	case s.OfTransactions():
 		return e.notCompletedBySecond(), true
 	case strings.HasPrefix(s.Metric, "http_req_"):
 		if total := e.tally(metric.RequestFailed+metric.RateTotal, s.Selector); total.found {

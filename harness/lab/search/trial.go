@@ -8,7 +8,6 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/judge/stats"
-	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
 
@@ -71,7 +70,7 @@ func (a Parameters) CheckSamples(slos []spec.SLO) error {
 	made := a.Range.From * a.Seconds // an upper bound where stages differ in rate
 	for _, s := range slos {
 		least := math.Ceil(stats.MinAllowed/(1-s.Quantile) - 1e-6) // 1 - 0.9 is less than 0.1 in floating point
-		if s.Aggregate == spec.Percentile && s.Metric == metric.TransactionDuration && made < least {
+		if s.Aggregate == spec.Percentile && s.OfTransactions() && made < least {
 			return hint.With(
 				fmt.Errorf("trials of %gs at %s/s have too few samples: %s %s needs at least %.0f transactions, and they make %.0f",
 					a.Seconds, number(a.Range.From), s.MetricText(), s.Expression, least, made),

@@ -79,7 +79,7 @@ func newAggregate(s Session) *aggregate {
 		a.txnTotals = append(a.txnTotals, a.index.total(name))
 	}
 	for i, s := range a.index.slos {
-		if s.Metric == metric.TransactionDuration {
+		if s.OfTransactions() {
 			a.txnSLOs = append(a.txnSLOs, i)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *second) slos() {
 		f.add("violations", violations, judged)
 		f.ratio("violation_rate", violations, samples, judged)
 		measurement := "request"
-		if slo.Metric == metric.TransactionDuration {
+		if slo.OfTransactions() {
 			measurement = "transaction"
 		}
 		s.add(measurement, f, "slo", slo.ID(), "metric", slo.Metric, "aggregate", aggregate(slo))

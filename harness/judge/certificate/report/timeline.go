@@ -117,7 +117,7 @@ func percentiles(r record.Run, spans []record.Span) []page.Curve {
 // bounds are the limits of the SLOs on transaction latency.
 func bounds(slos []spec.SLO) (curves []page.Curve) {
 	for _, s := range slos {
-		if s.Metric == metric.TransactionDuration && len(s.Selector) == 0 && s.Aggregate != spec.Rate && len(curves) < maxBounds {
+		if s.OfTransactions() && len(s.Selector) == 0 && s.Aggregate != spec.Rate && len(curves) < maxBounds {
 			curves = append(curves, page.Curve{Label: s.Expression, Level: &s.Bound, Color: "bad", Line: page.Dashed})
 		}
 	}
