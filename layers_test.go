@@ -22,7 +22,7 @@ import (
 var layers = [][]string{
 	{"document", "hint", "quantity", "schematest", "polltest"},
 	{"servers", "wire"},
-	{"observe/metric", "observe/wait"}, // all of observe that spec and plan may import
+	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
 	{"plan"},
 	{"observe"},
