@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,7 +70,11 @@ func openRun(r *Report, f files) (record.Run, bool) {
 		}
 		return run, err == nil
 	}
-	data, err := os.ReadFile(filepath.Join(f.dir, issue.ThresholdsFile))
+	path := filepath.Join(f.dir, issue.ThresholdsFile)
+	data, err := readOptional(path)
+	if err == nil && data == nil {
+		err = fmt.Errorf("%s is missing", path)
+	}
 	if err != nil {
 		r.add(Thresholds, Failed, "the certificate's thresholds cannot be read: %v", err)
 		return record.Run{}, false

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"assay/harness/judge/certificate"
@@ -85,5 +86,11 @@ func TestRejudged(t *testing.T) {
 	}
 	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) {
 		t.Errorf("no thresholds: %+v", r)
+	}
+	if err := syscall.Mkfifo(thresholdsFile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, to, options(&key)); !slices.Equal(r.Broken, []string{Thresholds}) || !strings.Contains(detail(r, Thresholds), "is not a file") {
+		t.Errorf("a pipe for thresholds: %+v", r)
 	}
 }

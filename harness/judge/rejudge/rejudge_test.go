@@ -18,8 +18,8 @@ import (
 	"assay/harness/spec"
 )
 
-// sealed is a run in which every slot waited for 1 ms, well within the limit of
-// 12.5 ms for late slots.
+// sealed is a run in which the generator started every slot 12 ms late, well within the
+// limit of 100 ms.
 func sealed(t *testing.T) (dir string) {
 	t.Helper()
 	c := synthetic.New(synthetic.Profile(), 2, synthetic.Healthy)
@@ -129,7 +129,7 @@ func TestSameThresholds(t *testing.T) {
 	}
 }
 
-// A tighter bound never turns a FAIL of its SLO into PASS.
+// An SLO that does not pass does not pass with a tighter bound either.
 func TestTighteningNeverHelps(t *testing.T) {
 	dir := sealed(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -137,9 +137,6 @@ func TestTighteningNeverHelps(t *testing.T) {
 		tight := loose * rapid.Float64Range(0.1, 1).Draw(rt, "tighter")
 		_, a := judge(t, dir, latency(loose))
 		_, b := judge(t, dir, latency(tight))
-		if a.SLOs[0].Outcome == verdict.Fail && b.SLOs[0].Outcome == verdict.Pass {
-			rt.Errorf("p(95)<%g is FAIL, p(95)<%g is %s", loose, tight, b.SLOs[0].Outcome)
-		}
 		if a.SLOs[0].Outcome != verdict.Pass && b.SLOs[0].Outcome == verdict.Pass {
 			rt.Errorf("p(95)<%g is %s, p(95)<%g is PASS", loose, a.SLOs[0].Outcome, tight)
 		}
