@@ -8,9 +8,9 @@ import (
 	"assay/harness/spec"
 )
 
-// Trial runs make, which makes one trial of a variant's search, with the variant
-// applied.
-type Trial func(ctx context.Context, make func() error) error
+// Trial calls do, which makes one trial of a variant's search, in its turn and with the
+// variant applied.
+type Trial func(ctx context.Context, do func() error) error
 
 // roundRobin lets the concurrent searches of all variants make one trial at a time,
 // in the order of rounds, so that drift affects all variants equally. Searches that
@@ -81,21 +81,25 @@ func (b *runner) capacities(ctx context.Context) ([]Capacity, error) {
 	for i, v := range b.e.Variants {
 		all.Go(func() {
 			defer turns.finish(i)
-			found[i], errs[i] = b.capacity(ctx, v, func(ctx context.Context, do func() error) error {
-				return turns.run(i, func() error {
-					if err := context.Cause(ctx); err != nil {
-						return err
-					}
-					return b.withVariant(ctx, v, do)
-				})
-			})
-			if errs[i] != nil {
+			if found[i], errs[i] = b.capacity(ctx, v, b.inTurn(turns, i)); errs[i] != nil {
 				fail(errs[i])
 			}
 		})
 	}
 	all.Wait()
 	return found, originalError(errs)
+}
+
+// inTurn makes the trials of a variant's search.
+func (b *runner) inTurn(turns *roundRobin, variant int) Trial {
+	return func(ctx context.Context, do func() error) error {
+		return turns.run(variant, func() error {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return b.withVariant(ctx, b.e.Variants[variant], do)
+		})
+	}
 }
 
 // originalError is the error that made the other searches end.

@@ -71,7 +71,7 @@ func (t *Trials) CheckParameters() error {
 // Search searches until the end, until ctx is done or something fails. confirm
 // returns the command that would certify a rate; empty: none.
 func (t *Trials) Search(ctx context.Context, confirm func(rate float64) string) (search.Document, error) {
-	return t.SearchInTurns(ctx, confirm, func(_ context.Context, make func() error) error { return make() })
+	return t.SearchInTurns(ctx, confirm, func(_ context.Context, do func() error) error { return do() })
 }
 
 // SearchInTurns is Search with a function called around each trial.
