@@ -8,8 +8,8 @@ if (!__ENV.ASSAY_DB) {
   throw new Error('ASSAY_DB is not set: give a DSN, as in ASSAY_DB="user:password@tcp(127.0.0.1:3306)/shop"; the profile needs "needs": ["db"]');
 }
 
-// How long an idle connection stays open, s. A VU that runs transactions is never
-// idle for so long.
+// How long an idle connection stays open, s. Short, as close waits for it: a VU that
+// was idle for longer connects again.
 const maxIdle = 2;
 
 // connect is this VU's single connection, opened at its first statement. Arguments
@@ -24,8 +24,8 @@ export function connect() {
   });
 }
 
-// close is for teardown(): it closes its own connection, and waits until those of all
-// other VUs of the process, which it cannot reach, have been closed as idle.
+// close is for teardown(): it closes its VU's connection, and waits until those of the
+// process's other VUs, which it cannot reach, were closed as idle.
 export function close(db) {
   db.close();
   sleep(2 * maxIdle);
