@@ -17,20 +17,20 @@ import (
 type selfMeter struct {
 	source string
 	cpu    float64 // seconds used up to the last call
-	wait   float64 // seconds its threads waited for a CPU up to the last call
+	queued queueTime
 	host   hostTime
 	quota  *quota.Meter
 }
 
 func newSelfMeter(source string) *selfMeter {
-	m := &selfMeter{source: source, cpu: cpuSeconds(), wait: runQueueSeconds(), host: hostSeconds(), quota: quota.New(os.Getpid())}
+	m := &selfMeter{source: source, cpu: cpuSeconds(), queued: queueSeconds(procfs.DefaultMountPoint), host: hostSeconds(), quota: quota.New(os.Getpid())}
 	m.quota.Read() // later readings count from this one
 	return m
 }
 
 // points returns the usage since the last call.
 func (m *selfMeter) points() []metric.Point {
-	cpu, wait := cpuSeconds(), runQueueSeconds()
+	cpu, queued := cpuSeconds(), queueSeconds(procfs.DefaultMountPoint)
 	points := []metric.Point{
 		metric.CounterPoint(metric.Of(metric.WorkerCPU), cpu-m.cpu),
 		metric.GaugePoint(metric.Of(metric.WorkerCPUs), float64(runtime.GOMAXPROCS(0))),
@@ -39,8 +39,8 @@ func (m *selfMeter) points() []metric.Point {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
 	// The total drops when a thread ends, as its waiting time is no longer included.
-	if wait >= m.wait {
-		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerRunQueue), wait-m.wait))
+	if m.queued.known && queued.known && queued.total >= m.queued.total {
+		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerRunQueue), queued.total-m.queued.total))
 	}
 	if rss, ok := residentBytes(); ok {
 		points = append(points, metric.GaugePoint(metric.Of(metric.WorkerMemory), rss))
@@ -54,7 +54,7 @@ func (m *selfMeter) points() []metric.Point {
 	if s, ok := m.quota.Read(); ok {
 		points = append(points, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", m.source), s))
 	}
-	m.cpu, m.wait, m.host = cpu, wait, host
+	m.cpu, m.queued, m.host = cpu, queued, host
 	return points
 }
 
@@ -85,16 +85,27 @@ func cpuSeconds() float64 {
 	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
 }
 
-// runQueueSeconds is the time that the threads were ready to run but had no CPU
-// (kernel: Documentation/scheduler/sched-stats).
-func runQueueSeconds() (total float64) {
-	threads, _ := procfs.AllThreads(os.Getpid()) // none where /proc cannot be read
+// queueTime is the time for which threads were ready to run but had no CPU, in seconds
+// (kernel: Documentation/scheduler/sched-stats). Not every kernel reports it.
+type queueTime struct {
+	total float64
+	known bool
+}
+
+// queueSeconds reads the queueTime of this process from the proc file system.
+func queueSeconds(proc string) (q queueTime) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return q
+	}
+	threads, _ := fs.AllThreads(os.Getpid()) // none where it cannot be read
 	for _, t := range threads {
-		if s, err := t.Schedstat(); err == nil { // else the thread has ended meanwhile
-			total += time.Duration(s.WaitingNanoseconds).Seconds()
+		if s, err := t.Schedstat(); err == nil { // else the thread has ended meanwhile, or it is not reported
+			q.total += time.Duration(s.WaitingNanoseconds).Seconds()
+			q.known = true
 		}
 	}
-	return total
+	return q
 }
 
 // residentBytes is the memory that the process holds.
