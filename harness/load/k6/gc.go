@@ -39,16 +39,16 @@ func newGCTuner(rate float64) *gcTuner {
 
 // adjust sets the target for the current live heap. Setting it stops the world for a
 // moment, so that small changes are ignored.
-func (c *gcTuner) adjust() {
-	if c.fixed {
+func (g *gcTuner) adjust() {
+	if g.fixed {
 		return
 	}
-	percent := gcPercent(liveHeap(), c.rate)
-	if change := percent - c.percent; 10*max(change, -change) <= c.percent {
+	percent := gcPercent(liveHeap(), g.rate)
+	if change := percent - g.percent; 10*max(change, -change) <= g.percent {
 		return
 	}
 	debug.SetGCPercent(percent)
-	c.percent = percent
+	g.percent = percent
 }
 
 // gcPercent is the target for a live heap in bytes and a rate in transactions per

@@ -29,19 +29,19 @@ func TestGCPercent(t *testing.T) {
 func TestGCTunerFollowsTheLiveHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	runtime.GC()
-	c := newGCTuner(6400)
-	c.adjust()
-	small := c.percent
+	g := newGCTuner(6400)
+	g.adjust()
+	small := g.percent
 	kept := make([]byte, 256<<20)
 	runtime.GC()
-	c.adjust()
-	if c.percent >= small || c.percent < minPercent {
-		t.Errorf("the target is %d %%, and %d %% with 256 MiB more", small, c.percent)
+	g.adjust()
+	if g.percent >= small || g.percent < minPercent {
+		t.Errorf("the target is %d %%, and %d %% with 256 MiB more", small, g.percent)
 	}
 	runtime.KeepAlive(kept)
 	t.Setenv("GOGC", "100")
-	c = newGCTuner(6400)
-	if c.adjust(); c.percent != 0 {
-		t.Errorf("the environment's target was replaced by %d %%", c.percent)
+	g = newGCTuner(6400)
+	if g.adjust(); g.percent != 0 {
+		t.Errorf("the environment's target was replaced by %d %%", g.percent)
 	}
 }

@@ -60,14 +60,14 @@ func (w *worker) Ready(ctx context.Context, registered map[string]string) error 
 
 // Start waits for the common start, and sets the aggregate's t0.
 func (w *worker) Start(ctx context.Context, ownSetup []byte) (time.Time, []byte, error) {
-	g, err := w.wire.Start(ctx, json.RawMessage(ownSetup))
+	start, err := w.wire.Start(ctx, json.RawMessage(ownSetup))
 	if err != nil {
 		return time.Time{}, nil, err
 	}
 	now := time.Now()
-	t0 := now.Add(g.T0.Sub(now.Round(0))) // the common instant, with this process's monotonic reading
+	t0 := now.Add(start.T0.Sub(now.Round(0))) // the common instant, with this process's monotonic reading
 	if w.agg != nil {
 		w.agg.start(t0)
 	}
-	return t0, g.Setup, nil
+	return t0, start.Setup, nil
 }

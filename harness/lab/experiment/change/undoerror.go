@@ -17,29 +17,29 @@ type UndoError struct {
 	errs    []error
 }
 
-func (l *UndoError) add(s journal.Step, err error) {
-	l.steps, l.errs = append(l.steps, s), append(l.errs, err)
+func (e *UndoError) add(s journal.Step, err error) {
+	e.steps, e.errs = append(e.steps, s), append(e.errs, err)
 }
 
-func (l *UndoError) Error() string {
+func (e *UndoError) Error() string {
 	var all []string
-	for _, err := range l.errs {
+	for _, err := range e.errs {
 		all = append(all, err.Error())
 	}
 	return "changes of the experiment were not restored: " + strings.Join(all, "; ")
 }
 
 // Unwrap returns the reasons.
-func (l *UndoError) Unwrap() []error { return l.errs }
+func (e *UndoError) Unwrap() []error { return e.errs }
 
 // Hint is what to run by hand.
-func (l *UndoError) Hint() string {
+func (e *UndoError) Hint() string {
 	var commands []string
-	for _, s := range l.steps {
+	for _, s := range e.steps {
 		commands = append(commands, undoCommand(s))
 	}
 	return fmt.Sprintf("fix the cause and run any assay experiment, certify or search here, which first tries again; or run: %s; then: rm %s",
-		strings.Join(commands, "; "), l.Journal)
+		strings.Join(commands, "; "), e.Journal)
 }
 
 // undoCommand is the shell command, or the SQL statements, to undo a change by hand.
@@ -66,10 +66,10 @@ func stackUpCommand(r *journal.Restart) string {
 	return text
 }
 
-// errorOrNil joins l, unless it is empty, and other errors.
-func (l *UndoError) errorOrNil(others ...error) error {
-	if len(l.steps) == 0 {
+// errorOrNil joins e, unless it is empty, and other errors.
+func (e *UndoError) errorOrNil(others ...error) error {
+	if len(e.steps) == 0 {
 		return errors.Join(others...)
 	}
-	return errors.Join(append([]error{l}, others...)...)
+	return errors.Join(append([]error{e}, others...)...)
 }
