@@ -2,45 +2,18 @@ package target
 
 import (
 	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
-	"assay/harness/observe/collect/receiver"
-	"assay/harness/observe/metric"
+	"assay/harness/lab/target/otlp/otlptest"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
 // The receiver of a run accepts all pushes of the service, including that after the drain,
 // and their sum is what /metrics shows.
 func TestPush(t *testing.T) {
-	var mu sync.Mutex
-	got := map[string]float64{}
-	r := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, p := range f.Points {
-			switch p.Kind {
-			case metric.Counter:
-				got[p.Series.Key()] += p.Value
-			case metric.Histogram:
-				got[p.Series.Key()] += float64(p.Hist.Count())
-			default:
-				got[p.Series.Key()] = p.Value
-			}
-		}
-		return nil
-	}}, slog.New(slog.DiscardHandler))
-	mux := http.NewServeMux()
-	r.Routes(mux)
-	listening := httptest.NewServer(receiver.Authorize("hunter2", mux))
-	defer listening.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20hunter2")
-
-	s := serve(t, mysqldtest.StartInMemory(t, "mariadb"), func(c *Config) { c.OTLP = listening.URL })
+	received := otlptest.Start(t)
+	s := serve(t, mysqldtest.StartInMemory(t, "mariadb"), func(c *Config) { c.OTLP = received.URL })
 	const payments = 30
 	atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
 	shown := map[string]float64{}
@@ -56,6 +29,7 @@ func TestPush(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
+	got := received.Total()
 	for series, want := range map[string]float64{
 		"db_query_duration_seconds{statement:insert}":                         shown[`db_query_duration_seconds_count{statement="insert"}`],
 		"http_request_duration_seconds{code:201,route:POST /payments}":        payments,
@@ -74,7 +48,7 @@ func TestPush(t *testing.T) {
 	if n, want := shown[`db_query_duration_seconds_bucket{statement="insert",le="+Inf"}`], shown[`db_query_duration_seconds_count{statement="insert"}`]; n != want {
 		t.Errorf("the buckets of /metrics hold %v of %v", n, want)
 	}
-	if log := s.log.String(); strings.Contains(log, "hunter2") || strings.Contains(log, "push metrics") {
+	if log := s.log.String(); strings.Contains(log, otlptest.Token) || strings.Contains(log, "push metrics") {
 		t.Errorf("log: %s", log)
 	}
 }
