@@ -39,11 +39,11 @@ func ParseDatabases(db string, readers []string, env string) (d Databases, err e
 	if err != nil {
 		return Databases{}, err
 	}
-	if d.DSN, err = ParseDSN("--db", db, env); err != nil {
+	if d.DSN, err = parseDSN("--db", db, env); err != nil {
 		return Databases{}, err
 	}
 	for _, reader := range readers {
-		dsn, err := ParseDSN("--db-reader", reader, env)
+		dsn, err := parseDSN("--db-reader", reader, env)
 		if err != nil {
 			return Databases{}, err
 		}
@@ -57,9 +57,9 @@ func parseInsights(text string) (*database.Insights, error) {
 	return &i, err
 }
 
-// ParseDSN combines the value of an option, which has no password, with ASSAY_DB, which
+// parseDSN combines the value of an option, which has no password, with ASSAY_DB, which
 // has one.
-func ParseDSN(option, value, env string) (string, error) {
+func parseDSN(option, value, env string) (string, error) {
 	secret, err := databases.Parse(env)
 	if env != "" && err != nil {
 		return "", hint.With(errors.New("ASSAY_DB is not a DSN"), "like "+databases.Examples())
@@ -103,7 +103,7 @@ func hasPassword(text string) bool {
 // DescribeDatabase describes the present database without changing it. db and env are
 // the values of --db and ASSAY_DB.
 func DescribeDatabase(ctx context.Context, db, env string) (record.Database, error) {
-	dsn, err := ParseDSN("--db", db, env)
+	dsn, err := parseDSN("--db", db, env)
 	if err != nil {
 		return record.Database{}, err
 	}

@@ -96,20 +96,20 @@ func (g *egressGuard) control(_, address string, _ syscall.RawConn) error {
 // another host; k6's own codes are below it.
 const EgressViolationExit = 120
 
-var _ errext.HasExitCode = &EgressViolation{}
+var _ errext.HasExitCode = &egressViolation{}
 
-// EgressViolation is a connection that the guard refused.
-type EgressViolation struct{ Host string }
+// egressViolation is a connection that the guard refused.
+type egressViolation struct{ Host string }
 
-func (e *EgressViolation) Error() string {
+func (e *egressViolation) Error() string {
 	return fmt.Sprintf("load would go to %s, which is not allowed: list it in \"targets\" of thresholds.json, or pass it with --allow-target", e.Host)
 }
 
 // ExitCode makes it k6's exit code.
-func (e *EgressViolation) ExitCode() exitcodes.ExitCode { return EgressViolationExit }
+func (e *egressViolation) ExitCode() exitcodes.ExitCode { return EgressViolationExit }
 
 func (g *egressGuard) refuse(host string) error {
-	err := &EgressViolation{host}
+	err := &egressViolation{host}
 	select {
 	case g.violations <- err:
 	default: // the first is enough

@@ -66,7 +66,7 @@ func TestGuardRefusesOtherHosts(t *testing.T) {
 		func() error { return g.control("tcp", "[fe80::1%eth0]:80", nil) },
 		func() error { return g.control("unix", "/run/docker.sock", nil) },
 	} {
-		var violation *EgressViolation
+		var violation *egressViolation
 		if err := try(); !errors.As(err, &violation) || !strings.Contains(err.Error(), "--allow-target") {
 			t.Errorf("refused with %v", err)
 		}
