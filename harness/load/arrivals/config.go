@@ -27,26 +27,22 @@ type Parameters struct {
 	Hosts    []string      `json:"hosts"`     // allowed targets, in addition to loopback
 }
 
-// Config is the executor's configuration in k6.
-type Config struct {
-	executor.BaseConfig
-	Parameters Parameters `json:"assay"`
-}
-
 // Register makes the executor known to k6. start waits for the fleet's common
 // start; nil starts at the next whole second.
 func Register(start Starter) {
 	lib.RegisterExecutorConfigType(ExecutorType, func(name string, raw []byte) (lib.ExecutorConfig, error) {
-		c := &executorConfig{Config{BaseConfig: executor.NewBaseConfig(name, ExecutorType)}, start}
-		err := json.Unmarshal(raw, &c.Config)
+		c := &executorConfig{BaseConfig: executor.NewBaseConfig(name, ExecutorType), start: start}
+		err := json.Unmarshal(raw, c)
 		return c, err
 	})
 }
 
-// executorConfig is a Config with this process's Starter.
+// executorConfig is the executor's configuration in k6.
 type executorConfig struct {
-	Config
-	start Starter
+	executor.BaseConfig
+	Parameters Parameters `json:"assay"`
+
+	start Starter // of this process
 }
 
 var _ lib.ExecutorConfig = &executorConfig{}

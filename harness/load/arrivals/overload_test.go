@@ -27,7 +27,7 @@ func newTestExecutor(t *testing.T, p Parameters, vus uint64) *arrivalsExecutor {
 		t.Fatal(err)
 	}
 	return &arrivalsExecutor{
-		BaseExecutor: &executor.BaseExecutor{}, config: &executorConfig{Config: Config{Parameters: p}},
+		BaseExecutor: &executor.BaseExecutor{}, config: &executorConfig{Parameters: p},
 		state: lib.NewExecutionState(&lib.TestRunState{}, whole, vus, vus), stripe: Whole,
 	}
 }
