@@ -38,23 +38,22 @@ func whyDatabase(p spec.Profile) string {
 	return ""
 }
 
-// databaseFindings judges the database and the rights of the run's user. sampled: the
-// waits are read from the database itself.
-func databaseFindings(d probe.Database, pool service.Pool, file spec.File, loads []Load, sampled bool) Findings {
+// databaseFindings judges the database, and the rights of the run's user.
+func (s Subject) databaseFindings(d probe.Database, pool service.Pool) Findings {
 	all := Findings{databaseServer(d)}
 	if d.DSNErr != nil || d.Err != nil {
 		return all
 	}
-	all = append(all, connections(d, pool, sizes(loads)))
-	if f, judged := databaseClock(d.Clock, loads); judged {
+	all = append(all, connections(d, pool, sizes(s.Loads)))
+	if f, judged := databaseClock(d.Clock, s.Loads); judged {
 		all = append(all, f)
 	}
-	for _, l := range loads {
+	for _, l := range s.Loads {
 		if tried, has := d.Ledgers[l.Profile.Name]; has {
-			all = append(all, ledger(l.Profile.Name, file.Path, tried))
+			all = append(all, ledger(l.Profile.Name, s.File.Path, tried))
 		}
 	}
-	if !sampled {
+	if s.Insights != nil { // the waits are not read from the database itself
 		return all
 	}
 	return append(all, waits(d)...)

@@ -59,32 +59,26 @@ func Machine(s Subject) Findings {
 // them concurrently, with timeouts of a few seconds; only a script that is slow to
 // initialise takes longer. It returns early when ctx is done.
 func External(ctx context.Context, s Subject) Findings {
+	o := observations{clock: probe.ExamineClock(), ports: probe.ExamineMachine().Ports}
 	var wg sync.WaitGroup
-	var u *url.URL
-	var refused Finding
-	var targetState probe.Target
 	if s.Target != "" {
-		if u, refused = parseTarget(s.Target, s.File, s.AllowHosts); u != nil {
-			wg.Go(func() { targetState = probe.ExamineTarget(ctx, u) })
+		if o.url, o.refused = parseTarget(s.Target, s.File, s.AllowHosts); o.url != nil {
+			wg.Go(func() { o.target = probe.ExamineTarget(ctx, o.url) })
 		}
 	}
-	var db probe.Database
 	if s.DSN != "" {
-		wg.Go(func() { db = probe.ExamineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
+		wg.Go(func() { o.db = probe.ExamineDatabase(ctx, s.DSN, s.Run, profilesOf(s.Loads)) })
 	}
-	var insights error
 	if s.Insights != nil {
-		wg.Go(func() { insights = probe.ExamineInsights(ctx, *s.Insights) })
+		wg.Go(func() { o.insights = probe.ExamineInsights(ctx, *s.Insights) })
 	}
-	var view probe.Influx
 	if s.Influx.URL != "" {
-		wg.Go(func() { view = probe.ExamineInflux(ctx, s.Influx.URL, s.Influx.Token) })
+		wg.Go(func() { o.view = probe.ExamineInflux(ctx, s.Influx.URL, s.Influx.Token) })
 	}
-	var gauges []*gaugeResult
-	wg.Go(func() { gauges = s.examineGauges(ctx) })
-	scripts := s.initialiseScripts(ctx)
+	wg.Go(func() { o.gauges = s.examineGauges(ctx) })
+	wg.Go(func() { o.scripts = s.initialiseScripts(ctx) })
 	wg.Wait()
-	return s.judge(observations{probe.ExamineClock(), probe.ExamineMachine().Ports, u, refused, targetState, db, insights, gauges, view, scripts})
+	return s.judge(o)
 }
 
 // observations are the results of all probes of External.
@@ -129,7 +123,7 @@ func (s Subject) judge(o observations) Findings {
 	}
 	switch {
 	case s.DSN != "":
-		all = append(all, databaseFindings(o.db, o.target.Pool, s.File, s.Loads, s.Insights == nil)...)
+		all = append(all, s.databaseFindings(o.db, o.target.Pool)...)
 	case s.Insights != nil:
 		all = append(all, insightsOnly(s.Loads)...)
 	case s.Target != "": // without a target the local stack has a database

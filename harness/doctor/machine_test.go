@@ -154,7 +154,7 @@ func TestFindings(t *testing.T) {
 	if all.Count(Lacking) != 2 || all.Count(Warning) != 1 || !all.HasWarning("b") || all.HasWarning("c") || len(all.Limitations()) != 1 {
 		t.Errorf("%+v", all)
 	}
-	if reason(errors.New("a: b: c")) != "c" {
+	if reason(errors.New("open: dial: refused")) != "refused" {
 		t.Error("reason is not the root cause")
 	}
 }

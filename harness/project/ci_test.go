@@ -12,11 +12,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// decoded is a CI file of a new project, found right by the schema of the
+// decodeCI decodes a CI file of a new project, which must conform to the schema of the
 // service that reads it.
-func decoded(t *testing.T, file, schema string, into any) {
+func decodeCI(t *testing.T, file, schema string, into any) {
 	t.Helper()
-	files, err := Files()
+	files, err := projectFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +44,12 @@ func decoded(t *testing.T, file, schema string, into any) {
 	}
 }
 
-// runFolder is where a command of the job puts its run.
+// runFolder is the run folder that the job's commands name.
 func runFolder(t *testing.T, commands string) string {
 	t.Helper()
 	m := regexp.MustCompile(`bin/assay certify [^\n]* --out (\S+)`).FindStringSubmatch(commands)
 	if m == nil {
-		t.Fatalf("nothing certifies:\n%s", commands)
+		t.Fatalf("no command certifies with --out:\n%s", commands)
 	}
 	return m[1]
 }
@@ -64,9 +64,9 @@ func TestJobOnGitHub(t *testing.T) {
 			}
 		}
 	}
-	decoded(t, ".github/workflows/certify.yml", "github-workflows.json", &workflow)
+	decodeCI(t, ".github/workflows/certify.yml", "github-workflows.json", &workflow)
 	job := workflow.Jobs["certify"]
-	folder, kept := "", ""
+	folder, uploaded := "", ""
 	for _, s := range job.Steps {
 		if (s.Run == "") == (s.Uses == "") {
 			t.Errorf("step %q: run %q, uses %q", s.Name, s.Run, s.Uses)
@@ -86,24 +86,24 @@ func TestJobOnGitHub(t *testing.T) {
 			t.Errorf("step %q has the key", s.Name)
 		}
 		if strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
-			kept = s.With["path"]
+			uploaded = s.With["path"]
 			if s.If != "always()" {
-				t.Errorf("the run is kept if %q", s.If)
+				t.Errorf("the run folder is uploaded if %q, want always()", s.If)
 			}
 		}
 	}
-	if folder == "" || folder != kept {
-		t.Errorf("the run is in %q, kept is %q", folder, kept)
+	if folder == "" || folder != uploaded {
+		t.Errorf("the run is in %q, and %q is uploaded", folder, uploaded)
 	}
 }
 
-// The README shows the jobs to be copied: these, and no others.
-func TestTheReadmeHasTheJobs(t *testing.T) {
+// The README shows both jobs exactly as a new project has them.
+func TestReadmeShowsJobs(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Files()
+	files, err := projectFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestJobOnGitLab(t *testing.T) {
 			Reports struct{ JUnit string }
 		}
 	}
-	decoded(t, ".gitlab/certify.yml", "gitlab-ci.json", &pipeline)
+	decodeCI(t, ".gitlab/certify.yml", "gitlab-ci.json", &pipeline)
 	job := pipeline["certify"]
 	folder := runFolder(t, strings.Join(job.Script, "\n"))
 	a := job.Artifacts

@@ -19,16 +19,16 @@ import (
 //go:embed all:files
 var own embed.FS
 
-// SchemaFile is the JSON Schema of thresholds.json, for editors.
-const SchemaFile = "thresholds.schema.json"
+// The JSON Schemas of thresholds.json and of experiment files, for editors.
+const (
+	schemaFile           = "thresholds.schema.json"
+	experimentSchemaFile = "experiment.schema.json"
+)
 
-// ExperimentSchemaFile is that of experiment files.
-const ExperimentSchemaFile = "experiment.schema.json"
-
-// Files are the files of a new project by their slashed paths: some of this
+// projectFiles returns the files of a new project by their slashed paths: some of this
 // repository, and some that only a new project has.
-func Files() (map[string][]byte, error) {
-	all := map[string][]byte{SchemaFile: spec.Schema, ExperimentSchemaFile: spec.ExperimentSchema}
+func projectFiles() (map[string][]byte, error) {
+	all := map[string][]byte{schemaFile: spec.Schema, experimentSchemaFile: spec.ExperimentSchema}
 	for _, from := range []fs.FS{assay.Files, must(fs.Sub(own, "files"))} {
 		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -50,7 +50,7 @@ func Files() (map[string][]byte, error) {
 	all["thresholds.json"] = thresholds
 	for path, data := range all {
 		if strings.HasPrefix(path, "scenarios/experiments/") {
-			all[path] = bytes.Replace(data, []byte("harness/spec/"+ExperimentSchemaFile), []byte(ExperimentSchemaFile), 1)
+			all[path] = bytes.Replace(data, []byte("harness/spec/"+experimentSchemaFile), []byte(experimentSchemaFile), 1)
 		}
 	}
 	delete(all, "gitignore")
@@ -70,7 +70,7 @@ func must(sub fs.FS, err error) fs.FS {
 func withProfile(thresholds, profile []byte) ([]byte, error) {
 	for was, is := range map[string]string{
 		`"profiles": {` + "\n":                  `"profiles": {` + "\n" + string(profile),
-		`"harness/spec/thresholds.schema.json"`: `"` + SchemaFile + `"`,
+		`"harness/spec/thresholds.schema.json"`: `"` + schemaFile + `"`,
 	} {
 		if bytes.Count(thresholds, []byte(was)) != 1 {
 			return nil, fmt.Errorf("make thresholds.json: it has no %s", strings.TrimSpace(was))
@@ -86,7 +86,7 @@ var ErrExists = errors.New("exists already")
 // Write makes the project in a folder, which it creates, and lists its files. Where
 // one of them exists it writes nothing; where it fails it removes what it wrote.
 func Write(dir string) (_ []string, err error) {
-	files, err := Files()
+	files, err := projectFiles()
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,12 @@ import (
 )
 
 func TestFilesMakeAProject(t *testing.T) {
-	files, err := Files()
+	files, err := projectFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"thresholds.json", SchemaFile, "scenarios/checkout.js", "scenarios/payment.js", "scenarios/lib/ledger.js", "dashboards/certification.json",
+		"thresholds.json", schemaFile, "scenarios/checkout.js", "scenarios/payment.js", "scenarios/lib/ledger.js", "dashboards/certification.json",
 		"docker-compose.yml", "Dockerfile", ".dockerignore", "docker/setup.sh", ".github/workflows/certify.yml", ".gitlab/certify.yml", ".gitignore", "README.md",
 	} {
 		if len(files[path]) == 0 {
@@ -53,14 +53,14 @@ func TestFilesMakeAProject(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if _, err := file.Profile(e.Profile); err != nil || !strings.Contains(string(data), `"$schema": "../../`+ExperimentSchemaFile+`"`) {
+		if _, err := file.Profile(e.Profile); err != nil || !strings.Contains(string(data), `"$schema": "../../`+experimentSchemaFile+`"`) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if experiments == 0 || len(files[ExperimentSchemaFile]) == 0 {
+	if experiments == 0 || len(files[experimentSchemaFile]) == 0 {
 		t.Error("there is no experiment, or no schema of experiments")
 	}
-	if !strings.Contains(string(files["thresholds.json"]), `"$schema": "`+SchemaFile+`"`) {
+	if !strings.Contains(string(files["thresholds.json"]), `"$schema": "`+schemaFile+`"`) {
 		t.Error("thresholds.json does not name its schema")
 	}
 }
@@ -96,7 +96,7 @@ func TestNothingHalfWritten(t *testing.T) {
 
 // A new project's README shows every default of a profile, as a profile without
 // them is decoded.
-func TestTheReadmeOfAProjectTellsTheDefaults(t *testing.T) {
+func TestProjectReadmeShowsDefaults(t *testing.T) {
 	text, err := fs.ReadFile(own, "files/README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -114,12 +114,12 @@ func TestTheReadmeOfAProjectTellsTheDefaults(t *testing.T) {
 	shown, short := decode(block), decode(`"checkout": {"scenario": "s.js", "load": {"target": 100}, "slo": {"checks": ["rate>0.9"]}}`)
 	shown.Load.HoldMax = 0 // has no default
 	if diff := cmp.Diff(short.Load, shown.Load); diff != "" || shown.Timeout != short.Timeout {
-		t.Errorf("time-out %v for %v, load %s", shown.Timeout, short.Timeout, diff)
+		t.Errorf("timeout %v, want %v; load: %s", shown.Timeout, short.Timeout, diff)
 	}
 }
 
 // The README of this repository and a new project's agree.
-func TestTheWalkThroughIsTheSame(t *testing.T) {
+func TestReadmesShareWalkThrough(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,8 @@ func TestTheWalkThroughIsTheSame(t *testing.T) {
 		return strings.TrimSpace(found)
 	}
 	here := section(readme, "### In ten minutes", "\n### ")
-	if there := section(own, "## Your own service in ten minutes", "\n## "); here == "" || here != there {
-		t.Errorf("README.md says\n%s\nand a new project's\n%s", here, there)
+	there := section(own, "## Your own service in ten minutes", "\n## ")
+	if diff := cmp.Diff(here, there); here == "" || diff != "" {
+		t.Errorf("README.md (-), a new project's (+):\n%s", diff)
 	}
 }

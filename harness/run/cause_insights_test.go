@@ -57,7 +57,7 @@ func (l *redoLog) load(second int64) []pitest.Session {
 func TestCauseFromPerformanceInsights(t *testing.T) {
 	log := &redoLog{waited: map[int64]float64{}}
 	t.Parallel()
-	api, insights := startPerformanceInsights(t)
+	api, insights := performanceInsights.Serve(t)
 	api.Load, api.Late = log.load, time.Second
 	server := httptest.NewServer(log)
 	defer server.Close()
@@ -65,7 +65,7 @@ func TestCauseFromPerformanceInsights(t *testing.T) {
 	p.Load.Even, p.Load.Warmup, p.Load.Baseline = false, 2*time.Second, spec.Baseline{Rate: 12, For: 8 * time.Second}
 	p.SLOs[0].Expression, p.SLOs[0].Bound = "p(50)<20", 20 // met at the baseline
 	o := options(t, p, getScript, server.URL)
-	o.Insights = insights
+	o.Insights = &insights
 	r := certify(t, o)
 	f := diagnose.Of(r, verdict.Judge(r))
 	if b := f.Bottleneck; b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.MinConfidence {

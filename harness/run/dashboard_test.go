@@ -167,7 +167,8 @@ func TestViewAndDashboards(t *testing.T) {
 	checkPoints(t, db, r)
 	for name, d := range readDashboards(t) {
 		for _, interval := range []time.Duration{time.Second, 10 * time.Second} {
-			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { d.checkQueries(t, db, r, v, interval, limited) })
+			g := grafana{db, r, v, interval, limited}
+			t.Run(fmt.Sprintf("%s by %s", name, interval), func(t *testing.T) { g.check(t, d) })
 		}
 	}
 }
@@ -221,17 +222,31 @@ func checkSums(t *testing.T, db *influxtest.Server, r record.Run) {
 	}
 }
 
-// checkQueries runs every query of the dashboard as Grafana would for this run, and fails
-// the test for a query without data, except those of quotas if the worker has none.
-func (d dashboard) checkQueries(t *testing.T, db *influxtest.Server, r record.Run, v verdict.Verdict, interval time.Duration, limited bool) {
-	values := map[string]string{"profile": r.Plan.Profile.Name, "run": r.Plan.Run}
+// grafana makes the dashboards' queries for one run.
+type grafana struct {
+	db       *influxtest.Server
+	run      record.Run
+	verdict  verdict.Verdict
+	interval time.Duration // between the points of a panel
+	limited  bool          // the worker has a CPU quota
+}
+
+// values are the dashboards' variables.
+func (g grafana) values() map[string]string {
+	return map[string]string{"profile": g.run.Plan.Profile.Name, "run": g.run.Plan.Run}
+}
+
+// check runs every query of a dashboard, and fails the test for one without data, except
+// those of quotas if the worker has none.
+func (g grafana) check(t *testing.T, d dashboard) {
+	t.Helper()
 	for _, variable := range d.Templating.List {
 		if variable.Type != "query" {
 			continue
 		}
-		found := db.Query(influx.DefaultDatabase, d.fill(t, variable.Query, values, r, interval))
-		if len(found) != 1 || len(found[0].Values) != 1 || found[0].Values[0][1] != values[variable.Name] {
-			t.Errorf("variable %s: %v, want %s", variable.Name, found, values[variable.Name])
+		found, want := g.query(t, variable.Query), g.values()[variable.Name]
+		if len(found) != 1 || len(found[0].Values) != 1 || found[0].Values[0][1] != want {
+			t.Errorf("variable %s: %v, want %s", variable.Name, found, want)
 		}
 	}
 	events := 0
@@ -239,44 +254,67 @@ func (d dashboard) checkQueries(t *testing.T, db *influxtest.Server, r record.Ru
 		if a.Target.Query != a.Query {
 			t.Errorf("annotation %s has two queries", a.Name)
 		}
-		found := db.Query(influx.DefaultDatabase, d.fill(t, a.Query, values, r, interval))
+		found := g.query(t, a.Query)
 		if len(found) != 1 || !slices.Equal(found[0].Columns, []string{"time", a.TitleColumn, a.TextColumn, a.TagsColumn}) {
 			t.Fatalf("annotation %s: %v", a.Name, found)
 		}
 		events += len(found[0].Values)
 	}
-	if want := len(r.Plan.Load.Stages) + 1; events != want {
+	if want := len(g.run.Plan.Load.Stages) + 1; events != want {
 		t.Errorf("%d events, want %d: each stage and the verdict", events, want)
 	}
 	for _, p := range d.Panels {
-		var got []string
-		for _, target := range p.Targets {
-			if !target.RawQuery {
-				t.Errorf("panel %q has a query that is not InfluxQL", p.Title)
-			}
-			series := db.Query(influx.DefaultDatabase, d.fill(t, target.Query, values, r, interval))
-			if len(series) == 0 && (limited || !strings.Contains(target.Query, quotaField)) {
-				t.Errorf("panel %q: nothing found by %s", p.Title, target.Query)
-			}
-			for _, s := range series {
-				if !hasValue(s) {
-					t.Errorf("panel %q: only gaps in %v of %s", p.Title, s.Tags, target.Query)
-				}
-				got = append(got, legend(target.Alias, s)...)
-			}
+		g.checkPanel(t, p)
+	}
+}
+
+func (g grafana) checkPanel(t *testing.T, p panel) {
+	t.Helper()
+	var got []string
+	for _, target := range p.Targets {
+		if !target.RawQuery {
+			t.Errorf("panel %q has a query that is not InfluxQL", p.Title)
 		}
-		for _, want := range legends[p.Title] {
-			if !slices.Contains(got, want) {
-				t.Errorf("panel %q shows %q, not %q", p.Title, got, want)
-			}
+		series := g.query(t, target.Query)
+		if len(series) == 0 && (g.limited || !strings.Contains(target.Query, quotaField)) {
+			t.Errorf("panel %q: nothing found by %s", p.Title, target.Query)
 		}
-		if p.Title == "Verdict" {
-			found := db.Query(influx.DefaultDatabase, d.fill(t, p.Targets[0].Query, values, r, interval))
-			if shown := found[0].Values[0][1]; shown != v.Outcome.String() {
-				t.Errorf("the panel shows the verdict %v, want %s", shown, v.Outcome)
+		for _, s := range series {
+			if !hasValue(s) {
+				t.Errorf("panel %q: only gaps in %v of %s", p.Title, s.Tags, target.Query)
 			}
+			got = append(got, legend(target.Alias, s)...)
 		}
 	}
+	for _, want := range legends[p.Title] {
+		if !slices.Contains(got, want) {
+			t.Errorf("panel %q shows %q, not %q", p.Title, got, want)
+		}
+	}
+	if p.Title == "Verdict" {
+		found := g.query(t, p.Targets[0].Query)
+		if shown := found[0].Values[0][1]; shown != g.verdict.Outcome.String() {
+			t.Errorf("the panel shows the verdict %v, want %s", shown, g.verdict.Outcome)
+		}
+	}
+}
+
+// query makes a query with variables and macros replaced as Grafana does.
+func (g grafana) query(t *testing.T, query string) []influxtest.Series {
+	t.Helper()
+	span := whole(g.run)
+	for name, value := range g.values() {
+		query = strings.ReplaceAll(query, "${"+name+":regex}", regexp.QuoteMeta(value))
+	}
+	query = strings.NewReplacer(
+		"$timeFilter", fmt.Sprintf("time >= %dms and time <= %dms", (span.From-5)*1000, span.To*1000),
+		"$__interval_ms", fmt.Sprint(g.interval.Milliseconds()),
+		"$__interval", fmt.Sprintf("%ds", int(g.interval.Seconds())),
+	).Replace(query)
+	if rest := regexp.MustCompile(`\$[a-z_{]`).FindString(query); rest != "" {
+		t.Errorf("%s: %s is not replaced", query, rest)
+	}
+	return g.db.Query(influx.DefaultDatabase, query)
 }
 
 func hasValue(s influxtest.Series) bool {
@@ -291,22 +329,4 @@ func legend(alias string, s influxtest.Series) []string {
 		return s.Columns[1:]
 	}
 	return []string{tagAlias.ReplaceAllStringFunc(alias, func(name string) string { return s.Tags[strings.TrimPrefix(name, "$tag_")] })}
-}
-
-// fill replaces variables and macros as Grafana does.
-func (d dashboard) fill(t *testing.T, query string, values map[string]string, r record.Run, interval time.Duration) string {
-	t.Helper()
-	span := whole(r)
-	for name, value := range values {
-		query = strings.ReplaceAll(query, "${"+name+":regex}", regexp.QuoteMeta(value))
-	}
-	query = strings.NewReplacer(
-		"$timeFilter", fmt.Sprintf("time >= %dms and time <= %dms", (span.From-5)*1000, span.To*1000),
-		"$__interval_ms", fmt.Sprint(interval.Milliseconds()),
-		"$__interval", fmt.Sprintf("%ds", int(interval.Seconds())),
-	).Replace(query)
-	if rest := regexp.MustCompile(`\$[a-z_{]`).FindString(query); rest != "" {
-		t.Errorf("%s: %s is not replaced", query, rest)
-	}
-	return query
 }

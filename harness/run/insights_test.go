@@ -36,12 +36,12 @@ func redoLoad(int64) []pitest.Session {
 // second is complete, and the record has no secret.
 func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	t.Parallel()
-	api, insights := startPerformanceInsights(t)
+	api, insights := performanceInsights.Serve(t)
 	api.Load, api.Late = redoLoad, 2*time.Second
 	s := serve(t, "mariadb")
 	before := s.instruments(t)
 	o := withMaxSLOs(s.payments(t, quickLoad(20, 15*time.Second)))
-	o.Insights = insights
+	o.Insights = &insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Pass {
@@ -98,7 +98,7 @@ func findRule(v verdict.Verdict, id string) verdict.Rule {
 // change the verdict.
 func TestPerformanceInsightsCredentialsExpire(t *testing.T) {
 	t.Parallel()
-	api, insights := startPerformanceInsights(t)
+	api, insights := performanceInsights.Serve(t)
 	api.Load = redoLoad
 	api.Refuse = func(call int) (string, int) {
 		if call > 2 { // after the call of the preflight and the collector's first
@@ -109,7 +109,7 @@ func TestPerformanceInsightsCredentialsExpire(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(think))
 	defer server.Close()
 	o := options(t, loose(steady(40, 10*time.Second)), getScript, server.URL)
-	o.Insights = insights
+	o.Insights = &insights
 	r := certify(t, o)
 	v := verdict.Judge(r)
 	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck is undetermined"
@@ -125,12 +125,12 @@ func TestPerformanceInsightsCredentialsExpire(t *testing.T) {
 // A run that never begins does not wait for points that are published late.
 func TestPerformanceInsightsWhenSetupFails(t *testing.T) {
 	t.Parallel()
-	api, insights := startPerformanceInsights(t)
+	api, insights := performanceInsights.Serve(t)
 	api.Late = time.Hour
 	o := options(t, steady(10, 10*time.Second), "export function setup() { throw new Error('not today') }\nexport default function () {}", "http://127.0.0.1:1")
 	server := httptest.NewServer(http.HandlerFunc(think))
 	defer server.Close()
-	o.Target, o.Insights = server.URL, insights
+	o.Target, o.Insights = server.URL, &insights
 	began := time.Now()
 	if err := run.Run(t.Context(), o); err == nil {
 		t.Error("the run began")

@@ -74,15 +74,19 @@ func (r *run) look() (ended bool) {
 		return false
 	}
 	r.step("all SLOs are decided: ending the hold")
-	r.ended = time.Now()
-	r.fleet.Stop(r.ForceStop)
+	r.endLoad()
 	return true
 }
 
-// stop ends the load early.
+// stop ends the load early, and records why.
 func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
+	r.endLoad()
+}
+
+// endLoad stops the workers, and returns when they have ended.
+func (r *run) endLoad() {
 	r.ended = time.Now()
 	r.fleet.Stop(r.ForceStop) // has its own time limit
 }

@@ -52,7 +52,10 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return hint.With(err, "name another folder with --out")
 	}
-	r := &run{Options: o, planned: planned, plan: pl, found: found, writer: w, ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided), writeErrors: make(chan error, 1)}
+	r := &run{
+		Options: o, planned: planned, plan: pl, found: found, writer: w, writeErrors: make(chan error, 1),
+		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided),
+	}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)

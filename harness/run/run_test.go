@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"assay/harness/load/k6"
+	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -22,6 +22,9 @@ import (
 
 // childCommands are what the test binary runs when re-executed with that argument.
 var childCommands = map[string]func() error{serveCommand: runReferenceService}
+
+// performanceInsights is the API of all tests, which run in parallel.
+var performanceInsights *pitest.Router
 
 // TestMain runs the test binary as a worker or child command when it is re-executed. It
 // fails if goroutines are left after the tests.
@@ -36,12 +39,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Runs mostly wait: run four at a time even on two cores.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	var err error
+	if performanceInsights, err = pitest.StartRouter(); err != nil {
 		panic(err)
 	}
-	startAWSProxy()
 	before := goroutines()
 	code := mysqldtest.Main(m)
 	if code == 0 {

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -28,13 +27,11 @@ func serve(c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for workers: %w", err)
 	}
-	token := make([]byte, 32)
-	_, _ = rand.Read(token) // never fails (crypto/rand)
 	mux := http.NewServeMux()
 	c.Routes(mux)
 	r.Routes(mux)
 	s := &server{
-		url: "http://" + listener.Addr().String(), token: hex.EncodeToString(token),
+		url: "http://" + listener.Addr().String(), token: rand.Text(),
 		done: make(chan error, 1),
 	}
 	s.http = &http.Server{Handler: receiver.Authorize(s.token, mux), ReadHeaderTimeout: 10 * time.Second}

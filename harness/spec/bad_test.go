@@ -34,7 +34,7 @@ func badCases(t testing.TB) (all []badCase) {
 		all = append(all, badCase{name, read(t, path), !beyondSchema[name]})
 	}
 	for _, e := range badEdits(t) {
-		all = append(all, badCase{e.name, []byte(strings.Replace(e.good, e.before, e.after, 1)), e.schema})
+		all = append(all, e.badCase())
 	}
 	return all
 }
@@ -45,21 +45,34 @@ type badEdit struct {
 	schema                    bool
 }
 
-func badEdits(t testing.TB) (all []badEdit) {
+func (e badEdit) badCase() badCase {
+	return badCase{e.name, []byte(strings.Replace(e.good, e.before, e.after, 1)), e.schema}
+}
+
+func badEdits(t testing.TB) []badEdit {
+	return editsIn(t, "testdata/bad.edits", func(base string) string { return "testdata/good/" + base + ".json" })
+}
+
+// editsIn reads a file of edits; goodFile is the path of the file to edit, by its BASE,
+// which is empty where the lines have none.
+func editsIn(t testing.TB, file string, goodFile func(base string) string) (all []badEdit) {
 	t.Helper()
-	for line := range strings.Lines(string(read(t, "testdata/bad.edits"))) {
+	for line := range strings.Lines(string(read(t, file))) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		head, edit, _ := strings.Cut(line, " `")
-		base, name, _ := strings.Cut(head, " ")
-		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
-		good := string(read(t, "testdata/good/"+base+".json"))
-		if !ok || strings.Count(good, before) != 1 {
-			t.Fatalf("testdata/bad.edits: %s: %q occurs %d times in %s", line, before, strings.Count(good, before), base)
+		base, name, ok := strings.Cut(strings.TrimSpace(head), " ")
+		if !ok {
+			base, name = "", base
 		}
-		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
+		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
+		good := string(read(t, goodFile(base)))
+		if !ok || strings.Count(good, before) != 1 {
+			t.Fatalf("%s: %s: %q occurs %d times", file, line, before, strings.Count(good, before))
+		}
+		plain, schema := strings.CutSuffix(name, "!")
 		all = append(all, badEdit{plain, good, before, after, schema})
 	}
 	return all

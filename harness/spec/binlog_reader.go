@@ -11,9 +11,9 @@ type BinlogReader struct {
 	URL    string `json:"url,omitempty"`    // where Metric is exposed; empty: where the service's are
 }
 
-// Units of a reader's metric.
+// Units of times. Metrics of the catalogue have the first; a reader's may have either.
 const (
-	UnitMs      = unitMs
+	UnitMs      = "ms"
 	UnitSeconds = "s"
 )
 

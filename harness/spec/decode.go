@@ -14,9 +14,14 @@ import (
 // version of the format that this package reads.
 const version = 1
 
-// profileName restricts names of profiles, which become part of folder names, tags
-// and command lines.
+// profileName restricts names of profiles and variants, which become part of folder
+// names, tags and command lines.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// badName is the problem of a name that does not match profileName.
+func badName(what, name string) string {
+	return fmt.Sprintf("%s name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", what, quote(name))
+}
 
 // Decode reads a thresholds.json, strictly. Its error is of type Errors: every
 // mistake with its line. path is only used in errors and for File.Path.
@@ -54,7 +59,7 @@ func (r *reader) file(n *node) File {
 	}
 	for _, c := range profiles.children {
 		if !profileName.MatchString(c.name) {
-			r.failKey(c, fmt.Sprintf("profile name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", quote(c.name)), "")
+			r.failKey(c, badName("profile", c.name), "")
 		}
 		f.Profiles[c.name] = r.profile(c)
 	}

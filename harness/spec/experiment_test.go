@@ -1,15 +1,14 @@
 package spec_test
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"assay/harness/schematest"
 	"assay/harness/spec"
 )
 
@@ -53,7 +52,7 @@ func TestDecodeExperimentReadsEveryKey(t *testing.T) {
 // are their changes to the loads of their profiles.
 func TestExperimentsOfTheProject(t *testing.T) {
 	thresholds := decode(t, "../../thresholds.json")
-	schema := compileExperimentSchema(t)
+	schema := schematest.Compile(t, "experiment.schema.json")
 	files := experimentFiles(t)
 	if len(files) == 0 {
 		t.Fatal("there is none")
@@ -74,13 +73,7 @@ func TestExperimentsOfTheProject(t *testing.T) {
 		} else if e.Load.Target > 0 && p.Target() != e.Load.Target {
 			t.Errorf("%s: %g/s instead of %g/s", path, p.Target(), e.Load.Target)
 		}
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(read(t, path)))
-		if err == nil {
-			err = schema.Validate(doc)
-		}
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
+		schematest.Validate(t, schema, read(t, path))
 	}
 }
 
@@ -93,42 +86,17 @@ func experimentFiles(t testing.TB) []string {
 	return files
 }
 
-func compileExperimentSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(spec.ExperimentSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("experiment.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	return c.MustCompile("experiment.schema.json")
-}
-
-// badExperiments are the files that testdata/experiment/bad.edits makes of
-// full.json.
+// badExperiments are the files that testdata/experiment/bad.edits makes of full.json.
 func badExperiments(t testing.TB) (all []badCase) {
 	t.Helper()
-	good := string(read(t, fullExperiment))
-	for line := range strings.Lines(string(read(t, "testdata/experiment/bad.edits"))) {
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, edit, _ := strings.Cut(line, " `")
-		before, after, ok := strings.Cut(strings.TrimSuffix(edit, "`"), "` => `")
-		if !ok || strings.Count(good, before) != 1 {
-			t.Fatalf("%s: %q occurs %d times", line, before, strings.Count(good, before))
-		}
-		plain, schema := strings.CutSuffix(strings.TrimSpace(name), "!")
-		all = append(all, badCase{plain, []byte(strings.Replace(good, before, after, 1)), schema})
+	for _, e := range editsIn(t, "testdata/experiment/bad.edits", func(string) string { return fullExperiment }) {
+		all = append(all, e.badCase())
 	}
 	return all
 }
 
 func TestDecodeExperimentBadFiles(t *testing.T) {
-	schema := compileExperimentSchema(t)
+	schema := schematest.Compile(t, "experiment.schema.json")
 	var got strings.Builder
 	for _, c := range badExperiments(t) {
 		_, err := spec.DecodeExperiment(c.path, c.data)
@@ -137,13 +105,7 @@ func TestDecodeExperimentBadFiles(t *testing.T) {
 			t.Errorf("%s: one mistake is reported %d times", c.path, len(all))
 		}
 		got.WriteString(listing(all))
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.data))
-		if err == nil {
-			err = schema.Validate(doc)
-		}
-		if refused := err != nil; refused != c.schema {
-			t.Errorf("%s: refused by the schema: %v, expected %v", c.path, refused, c.schema)
-		}
+		checkRefused(t, schema, c)
 	}
 	compareGolden(t, "testdata/experiment/bad.golden", got.String())
 }

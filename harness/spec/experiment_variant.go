@@ -31,7 +31,7 @@ func (r *reader) variant(n *node) (v Variant) {
 	name := n.get("name")
 	var ok bool
 	if v.Name, ok = r.text(name); ok && !profileName.MatchString(v.Name) {
-		r.fail(name, fmt.Sprintf("variant name %s: want 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit", quote(v.Name)), "")
+		r.fail(name, badName("variant", v.Name), "")
 	}
 	if d := n.get("description"); d != nil {
 		v.Description = r.line(d)

@@ -98,7 +98,7 @@ func (s *SLO) parseBound(text string) (problem string) {
 		if v <= 0 {
 			return fmt.Sprintf("bound %s is not above 0", text)
 		}
-		if s.Descriptor().Unit == unitMs {
+		if s.Descriptor().Unit == UnitMs {
 			return s.checkTime()
 		}
 	}

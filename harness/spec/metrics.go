@@ -62,11 +62,8 @@ func (s SLO) Sampled() bool { return !s.Descriptor().From(metric.SourceLedger) &
 // milliseconds. A script's own trend is none: it may measure anything.
 func (s SLO) Latency() bool {
 	d := s.Descriptor()
-	return s.Aggregate == Percentile && s.Sampled() && d.Kind == metric.Histogram && d.Unit == unitMs
+	return s.Aggregate == Percentile && s.Sampled() && d.Kind == metric.Histogram && d.Unit == UnitMs
 }
-
-// unitMs is the unit of times.
-const unitMs = "ms"
 
 // anyForm shows the conditions of a metric that is not known yet.
 const anyForm = "p(95)<250 or max<1000 on a trend, rate<0.01 on a rate"
@@ -97,7 +94,7 @@ func (s SLO) mismatch(d metric.Descriptor, known bool) (problem string) {
 		ok, what = s.Aggregate != Exact, "has no "+s.Count
 	case len(d.SLO) > 0 && d.Kind == metric.Counter:
 		what = "is a count"
-	case len(d.SLO) > 0 && d.Unit == unitMs && !s.Sampled():
+	case len(d.SLO) > 0 && d.Unit == UnitMs && !s.Sampled():
 		what = "is a time"
 	case d.Kind == metric.Counter:
 		return fmt.Sprintf("%s is a counter: SLOs apply to trends and rates (throughput is always judged)", s.Metric)

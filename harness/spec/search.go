@@ -11,6 +11,3 @@ const (
 	MinWidth  = 0.005
 	MaxWidth  = 0.5
 )
-
-// MaxWorkers is the most workers that one run starts.
-const MaxWorkers = 64

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"math"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -105,6 +106,36 @@ func (s SLO) Violates(v float64) bool {
 // AtLeast reports whether the SLO bounds a share from below: samples of 0 then
 // violate it.
 func (s SLO) AtLeast() bool { return s.Aggregate == Rate && (s.Operator == ">" || s.Operator == ">=") }
+
+// AllowedShare is the share of samples that may violate a percentile or a rate; 0 for
+// the other aggregates. That of p(P) is 1 - P/100 rounded to billionths, as 1 - 0.9 is not
+// 0.1 in floating point, but never to 0.
+func (s SLO) AllowedShare() float64 {
+	const unit = 1_000_000_000
+	switch {
+	case s.Aggregate == Percentile:
+		if q := (unit - math.Round(s.Quantile*unit)) / unit; q > 0 {
+			return q
+		}
+		return 1 - s.Quantile
+	case s.AtLeast():
+		return 1 - s.Bound
+	case s.Aggregate == Rate:
+		return s.Bound
+	}
+	return 0
+}
+
+// BasisIn is the basis on which the SLO is to be decided in a run of a scope.
+func (s SLO) BasisIn(scope string) Basis {
+	switch {
+	case s.Basis != "":
+		return s.Basis
+	case scope == ScopeSmoke:
+		return Counted
+	}
+	return Inferred
+}
 
 // Abort stops a run that harms the target: when the metric's rate exceeds Share for
 // the duration For.

@@ -24,7 +24,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 		return r, issue.Issue{}, err
 	}
 	if latest != "" {
-		if err := LinkLatest(latest, o.ID); err != nil {
+		if err := linkLatest(latest, o.ID); err != nil {
 			return r, issue.Issue{}, err
 		}
 	}
@@ -41,7 +41,7 @@ func Certify(ctx context.Context, o run.Options, c *Console, key *signature.Priv
 // forecast reports the SLOs that the plan cannot decide, before minutes of load are
 // spent.
 func (p *Progress) forecast(o run.Options) {
-	found, err := Forecast(o.Profile, o.Workers, o.Scope, o.Journal)
+	found, err := forecastOf(o.Profile, o.Workers, o.Scope, o.Journal)
 	if err != nil || len(found) == 0 {
 		return // the run reports the error; without one, no SLO needs a forecast
 	}

@@ -1,10 +1,9 @@
 package trial
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,22 +12,16 @@ import (
 )
 
 // RandomSeed returns a seed below 2^53, which every JSON reader holds exactly.
-func RandomSeed() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return binary.LittleEndian.Uint64(b[:]) >> 11
-}
+func RandomSeed() uint64 { return rand.Uint64N(1 << 53) }
 
 // NewID returns a unique run id that sorts by time: 20261120T231500Z-payment-1f3a.
 func NewID(profile string) string {
-	var b [2]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	return fmt.Sprintf("%s-%s-%x", time.Now().UTC().Format("20060102T150405Z"), profile, b)
+	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102T150405Z"), profile, rand.N(1<<16))
 }
 
 const latestLink = "latest"
 
-// CheckLatest fails if LinkLatest would fail in this folder of runs.
+// CheckLatest fails if the link "latest" could not be set in this folder of runs.
 func CheckLatest(runs string) error {
 	link := filepath.Join(runs, latestLink)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
@@ -38,8 +31,8 @@ func CheckLatest(runs string) error {
 	return nil
 }
 
-// LinkLatest atomically sets the link "latest" in a folder of runs to this run.
-func LinkLatest(runs, id string) error {
+// linkLatest atomically sets the link "latest" in a folder of runs to this run.
+func linkLatest(runs, id string) error {
 	link, tmp := filepath.Join(runs, latestLink), filepath.Join(runs, "."+latestLink+"-"+id)
 	if err := os.Symlink(id, tmp); err != nil {
 		return fmt.Errorf("link latest run: %w", err)

@@ -16,9 +16,9 @@ import (
 	"assay/harness/spec"
 )
 
-// Forecast estimates, for each percentile and rate SLO of a profile, whether its plan
+// forecastOf estimates, for each percentile and rate SLO of a profile, whether its plan
 // has enough samples to decide it, from the last runs in the folder.
-func Forecast(p spec.Profile, workers int, scope, runs string) ([]forecast.Forecast, error) {
+func forecastOf(p spec.Profile, workers int, scope, runs string) ([]forecast.Forecast, error) {
 	pl, err := plan.New(p, workers, 1)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ const checkDecides = "decides"
 
 // Decisions are the forecasts of a profile as findings of the preflight.
 func Decisions(p spec.Profile, workers int, scope, runs string) (all doctor.Findings, err error) {
-	found, err := Forecast(p, workers, scope, runs)
+	found, err := forecastOf(p, workers, scope, runs)
 	for _, f := range found {
 		finding := doctor.Finding{Check: checkDecides, Profile: p.Name, State: doctor.OK, Observed: f.SLO, Needed: f.String()}
 		if why, remedy := undecidable(f); why != "" {

@@ -224,7 +224,7 @@ func leaveConnections(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	ts.Check(ts.Value(databaseKey{}).(*database).leaveConnections(n))
+	ts.Check(scriptDatabase(ts).leaveConnections(n))
 }
 
 // await-http URL waits until the URL answers with 2xx, and prints the body to stdout.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/compare"
@@ -79,6 +77,7 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 	if err != nil {
 		return err
 	}
+	var paths []string
 	if f.html != "" {
 		html, err := page.HTML(report.Full(result))
 		if err != nil {
@@ -87,7 +86,7 @@ func (f *compareFlags) compare(c *cobra.Command, dirA, dirB string) error {
 		if err := record.WriteFile(f.html, html); err != nil {
 			return err
 		}
+		paths = []string{f.html}
 	}
-	paths := slices.DeleteFunc([]string{f.html}, func(p string) bool { return p == "" })
 	return printDocument(c, f.json, func() ([]byte, error) { return compare.Marshal(result) }, func() page.Page { return report.Summary(result) }, paths...)
 }

@@ -41,10 +41,7 @@ func runGitHubJob(ts *testscript.TestScript, text string) (passes bool, artifact
 	var workflow struct {
 		Jobs map[string]struct {
 			Env   map[string]string
-			Steps []struct {
-				Name, Run, Uses, If string
-				Env, With           map[string]string
-			}
+			Steps []gitHubStep
 		}
 	}
 	ts.Check(yaml.Unmarshal([]byte(text), &workflow))
@@ -60,20 +57,31 @@ func runGitHubJob(ts *testscript.TestScript, text string) (passes bool, artifact
 			if path := s.With["path"]; strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
 				artifacts = append(artifacts, path)
 			}
-			if s.Run == "" {
-				continue
-			}
-			args := []string{}
-			for _, env := range []map[string]string{j.Env, s.Env} {
-				for name, value := range env {
-					args = append(args, name+"="+expandVariables(ts, value))
-				}
-			}
-			args = append(args, "bash", "-e", "-c", expandVariables(ts, s.Run))
-			passes = exitCodeOf(ts, ts.Exec("env", args...)) == 0 && passes
+			passes = s.run(ts, j.Env) && passes
 		}
 	}
 	return passes, artifacts
+}
+
+// gitHubStep is a step of a workflow: commands to run, or an action to use.
+type gitHubStep struct {
+	Name, Run, Uses, If string
+	Env, With           map[string]string
+}
+
+// run runs the step's commands in the job's environment and its own.
+func (s gitHubStep) run(ts *testscript.TestScript, job map[string]string) (passes bool) {
+	if s.Run == "" {
+		return true
+	}
+	var args []string
+	for _, env := range []map[string]string{job, s.Env} {
+		for name, value := range env {
+			args = append(args, name+"="+expandVariables(ts, value))
+		}
+	}
+	args = append(args, "bash", "-e", "-c", expandVariables(ts, s.Run))
+	return exitCodeOf(ts, ts.Exec("env", args...)) == 0
 }
 
 // expandVariables replaces the project's variables and secrets in a text; one that is not

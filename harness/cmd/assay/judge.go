@@ -17,7 +17,7 @@ func newJudge() *cobra.Command {
 		Use:   "judge RUN",
 		Short: "Judge a recorded run again, offline",
 		Long: `Judge reads a sealed run folder and nothing else, and writes certificate.json
-there, with the same bytes each time. The exit code is that of the verdict, as of
+there, with the same bytes each time. The exit code is that of the verdict, as for
 certify.
 
 If ASSAY_SIGNING_KEY names a key, the certificate is signed with it. Without the

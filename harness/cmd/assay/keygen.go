@@ -14,9 +14,9 @@ func newKeygen() *cobra.Command {
 		Use:   "keygen DIR",
 		Short: "Generate a key pair to sign and verify certificates",
 		Long: `Keygen writes DIR/assay.key (PKCS#8 PEM, mode 0600), which signs certificates,
-and DIR/assay.pub (PKIX PEM), which verifies them. Give assay.pub to everybody who
-relies on your certificates, by another channel than the certificates themselves.
-Keygen overwrites nothing.`,
+and DIR/assay.pub (PKIX PEM), which verifies them. Give assay.pub to everyone who
+relies on your certificates, separately from the certificates. Keygen overwrites
+nothing.`,
 		Example: `  assay keygen keys
   export ASSAY_SIGNING_KEY=keys/assay.key
   assay certify payment

@@ -110,8 +110,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 	e.Defer(s.close)
 	// A script that fails half way must leave nothing running.
 	e.Defer(func() { _ = stack.Down(context.Background(), filepath.Join(e.WorkDir, ".assay"), stack.All) })
-	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
-	e.Values[otherHostKey{}] = new(*atomic.Int64)
+	e.Values[serviceKey{}], e.Values[otherHostKey{}] = s, new(*atomic.Int64)
 	if err := os.WriteFile(filepath.Join(e.WorkDir, "ca.pem"), s.authority(), 0o644); err != nil {
 		return err
 	}

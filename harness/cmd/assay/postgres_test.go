@@ -59,7 +59,7 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 func setUpPostgreSQL(e *testscript.Env, server *postgrestest.Server, db *database) error {
 	s := startService(db)
 	e.Defer(s.close)
-	e.Values[serviceKey{}], e.Values[databaseKey{}] = s, db
+	e.Values[serviceKey{}] = s
 	for user, name := range map[string]string{"certifier": "DB", "blind": "DB_BLIND", "reader": "DB_NO_DELETE", "auditor": "DB_NO_LEDGER"} {
 		e.Setenv(name, server.UserDSN(user, db.password, "shop"))
 	}

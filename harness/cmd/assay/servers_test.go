@@ -47,18 +47,10 @@ func startDatabase(t *testing.T, flavour string) *database {
 	db := &database{
 		t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text(),
 		insert: "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)",
-	}
-	var err error
-	if db.root, err = sql.Open("mysql", server.DSN()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.root.Close() })
-	if db.pool, err = sql.Open("mysql", server.DSN()); err != nil {
-		t.Fatal(err)
+		root:   mysqldtest.Open(t, server.DSN()), pool: mysqldtest.Open(t, server.DSN()),
 	}
 	db.pool.SetMaxOpenConns(poolSize)
 	db.pool.SetMaxIdleConns(poolSize)
-	t.Cleanup(func() { _ = db.pool.Close() })
 	status := "REPLICATION CLIENT"
 	if flavour == string(mysqld.MariaDB) {
 		status = "BINLOG MONITOR"
@@ -87,11 +79,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 		"GRANT SELECT ON shop.* TO 'reader'@'127.0.0.1'",
 		"GRANT ALL ON service.* TO 'keeper'@'127.0.0.1'",
 	)
-	for _, s := range statements {
-		if _, err := db.root.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
-	}
+	mysqldtest.Exec(t, db.root, statements...)
 	return db
 }
 
@@ -144,10 +132,7 @@ type service struct {
 	load   atomic.Int64 // requests received, except those for metrics
 }
 
-type (
-	serviceKey  struct{}
-	databaseKey struct{}
-)
+type serviceKey struct{}
 
 func startService(db *database) *service {
 	s := &service{db: db}

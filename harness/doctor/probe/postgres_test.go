@@ -68,6 +68,10 @@ func TestPostgreSQL(t *testing.T) {
 	if d := ExamineDatabase(t.Context(), s.UserDSN("blind", "x", "shop"), "a-run", nil); d.Err != nil || !errors.As(d.WaitsErr, &rights) {
 		t.Errorf("a user without rights: %+v", d)
 	}
+}
+
+func TestUnreachablePostgreSQL(t *testing.T) {
+	t.Parallel()
 	for name, dsn := range map[string]string{"nobody": "postgres://u:secret@127.0.0.1:1/shop", "hangs": "postgres://u:secret@" + listen(t, hang) + "/shop"} {
 		begin := time.Now()
 		d := ExamineDatabase(t.Context(), dsn, "a-run", nil)

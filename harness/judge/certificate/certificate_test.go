@@ -41,7 +41,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestGolden(t *testing.T) {
 	schema := schematest.Compile(t, schemaFile)
-	for name, r := range synthetic.Cases() {
+	for name, r := range synthetic.Examples() {
 		t.Run(name, func(t *testing.T) {
 			c := certify(r)
 			data, err := Marshal(c)
@@ -64,7 +64,7 @@ func TestSchema(t *testing.T) {
 // The schema describes each field that Marshal writes, and requires them all.
 func TestSchemaRequiresEveryField(t *testing.T) {
 	schema := schematest.Compile(t, schemaFile)
-	data, err := Marshal(certify(synthetic.Cases()["pass"]))
+	data, err := Marshal(certify(synthetic.Examples()["pass"]))
 	if err != nil {
 		t.Fatal(err)
 	}

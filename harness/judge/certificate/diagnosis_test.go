@@ -8,7 +8,7 @@ import (
 )
 
 func TestMarshalDiagnosis(t *testing.T) {
-	c := certify(synthetic.Cases()["fail"])
+	c := certify(synthetic.Examples()["fail"])
 	text, err := MarshalDiagnosis(c)
 	if err != nil {
 		t.Fatal(err)

@@ -50,18 +50,11 @@ func match(a, b Group, unpaired bool) matched {
 			cmp.Compare(x.Certificate.Run, y.Certificate.Run), cmp.Compare(identity(x.Run), identity(y.Run)),
 		)
 	})
-	switch why := whyUnpaired(all, len(a.Runs), len(b.Runs), unpaired); why {
-	case "":
+	if why := whyUnpaired(all, len(a.Runs), len(b.Runs), unpaired); why == "" {
 		m.pair(all)
-	default:
+	} else {
 		m.pairing.Detail = why
-		for _, s := range all {
-			if reason := Invalid(s.Run); reason != "" {
-				m.exclude(s, reason, false)
-			} else {
-				m.include(s)
-			}
-		}
+		m.includeValid(all)
 	}
 	if m.pairing.Pairs == nil {
 		m.pairing.Pairs = [][2]int{}
@@ -84,29 +77,42 @@ func whyUnpaired(all []sidedRun, a, b int, unpaired bool) string {
 	return ""
 }
 
+func (m *matched) includeValid(all []sidedRun) {
+	for _, s := range all {
+		if reason := Invalid(s.Run); reason != "" {
+			m.exclude(s, LeftOut{Folder: s.Folder, Reason: reason})
+		} else {
+			m.include(s)
+		}
+	}
+}
+
 func (m *matched) pair(all []sidedRun) {
 	var order []string
 	for i := 0; i < len(all); i += 2 {
 		first, second := all[i], all[i+1]
-		broken := [2]string{Invalid(first.Run), Invalid(second.Run)}
-		if broken == [2]string{} {
-			m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
-			m.include(first)
-			m.include(second)
-			order = append(order, first.letter()+second.letter())
+		if Invalid(first.Run) != "" || Invalid(second.Run) != "" {
+			m.excludeFromPair(first, second)
+			m.excludeFromPair(second, first)
 			continue
 		}
-		for i, s := range []sidedRun{first, second} {
-			if broken[i] != "" {
-				m.exclude(s, broken[i], false)
-			} else {
-				m.exclude(s, "its partner "+[]sidedRun{second, first}[i].Folder+" is left out", true)
-			}
-		}
+		m.pairing.Pairs = append(m.pairing.Pairs, [2]int{len(m.a), len(m.b)})
+		m.include(first)
+		m.include(second)
+		order = append(order, first.letter()+second.letter())
 	}
 	m.order = strings.Join(order, " ")
 	m.pairing.Paired = true
 	m.pairing.Detail = fmt.Sprintf("%s, in order of start", count(len(order), "pair"))
+}
+
+// excludeFromPair leaves out a run of a pair in which it or its partner is INVALID.
+func (m *matched) excludeFromPair(s, partner sidedRun) {
+	left := LeftOut{Folder: s.Folder, Reason: Invalid(s.Run)}
+	if left.Reason == "" {
+		left.Reason, left.judgeable = "its partner "+partner.Folder+" is left out", true
+	}
+	m.exclude(s, left)
 }
 
 func (m *matched) include(s sidedRun) {
@@ -117,8 +123,7 @@ func (m *matched) include(s sidedRun) {
 	}
 }
 
-func (m *matched) exclude(s sidedRun, reason string, judgeable bool) {
-	left := LeftOut{s.Folder, reason, judgeable}
+func (m *matched) exclude(s sidedRun, left LeftOut) {
 	if s.ofB {
 		m.leftB = append(m.leftB, left)
 	} else {

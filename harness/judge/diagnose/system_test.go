@@ -1,7 +1,7 @@
 package diagnose
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -128,116 +128,140 @@ func (w system) record() record.Run {
 	return c.Record()
 }
 
-// second is what each source sends for one second.
-func (w system) second(rate float64, parts map[string]float64, held bool, random *rand.Rand) map[string][]metric.Point {
-	now := map[string]float64{}
-	total, statements := 0.0, 0.0
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		now[name] = parts[name] * (1 + (w.noise+w.jitter[name])*(2*random.Float64()-1))
-		total += now[name]
-	}
-	for _, class := range classes(now) {
-		statements += now[class]
-	}
-	var worker, service, database, host []metric.Point
-	hist := func(name string, ms float64) metric.Point {
-		h := &metric.Hist{}
-		h.Record(ms, uint64(rate))
-		return metric.HistPoint(metric.NewSeries(name, "ms"), h)
-	}
-	counter := func(name string, v float64, labels ...string) metric.Point {
-		return metric.CounterPoint(metric.NewSeries(name, "", labels...), v)
-	}
-	failed := 0.0
-	if held {
-		failed = w.failing * rate
-	}
-	lag, seen := now[Generator], total-now[Generator]-now[Residual]
-	worker = append(
-		worker,
-		counter(metric.TransactionsScheduled, rate), counter(metric.Transactions, rate-failed, "outcome", metric.Completed),
-		counter(metric.Transactions, failed, "outcome", metric.Failed),
-		hist(metric.TransactionDuration, total), hist(metric.GeneratorLag, lag), hist(metric.ArrivalQueueing, 0),
-		counter(metric.EndedIterations, rate), counter(metric.EndedIterationTime, rate*(total-lag)),
-		hist("http_req_duration", seen), counter("http_reqs", rate),
-		counter(metric.EndedRequests, rate), counter(metric.EndedRequestTime, rate*seen), counter(metric.EndedBlockedTime, 0),
-		counter("http_req_failed"+metric.RateTotal, rate), counter("http_req_failed"+metric.RateOccurred, failed),
-		counter(metric.WorkerCPU, 0.2), counter(metric.WorkerRunQueue, map[bool]float64{true: 3}[w.starvedWorker && held]),
-		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
-	)
-	if now[Residual] > 0 { // neither script nor request: k6 does not report it
-		worker = slices.DeleteFunc(worker, func(p metric.Point) bool { return p.Series.Name == metric.EndedIterationTime })
-	}
-	handled := seen - now[Network]
-	connections := w.connections
-	if connections == 0 {
-		connections = 20
-	}
-	if !w.noService {
-		service = append(
-			service,
-			counter(metric.ServiceRequests, rate), counter(metric.ServiceRequestTime, rate*handled),
-			counter(metric.ServiceAcquireTime, rate*(now[Pool]+now[ConnectionStorm])), counter(metric.ServicePoolWaitTime, rate*now[Pool]),
-			counter(metric.ServiceQueryTime, rate*statements), counter(metric.ServiceQueries, 10*rate),
-			counter(metric.ServiceDownstreamTime, rate*now[Downstream]),
-			counter(metric.ServiceCPU, w.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),
-			metric.GaugePoint(metric.NewSeries(metric.ServicePoolMax, ""), connections),
-		)
-	}
-	if !w.noDatabase {
-		samples := w.samples
-		if samples == 0 {
-			samples = 10
-		}
-		interval := &metric.Hist{}
-		interval.Record(1000/samples, uint64(samples))
-		took := &metric.Hist{}
-		if took.Record(1, uint64(samples)); held && w.slowSamples > 0 {
-			took.Reset()
-			took.Record(w.slowSamples, uint64(samples))
-		}
-		database = append(database, counter(metric.DBSample, samples),
-			metric.HistPoint(metric.NewSeries(metric.DBSampleInterval, "ms"), interval), metric.HistPoint(metric.NewSeries(metric.DBSampleTime, "ms"), took))
-		for _, class := range classes(now) {
-			database = append(database, counter(metric.DBSession, now[class]/1000*rate*samples, "class", class, "event", "event of "+class, "digest", "w"))
-		}
-		text := "UPDATE t SET n = ?"
-		writes := statements
-		if w.selects > 0 {
-			database = append(
-				database,
-				counter(metric.DBStatementTime, rate*2*w.selects, "digest", "s", "statement", "SELECT a FROM t WHERE id = ?"),
-				counter(metric.DBStatements, rate*2, "digest", "s", "statement", "SELECT a FROM t WHERE id = ?"),
-			)
-			writes -= 2 * w.selects
-		}
-		database = append(
-			database,
-			counter(metric.DBStatementTime, rate*writes, "digest", "w", "statement", text),
-			counter(metric.DBStatements, rate, "digest", "w", "statement", text),
-			counter(metric.DBRowsExamined, rate*w.rows, "digest", "w", "statement", text),
-			counter(metric.DBCounter, 3*rate, "name", "events_transactions"),
-		)
-		if held {
-			database = append(database, counter(metric.DBCounter, w.refused, "name", "Connection_errors_max_connections"))
-			for class, n := range w.blockers {
-				database = append(database, counter(metric.DBBlocker, n, "class", class, "event", class))
-			}
-		}
-	}
-	if w.cpu > 0 {
-		queue := 0.1
-		if held {
-			queue = w.queue
-		}
-		host = append(
-			host,
-			counter(metric.ProcessCPU, w.cpu, "process", "database"), counter(metric.ProcessRunQueue, queue, "process", "database"),
-			metric.GaugePoint(metric.NewSeries(metric.ProcessCPUs, "", "process", "database"), 2),
-			counter(metric.ProcessCPUIdle, w.idle, "process", "database"),
-		)
-	}
-	return map[string][]metric.Point{"worker/0": worker, "service": service, "database": database, "host": host}
+// oneSecond is one second of a run against the system.
+type oneSecond struct {
+	system
+	rate       float64
+	inHold     bool
+	now        map[string]float64 // ms per transaction by component, with noise
+	total      float64            // of now
+	statements float64            // the part of total in the database
 }
 
-func (w system) String() string { return fmt.Sprintf("%+v", struct{ base, hold any }{w.base, w.hold}) }
+// second is what each source sends for one second.
+func (w system) second(rate float64, parts map[string]float64, inHold bool, random *rand.Rand) map[string][]metric.Point {
+	s := oneSecond{system: w, rate: rate, inHold: inHold, now: map[string]float64{}}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		s.now[name] = parts[name] * (1 + (w.noise+w.jitter[name])*(2*random.Float64()-1))
+		s.total += s.now[name]
+	}
+	for _, class := range classes(s.now) {
+		s.statements += s.now[class]
+	}
+	return map[string][]metric.Point{"worker/0": s.workerPoints(), "service": s.servicePoints(), "database": s.databasePoints(), "host": s.hostPoints()}
+}
+
+func counterPoint(name string, v float64, labels ...string) metric.Point {
+	return metric.CounterPoint(metric.NewSeries(name, "", labels...), v)
+}
+
+// histPoint has n samples of the same value.
+func histPoint(name string, ms, n float64) metric.Point {
+	h := &metric.Hist{}
+	h.Record(ms, uint64(n))
+	return metric.HistPoint(metric.NewSeries(name, "ms"), h)
+}
+
+// sent is the time from sending a request to its response, in ms.
+func (s oneSecond) sent() float64 { return s.total - s.now[Generator] - s.now[Residual] }
+
+func (s oneSecond) workerPoints() []metric.Point {
+	rate, lag, failed, runQueue := s.rate, s.now[Generator], 0.0, 0.0
+	if s.inHold {
+		failed = s.failing * rate
+	}
+	if s.inHold && s.starvedWorker {
+		runQueue = 3
+	}
+	points := []metric.Point{
+		counterPoint(metric.TransactionsScheduled, rate), counterPoint(metric.Transactions, rate-failed, "outcome", metric.Completed),
+		counterPoint(metric.Transactions, failed, "outcome", metric.Failed),
+		histPoint(metric.TransactionDuration, s.total, rate), histPoint(metric.GeneratorLag, lag, rate), histPoint(metric.ArrivalQueueing, 0, rate),
+		counterPoint(metric.EndedIterations, rate), counterPoint(metric.EndedIterationTime, rate*(s.total-lag)),
+		histPoint("http_req_duration", s.sent(), rate), counterPoint("http_reqs", rate),
+		counterPoint(metric.EndedRequests, rate), counterPoint(metric.EndedRequestTime, rate*s.sent()), counterPoint(metric.EndedBlockedTime, 0),
+		counterPoint("http_req_failed"+metric.RateTotal, rate), counterPoint("http_req_failed"+metric.RateOccurred, failed),
+		counterPoint(metric.WorkerCPU, 0.2), counterPoint(metric.WorkerRunQueue, runQueue),
+		metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1),
+	}
+	if s.now[Residual] > 0 { // neither script nor request: k6 does not report it
+		points = slices.DeleteFunc(points, func(p metric.Point) bool { return p.Series.Name == metric.EndedIterationTime })
+	}
+	return points
+}
+
+func (s oneSecond) servicePoints() []metric.Point {
+	if s.noService {
+		return nil
+	}
+	rate, now := s.rate, s.now
+	return []metric.Point{
+		counterPoint(metric.ServiceRequests, rate), counterPoint(metric.ServiceRequestTime, rate*(s.sent()-now[Network])),
+		counterPoint(metric.ServiceAcquireTime, rate*(now[Pool]+now[ConnectionStorm])), counterPoint(metric.ServicePoolWaitTime, rate*now[Pool]),
+		counterPoint(metric.ServiceQueryTime, rate*s.statements), counterPoint(metric.ServiceQueries, 10*rate),
+		counterPoint(metric.ServiceDownstreamTime, rate*now[Downstream]),
+		counterPoint(metric.ServiceCPU, s.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),
+		metric.GaugePoint(metric.NewSeries(metric.ServicePoolMax, ""), cmp.Or(s.connections, 20)),
+	}
+}
+
+func (s oneSecond) databasePoints() []metric.Point {
+	if s.noDatabase {
+		return nil
+	}
+	samples, sampleMs := cmp.Or(s.samples, 10), 1.0
+	if s.inHold && s.slowSamples > 0 {
+		sampleMs = s.slowSamples
+	}
+	points := []metric.Point{
+		counterPoint(metric.DBSample, samples),
+		histPoint(metric.DBSampleInterval, 1000/samples, samples), histPoint(metric.DBSampleTime, sampleMs, samples),
+	}
+	for _, class := range classes(s.now) {
+		points = append(points, counterPoint(metric.DBSession, s.now[class]/1000*s.rate*samples, "class", class, "event", "event of "+class, "digest", "w"))
+	}
+	points = append(points, s.statementPoints()...)
+	if s.inHold {
+		points = append(points, counterPoint(metric.DBCounter, s.refused, "name", "Connection_errors_max_connections"))
+		for class, n := range s.blockers {
+			points = append(points, counterPoint(metric.DBBlocker, n, "class", class, "event", class))
+		}
+	}
+	return points
+}
+
+// statementPoints are one UPDATE per transaction and, if selects is set, two SELECTs.
+func (s oneSecond) statementPoints() (points []metric.Point) {
+	const update, selected = "UPDATE t SET n = ?", "SELECT a FROM t WHERE id = ?"
+	updateMs := s.statements
+	if s.selects > 0 {
+		points = append(
+			points,
+			counterPoint(metric.DBStatementTime, s.rate*2*s.selects, "digest", "s", "statement", selected),
+			counterPoint(metric.DBStatements, s.rate*2, "digest", "s", "statement", selected),
+		)
+		updateMs -= 2 * s.selects
+	}
+	return append(
+		points,
+		counterPoint(metric.DBStatementTime, s.rate*updateMs, "digest", "w", "statement", update),
+		counterPoint(metric.DBStatements, s.rate, "digest", "w", "statement", update),
+		counterPoint(metric.DBRowsExamined, s.rate*s.rows, "digest", "w", "statement", update),
+		counterPoint(metric.DBCounter, 3*s.rate, "name", "events_transactions"),
+	)
+}
+
+func (s oneSecond) hostPoints() []metric.Point {
+	if s.cpu == 0 {
+		return nil
+	}
+	queue := 0.1
+	if s.inHold {
+		queue = s.queue
+	}
+	return []metric.Point{
+		counterPoint(metric.ProcessCPU, s.cpu, "process", "database"), counterPoint(metric.ProcessRunQueue, queue, "process", "database"),
+		metric.GaugePoint(metric.NewSeries(metric.ProcessCPUs, "", "process", "database"), 2),
+		counterPoint(metric.ProcessCPUIdle, s.idle, "process", "database"),
+	}
+}

@@ -42,17 +42,11 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 		hold += w.Duration().Seconds()
 	}
 	for _, s := range p.SLOs {
-		q := share(s)
+		q := s.AllowedShare()
 		if !s.Sampled() || q <= 0 || q >= 1 {
 			continue
 		}
-		f := Forecast{SLO: Name(s), Basis: s.Basis, Past: past[Name(s)], LongEnough: true}
-		if f.Basis == "" {
-			f.Basis = spec.Inferred
-			if scope == spec.ScopeSmoke {
-				f.Basis = spec.Counted
-			}
-		}
+		f := Forecast{SLO: Name(s), Basis: s.BasisIn(scope), Past: past[Name(s)], LongEnough: true}
 		perArrival := f.Past.PerArrival
 		if perArrival == 0 {
 			perArrival = 1
@@ -84,19 +78,6 @@ func Of(p spec.Profile, pl plan.Plan, scope string, past map[string]Past) (all [
 // Name is an SLO as certificates name it.
 func Name(s spec.SLO) string { return s.MetricText() + " " + s.Expression }
 
-// share is the share of samples that may violate an SLO; 0: it is not decided by one.
-func share(s spec.SLO) float64 {
-	switch {
-	case s.Aggregate == spec.Percentile:
-		return 1 - s.Quantile
-	case s.AtLeast():
-		return 1 - s.Bound
-	case s.Aggregate == spec.Rate:
-		return s.Bound
-	}
-	return 0
-}
-
 // String compares the expected with the needed samples.
 func (f Forecast) String() string {
 	if f.Basis == spec.Counted {
@@ -110,13 +91,10 @@ func (f Forecast) String() string {
 		return fmt.Sprintf("counted in this run, as the hold is too short for 95 %% confidence (%s): %.0f samples, %.0f needed", why, f.Samples, f.Needed)
 	}
 	text := fmt.Sprintf("at 95 %% confidence: %.0f effective samples needed, %.0f samples planned", f.Needed, f.Samples)
-	switch {
-	case f.Past.Runs == 0:
-		text += "; the run will show how many of them are effective"
-	default:
-		text += fmt.Sprintf(", of which about %.0f effective, judging by %s", f.Expected, runs(f.Past.Runs))
+	if f.Past.Runs == 0 {
+		return text + "; the run will show how many of them are effective"
 	}
-	return text
+	return text + fmt.Sprintf(", of which about %.0f effective, judging by %s", f.Expected, runs(f.Past.Runs))
 }
 
 func runs(n int) string {

@@ -111,22 +111,13 @@ func (k Kind) class() string {
 // tenths rounds to tenths of a pixel.
 func tenths(x float64) float64 { return math.Round(10*x) / 10 }
 
-// chartsOf finds the charts among blocks, and cleans their names.
+// chartsOf finds the charts among blocks, with cleaned names.
 func chartsOf(all []Block) *Charts {
 	for _, b := range all {
 		switch b := b.(type) {
 		case Charts:
-			b.Spans, b.Charts = slices.Clone(b.Spans), slices.Clone(b.Charts)
-			for i, s := range b.Spans {
-				b.Spans[i].Name = cut(oneLine(s.Name), maxCell)
-			}
-			for i, chart := range b.Charts {
-				b.Charts[i].Curves = slices.Clone(chart.Curves)
-				for k, c := range chart.Curves {
-					b.Charts[i].Curves[k].Label = cut(oneLine(c.Label), maxCell)
-				}
-			}
-			return &b
+			cleaned := b.cleaned()
+			return &cleaned
 		case Section:
 			if c := chartsOf(b.Blocks); c != nil {
 				return c
@@ -134,4 +125,19 @@ func chartsOf(all []Block) *Charts {
 		}
 	}
 	return nil
+}
+
+// cleaned is a copy with the names of spans and curves in one short line each.
+func (c Charts) cleaned() Charts {
+	c.Spans, c.Charts = slices.Clone(c.Spans), slices.Clone(c.Charts)
+	for i, s := range c.Spans {
+		c.Spans[i].Name = cut(oneLine(s.Name), maxCell)
+	}
+	for i, chart := range c.Charts {
+		c.Charts[i].Curves = slices.Clone(chart.Curves)
+		for k, curve := range chart.Curves {
+			c.Charts[i].Curves[k].Label = cut(oneLine(curve.Label), maxCell)
+		}
+	}
+	return c
 }

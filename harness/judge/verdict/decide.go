@@ -18,14 +18,7 @@ type criterion struct {
 
 // criterionFor is the criterion of an SLO that a share q of the samples may violate.
 func (e *evidence) criterionFor(q float64, s spec.SLO) criterion {
-	basis := s.Basis
-	if basis == "" {
-		basis = spec.Inferred
-		if e.Plan.Scope == spec.ScopeSmoke {
-			basis = spec.Counted
-		}
-	}
-	return criterion{test: stats.Test{Q: q, Alpha: e.alpha()}, basis: basis}
+	return criterion{test: stats.Test{Q: q, Alpha: e.alpha()}, basis: s.BasisIn(e.Plan.Scope)}
 }
 
 // decision is the result of a criterion.

@@ -188,25 +188,34 @@ func generatorCPU(e *evidence) Rule {
 // else the name of a worker that reported none.
 func busiestWorker(e *evidence) (worst *float64, source, missing string) {
 	for _, w := range e.workers() {
-		used, cpus, n, found := 0.0, 0.0, 0, false
-		for _, span := range e.spans {
-			v, ok := e.Timeline.SumOf(w, metric.WorkerCPU, nil, span)
-			waited, _ := e.Timeline.SumOf(w, metric.WorkerRunQueue, nil, span) // not every kernel reports it
-			used, found = used+v+waited, found || ok
-			values, has := e.Timeline.Gauge(metric.WorkerCPUs, nil, w, span)
-			for i := range values {
-				if has[i] {
-					cpus += values[i]
-					n++
-				}
-			}
-		}
-		if !found || cpus <= 0 || e.seconds == 0 {
+		s := e.workerCPUShare(w)
+		if s == nil {
 			return nil, "", w
 		}
-		if s := used / (float64(e.seconds) * cpus / float64(n)); worst == nil || s > *worst {
-			worst, source = &s, w
+		if worst == nil || *s > *worst {
+			worst, source = s, w
 		}
 	}
 	return worst, source, ""
+}
+
+// workerCPUShare is the share of its CPUs that a worker needed in the judged windows,
+// including its time in the run queue; nil: not reported.
+func (e *evidence) workerCPUShare(worker string) *float64 {
+	used, found := e.sumOf(worker, metric.WorkerCPU, nil)
+	waited, _ := e.sumOf(worker, metric.WorkerRunQueue, nil) // not every kernel reports it
+	cpus, n := 0.0, 0
+	for _, span := range e.spans {
+		values, ok := e.Timeline.Gauge(metric.WorkerCPUs, nil, worker, span)
+		for i, v := range values {
+			if ok[i] {
+				cpus += v
+				n++
+			}
+		}
+	}
+	if !found || cpus <= 0 || e.seconds == 0 {
+		return nil
+	}
+	return pointer((used + waited) / (float64(e.seconds) * cpus / float64(n)))
 }

@@ -1,10 +1,8 @@
 package verdict
 
 import (
-	"cmp"
-	"slices"
-
 	"assay/harness/judge/stats"
+	"assay/harness/judge/stats/effect"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -37,20 +35,16 @@ func judgeClasses(e *evidence) (all []class) {
 	return all
 }
 
-// holm fails the endpoints that are broken at stats.Alpha. In ascending order of p, the
-// i-th of m endpoints is broken where p <= Alpha / (m - i), i from 0, and all before it
-// are broken too (Holm 1979).
+// holm fails the endpoints that are broken at stats.Alpha, adjusted for their number.
 func holm(classes []class) {
-	order := make([]*class, len(classes))
+	ps := make([]*float64, len(classes))
 	for i := range classes {
-		order[i] = &classes[i]
+		ps[i] = &classes[i].p
 	}
-	slices.SortStableFunc(order, func(a, b *class) int { return cmp.Compare(a.p, b.p) })
-	for i, c := range order {
-		if c.p > stats.Alpha/float64(len(order)-i) {
-			return
+	for i, adjusted := range effect.Holm(ps) {
+		if *adjusted <= stats.Alpha {
+			classes[i].outcome = Fail
 		}
-		c.outcome = Fail
 	}
 }
 
@@ -64,7 +58,7 @@ func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 		v = e.latencyViolations(s, e.distribution(s.Metric, s.Selector))
 	}
 	counted := e.withoutDisplaced(v.cleared)
-	total, most, q := stats.Sum(counted), stats.Sum(v.possible), allowedShare(s)
+	total, most, q := stats.Sum(counted), stats.Sum(v.possible), s.AllowedShare()
 	if most.N == 0 {
 		return c, false
 	}

@@ -44,7 +44,7 @@ func (out *SLO) judgeWindows(s spec.SLO, certain, possible [][]stats.Batch) {
 		least, most := stats.Sum(certain[i]), stats.Sum(possible[i])
 		n := int64(least.N)
 		switch {
-		case stats.Count(allowedShare(s), n, int64(least.K)) == stats.Broken:
+		case stats.Count(s.AllowedShare(), n, int64(least.K)) == stats.Broken:
 			out.Outcome, out.FailedWindow, out.CloseWindow = Fail, pointer(i+1), nil
 			return
 		case out.CloseWindow == nil && int64(most.K) > allowedViolations(s, n):

@@ -24,7 +24,7 @@ func judgeLatency(e *evidence, s spec.SLO) SLO {
 		e.judgeMax(&out, v)
 		return out
 	}
-	e.decide(&out, e.criterionFor(allowedShare(s), s), v)
+	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
 	if out.Observed != nil {
 		out.Lower, out.Upper = d.interval(s.Quantile)
 	}
@@ -48,7 +48,7 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 		return out
 	}
 	out.count(v.certain, v.possible)
-	e.decide(&out, e.criterionFor(allowedShare(s), s), v)
+	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
 	share := total.K / total.N
 	out.Observed = &share
 	if deff := out.DesignEffect; deff != nil {
@@ -134,33 +134,9 @@ func observed(h *metric.Hist, s spec.SLO) *float64 {
 	return &v
 }
 
-// allowedShare is the share of samples that may violate a percentile, a maximum or a
-// rate.
-func allowedShare(s spec.SLO) float64 {
-	switch {
-	case s.Aggregate == spec.Percentile:
-		return tailShare(s)
-	case s.Aggregate == spec.Max:
-		return 0
-	case s.AtLeast():
-		return 1 - s.Bound
-	}
-	return s.Bound
-}
-
 // allowedViolations is how many of n samples may violate a percentile or a maximum.
 func allowedViolations(s spec.SLO, n int64) int64 {
-	return stats.Allowed(allowedShare(s), n)
-}
-
-// tailShare is the share of samples that may violate p(P), 1 - P/100, rounded to
-// billionths like stats.Allowed, but never to 0.
-func tailShare(s spec.SLO) float64 {
-	const unit = 1_000_000_000
-	if q := (unit - math.Round(s.Quantile*unit)) / unit; q > 0 {
-		return q
-	}
-	return 1 - s.Quantile
+	return stats.Allowed(s.AllowedShare(), n)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

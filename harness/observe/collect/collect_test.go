@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,18 +79,21 @@ func TestStreamRetriesAndCloses(t *testing.T) {
 	})
 }
 
-// After one frame was retried for 2 s, each further one is tried once.
+// After one frame was retried for 2 s, each further one is tried once. Frames for which the
+// queue has no room meanwhile are dropped.
 func TestStreamGivesUpInBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("disk full")
 		f := &frames{fail: func() error { return gone }}
 		s := collect.NewStream("host", f.sink)
+		begin := time.Now()
 		for i := range int64(100) {
 			s.Send(i, nil)
+			synctest.Wait()
 		}
-		begin := time.Now()
-		if err := s.Close(100); !errors.Is(err, gone) {
-			t.Errorf("error is %v, want %v", err, gone)
+		err := s.Close(100)
+		if !errors.Is(err, gone) || !strings.Contains(err.Error(), "39 dropped, the queue was full") {
+			t.Errorf("error is %v, want %v, and 39 dropped", err, gone)
 		}
 		if took := time.Since(begin); took < 2*time.Second || took > 2200*time.Millisecond {
 			t.Errorf("close took %v", took)

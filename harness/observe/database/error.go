@@ -16,6 +16,10 @@ func (e *Error) Error() string { return e.Problem }
 // Hint is the next step.
 func (e *Error) Hint() string { return e.Remedy }
 
+// minReason is the length of the shortest reason: what is shorter is a value, as in
+// "unexpected message: h".
+const minReason = 4
+
 // Reason is the root cause of an error, from the network or this host, without the
 // prefixes of those who wrapped it. Package databases also handles server errors.
 func Reason(err error) string {
@@ -30,8 +34,10 @@ func Reason(err error) string {
 		return "timed out"
 	}
 	text := err.Error()
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		return text[i+2:]
+	for i := strings.LastIndex(text, ": "); i >= 0; i = strings.LastIndex(text[:i], ": ") {
+		if tail := text[i+2:]; len(tail) >= minReason {
+			return tail
+		}
 	}
 	return text
 }

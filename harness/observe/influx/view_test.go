@@ -11,6 +11,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 )
 
 func serverOf(t *testing.T, db *influxtest.Server) *Server {
@@ -33,15 +34,10 @@ func startedAgo(seconds int64) (RunInfo, int64) {
 // transaction, and this number of transactions in them.
 func waitForCount(t *testing.T, db *influxtest.Server, points int, transactions float64) {
 	t.Helper()
-	var sum float64
-	var n int
-	for range 200 {
-		if sum, n = db.Sum(DefaultDatabase, `SELECT "count" FROM "transaction"`); sum == transactions && n == points {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("InfluxDB has %d points of %g transactions, want %d of %g", n, sum, points, transactions)
+	polltest.Until(t, fmt.Sprintf("InfluxDB has %d points of %g transactions", points, transactions), func() bool {
+		sum, n := db.Sum(DefaultDatabase, `SELECT "count" FROM "transaction"`)
+		return sum == transactions && n == points
+	})
 }
 
 // A second is written during the run, and again after late completions.

@@ -76,7 +76,7 @@ func countParts(files []os.DirEntry, limit int64) (int64, error) {
 }
 
 func eachEntry(path string, visit func(ledger.Entry)) error {
-	in, closeIn, err := openZip(path)
+	in, closeIn, err := openZstd(path)
 	if err != nil {
 		return err
 	}

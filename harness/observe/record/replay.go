@@ -34,7 +34,7 @@ func (w *Writer) Replay(visit func(metric.Frame) error) error {
 }
 
 func eachFrame(path string, visit func(metric.Frame) error) error {
-	in, closeIn, err := openZip(path)
+	in, closeIn, err := openZstd(path)
 	if err != nil {
 		return fmt.Errorf("read frames: %w", err)
 	}

@@ -136,7 +136,7 @@ type Worker struct {
 
 // Collect is how one collector ended.
 type Collect struct {
-	Source string `json:"source"` // "database", "service", "host"
+	Source string `json:"source"` // of its frames: "database", "service", "host", "lag", "gauges"
 	State  string `json:"state"`  // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`
 }

@@ -38,9 +38,9 @@ type Writer struct {
 	dir    string
 	run    string
 	made   []string // folders that Create made, innermost first
-	frames *zipFile
+	frames *zstdFile
 	second int64 // of the last frame
-	acks   map[string]*zipFile
+	acks   map[string]*zstdFile
 }
 
 // CheckEmpty returns an error if no run folder can be made: the path is a folder that is
@@ -64,7 +64,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, run: p.Run, made: missing(dir), acks: map[string]*zipFile{}}
+	w := &Writer{dir: dir, run: p.Run, made: missing(dir), acks: map[string]*zstdFile{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Discard())
@@ -78,7 +78,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	if err := w.writeJSON(planFile, p); err != nil {
 		return nil, err
 	}
-	w.frames, err = createZip(w.path(framesFile))
+	w.frames, err = createZstd(w.path(framesFile))
 	return w, err
 }
 
@@ -122,7 +122,7 @@ func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
 	s := w.acks[source]
 	if s == nil {
 		var err error
-		if s, err = createZip(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst")); err != nil {
+		if s, err = createZstd(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst")); err != nil {
 			return err
 		}
 		w.acks[source] = s
@@ -135,7 +135,7 @@ func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
 
 // Persisted writes the identities read back from the database.
 func (w *Writer) Persisted(entries []ledger.Entry) error {
-	s, err := createZip(w.path(ledgerDir, persistedFile))
+	s, err := createZstd(w.path(ledgerDir, persistedFile))
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"assay/harness/servers/mysqld/mysqldtest"
 )
 
-// empty fails the test if an initialisation or a server is left in dir.
-func empty(t *testing.T, dir string) {
+// checkEmpty fails the test if an initialisation or a server is left in dir.
+func checkEmpty(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{"data", "account.json", "init-*"} {
 		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) > 0 {
@@ -45,7 +45,7 @@ func TestPortTaken(t *testing.T) {
 				t.Errorf("error %q does not say %q", err, want)
 			}
 		}
-		empty(t, dir)
+		checkEmpty(t, dir)
 	})
 }
 
@@ -79,7 +79,7 @@ func TestCancelled(t *testing.T) {
 				t.Errorf("after %s: %v", after, err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
-				empty(t, dir)
+				checkEmpty(t, dir)
 			}
 			noServerOn(t, dir)
 		}
@@ -107,7 +107,7 @@ exit 1
 	if err == nil || !strings.Contains(err.Error(), "initialise data folder: The disk is full") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
 	}
-	empty(t, dir)
+	checkEmpty(t, dir)
 	s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: binary})
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestRestart(t *testing.T) {
 			db := mysqldtest.Open(t, s.DSN())
 			mysqldtest.Exec(t, db, "UPDATE d.t SET i = i + 1")
 			if got := query1(t, db, "SELECT i FROM d.t"); got != string(rune('1'+i)) {
-				t.Errorf("after %d restarts the row says %s", i+1, got)
+				t.Errorf("after %d restarts the row has %s", i+1, got)
 			}
 		}
 		if err := s.Stop(); err != nil {

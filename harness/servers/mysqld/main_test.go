@@ -69,7 +69,7 @@ func helper(t *testing.T, what, dir, flavour string) (*exec.Cmd, int) {
 // eachFlavour runs f against both servers, at the same time.
 func eachFlavour(t *testing.T, f func(t *testing.T, flavour string)) {
 	t.Helper()
-	t.Parallel() // most of the time is spent waiting for the disk
+	t.Parallel() // most of the time is spent waiting
 	for _, flavour := range []string{"mysql", "mariadb"} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// Superuser is the account that initdb creates.
-	Superuser = "administrator"
+	// superuser is the account that initdb creates.
+	superuser = "administrator"
 	// startTimeout bounds the start, including crash recovery.
 	startTimeout = 60 * time.Second
 	// stopTimeout bounds a shutdown, which waits for no session.
@@ -134,7 +134,7 @@ func (s *Server) DSN() string { return s.DatabaseDSN("postgres") }
 
 // DatabaseDSN is the superuser's DSN of a database.
 func (s *Server) DatabaseDSN(database string) string {
-	return s.UserDSN(Superuser, s.password, database)
+	return s.UserDSN(superuser, s.password, database)
 }
 
 // UserDSN is a user's DSN of a database.

@@ -3,11 +3,9 @@ package postgrestest
 import (
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,23 +20,12 @@ var template struct {
 	password string // of all copies
 }
 
-// Main runs the tests of a package that starts many servers. It initialises one data
-// folder, which Start copies: this saves a second per server. Six tests run in
-// parallel, as they wait more than they compute, unless -parallel is set:
+// Main runs the tests of a package that starts many servers, as memorytest.Main does. One
+// data folder is initialised, which Start copies: this saves a second per server.
 //
 //	func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
 func Main(m *testing.M) int {
-	dir, err := memorytest.Make("assay-postgrestest-")
-	if err == nil {
-		defer func() { _ = os.RemoveAll(dir) }()
-		template.dir = filepath.Join(dir, "template")
-		err = flag.Set("test.parallel", "6")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "prepare tests:", err)
-		return 1
-	}
-	return m.Run()
+	return memorytest.Main(m, func(dir string) { template.dir = filepath.Join(dir, "template") })
 }
 
 // createData initialises the data folder, or copies the template's.
@@ -53,19 +40,10 @@ func (s *Server) createData() error {
 			return err
 		}
 		template.password = s.password
-		return clone(s.dir, template.dir)
+		return memorytest.Copy(s.dir, template.dir)
 	}
 	s.password = template.password
-	return clone(template.dir, s.dir)
-}
-
-// clone copies a folder with its owners and modes.
-func clone(from, to string) error {
-	// -T copies the content of from, whether or not to exists.
-	if out, err := exec.Command("cp", "-aT", "--reflink=auto", from, to).CombinedOutput(); err != nil {
-		return fmt.Errorf("copy template: %w: %s", err, out)
-	}
-	return nil
+	return memorytest.Copy(template.dir, s.dir)
 }
 
 // initialise makes the data folder and the superuser's password.
@@ -81,7 +59,7 @@ func (s *Server) initialise() error {
 	if err := chown(s.owner, file); err != nil {
 		return err
 	}
-	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", Superuser, "--pwfile", file,
+	out, err := command(s.owner, s.dir, sibling(s.binary, "initdb"), "--pgdata", s.data(), "--username", superuser, "--pwfile", file,
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -21,7 +21,7 @@ var names = []string{"fail", "invalid", "lost", "pass"}
 
 // The records and certificates of the cases, which are expensive to make.
 var (
-	records      = sync.OnceValue(synthetic.Cases)
+	records      = sync.OnceValue(synthetic.Examples)
 	certificates = sync.OnceValue(func() map[string][]byte {
 		all := map[string][]byte{}
 		for name, r := range records() {

@@ -239,11 +239,7 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 		if i >= maxClasses {
 			last := &curves[maxClasses-1]
 			last.Label = "all others"
-			for k, v := range sessions {
-				if v != nil {
-					last.Values[k] = rounded(*last.Values[k] + *v)
-				}
-			}
+			addValues(last.Values, sessions)
 			continue
 		}
 		c := page.Curve{Label: cmp.Or(class, "other"), Values: sessions}
@@ -254,6 +250,15 @@ func classCurves(r record.Run, spans []record.Span) (curves []page.Curve) {
 		curves = append(curves, c)
 	}
 	return curves
+}
+
+// addValues adds values to those of a curve that has data in the same steps.
+func addValues(to, values []*float64) {
+	for i, v := range values {
+		if v != nil {
+			to[i] = rounded(*to[i] + *v)
+		}
+	}
 }
 
 // classes are the wait classes of a run in the order of their curves: CPU, which is not a

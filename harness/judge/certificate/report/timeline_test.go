@@ -92,7 +92,7 @@ func TestCurvesWithoutData(t *testing.T) {
 	if n := len(timeline("invalid").Curves.Charts); n != 3 {
 		t.Errorf("%d charts of a run without a database", n)
 	}
-	r := synthetic.Cases()["pass"]
+	r := synthetic.Examples()["pass"]
 	r.Timeline = record.NewTimeline()
 	c := NewTimeline(r).Curves
 	if len(c.Charts) != 3 {

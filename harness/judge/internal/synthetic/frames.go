@@ -20,22 +20,22 @@ const (
 // arrivals is how many transactions each second of the plan schedules.
 func arrivals(pl plan.Plan) (perSecond []int64) {
 	for _, s := range pl.Stages {
-		given, total := int64(0), (s.From+s.To)/2
+		counted, total := int64(0), (s.From+s.To)/2
 		for t := time.Duration(0); t < s.Duration; t += time.Second {
 			x := float64(t+time.Second) / float64(s.Duration)
-			up := s.Arrivals
+			due := s.Arrivals
 			if x < 1 {
-				up = int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / total)
+				due = int64(float64(s.Arrivals) * x * (s.From + (s.To-s.From)*x/2) / total)
 			}
-			perSecond = append(perSecond, up-given)
-			given = up
+			perSecond = append(perSecond, due-counted)
+			counted = due
 		}
 	}
 	return perSecond
 }
 
-// sum gathers the points of one frame.
-type sum struct {
+// frame collects the points of one frame.
+type frame struct {
 	counters map[label]*metric.Point
 	hists    map[label]*metric.Point
 	judged   []judged // by SLO of the profile
@@ -48,36 +48,36 @@ type label struct{ name, labels string }
 // judged counts the samples of an SLO and its violations.
 type judged struct{ samples, violations, cleared float64 }
 
-func newSum() *sum {
-	return &sum{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}}
+func newFrame() *frame {
+	return &frame{counters: map[label]*metric.Point{}, hists: map[label]*metric.Point{}}
 }
 
 func labelOf(name string, labels []string) label { return label{name, strings.Join(labels, "\x00")} }
 
-func (s *sum) count(v float64, name string, labels ...string) {
+func (f *frame) count(v float64, name string, labels ...string) {
 	key := labelOf(name, labels)
-	p := s.counters[key]
+	p := f.counters[key]
 	if p == nil {
 		made := metric.CounterPoint(metric.NewSeries(name, "", labels...), 0)
 		p = &made
-		s.counters[key] = p
+		f.counters[key] = p
 	}
 	p.Value += v
 }
 
-func (s *sum) observe(v float64, name string, labels ...string) {
+func (f *frame) observe(v float64, name string, labels ...string) {
 	key := labelOf(name, labels)
-	p := s.hists[key]
+	p := f.hists[key]
 	if p == nil {
 		made := metric.HistPoint(metric.NewSeries(name, "ms", labels...), &metric.Hist{})
 		p = &made
-		s.hists[key] = p
+		f.hists[key] = p
 	}
 	p.Hist.Record(v, 1)
 }
 
-func (s *sum) points() (all []metric.Point) {
-	for _, group := range []map[label]*metric.Point{s.counters, s.hists} {
+func (f *frame) points() (all []metric.Point) {
+	for _, group := range []map[label]*metric.Point{f.counters, f.hists} {
 		byKey := map[string]*metric.Point{}
 		for _, p := range group {
 			byKey[p.Series.Key()] = p
@@ -89,18 +89,18 @@ func (s *sum) points() (all []metric.Point) {
 	return all
 }
 
-// slos adds the counters of each SLO.
-func (s *sum) slos(p spec.Profile) {
-	for i, j := range s.judged {
+// judge adds the counters of each SLO.
+func (f *frame) judge(p spec.Profile) {
+	for i, j := range f.judged {
 		if j.samples == 0 {
 			continue
 		}
 		id := p.SLOs[i].ID()
-		s.count(j.samples, metric.Judged, "slo", id)
+		f.count(j.samples, metric.Judged, "slo", id)
 		if j.violations > 0 {
-			s.count(j.violations, metric.Violations, "slo", id)
+			f.count(j.violations, metric.Violations, "slo", id)
 		}
-		s.count(j.cleared, metric.ViolationsCleared, "slo", id)
+		f.count(j.cleared, metric.ViolationsCleared, "slo", id)
 	}
 }
 
@@ -110,19 +110,19 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 	source, n := metric.WorkerSource(worker), int64(0)
 	totals := map[string]float64{}
 	for second, scheduled := range arrivals(pl) {
-		s := newSum()
-		s.judged = make([]judged, len(p.SLOs))
+		f := newFrame()
+		f.judged = make([]judged, len(p.SLOs))
 		for range scheduled {
 			if n++; int(n)%len(pl.Workers) == worker {
 				latency, outcome := system(n)
 				lag, stalled := generator(n)
-				s.transaction(p, pl, latency, outcome, lag, stalled)
+				f.transaction(p, pl, latency, outcome, lag, stalled)
 			}
 		}
-		s.slos(p)
-		s.count(0.2, metric.WorkerCPU)
-		s.count(0.1, metric.WorkerRunQueue)
-		points := append(s.points(), metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1))
+		f.judge(p)
+		f.count(0.2, metric.WorkerCPU)
+		f.count(0.1, metric.WorkerRunQueue)
+		points := append(f.points(), metric.GaugePoint(metric.NewSeries(metric.WorkerCPUs, ""), 1))
 		for _, pt := range points {
 			switch {
 			case pt.Kind == metric.Histogram:
@@ -148,72 +148,72 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 // transaction adds one slot with one request, unless it was dropped. The time that the
 // generator adds, by a late start (lag) and by stalls while it is open, counts as
 // measured and not as cleared.
-func (s *sum) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stalled float64) {
-	s.count(1, metric.TransactionsScheduled)
-	s.count(1, metric.Transactions, "outcome", outcome)
+func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stalled float64) {
+	f.count(1, metric.TransactionsScheduled)
+	f.count(1, metric.Transactions, "outcome", outcome)
 	measured := latency
 	if outcome != metric.Dropped { // whose latency is the timeout
 		measured += lag + stalled
 	}
-	s.observe(measured, metric.TransactionDuration)
-	s.observe(lag, metric.GeneratorLag)
+	f.observe(measured, metric.TransactionDuration)
+	f.observe(lag, metric.GeneratorLag)
 	if time.Duration(lag*float64(time.Millisecond)) > pl.DisplacedAfter {
-		s.count(1, metric.GeneratorDisplaced)
+		f.count(1, metric.GeneratorDisplaced)
 	}
 	if stalled > 0 {
-		s.count(stalled, metric.GeneratorStall)
+		f.count(stalled, metric.GeneratorStall)
 	}
 	failed, status := 0.0, "200"
 	if outcome != metric.Completed {
 		failed, status = 1, "500"
 	}
 	if outcome != metric.Dropped {
-		s.observe(latency+stalled, requests, "name", "pay", "status", status)
-		s.count(1, metric.EndedRequests)
-		s.count(latency+stalled, metric.EndedRequestTime)
-		s.count(1, failures+metric.RateTotal, "name", "pay")
-		s.count(failed, failures+metric.RateOccurred, "name", "pay")
+		f.observe(latency+stalled, requests, "name", "pay", "status", status)
+		f.count(1, metric.EndedRequests)
+		f.count(latency+stalled, metric.EndedRequestTime)
+		f.count(1, failures+metric.RateTotal, "name", "pay")
+		f.count(failed, failures+metric.RateOccurred, "name", "pay")
 	}
 	for i, slo := range p.SLOs {
-		taken, broken, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
+		sampled, violates, cleared := outcome != metric.Dropped, slo.Violates(measured), slo.Violates(latency)
 		switch slo.Metric {
 		case metric.TransactionDuration:
-			taken, broken, cleared = true, broken || failed == 1, cleared || failed == 1
+			sampled, violates, cleared = true, violates || failed == 1, cleared || failed == 1
 		case requests:
-			broken, cleared = slo.Violates(latency+stalled) || failed == 1, cleared || failed == 1
+			violates, cleared = slo.Violates(latency+stalled) || failed == 1, cleared || failed == 1
 		case failures:
-			broken, cleared = slo.Violates(failed), slo.Violates(failed)
+			violates, cleared = slo.Violates(failed), slo.Violates(failed)
 		}
-		if !slo.Sampled() || !taken {
+		if !slo.Sampled() || !sampled {
 			continue
 		}
-		s.judged[i].samples++
-		if broken {
-			s.judged[i].violations++
+		f.judged[i].samples++
+		if violates {
+			f.judged[i].violations++
 		}
 		if cleared {
-			s.judged[i].cleared++
+			f.judged[i].cleared++
 		}
 	}
 }
 
-// databaseFrames sample a database with sessions that wait for commits: 0.2 per sample
+// databaseFrames are samples of a database whose sessions wait for commits: 0.2 per sample
 // in the baseline, 0.5 in the hold.
 func databaseFrames(pl plan.Plan) (all []metric.Frame) {
 	for second := range arrivals(pl) {
-		s := newSum()
-		s.count(metric.DefaultSampleRate, metric.DBSample)
+		f := newFrame()
+		f.count(metric.DefaultSampleRate, metric.DBSample)
 		commits := 2.0
 		if time.Duration(second)*time.Second >= pl.Judged[0].Start {
 			commits = 5
-			s.count(1, metric.DBSession, "class", "CPU", "event", "cpu", "inferred", "true", "digest", "a")
+			f.count(1, metric.DBSession, "class", "CPU", "event", "cpu", "inferred", "true", "digest", "a")
 		}
-		s.count(commits-1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "a")
-		s.count(1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "b")
+		f.count(commits-1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "a")
+		f.count(1, metric.DBSession, "class", "commit", "event", "io/file/innodb/innodb_log_file", "digest", "b")
 		for range metric.DefaultSampleRate {
-			s.observe(100, metric.DBSampleInterval)
+			f.observe(100, metric.DBSampleInterval)
 		}
-		all = append(all, metric.Frame{Source: metric.SourceDatabase, Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: s.points()})
+		all = append(all, metric.Frame{Source: metric.SourceDatabase, Sequence: uint64(len(all) + 1), Second: T0.Unix() + int64(second), Points: f.points()})
 	}
 	return all
 }

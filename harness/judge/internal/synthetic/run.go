@@ -15,17 +15,17 @@ import (
 // T0 is when every synthetic load starts.
 var T0 = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// Case is a synthetic run that a test may change before it is made into a record.
+// Case is a simulated run, which a test may change before it becomes a record.
 type Case struct {
 	Run    record.Run
 	Frames []metric.Frame
 }
 
-// System answers transaction n of the run: how it ends and after how long.
+// System is the system under test: after how long transaction n of the run ends, and how.
 type System func(n int64) (latencyMs float64, outcome string)
 
-// Generator is the time that the generator itself adds to transaction n: its late start,
-// and its stalls while the transaction is open.
+// Generator is the load generator: by how much it starts transaction n late, and for how
+// long it is stalled while the transaction is open.
 type Generator func(n int64) (lagMs, stalledMs float64)
 
 // Punctual is a generator that adds nothing.
@@ -114,7 +114,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 	return c
 }
 
-// Record adds the frames to the run, in their order.
+// Record is the record of the run, with the frames in their order.
 func (c *Case) Record() record.Run {
 	r := c.Run
 	r.Timeline = record.NewTimeline()
@@ -124,6 +124,7 @@ func (c *Case) Record() record.Run {
 	return r
 }
 
+// persisted is the ledger of n transactions that were all acknowledged and persisted.
 func persisted(n int64) *ledger.Comparison {
 	c := &ledger.Comparison{Acknowledged: n, Persisted: n}
 	for i := range n {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Holm adjusts the p-values of several metrics, so that at level Alpha the probability
-// of any false rejection is at most Alpha, however the metrics depend on each other
+// Holm adjusts the p-values of several tests, so that at any level the probability of a
+// false rejection among them is at most that level, however the tests depend on each other
 // (Holm, A simple sequentially rejective multiple test procedure,
 // Scandinavian Journal of Statistics 6, 1979). In ascending order
 //

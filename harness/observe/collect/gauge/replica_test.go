@@ -18,6 +18,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 )
@@ -36,14 +37,11 @@ func replicate(t *testing.T, flavour string) pair {
 	p.replica = mysqldtest.Replica(t, p.source)
 	p.sourceRoot, p.replicaDB = mysqldtest.Open(t, p.source.DSN()), mysqldtest.Open(t, p.replica.DSN())
 	mysqldtest.Exec(t, p.sourceRoot, "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)")
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	polltest.Until(t, "the replica has the source's table", func() bool {
 		var n int
-		if err := p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n); err == nil {
-			return p
-		} else if time.Now().After(deadline) {
-			t.Fatalf("the replica does not replicate: %v", err)
-		}
-	}
+		return p.replicaDB.QueryRow("SELECT COUNT(*) FROM shop.t").Scan(&n) == nil
+	})
+	return p
 }
 
 // write inserts rows into the source until stop is called.
@@ -112,77 +110,87 @@ func lags(all *record.Timeline, name string) (values []float64) {
 	return values
 }
 
+// stopApplier stops the replica's applier until release is called.
+func (p pair) stopApplier(t *testing.T) (release func()) {
+	t.Helper()
+	mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
+	return func() { mysqldtest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
+}
+
+// lockTable blocks the replica's applier by a lock until release is called.
+func (p pair) lockTable(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := p.replicaDB.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shop.t READ"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+	}
+}
+
 // The lag of a replica whose applier is stopped or blocked is the time since then, and
 // ends once it has caught up.
 func TestReplica(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			p := replicate(t, flavour)
-			stop := p.write(t)
-			defer stop()
-			const stall = 4 * time.Second
-			for name, hold := range map[string]func() (release func()){
-				"stopped": func() func() {
-					mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA SQL_THREAD")
-					return func() { mysqldtest.Exec(t, p.replicaDB, "START REPLICA SQL_THREAD") }
-				},
-				"locked": func() func() {
-					conn, err := p.replicaDB.Conn(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := conn.ExecContext(t.Context(), "LOCK TABLES shop.t READ"); err != nil {
-						t.Fatal(err)
-					}
-					return func() {
-						if _, err := conn.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
-							t.Error(err)
-						}
-						_ = conn.Close()
-					}
-				},
-			} {
-				t.Run(name, func(t *testing.T) {
-					var before, during, after time.Time
-					all := watch(t, p.options(), func() {
-						time.Sleep(2 * time.Second)
-						before = time.Now()
-						release := hold()
-						time.Sleep(stall)
-						release()
-						during = time.Now()
-						time.Sleep(5 * time.Second)
-						after = time.Now()
-					})
-					highest := func(from, to time.Time) (v float64) {
-						read, seconds := 0, 0
-						for second := from.Unix() + 1; second < to.Unix(); second++ {
-							seconds++
-							if got, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
-								read++
-								v = max(v, got)
-							}
-						}
-						if 2*read < seconds || read == 0 {
-							t.Errorf("%d readings in %d seconds", read, seconds)
-						}
-						return v
-					}
-					held := float64(during.Sub(before).Milliseconds())
-					steady, stalled, caughtUp := highest(before.Add(-2*time.Second), before), highest(before, during.Add(2*time.Second)), highest(during.Add(3*time.Second), after)
-					t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
-					if stalled < held-1000 || stalled > held+2000 {
-						t.Errorf("lag %g ms after %g ms", stalled, held)
-					}
-					if steady > held/2 || caughtUp > held/2 {
-						t.Errorf("lag %g ms before and %g ms after", steady, caughtUp)
-					}
-				})
-			}
-		})
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		p := replicate(t, flavour)
+		stop := p.write(t)
+		defer stop()
+		t.Run("stopped", func(t *testing.T) { checkStall(t, p, p.stopApplier) })
+		t.Run("locked", func(t *testing.T) { checkStall(t, p, p.lockTable) })
+	})
+}
+
+// checkStall checks the lag before, during and after a stall of the replica's applier.
+func checkStall(t *testing.T, p pair, hold func(*testing.T) (release func())) {
+	t.Helper()
+	var before, during, after time.Time
+	all := watch(t, p.options(), func() {
+		time.Sleep(2 * time.Second)
+		before = time.Now()
+		release := hold(t)
+		time.Sleep(4 * time.Second)
+		release()
+		during = time.Now()
+		time.Sleep(5 * time.Second)
+		after = time.Now()
+	})
+	held := float64(during.Sub(before).Milliseconds())
+	steady := highestLag(t, all, before.Add(-2*time.Second), before)
+	stalled := highestLag(t, all, before, during.Add(2*time.Second))
+	caughtUp := highestLag(t, all, during.Add(3*time.Second), after)
+	t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
+	if stalled < held-1000 || stalled > held+2000 {
+		t.Errorf("lag %g ms after %g ms", stalled, held)
 	}
+	if steady > held/2 || caughtUp > held/2 {
+		t.Errorf("lag %g ms before and %g ms after", steady, caughtUp)
+	}
+}
+
+// highestLag returns the highest lag in the whole seconds between two times, half of which
+// must have a reading.
+func highestLag(t *testing.T, all *record.Timeline, from, to time.Time) (highest float64) {
+	t.Helper()
+	read, seconds := 0, 0
+	for second := from.Unix() + 1; second < to.Unix(); second++ {
+		seconds++
+		if lag, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
+			read++
+			highest = max(highest, lag)
+		}
+	}
+	if 2*read < seconds || read == 0 {
+		t.Errorf("%d readings in %d seconds", read, seconds)
+	}
+	return highest
 }
 
 // A replica of an idle source has no lag.
@@ -204,35 +212,32 @@ func TestIdleReplica(t *testing.T) {
 // A replica whose lag cannot be read is reported before the run, with the next step.
 func TestReplicaRefused(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			p := replicate(t, flavour)
-			mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
-			blind, err := mysql.ParseDSN(p.replica.DSN())
-			if err != nil {
-				t.Fatal(err)
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		p := replicate(t, flavour)
+		mysqldtest.Exec(t, p.replicaDB, "CREATE DATABASE IF NOT EXISTS here", "CREATE USER 'blind'@'%' IDENTIFIED BY 'b'")
+		blind, err := mysql.ParseDSN(p.replica.DSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		blind.User, blind.Passwd = "blind", "b"
+		other := mysqldtest.StartInMemory(t, flavour, "--server-id=3")
+		refused := func(name string, o gauge.Options, problem, next string) {
+			t.Helper()
+			err := examine(t, o)
+			if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
 			}
-			blind.User, blind.Passwd = "blind", "b"
-			other := mysqldtest.StartInMemory(t, flavour, "--server-id=3")
-			refused := func(name string, o gauge.Options, problem, next string) {
-				t.Helper()
-				err := examine(t, o)
-				if err == nil || !strings.Contains(err.Error(), problem) || !strings.Contains(hint.Of(err), next) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s: %v; hint %q", name, err, hint.Of(err))
-				}
-			}
-			reader := p.replica.DSN()
-			refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
-			refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
-			refused("replica of another server", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
-			refused("not a replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
-			refused("no privilege", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
-			refused("no server", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
-			mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
-			refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
-		})
-	}
+		}
+		reader := p.replica.DSN()
+		refused("PostgreSQL", gauge.Options{Database: "postgres://u:secret@127.0.0.1:1/s", Readers: []string{"postgres://u:secret@127.0.0.1:1/s"}}, "the lag of PostgreSQL replicas cannot be read", "--db-reader")
+		refused("no source", gauge.Options{Readers: []string{reader}}, "is not named", "ASSAY_DB")
+		refused("replica of another server", gauge.Options{Database: other.DSN(), Readers: []string{reader}}, "replicates from server 1, and the database is server 3", "directly")
+		refused("not a replica", gauge.Options{Database: p.source.DSN(), Readers: []string{other.DSN()}}, "is not a replica", "--db-reader")
+		refused("no privilege", gauge.Options{Database: p.source.DSN(), Readers: []string{blind.FormatDSN()}}, "its replication status cannot be read", "GRANT REPLICATION CLIENT")
+		refused("no server", gauge.Options{Database: p.source.DSN(), Readers: []string{"u:secret@tcp(127.0.0.1:1)/"}}, "127.0.0.1:1", "")
+		mysqldtest.Exec(t, p.replicaDB, "STOP REPLICA")
+		refused("stopped", p.options(), "its replication is stopped", "START REPLICA")
+	})
 }
 
 // Aurora replicas report their lag themselves. The statements run on a real server with a

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"os"
@@ -18,97 +19,119 @@ import (
 	"assay/harness/servers/process/processtest"
 )
 
-func TestCollect(t *testing.T) {
-	child := processtest.Start(t, exec.Command("sleep", "60"))
-	// Two processes that may use only one CPU.
-	loops := startLoops(t, 2)
-	c := host.New(map[string]int{"loops": loops, "test": os.Getpid(), "child": child.PID, "never": 1 << 30})
+// collected holds the frames of a run.
+type collected struct {
+	*record.Timeline
+	frames []metric.Frame
+	took   float64 // s
+}
+
+// collectFor collects from this machine and from processes for a while.
+func collectFor(t *testing.T, d time.Duration, processes map[string]int) collected {
+	t.Helper()
+	c := host.New(processes)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	time.AfterFunc(1500*time.Millisecond, func() {
-		_ = child.Kill()
-	})
-	go busy(ctx, t)
-
-	var frames []metric.Frame
-	line := record.NewTimeline()
+	all := collected{Timeline: record.NewTimeline()}
 	begin := time.Now()
 	err := c.Run(ctx, func(f metric.Frame) error {
-		frames = append(frames, f)
-		line.Add(f)
+		all.frames = append(all.frames, f)
+		all.Add(f)
 		return nil
 	})
-	took := time.Since(begin).Seconds()
-	if err != nil {
+	all.took = time.Since(begin).Seconds()
+	if err := errors.Join(err, c.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	metrictest.Check(t, frames...)
-	metrictest.CheckStream(t, metric.SourceHost, frames)
-	for _, f := range frames {
+	metrictest.Check(t, all.frames...)
+	metrictest.CheckStream(t, metric.SourceHost, all.frames)
+	return all
+}
+
+// sum adds up a counter over the series with these labels; false if there is none.
+func (c collected) sum(name string, labels ...string) (float64, bool) {
+	return c.Sum(name, metric.NewSeries("", "", labels...).Labels, record.All)
+}
+
+func (c collected) total(name string, labels ...string) float64 {
+	total, _ := c.sum(name, labels...)
+	return total
+}
+
+// TestCollect collects from a busy machine: from this process, from one that ends, and from
+// two that may use only one CPU.
+func TestCollect(t *testing.T) {
+	child := processtest.Start(t, exec.Command("sleep", "60"))
+	time.AfterFunc(1500*time.Millisecond, func() { _ = child.Kill() })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go busy(ctx, t)
+	all := collectFor(t, 3300*time.Millisecond, map[string]int{"loops": startLoops(t, 2), "test": os.Getpid(), "child": child.PID, "never": 1 << 30})
+	for _, f := range all.frames {
 		for _, p := range f.Points {
 			if p.Value < 0 {
 				t.Errorf("%s = %v", p.Series.Key(), p.Value)
 			}
 		}
 	}
-	span := record.Span{From: frames[0].Second, To: frames[len(frames)-1].Second + 1}
-	sum := func(name string, labels ...string) float64 {
-		total, _ := line.Sum(name, metric.NewSeries("", "", labels...).Labels, span)
-		return total
+	last := map[string]float64{} // gauges and counters of the last second
+	for _, p := range all.frames[len(all.frames)-2].Points {
+		last[p.Series.Key()] = p.Value
 	}
+	checkMachine(t, all, last)
+	checkProcesses(t, all, last)
+}
 
+func checkMachine(t *testing.T, all collected, last map[string]float64) {
+	t.Helper()
 	// The times of all modes add up to one second per second and CPU; the kernel counts
 	// hundredths of a second.
-	if got, want := sum(metric.HostCPU)/took, float64(runtime.NumCPU()); got < 0.8*want || got > 1.2*want {
+	if got, want := all.total(metric.HostCPU)/all.took, float64(runtime.NumCPU()); got < 0.8*want || got > 1.2*want {
 		t.Errorf("CPU time is %.2f s per second, want %v", got, want)
 	}
-	// The busy goroutine of this process.
-	if got := sum(metric.ProcessCPU, "process", "test"); got < 0.3 || got > took*float64(runtime.NumCPU()) {
-		t.Errorf("this process used %.2f s of CPU", got)
-	}
 	for _, name := range []string{metric.HostNetReceived, metric.HostNetSent} {
-		if got := sum(name, "interface", "loopback"); got < 1<<20 {
+		if got := all.total(name, "interface", "loopback"); got < 1<<20 {
 			t.Errorf("%s on loopback is %v, want at least what was sent", name, got)
 		}
 	}
-	last := frames[len(frames)-2]
-	got := map[string]float64{}
-	for _, p := range last.Points {
-		got[p.Series.Key()] = p.Value
-	}
-	if v := got[metric.HostMemoryAvailable]; v < 1<<20 {
+	if v := last[metric.HostMemoryAvailable]; v < 1<<20 {
 		t.Errorf("memory available is %v", v)
 	}
-	if v := got[metric.HostCPUs]; v < 1 {
+	if v := last[metric.HostCPUs]; v < 1 {
 		t.Errorf("CPUs are %v", v)
 	}
-	if v := got[metric.ProcessMemory+"{process:test}"]; v < 1<<20 {
+}
+
+func checkProcesses(t *testing.T, all collected, last map[string]float64) {
+	t.Helper()
+	// The busy goroutine of this process.
+	if got := all.total(metric.ProcessCPU, "process", "test"); got < 0.3 || got > all.took*float64(runtime.NumCPU()) {
+		t.Errorf("this process used %.2f s of CPU", got)
+	}
+	if v := last[metric.ProcessMemory+"{process:test}"]; v < 1<<20 {
 		t.Errorf("memory of this process is %v", v)
 	}
-	if _, still := got[metric.ProcessMemory+"{process:child}"]; still {
-		t.Error("a process that ended is still reported")
-	}
-	if v := got[metric.ProcessCPUs+"{process:test}"]; v != got[metric.HostCPUs] {
-		t.Errorf("this process may use %v CPUs of %v", v, got[metric.HostCPUs])
+	if v := last[metric.ProcessCPUs+"{process:test}"]; v != last[metric.HostCPUs] {
+		t.Errorf("this process may use %v CPUs of %v", v, last[metric.HostCPUs])
 	}
 	// This process may use all CPUs, so their idle time is that of the machine.
-	if got, want := sum(metric.ProcessCPUIdle, "process", "test"), sum(metric.HostCPU, "mode", "idle")+sum(metric.HostCPU, "mode", "iowait"); math.Abs(got-want) > 0.1 {
+	if got, want := all.total(metric.ProcessCPUIdle, "process", "test"), all.total(metric.HostCPU, "mode", "idle")+all.total(metric.HostCPU, "mode", "iowait"); math.Abs(got-want) > 0.1 {
 		t.Errorf("the CPUs that this process may use were idle for %.2f s, all CPUs for %.2f s", got, want)
 	}
-	if v := sum(metric.ProcessRunQueue, "process", "loops"); v < 0.3 || v > took*float64(runtime.NumCPU()*2) {
-		t.Errorf("loops that share a CPU waited %.2f s for it in %.2f s", v, took)
+	if v := all.total(metric.ProcessRunQueue, "process", "loops"); v < 0.3 || v > all.took*float64(runtime.NumCPU()*2) {
+		t.Errorf("loops that share a CPU waited %.2f s for it in %.2f s", v, all.took)
 	}
-	memory, ok := line.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, "host", span)
-	if !ok[0] || memory[0] <= 0 {
+	span := record.Span{From: all.frames[0].Second, To: all.frames[0].Second + 1}
+	if memory, ok := all.Gauge(metric.ProcessMemory, metric.NewSeries("", "", "process", "child").Labels, metric.SourceHost, span); !ok[0] || memory[0] <= 0 {
 		t.Errorf("a process was not reported while it ran: %v", memory)
 	}
-	if _, found := line.Sum(metric.ProcessCPU, metric.NewSeries("", "", "process", "never").Labels, span); found {
+	if _, still := last[metric.ProcessMemory+"{process:child}"]; still {
+		t.Error("a process that ended is still reported")
+	}
+	if _, found := all.sum(metric.ProcessCPU, "process", "never"); found {
 		t.Error("a process that does not exist is reported")
 	}
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"strings"
 
+	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/wait"
 )
 
@@ -25,12 +26,12 @@ const (
 	commitEvent  = "Commit" // a commit without wait event and state
 )
 
-// classify returns what a session is doing or waiting for (WAITS sections 2 and 4): a
-// row lock; else the wait in progress; else a class inferred from the session's state;
-// else CPU, also inferred. event is the wait's name without the prefix wait/, or the
-// state, or cpu.
-func classify(s session) (event, class string, inferred bool) {
-	event = strings.TrimPrefix(s.Event, "wait/")
+// activity returns what the session is doing or waiting for (WAITS sections 2 and 4), without
+// its digest: a row lock; else the wait in progress; else a class inferred from the session's
+// state; else CPU, also inferred. The event is the wait's name without the prefix wait/, or
+// the state, or cpu.
+func (s session) activity() sampling.Session {
+	event := strings.TrimPrefix(s.Event, "wait/")
 	server := s.flavour.name
 	switch {
 	case s.RowLock:
@@ -39,20 +40,20 @@ func classify(s session) (event, class string, inferred bool) {
 		if event != handlerEvent && wait.ClassOf(server, event) != wait.RowLock {
 			event = rowLockEvent
 		}
-		return event, wait.RowLock, false
+		return sampling.Session{Event: event, Class: wait.RowLock}
 	case event != "":
-		return event, wait.ClassOf(server, event), false
+		return sampling.Session{Event: event, Class: wait.ClassOf(server, event)}
 	}
 	if class, ok := wait.ClassOfState(server, s.State); ok {
-		return s.State, class, true
+		return sampling.Session{Event: s.State, Class: class, Inferred: true}
 	}
 	switch {
 	case s.flavour.commitHasGaps && s.State == "" && isDML(s.Statement):
-		return commitEvent, wait.Commit, true
+		return sampling.Session{Event: commitEvent, Class: wait.Commit, Inferred: true}
 	case s.Command == "Connect":
-		return connectEvent, wait.Storm, true
+		return sampling.Session{Event: connectEvent, Class: wait.Storm, Inferred: true}
 	}
-	return cpuEvent, wait.CPU, true
+	return sampling.Session{Event: cpuEvent, Class: wait.CPU, Inferred: true}
 }
 
 // isDML reports whether a statement changes rows. It is false for MariaDB's prepared

@@ -1,8 +1,12 @@
 package mysql
 
-import "testing"
+import (
+	"testing"
 
-func TestClassify(t *testing.T) {
+	"assay/harness/observe/collect/sampling"
+)
+
+func TestActivity(t *testing.T) {
 	const (
 		update = "statement/sql/update"
 		query  = "statement/sql/select"
@@ -77,9 +81,9 @@ func TestClassify(t *testing.T) {
 		{session{flavour: &mySQL, Command: "Query", State: "Waiting for semi-sync ACK from replica"}, "Waiting for semi-sync ACK from replica", "other", true},
 		{session{flavour: &mySQL, Command: "Connect"}, "connect", "connection storm", true},
 	} {
-		event, class, inferred := classify(c.session)
-		if event != c.event || class != c.class || inferred != c.inferred {
-			t.Errorf("%+v\n got %q, %q, inferred %v\nwant %q, %q, inferred %v", c.session, event, class, inferred, c.event, c.class, c.inferred)
+		want := sampling.Session{Event: c.event, Class: c.class, Inferred: c.inferred}
+		if got := c.session.activity(); got != want {
+			t.Errorf("%+v\n got %+v\nwant %+v", c.session, got, want)
 		}
 	}
 }

@@ -45,10 +45,18 @@ func commits(t *testing.T, b *bench) {
 	if gap := math.Abs(sampled-counted) / counted; gap > 0.4 {
 		t.Errorf("sampled %.2f sessions, statements took %.2f s per second: a difference of %.0f %%", sampled, counted, 100*gap)
 	}
-	updates := s.Total(metric.DBCounter, "name", "Com_update")
-	statements := s.Total(metric.DBStatements)
-	if updates == 0 || math.Abs(statements-updates) > 0.02*updates+3*8 {
-		t.Errorf("Com_update increased by %v, digests count %v statements", updates, statements)
+	checkCounters(t, s)
+	checkOnlyStatement(t, s)
+}
+
+// checkCounters checks the status variables of a load of updates from 8 sessions, each of
+// which commits. Counters are read one after the other.
+func checkCounters(t *testing.T, s samplingtest.Result) {
+	t.Helper()
+	updates, statements, commits := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements), commitCount(s)
+	near := func(n float64) bool { return math.Abs(n-updates) <= 0.02*updates+3*8 }
+	if updates == 0 || !near(statements) || !near(commits) {
+		t.Errorf("Com_update increased by %v, digests count %v statements and the server %v commits", updates, statements, commits)
 	}
 	for _, name := range []string{"Innodb_data_fsyncs", "Questions", "Binlog_cache_use"} {
 		if s.Total(metric.DBCounter, "name", name) == 0 {
@@ -57,24 +65,25 @@ func commits(t *testing.T, b *bench) {
 	}
 	for _, name := range []string{"Threads_connected", "Threads_running", "Innodb_history_list_length", "Innodb_checkpoint_age"} {
 		labels := metric.NewSeries("", "", "name", name).Labels
-		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.Span); !ok[len(ok)-1] {
+		if _, ok := s.Gauge(metric.DBGauge, labels, metric.SourceDatabase, s.Span); !ok[len(ok)-1] {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}
-	// Samples and times of the load's only statement have the same digest.
-	digest := s.Series(metric.DBStatementTime)[0].Label("digest")
+}
+
+// checkOnlyStatement checks that samples and times of the load's only statement have the
+// same digest, and that it finds its row by the primary key.
+func checkOnlyStatement(t *testing.T, s samplingtest.Result) {
+	t.Helper()
+	digest, text := s.Series(metric.DBStatementTime)[0].Label("digest"), s.Series(metric.DBStatementTime)[0].Label("statement")
+	if !strings.HasPrefix(text, "UPDATE `item`") {
+		t.Errorf("the statement of digest %s is %q", digest, text)
+	}
 	if part := s.Total(metric.DBSession, "digest", digest); part < 0.8*s.Total(metric.DBSession) {
 		t.Errorf("digest %s has %v of %v sessions", digest, part, s.Total(metric.DBSession))
 	}
-	// Each statement finds its row by the primary key.
 	if rows, n := s.Total(metric.DBRowsExamined), s.Total(metric.DBStatements); rows < 0.9*n || rows > 1.1*n {
 		t.Errorf("%v rows examined by %v statements", rows, n)
-	}
-	if text := s.Series(metric.DBStatementTime)[0].Label("statement"); !strings.HasPrefix(text, "UPDATE `item`") {
-		t.Errorf("the statement of digest %s is %q", digest, text)
-	}
-	if commits := commitCount(s); math.Abs(commits-updates) > 0.02*updates+3*8 { // 8 sessions, and the counters are read one after the other
-		t.Errorf("%v commits of %v updates", commits, updates)
 	}
 }
 

@@ -73,44 +73,42 @@ func TestPublicKeepsExtensions(t *testing.T) {
 // The server's certificate must be signed by the named authority, for the named host.
 func TestAuthority(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			trusted, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
-			server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key)
-			ping := func(bundle, host string) error {
-				c, err := driver.ParseDSN(server.DSN())
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
-				c.Params = map[string]string{"tlsCA": bundle}
-				db, err := databases.Open(c.FormatDSN())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = db.Close() }()
-				if err := database.Ping(t.Context(), db); err != nil {
-					return err
-				}
-				var name, cipher string
-				if err := db.QueryRow("SHOW SESSION STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
-					t.Errorf("the connection is not encrypted: %q, %v", cipher, err)
-				}
-				return nil
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		trusted, other := databasetest.NewAuthority(t), databasetest.NewAuthority(t)
+		server := mysqldtest.StartInMemory(t, flavour, "--ssl-ca="+trusted.Bundle, "--ssl-cert="+trusted.Cert, "--ssl-key="+trusted.Key)
+		ping := func(bundle, host string) error {
+			c, err := driver.ParseDSN(server.DSN())
+			if err != nil {
+				t.Fatal(err)
 			}
-			if err := ping(trusted.Bundle, "127.0.0.1"); err != nil {
-				t.Errorf("the right authority is refused: %v", err)
+			c.Addr = strings.Replace(c.Addr, "127.0.0.1", host, 1)
+			c.Params = map[string]string{"tlsCA": bundle}
+			db, err := databases.Open(c.FormatDSN())
+			if err != nil {
+				t.Fatal(err)
 			}
-			err := ping(other.Bundle, "127.0.0.1")
-			if err == nil || databases.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(hint.Of(err), "tlsCA=FILE") {
-				t.Errorf("another authority: %v; hint %q", err, hint.Of(err))
+			defer func() { _ = db.Close() }()
+			if err := database.Ping(t.Context(), db); err != nil {
+				return err
 			}
-			err = ping(trusted.Bundle, "localhost")
-			if err == nil || !strings.Contains(hint.Of(err), "as its certificate does") {
-				t.Errorf("another name: %v; hint %q", err, hint.Of(err))
+			var name, cipher string
+			if err := db.QueryRow("SHOW SESSION STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
+				t.Errorf("the connection is not encrypted: %q, %v", cipher, err)
 			}
-		})
-	}
+			return nil
+		}
+		if err := ping(trusted.Bundle, "127.0.0.1"); err != nil {
+			t.Errorf("the right authority is refused: %v", err)
+		}
+		err := ping(other.Bundle, "127.0.0.1")
+		if err == nil || databases.Reason(err) != "certificate signed by unknown authority" || !strings.Contains(hint.Of(err), "tlsCA=FILE") {
+			t.Errorf("another authority: %v; hint %q", err, hint.Of(err))
+		}
+		err = ping(trusted.Bundle, "localhost")
+		if err == nil || !strings.Contains(hint.Of(err), "as its certificate does") {
+			t.Errorf("another name: %v; hint %q", err, hint.Of(err))
+		}
+	})
 	t.Run("a server without TLS", func(t *testing.T) {
 		server := mysqldtest.StartInMemory(t, "mariadb", "--skip-ssl")
 		db, err := databases.Open(server.DSN() + "?tlsCA=" + databasetest.NewAuthority(t).Bundle)

@@ -109,77 +109,71 @@ func TestServerRestarted(t *testing.T) {
 // gap is recorded.
 func TestServerStopped(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			server := mysqldtest.StartInMemory(t, flavour)
-			b := newBench(t, flavour, server.DSN())
-			c := started(t, b.dsn)
-			r := samplingtest.Start(t, c)
-			time.Sleep(1200 * time.Millisecond)
-			if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		server := mysqldtest.StartInMemory(t, flavour)
+		b := newBench(t, flavour, server.DSN())
+		c := started(t, b.dsn)
+		r := samplingtest.Start(t, c)
+		time.Sleep(1200 * time.Millisecond)
+		if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		if err := syscall.Kill(server.Pid(), syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2500 * time.Millisecond)
+		s, err := r.Stop(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The sessions that the collector abandoned meanwhile are killed.
+		var sessions int
+		if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
+			t.Errorf("%d sessions of the collector: %v", sessions, err)
+		}
+		if gap := s.LongestGap(); gap < 3000 || gap > 6000 {
+			t.Errorf("the longest gap is %v ms, want about 3 s", gap)
+		}
+		empty := 0
+		for _, n := range s.Counts(metric.DBSample, nil, s.Span) {
+			if n == 0 {
+				empty++
 			}
-			time.Sleep(3 * time.Second)
-			if err := syscall.Kill(server.Pid(), syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(2500 * time.Millisecond)
-			s, err := r.Stop(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// The sessions that the collector abandoned meanwhile are killed.
-			var sessions int
-			if err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions); err != nil || sessions != 1 {
-				t.Errorf("%d sessions of the collector: %v", sessions, err)
-			}
-			if gap := s.LongestGap(); gap < 3000 || gap > 6000 {
-				t.Errorf("the longest gap is %v ms, want about 3 s", gap)
-			}
-			empty := 0
-			for _, n := range s.Counts(metric.DBSample, nil, s.Span) {
-				if n == 0 {
-					empty++
-				}
-			}
-			if empty < 2 {
-				t.Errorf("%d seconds are without samples, want at least 2", empty)
-			}
-		})
-	}
+		}
+		if empty < 2 {
+			t.Errorf("%d seconds are without samples, want at least 2", empty)
+		}
+	})
 }
 
 func TestServerGone(t *testing.T) {
 	t.Parallel()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			server := mysqldtest.StartInMemory(t, flavour)
-			c := started(t, newBench(t, flavour, server.DSN()).dsn)
-			r := samplingtest.Start(t, c)
-			time.Sleep(1200 * time.Millisecond)
-			if err := server.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(3 * time.Second)
-			s, err := r.Stop(t) // fails the test if it takes long
-			if err == nil {
-				t.Error("run: no error, although the database is gone")
-			}
-			if gap := s.LongestGap(); gap < 2900 {
-				t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
-			}
-			begin := time.Now()
-			if err := c.Close(); err == nil {
-				t.Error("close: no error, although nothing could be restored")
-			} else {
-				t.Log(err)
-			}
-			if took := time.Since(begin); took > 20*time.Second {
-				t.Errorf("close took %v", took)
-			}
-			_ = c.Close()
-		})
-	}
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		server := mysqldtest.StartInMemory(t, flavour)
+		c := started(t, newBench(t, flavour, server.DSN()).dsn)
+		r := samplingtest.Start(t, c)
+		time.Sleep(1200 * time.Millisecond)
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		s, err := r.Stop(t) // fails the test if it takes long
+		if err == nil {
+			t.Error("run: no error, although the database is gone")
+		}
+		if gap := s.LongestGap(); gap < 2900 {
+			t.Errorf("the longest gap is %v ms, want the 3 s until the end", gap)
+		}
+		begin := time.Now()
+		if err := c.Close(); err == nil {
+			t.Error("close: no error, although nothing could be restored")
+		} else {
+			t.Log(err)
+		}
+		if took := time.Since(begin); took > 20*time.Second {
+			t.Errorf("close took %v", took)
+		}
+		_ = c.Close()
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -211,11 +212,7 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
 	second := startedWith(t, b.dsn, "")
-	for deadline := time.Now().Add(20 * time.Second); !shared(c); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the first run did not notice the second")
-		}
-	}
+	polltest.Until(t, "the first run notices the second", func() bool { return shared(c) })
 	closed(t, second)
 	stopLoad := b.load(t, 4, update)
 	time.Sleep(2 * time.Second)

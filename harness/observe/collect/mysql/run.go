@@ -64,12 +64,6 @@ func (w *sampledServer) Sample(ctx context.Context) ([]sampling.Session, error) 
 	return sessions, nil
 }
 
-// activity returns what the session is doing, without its digest.
-func (s session) activity() (a sampling.Session) {
-	a.Event, a.Class, a.Inferred = classify(s)
-	return a
-}
-
 // digestLabel returns the digest of the session's statement.
 func (s active) digestLabel() string {
 	switch {

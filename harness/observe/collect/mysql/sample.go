@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -106,23 +107,17 @@ func markRowLocks(sessions []active, n int) {
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b *active) int {
-		if selectA, selectB := isSelect(a), isSelect(b); selectA != selectB {
-			if selectA {
-				return 1
-			}
-			return -1
-		}
-		switch {
-		case a.waited > b.waited:
-			return -1
-		case a.waited < b.waited:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(selectRank(a), selectRank(b)), cmp.Compare(b.waited, a.waited))
 	})
 	for _, c := range candidates[:min(n, len(candidates))] {
 		c.RowLock = true
 	}
 }
 
-func isSelect(a *active) bool { return a.Statement == "statement/sql/select" }
+// selectRank is 1 for a SELECT statement, else 0.
+func selectRank(a *active) int {
+	if a.Statement == "statement/sql/select" {
+		return 1
+	}
+	return 0
+}

@@ -43,6 +43,7 @@ func TestSetup(t *testing.T) {
 		{"killed run is restored", killedRunIsRestored},
 		{"killed run is restored as far as rights allow", killedRunIsRestoredAsRightsAllow},
 		{"examine", examine},
+		{"user without any rights", userWithoutAnyRights},
 	}))
 }
 
@@ -87,10 +88,7 @@ func eachFlavour(t *testing.T, f func(t *testing.T, b *bench)) {
 
 func onFlavours(t *testing.T, start func(testing.TB, string, ...string) *mysqld.Server, f func(t *testing.T, b *bench)) {
 	t.Helper()
-	for _, flavour := range []string{"mariadb", "mysql"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			f(t, newBench(t, flavour, start(t, flavour).DSN()))
-		})
-	}
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
+		f(t, newBench(t, flavour, start(t, flavour).DSN()))
+	})
 }

@@ -94,7 +94,7 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 		return fmt.Errorf("collect from Performance Insights: %w", err)
 	}
 	stream := collect.NewStream(c.Source(), sink)
-	frames(all, began, ended, stream)
+	sendFrames(all, began, ended, stream)
 	if closeErr := stream.Close(ended); closeErr != nil {
 		return closeErr
 	}

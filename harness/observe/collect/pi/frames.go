@@ -16,9 +16,9 @@ const msPerSecond = 1000.0
 // unknown is load that the API does not split by event.
 var unknown = sampling.Session{Event: wait.Other, Class: wait.Other}
 
-// frames sends one frame per second of [from, to). A published second counts as one sample,
+// sendFrames sends one frame per second of [from, to). A published second counts as one sample,
 // whose number of sessions is the load: an average, which may be fractional.
-func frames(all loads, from, to int64, stream *collect.Stream) {
+func sendFrames(all loads, from, to int64, stream *collect.Stream) {
 	split := append(waitParts(all), statementParts(all)...)
 	last := from - 1
 	for at := from; at < to; at++ {

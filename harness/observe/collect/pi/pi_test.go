@@ -75,7 +75,7 @@ func sum(all *record.Timeline, name string, span record.Span, labels ...string) 
 // several pages.
 func TestLoadBecomesSessions(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load, server.Late, server.PageSize = mixed, 1500*time.Millisecond, 2
 	c, all, span, err := collected(t, instance, quick(), 4*time.Second)
 	if err != nil || len(c.Notes()) > 0 {
@@ -127,7 +127,7 @@ func TestLoadBecomesSessions(t *testing.T) {
 // Load that the API does not split by event is other, so that the total is right.
 func TestMoreEventsThanReturned(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load = func(int64) (all []pitest.Session) {
 		for i := range 40 {
 			all = append(all, pitest.Session{Event: fmt.Sprintf("wait/io/file/%d", i), Statement: fmt.Sprintf("SELECT %d", i), Sessions: 0.5})
@@ -153,7 +153,7 @@ func TestMoreEventsThanReturned(t *testing.T) {
 // The collector waits in bounded time for seconds that are never published, and notes them.
 func TestSecondsNeverPublished(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load = mixed
 	from := time.Now().Unix()
 	server.Lost = func(second int64) bool { return second == from+1 || second == from+2 }
@@ -178,7 +178,7 @@ func TestSecondsNeverPublished(t *testing.T) {
 // An interrupted run stops waiting.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load, server.Late = mixed, time.Hour
 	o := quick()
 	o.Timeout = time.Hour
@@ -195,7 +195,7 @@ func TestInterrupted(t *testing.T) {
 // A throttled request is retried.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load = mixed
 	throttled := 0
 	server.Refuse = func(call int) (string, int) {
@@ -214,7 +214,7 @@ func TestThrottled(t *testing.T) {
 // If credentials expire during a run, only the waits are missing.
 func TestExpiredMidRun(t *testing.T) {
 	t.Parallel()
-	server, instance := serve(t)
+	server, instance := insights.Serve(t)
 	server.Load = mixed
 	server.Refuse = func(call int) (string, int) {
 		if call > 1 {
@@ -250,7 +250,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			server, instance := serve(t)
+			server, instance := insights.Serve(t)
 			server.Refuse = func(int) (string, int) { return code, c.status }
 			began := time.Now()
 			err := pi.Examine(t.Context(), instance)

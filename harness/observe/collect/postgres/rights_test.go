@@ -13,6 +13,7 @@ import (
 	"assay/harness/observe/collect/sampling"
 	"assay/harness/observe/collect/sampling/samplingtest"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/postgrestest"
 )
@@ -87,18 +88,13 @@ func TestUserWithoutRights(t *testing.T) {
 // waitForNone waits until the database of the load has no session whose name matches.
 func waitForNone(t *testing.T, db *sql.DB, like string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	polltest.Until(t, "no session is left", func() bool {
 		var n int
 		if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datname = $1 AND application_name LIKE $2", shop, like).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d sessions are left", n)
-		}
-	}
+		return n == 0
+	})
 }
 
 // Each note has the SQL that fixes it.

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,7 +38,8 @@ func New(endpoint string, hosts ...string) *Endpoint {
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil:
-		e.refused = fmt.Errorf("parse URL of metrics: %w", err)
+		// The error of the parser could contain a part of the password.
+		e.refused = errors.New("URL of metrics: want http://HOST:PORT/metrics, with the special characters of a password percent-encoded (%XX)")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		e.refused = fmt.Errorf("metrics at %q: want http://HOST:PORT/metrics", u.Redacted())
 	case !collect.IsLoopback(u.Hostname()) && !slices.Contains(hosts, u.Hostname()):

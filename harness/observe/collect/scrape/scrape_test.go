@@ -78,10 +78,13 @@ func TestEndpoint(t *testing.T) {
 		{server.URL + "/metrics", "/metrics has no metric zebra"},
 		{server.URL + "/elsewhere", "/elsewhere answers 404"},
 		{"http://u:secret@192.0.2.1/metrics", "neither loopback nor the target's host"},
-		{"127.0.0.1:80", "metrics"},
+		{"http://u:sec/ret@127.0.0.1/metrics", "percent-encode"},
+		{"http://u:sec%zzret@127.0.0.1/metrics", "percent-encode"},
+		{"127.0.0.1:80", "percent-encode"},
+		{"127.0.0.1/metrics", "want http://HOST:PORT/metrics"},
 	} {
 		_, err := scrape.New(c.url).Largest(context.Background(), "zebra")
-		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%s: %v, want %s", c.url, err, c.problem)
 		}
 	}

@@ -2,6 +2,7 @@ package databasetest
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -21,10 +22,9 @@ type IAMProxy struct {
 	user     string
 	identity Identity
 	backend  Backend
-	listener net.Listener
+	drop     func()
 
 	mu     sync.Mutex
-	open   map[net.Conn]bool
 	tokens []string // accepted
 	denied int
 }
@@ -36,40 +36,13 @@ type Backend struct{ Addr, User, Password string }
 // stops when the test ends.
 func NewIAMProxy(t testing.TB, backend Backend, user string, identity Identity) *IAMProxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &IAMProxy{
-		Addr: listener.Addr().String(), Authority: NewAuthority(t), Lifetime: 15 * time.Minute,
-		user: user, identity: identity, backend: backend, listener: listener, open: map[net.Conn]bool{},
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { d.serve(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		d.Drop()
-		serving.Wait()
-	})
-	return d
+	p := &IAMProxy{Authority: NewAuthority(t), Lifetime: 15 * time.Minute, user: user, identity: identity, backend: backend}
+	p.Addr, p.drop = accept(t, p.serve)
+	return p
 }
 
 // Drop closes all connections, as a failover does.
-func (p *IAMProxy) Drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.open {
-		_ = conn.Close()
-	}
-}
+func (p *IAMProxy) Drop() { p.drop() }
 
 // Tokens returns the accepted tokens in order, and the number of denied ones.
 func (p *IAMProxy) Tokens() (accepted []string, denied int) {
@@ -78,71 +51,71 @@ func (p *IAMProxy) Tokens() (accepted []string, denied int) {
 	return append([]string(nil), p.tokens...), p.denied
 }
 
-func (p *IAMProxy) track(conn net.Conn, open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if open {
-		p.open[conn] = true
-	} else {
-		delete(p.open, conn)
-	}
-}
-
+// serve logs the client in and forwards everything that follows.
 func (p *IAMProxy) serve(conn net.Conn) {
-	p.track(conn, true)
-	defer p.track(conn, false)
-	defer func() { _ = conn.Close() }()
 	server, err := net.Dial("tcp", p.backend.Addr)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	greeting, err := readPacket(server)
+	client, err := p.login(conn, server)
 	if err != nil {
-		return
-	}
-	// Announce TLS to the client, whether the real server has it or not.
-	hello, salt, err := parseGreeting(greeting.body)
-	if err != nil || writePacket(conn, packet{0, hello}) != nil {
-		return
-	}
-	request, err := readPacket(conn)
-	if err != nil || len(request.body) < 32 {
-		return
-	}
-	secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{p.Authority.Server}})
-	login, err := readPacket(secure)
-	if err != nil {
-		return
-	}
-	if writePacket(secure, packet{login.sequence + 1, append([]byte{0xfe}, "mysql_clear_password\x00\x00"...)}) != nil {
-		return
-	}
-	auth, err := readPacket(secure)
-	if err != nil {
-		return
-	}
-	token := string(trimNull(auth.body))
-	if !p.accept(userOf(login.body), token) {
-		_ = writePacket(secure, packet{auth.sequence + 1, accessDenied})
-		return
-	}
-	if writePacket(server, packet{1, loginAs(login.body, p.backend, salt)}) != nil {
-		return
-	}
-	done, err := readPacket(server)
-	if err != nil || writePacket(secure, packet{auth.sequence + 1, done.body}) != nil {
-		return
+		return // the client sees that the connection is closed
 	}
 	var both sync.WaitGroup
-	both.Go(func() { _, _ = io.Copy(server, secure); _ = server.Close() })
-	_, _ = io.Copy(secure, server)
+	both.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
+	_, _ = io.Copy(client, server)
 	_ = conn.Close()
 	both.Wait()
 }
 
-func (p *IAMProxy) accept(user, token string) bool {
-	ok := user == p.user && p.identity.signed(token, p.Addr, user, p.Lifetime)
+var errDenied = errors.New("access denied")
+
+// login changes to TLS with the client, checks its token, and logs in at the server.
+func (p *IAMProxy) login(conn, server net.Conn) (client net.Conn, err error) {
+	greeting, err := readPacket(server)
+	if err != nil {
+		return nil, err
+	}
+	// Announce TLS to the client, whether the real server has it or not.
+	hello, salt, err := parseGreeting(greeting.body)
+	if err != nil {
+		return nil, err
+	}
+	if err := writePacket(conn, packet{0, hello}); err != nil {
+		return nil, err
+	}
+	if _, err := readPacket(conn); err != nil { // the request to change to TLS
+		return nil, err
+	}
+	client = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{p.Authority.Server}})
+	login, err := readPacket(client)
+	if err != nil {
+		return nil, err
+	}
+	if err := writePacket(client, packet{login.sequence + 1, append([]byte{0xfe}, "mysql_clear_password\x00\x00"...)}); err != nil {
+		return nil, err
+	}
+	auth, err := readPacket(client)
+	if err != nil {
+		return nil, err
+	}
+	if !p.accepts(conn.LocalAddr().String(), userOf(login.body), string(trimNull(auth.body))) {
+		return nil, errors.Join(errDenied, writePacket(client, packet{auth.sequence + 1, accessDenied}))
+	}
+	if err := writePacket(server, packet{1, loginAs(login.body, p.backend, salt)}); err != nil {
+		return nil, err
+	}
+	done, err := readPacket(server)
+	if err != nil {
+		return nil, err
+	}
+	return client, writePacket(client, packet{auth.sequence + 1, done.body})
+}
+
+// accepts checks a token for a user at the proxy's address, and counts it.
+func (p *IAMProxy) accepts(addr, user, token string) bool {
+	ok := user == p.user && p.identity.signed(token, addr, user, p.Lifetime)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ok {

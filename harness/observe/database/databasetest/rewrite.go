@@ -13,42 +13,18 @@ import (
 // It returns its address.
 func RewritingProxy(t testing.TB, server string, words ...string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	replacer := strings.NewReplacer(words...)
-	var mu sync.Mutex
-	var open []net.Conn
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			behind, err := net.Dial("tcp", server)
-			if err != nil {
-				_ = conn.Close()
-				continue
-			}
-			mu.Lock()
-			open = append(open, conn, behind)
-			mu.Unlock()
-			serving.Go(func() { _, _ = io.Copy(conn, behind); _ = conn.Close() })
-			serving.Go(func() { rewrite(behind, conn, replacer) })
+	addr, _ := accept(t, func(conn net.Conn) {
+		behind, err := net.Dial("tcp", server)
+		if err != nil {
+			return
 		}
+		var answers sync.WaitGroup
+		answers.Go(func() { _, _ = io.Copy(conn, behind); _ = conn.Close() })
+		rewrite(behind, conn, replacer)
+		answers.Wait()
 	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for _, conn := range open {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		serving.Wait()
-	})
-	return listener.Addr().String()
+	return addr
 }
 
 // comQuery begins a packet with a query.

@@ -40,6 +40,17 @@ func Binary(t testing.TB, flavour string) mysqld.Binary {
 	return b
 }
 
+// EachFlavour runs a parallel subtest for each flavour.
+func EachFlavour(t *testing.T, test func(t *testing.T, flavour string)) {
+	t.Helper()
+	for _, flavour := range []string{"mariadb", "mysql"} {
+		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
+			test(t, flavour)
+		})
+	}
+}
+
 // Start starts a server of this flavour, with these options in addition to the usual
 // ones, in a folder of the test, and ends it with the test. In a package that runs its
 // tests through Main, all starts but the first are faster.
@@ -58,7 +69,7 @@ func StartInMemory(t testing.TB, flavour string, args ...string) *mysqld.Server 
 func start(t testing.TB, flavour, dir string, args []string) *mysqld.Server {
 	t.Helper()
 	o := mysqld.Options{Dir: dir, Binary: Binary(t, flavour), Args: args}
-	if err := fill(t.Context(), o); err != nil {
+	if err := copyTemplate(t.Context(), o); err != nil {
 		t.Fatalf("prepare %s: %v", flavour, err)
 	}
 	s, err := mysqld.Start(t.Context(), o)

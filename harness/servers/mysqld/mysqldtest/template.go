@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,29 +22,17 @@ var templates struct {
 	dir string // "" = no Main: every server initialises its own
 }
 
-// Main runs the tests of a package that starts many servers. It initialises one data
-// folder of each kind, which Start copies: this saves about two seconds per MySQL
-// server. Six tests run in parallel, as they wait more than they compute, unless
-// -parallel is set:
+// Main runs the tests of a package that starts many servers, as memorytest.Main does. One
+// data folder of each kind is initialised, which Start copies: this saves about two
+// seconds per MySQL server.
 //
 //	func TestMain(m *testing.M) { os.Exit(mysqldtest.Main(m)) }
 func Main(m *testing.M) int {
-	dir, err := memorytest.Make("assay-mysqldtest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make folder for templates:", err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	templates.dir = dir
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	return memorytest.Main(m, func(dir string) { templates.dir = dir })
 }
 
-// fill copies the template for these options into their folder.
-func fill(ctx context.Context, o mysqld.Options) error {
+// copyTemplate copies the template for these options into their folder.
+func copyTemplate(ctx context.Context, o mysqld.Options) error {
 	if templates.dir == "" {
 		return nil
 	}
@@ -69,10 +55,5 @@ func fill(ctx context.Context, o mysqld.Options) error {
 			return err
 		}
 	}
-	// cp keeps modes and holes, which os.CopyFS does not.
-	out, err := exec.CommandContext(ctx, "cp", "-a", "--reflink=auto", "--sparse=always", template+"/.", o.Dir).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("copy template: %w: %s", err, out)
-	}
-	return nil
+	return memorytest.Copy(template, o.Dir)
 }

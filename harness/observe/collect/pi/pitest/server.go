@@ -94,9 +94,6 @@ func (s *Server) Environment() map[string]string {
 // URL returns the URL of the server.
 func (s *Server) URL() string { return s.http.URL }
 
-// Client returns a client whose connections are closed with the server.
-func (s *Server) Client() *http.Client { return s.http.Client() }
-
 // Requests returns the requests that were answered without an error, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()

@@ -1,14 +1,15 @@
 package synthetic
 
 import (
-	"assay/harness/observe/ledger"
+	"slices"
+
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
-// Cases are the runs of golden files by their verdict: "pass", "fail", "lost" (an
+// Examples are the records that golden files show, by verdict: "pass", "fail", "lost" (an
 // acknowledged write was lost), "invalid".
-func Cases() map[string]record.Run {
+func Examples() map[string]record.Run {
 	slow := func(n int64) (float64, string) {
 		switch ms, _ := Healthy(n); {
 		case n%40 == 0:
@@ -24,21 +25,17 @@ func Cases() map[string]record.Run {
 	fail := New(Profile(), 2, slow)
 
 	lost := New(Profile(), 1, Healthy)
-	l := lost.Run.Ledger
-	l.Missing, l.Persisted, l.Lags = 3, l.Persisted-3, l.Lags[3:]
+	found := lost.Run.Ledger
+	found.Missing, found.Persisted, found.Lags = 3, found.Persisted-3, found.Lags[3:]
 
 	invalid := New(Profile(), 2, Healthy)
 	invalid.Run.Facts.Workers[1] = record.Worker{Source: "worker/1", Exit: "signal: killed"}
 	invalid.Run.Plan.Tool.Dirty = true
 	invalid.Run.Facts.Collectors[0] = record.Collect{Source: "database", State: "failed", Reason: "access denied"}
-	invalid.Run.Facts.Ledger, invalid.Run.Ledger = record.LedgerFact{State: "failed", Reason: "table not found"}, (*ledger.Comparison)(nil)
-	whole := invalid.Frames
-	invalid.Frames = nil
-	for _, f := range whole { // worker/1 ends in the middle of the hold
-		if f.Source == "worker/0" || f.Source == "worker/1" && f.Sequence <= 30 {
-			invalid.Frames = append(invalid.Frames, f)
-		}
-	}
+	invalid.Run.Facts.Ledger, invalid.Run.Ledger = record.LedgerFact{State: "failed", Reason: "table not found"}, nil
+	invalid.Frames = slices.DeleteFunc(invalid.Frames, func(f metric.Frame) bool {
+		return f.Source == "worker/1" && f.Sequence > 30 || f.Source == metric.SourceDatabase // worker/1 ends in the middle of the hold
+	})
 	return map[string]record.Run{
 		"pass":    New(Profile(), 2, Healthy).Record(),
 		"fail":    fail.Record(),

@@ -11,15 +11,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zipFile is a zstd-compressed file open for appending.
-type zipFile struct {
-	file   *os.File
-	zip    *zstd.Encoder
-	closed bool
-	err    error // result of close
+// zstdFile is a zstd-compressed file open for appending.
+type zstdFile struct {
+	file    *os.File
+	encoder *zstd.Encoder
+	closed  bool
+	err     error // result of close
 }
 
-func createZip(path string) (*zipFile, error) {
+func createZstd(path string) (*zstdFile, error) {
 	// Two sources with the same file name must not overwrite each other.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -30,15 +30,15 @@ func createZip(path string) (*zipFile, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open record: %w", err), f.Close())
 	}
-	return &zipFile{file: f, zip: z}, nil
+	return &zstdFile{file: f, encoder: z}, nil
 }
 
-func (s *zipFile) write(parts ...[]byte) error {
+func (s *zstdFile) write(parts ...[]byte) error {
 	if s.closed {
 		return fmt.Errorf("append to record: %s: %w", filepath.Base(s.file.Name()), os.ErrClosed)
 	}
 	for _, p := range parts {
-		if _, err := s.zip.Write(p); err != nil {
+		if _, err := s.encoder.Write(p); err != nil {
 			return fmt.Errorf("append to record: %w", err)
 		}
 	}
@@ -46,22 +46,22 @@ func (s *zipFile) write(parts ...[]byte) error {
 }
 
 // flush writes buffered data to the file.
-func (s *zipFile) flush() error {
-	if err := s.zip.Flush(); err != nil {
+func (s *zstdFile) flush() error {
+	if err := s.encoder.Flush(); err != nil {
 		return fmt.Errorf("append to record: %w", err)
 	}
 	return nil
 }
 
 // close closes the file; further calls return the same error.
-func (s *zipFile) close() error {
+func (s *zstdFile) close() error {
 	if !s.closed {
-		s.closed, s.err = true, cmp.Or(s.zip.Close(), s.file.Close())
+		s.closed, s.err = true, cmp.Or(s.encoder.Close(), s.file.Close())
 	}
 	return s.err
 }
 
-func openZip(path string) (io.Reader, func(), error) {
+func openZstd(path string) (io.Reader, func(), error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
