@@ -48,8 +48,9 @@ func (c *Collector) processes(p *points) {
 		if len(c.idle.increase) > 0 {
 			p.increase(metric.ProcessCPUIdle, c.idle.of(pid), "process", name)
 		}
-		w.queue(append(children, pid))
-		p.counter(metric.ProcessRunQueue, w.queued.Seconds(), "process", name)
+		if w.queue(c.proc, append(children, pid)) {
+			p.counter(metric.ProcessRunQueue, w.queued.Seconds(), "process", name)
+		}
 		w.throttled(p, name)
 	}
 }
@@ -67,11 +68,11 @@ func (w *process) stat() (procfs.ProcStat, bool) {
 
 // queue adds the time that the processes' threads waited in the run queue since the
 // last reading. A thread's time before its first and after its last reading is not
-// counted.
-func (w *process) queue(pids []int) {
+// counted. It is false if the kernel reports the time of no thread.
+func (w *process) queue(fs procfs.FS, pids []int) bool {
 	var threads procfs.Procs
 	for _, pid := range pids {
-		if all, err := procfs.AllThreads(pid); err == nil { // else it has ended
+		if all, err := fs.AllThreads(pid); err == nil { // else it has ended
 			threads = append(threads, all...)
 		}
 	}
@@ -79,7 +80,7 @@ func (w *process) queue(pids []int) {
 	for _, t := range threads {
 		s, err := t.Schedstat()
 		if err != nil {
-			continue // it has ended
+			continue // it has ended, or the kernel has no schedstat
 		}
 		now[t.PID] = time.Duration(s.WaitingNanoseconds)
 		if before, ok := w.threads[t.PID]; ok {
@@ -87,6 +88,7 @@ func (w *process) queue(pids []int) {
 		}
 	}
 	w.threads = now
+	return len(now) > 0
 }
 
 // throttled reports for how long a quota has throttled the process. Workers, which may
