@@ -14,8 +14,8 @@ import (
 type Folder struct {
 	Path string
 	At   string // the nearest existing folder, Path or a parent
-	Err  error // why nothing can be written there
-	Free int64 // bytes; -1: unknown
+	Err  error  // why nothing can be written there
+	Free int64  // bytes; -1: unknown
 }
 
 // ExamineFolder makes a temporary folder in dir, or in its nearest existing parent,

@@ -28,7 +28,8 @@ func checkEmpty(t *testing.T, dir string) {
 }
 
 func TestPortTaken(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,8 @@ func TestPortTaken(t *testing.T) {
 }
 
 func TestUnknownOption(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		dir := memorytest.Folder(t)
 		_, err := mysqld.Start(t.Context(), mysqld.Options{
 			Dir: dir, Binary: mysqldtest.Binary(t, flavour), Args: []string{"--no-such-thing=1"},
@@ -65,7 +67,8 @@ func TestUnknownOption(t *testing.T) {
 // TestCancelled: whenever ctx ends, no process is left, and the data folder is either
 // absent or complete.
 func TestCancelled(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second} {
 			dir := memorytest.Folder(t)
 			ctx, cancel := context.WithTimeout(t.Context(), after)

@@ -35,7 +35,8 @@ func ping(dsn string) error {
 
 // TestRestart: data, password and port survive a stop and a crash.
 func TestRestart(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 		s, err := mysqld.Start(t.Context(), o)
 		if err != nil {
@@ -85,7 +86,8 @@ func TestRestart(t *testing.T) {
 // TestOneServerPerFolder: of several simultaneous starts on a new folder one succeeds,
 // and others can attach to its server and stop it.
 func TestOneServerPerFolder(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		o := mysqld.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour)}
 		const contenders = 3
 		var (
@@ -136,7 +138,8 @@ func TestOneServerPerFolder(t *testing.T) {
 // TestParentKilled: a tied server dies with its parent even on kill -9, and its
 // folder can be used again.
 func TestParentKilled(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		dir := memorytest.Folder(t)
 		parent, _ := helper(t, "wait", dir, flavour)
 		if err := parent.Process.Kill(); err != nil {
@@ -156,7 +159,8 @@ func TestParentKilled(t *testing.T) {
 
 // TestDetached: a detached server outlives its parent, and is found again.
 func TestDetached(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		dir := memorytest.Folder(t)
 		parent, pid := helper(t, "leave", dir, flavour)
 		if err := parent.Wait(); err != nil {

@@ -66,18 +66,6 @@ func helper(t *testing.T, what, dir, flavour string) (*exec.Cmd, int) {
 	return cmd, pid
 }
 
-// eachFlavour runs f against both servers, at the same time.
-func eachFlavour(t *testing.T, f func(t *testing.T, flavour string)) {
-	t.Helper()
-	t.Parallel() // most of the time is spent waiting
-	for _, flavour := range []string{"mysql", "mariadb"} {
-		t.Run(flavour, func(t *testing.T) {
-			t.Parallel()
-			f(t, flavour)
-		})
-	}
-}
-
 func query1(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	var v sql.NullString

@@ -21,7 +21,8 @@ import (
 // TestOptions: the server is durable and instrumented as in production, and
 // extra options win.
 func TestOptions(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		s := mysqldtest.StartInMemory(t, flavour, "--max_connections=123")
 		db := mysqldtest.Open(t, s.DSN())
 		for variable, want := range map[string]string{
@@ -46,7 +47,8 @@ func TestOptions(t *testing.T) {
 // TestAccounts: no login works without the password, which other users cannot read
 // anywhere.
 func TestAccounts(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		dir := memorytest.Folder(t)
 		s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 		if err != nil {
@@ -105,7 +107,8 @@ func TestAccounts(t *testing.T) {
 
 // TestLoopbackOnly: the only listening TCP socket is that of the server's port.
 func TestLoopbackOnly(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		s := mysqldtest.StartInMemory(t, flavour)
 		var got []string
 		for _, l := range listeners(t, s.Pid()) {
@@ -151,7 +154,8 @@ func listeners(t *testing.T, pid int) (found procfs.NetTCP) {
 
 // TestDeepFolder: a unix socket address holds 107 bytes.
 func TestDeepFolder(t *testing.T) {
-	eachFlavour(t, func(t *testing.T, flavour string) {
+	t.Parallel()
+	mysqldtest.EachFlavour(t, func(t *testing.T, flavour string) {
 		dir := filepath.Join(memorytest.Folder(t), strings.Repeat("d", 100), "with space", strings.Repeat("e", 50))
 		s, err := mysqld.Start(t.Context(), mysqld.Options{Dir: dir, Binary: mysqldtest.Binary(t, flavour)})
 		if err != nil {
