@@ -216,7 +216,11 @@ func (r *reader) metricsURL(n *node) string {
 	}
 	u, err := url.Parse(n.text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		r.fail(n, fmt.Sprintf("%s is not an http or https URL without user and password", quote(n.text)), "write for example "+example["url"])
+		shown := quote(n.text)
+		if strings.Contains(shown, "@") { // it may contain a password
+			shown = "the text"
+		}
+		r.fail(n, shown+" is not an http or https URL without user and password", "write for example "+example["url"])
 	}
 	return n.text
 }
