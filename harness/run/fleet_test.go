@@ -72,10 +72,7 @@ func TestSeveralWorkers(t *testing.T) {
 			o.Workers = n
 			r := certify(t, o)
 			v := verdict.Judge(r)
-			if v.Outcome != verdict.Pass {
-				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-				logRules(t, v)
-			}
+			checkPassed(t, v)
 			checkStart(t, v)
 			checkAccounted(t, r)
 			checkSchedule(t, r)

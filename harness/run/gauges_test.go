@@ -44,10 +44,7 @@ func TestQueueDepth(t *testing.T) {
 		t.Errorf("the plan names %q", got)
 	}
 	v := verdict.Judge(r)
-	if v.Outcome != verdict.Pass {
-		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		logRules(t, v)
-	}
+	checkPassed(t, v)
 	for _, slo := range v.SLOs {
 		if strings.HasPrefix(slo.Expression, "max<1") && (slo.Unit != "count" || *slo.Samples != 12 || slo.Observed == nil || *slo.Observed < rate) {
 			t.Errorf("%+v: in three seconds more than %d events were queued", slo, rate)

@@ -98,10 +98,7 @@ func checkPass(t *testing.T, r record.Run) verdict.Verdict {
 	t.Helper()
 	checkAllFrames(t, r)
 	v := verdict.Judge(r)
-	if v.Outcome != verdict.Pass {
-		t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
-		logRules(t, v)
-	}
+	checkPassed(t, v)
 	return v
 }
 
