@@ -104,19 +104,12 @@ func New(o Options) (collectors []*Collector) {
 // Source returns the source of the gauges in the metric catalogue.
 func (c *Collector) Source() string { return c.source }
 
-// startTries is how often Start reads a gauge until a reading succeeds: one slow response
-// of a busy service must not cost the run its gauge.
-const startTries = 3
-
 // Start opens all gauges and reads each once.
 func (c *Collector) Start(ctx context.Context) error {
 	for _, g := range c.gauges {
 		err := g.open(ctx)
 		if err == nil {
-			_, err = g.read(ctx)
-			for try := 1; err != nil && try < startTries && ctx.Err() == nil; try++ {
-				_, err = g.read(ctx)
-			}
+			err = collect.First(ctx, func(ctx context.Context) error { _, err := g.read(ctx); return err })
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)

@@ -78,25 +78,3 @@ func TestLargestReadingOfEachSecond(t *testing.T) {
 		}
 	})
 }
-
-// One failed reading at the start is repeated, a gauge that cannot be read is an error.
-func TestStart(t *testing.T) {
-	t.Parallel()
-	slow := errors.New("timed out")
-	for _, c := range []struct {
-		failures int
-		want     error
-	}{{0, nil}, {startTries - 1, nil}, {startTries, slow}} {
-		r := &scripted{}
-		r.value = func(time.Duration) (float64, error) {
-			if r.reads <= c.failures {
-				return 0, slow
-			}
-			return 1, nil
-		}
-		all := &Collector{gauges: []*polledGauge{{reader: r, name: "queue_depth"}}}
-		if err := all.Start(t.Context()); !errors.Is(err, c.want) {
-			t.Errorf("after %d failed readings: %v, want %v", c.failures, err, c.want)
-		}
-	}
-}

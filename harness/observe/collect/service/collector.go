@@ -41,7 +41,11 @@ func (c *Collector) Start(ctx context.Context) error {
 	if err := c.endpoint.Err(); err != nil {
 		return err
 	}
-	body, err := c.endpoint.Fetch(ctx)
+	var body []byte
+	err := collect.First(ctx, func(ctx context.Context) (err error) {
+		body, err = c.endpoint.Fetch(ctx)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
