@@ -18,11 +18,13 @@ type execution struct {
 	t0       time.Time
 	out      chan<- metrics.SampleContainer
 	tags     *metrics.TagSet
-	cancel   context.CancelFunc
 	stalls   Stalls
 	leader   leader
-	// stopped returns the time since t0 at which the run's context was found done:
-	// later slots are not due. It is the same at every call.
+
+	ctx    context.Context // of the run: those of VUs are done a little later
+	cancel context.CancelFunc
+	// stopped returns the time since t0 at which ctx was found done: later slots are not
+	// due. It is the same at every call.
 	stopped func() time.Duration
 
 	exceptions atomic.Int64 // iterations that threw
@@ -33,9 +35,9 @@ type execution struct {
 	err      error
 }
 
-func newExecution(e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer, cancel context.CancelFunc) *execution {
+func newExecution(ctx context.Context, cancel context.CancelFunc, e *arrivalsExecutor, t0 time.Time, out chan<- metrics.SampleContainer) *execution {
 	r := &execution{
-		executor: e, t0: t0, out: out, cancel: cancel, tags: e.tags(),
+		executor: e, t0: t0, out: out, ctx: ctx, cancel: cancel, tags: e.tags(),
 		schedule: e.newSchedule(),
 		counter:  lib.NewSegmentedIndex(e.state.ExecutionTuple),
 		stopped:  sync.OnceValue(func() time.Duration { return time.Since(t0) }),
@@ -75,7 +77,7 @@ func (r *execution) iteration() (local, global uint64) {
 	return uint64(scaled - 1), uint64(unscaled - 1)
 }
 
-// serve runs slots on one VU until the schedule or the run ends.
+// serve runs slots on one VU until the schedule or ctx, the VU's, ends.
 func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -105,14 +107,14 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 		}
 		r.leader.release()
 		switch {
-		case ctx.Err() != nil:
+		case r.ctx.Err() != nil:
 			if due <= r.stopped() {
 				r.drop(t)
 			}
 		case now-due >= r.executor.config.Parameters.Timeout:
 			r.drop(t)
 		default:
-			r.run(ctx, vu, t)
+			r.run(vu, t)
 		}
 	}
 }
@@ -131,20 +133,20 @@ func (r *execution) wait(ctx context.Context, timer *time.Timer, d time.Duration
 
 // waitUntil waits for the end of the schedule, even if its last slots have been
 // served before: the seconds after them are judged too.
-func (r *execution) waitUntil(ctx context.Context, end time.Duration) {
+func (r *execution) waitUntil(end time.Duration) {
 	select {
 	case <-time.After(end - time.Since(r.t0)):
-	case <-ctx.Done():
+	case <-r.ctx.Done():
 	}
 }
 
 // run runs one iteration and reports it.
-func (r *execution) run(ctx context.Context, vu lib.ActiveVU, t *Transaction) {
+func (r *execution) run(vu lib.ActiveVU, t *Transaction) {
 	r.out <- (*TransactionStart)(t)
 	err := vu.RunOnce()
 	end := time.Now()
 	t.Latency = end.Sub(r.t0) - t.Due
-	interrupted := ctx.Err() != nil
+	interrupted := r.ctx.Err() != nil
 	if interrupted && t.Due > r.stopped() {
 		return
 	}
@@ -202,9 +204,9 @@ func (r *execution) report(t *Transaction, end time.Time) {
 
 // dropUnserved reports the due slots that no VU took because all were busy until the
 // run ended. It returns the end of the run, since t0.
-func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
+func (r *execution) dropUnserved() (end time.Duration) {
 	end = time.Since(r.t0)
-	if ctx.Err() != nil {
+	if r.ctx.Err() != nil {
 		end = r.stopped()
 	}
 	for {
@@ -220,7 +222,7 @@ func (r *execution) dropUnserved(ctx context.Context) (end time.Duration) {
 
 // startHeartbeat starts the heartbeat, with an echo or nil. stop counts the slots up to
 // the end of the run, and stops both.
-func (r *execution) startHeartbeat(ctx context.Context, echo *echo) (stop func(end time.Duration)) {
+func (r *execution) startHeartbeat(echo *echo) (stop func(end time.Duration)) {
 	done := make(chan time.Duration)
 	var heartbeat sync.WaitGroup
 	heartbeat.Go(func() {
@@ -239,7 +241,7 @@ func (r *execution) startHeartbeat(ctx context.Context, echo *echo) (stop func(e
 				r.stalls.beat(now)
 				echo.send(now)
 				r.reportStalls()
-				if ctx.Err() != nil {
+				if r.ctx.Err() != nil {
 					continue // no slot is due after the end of the run
 				}
 				count.upTo(now.Truncate(time.Second), r.out)

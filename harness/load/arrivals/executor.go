@@ -89,7 +89,7 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 			return min(1, max(0, float64(time.Since(t0))/float64(e.config.duration()))), nil
 		},
 	})
-	r := newExecution(e, t0, out, cancel)
+	r := newExecution(ctx, cancel, e, t0, out)
 	var background sync.WaitGroup
 	background.Go(func() { newAlarm().follow(ctx, t0, e.newSchedule()) })
 	background.Go(func() {
@@ -99,11 +99,11 @@ func (e *arrivalsExecutor) Run(parent context.Context, out chan<- metrics.Sample
 		case <-ctx.Done():
 		}
 	})
-	stopHeartbeat := r.startHeartbeat(ctx, startEcho(t0, &r.stalls))
+	stopHeartbeat := r.startHeartbeat(startEcho(t0, &r.stalls))
 	serving, deactivated := e.serveAll(ctx, r)
 	serving.Wait()
-	r.waitUntil(ctx, e.config.duration())
-	stopHeartbeat(r.dropUnserved(ctx))
+	r.waitUntil(e.config.duration())
+	stopHeartbeat(r.dropUnserved())
 	cancel()
 	deactivated.Wait()
 	background.Wait()

@@ -41,8 +41,8 @@ func TestOverloadIsNotChargedToTheGenerator(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 3*slots)
-	r := newExecution(e, time.Now(), out, cancel)
-	stop := r.startHeartbeat(ctx, startEcho(r.t0, &r.stalls))
+	r := newExecution(ctx, cancel, e, time.Now(), out)
+	stop := r.startHeartbeat(startEcho(r.t0, &r.stalls))
 	var all sync.WaitGroup
 	for i := range vus {
 		all.Go(func() { r.serve(ctx, slowVU(time.Millisecond), strconv.Itoa(i)) })

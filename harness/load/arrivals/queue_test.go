@@ -2,6 +2,7 @@ package arrivals
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -81,8 +82,8 @@ func simulate(t *testing.T, p Parameters, vus uint64, service time.Duration) (al
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := make(chan metrics.SampleContainer, 1000)
-	r := newExecution(e, time.Now(), out, cancel)
-	stop := r.startHeartbeat(ctx, nil) // the echo would wait for a pipe, in real time
+	r := newExecution(ctx, cancel, e, time.Now(), out)
+	stop := r.startHeartbeat(nil) // the echo would wait for a pipe, in real time
 	var serving sync.WaitGroup
 	for i := range vus {
 		serving.Go(func() { r.serve(ctx, slowVU(service), strconv.FormatUint(i, 10)) })
@@ -106,4 +107,44 @@ func simulate(t *testing.T, p Parameters, vus uint64, service time.Duration) (al
 	}
 	slices.SortFunc(all, func(a, b served) int { return int(a.due - b.due) })
 	return all
+}
+
+// After the run is stopped each slot that was due has one outcome, and no later slot has
+// one: also if VUs, whose contexts are done a little later, go on.
+func TestStopWhileVUsGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const vus, slots = 4, 400
+		p := Parameters{Stages: []plan.Stage{{Duration: 8 * time.Second, Arrivals: slots, From: 1, To: 1}}, Seed: 7, Timeout: time.Second}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		out := make(chan metrics.SampleContainer, 3*slots)
+		r := newExecution(ctx, cancel, newTestExecutor(t, p, vus), time.Now(), out)
+		stop := r.startHeartbeat(nil)
+		var serving sync.WaitGroup
+		for i := range vus {
+			serving.Go(func() { r.serve(t.Context(), slowVU(90*ms), strconv.Itoa(i)) })
+		}
+		serving.Wait()
+		end := r.dropUnserved()
+		stop(end)
+		close(out)
+		got, scheduled := map[time.Duration]int{}, int64(0)
+		for sample := range out {
+			switch s := sample.(type) {
+			case *Transaction:
+				got[s.Due]++
+			case Scheduled:
+				scheduled += s.Slots
+			}
+		}
+		want := map[time.Duration]int{}
+		schedule := NewSchedule(p.Stages, p.Seed, p.Even, Whole)
+		for due, ok := schedule.Next(); ok && due <= end; due, ok = schedule.Next() {
+			want[due] = 1
+		}
+		if !maps.Equal(got, want) || scheduled != int64(len(want)) || len(want) < 100 || len(want) > 200 {
+			t.Errorf("stopped after %s: %d slots with an outcome, %d counted, %d were due", end, len(got), scheduled, len(want))
+		}
+	})
 }
