@@ -87,14 +87,17 @@ func (a *assay) workers(t *testing.T) (pids []int) {
 	return pids
 }
 
-// checkLoadEnds fails the test unless the load ends with the killed command. The workers
-// may still try to send their last frames, and are killed.
+// checkLoadEnds fails the test unless the load ends with the killed command, long before its
+// schedule of 20 s. The workers may still try to send their last frames, and are killed.
 func (a *assay) checkLoadEnds(t *testing.T) {
 	t.Helper()
-	time.Sleep(500 * time.Millisecond)
-	before := a.requests.Load()
-	time.Sleep(time.Second)
-	if more := a.requests.Load() - before; more > 0 || before == 0 {
+	before, more := int64(0), int64(-1)
+	for deadline := time.Now().Add(10 * time.Second); more != 0 && time.Now().Before(deadline); {
+		before = a.requests.Load()
+		time.Sleep(1500 * time.Millisecond)
+		more = a.requests.Load() - before
+	}
+	if more != 0 || before == 0 {
 		t.Errorf("the target received %d requests, and then %d more", before, more)
 	}
 	for _, pid := range a.workers(t) {

@@ -35,7 +35,7 @@ func TestQueueDepth(t *testing.T) {
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
 	unlocked := make(chan error, 1)
 	root := mysqldtest.Open(t, s.server.DSN())
-	o.Progress = during(0, func() { unlocked <- lockTable(t.Context(), root, "shop.events", 3*time.Second) })
+	o.Progress = during(0, func() { unlocked <- lockTable(t.Context(), root, "shop.events", 5*time.Second) })
 	r := certify(t, o)
 	if err := <-unlocked; err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestQueueDepth(t *testing.T) {
 	checkPassed(t, v)
 	for _, slo := range v.SLOs {
 		if strings.HasPrefix(slo.Expression, "max<1") && (slo.Unit != "count" || *slo.Samples != 12 || slo.Observed == nil || *slo.Observed < rate) {
-			t.Errorf("%+v: in three seconds more than %d events were queued", slo, rate)
+			t.Errorf("%+v: in five seconds more than %d events were queued", slo, rate)
 		}
 	}
 	checkCatalogue(t, o.Dir)
@@ -60,7 +60,7 @@ func TestQueueDepth(t *testing.T) {
 	}{
 		{maxDepth(50), verdict.Fail},
 		{depthPercentile(0.95, 50), verdict.Fail},
-		{depthPercentile(0.95, 100_000), verdict.Pass},
+		{depthPercentile(0.5, 100_000), verdict.Pass}, // also with some readings missing
 	} {
 		other.SLOs = []spec.SLO{c.slo}
 		again, _ := rejudge.Apply(r, other, record.Digest{Path: "other.json"})

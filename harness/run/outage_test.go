@@ -35,6 +35,10 @@ func during(later time.Duration, do func()) func(run.Event) {
 	}
 }
 
+// outageTimeout is the timeout of transactions in tests of an outage: longer than a busy
+// machine suspends a process, so that no transaction times out before the outage.
+const outageTimeout = 5 * time.Second
+
 // checkOverrun fails the test if the run ended more than limit after its plan.
 func checkOverrun(t *testing.T, r record.Run, limit time.Duration) {
 	t.Helper()
@@ -70,7 +74,8 @@ func TestDatabaseOutage(t *testing.T) {
 			s := serve(t, "mariadb")
 			proxy, hangNow := s.hangingProxy(t)
 			o := s.payments(t, quickLoad(40, 10*time.Second))
-			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, 3*time.Second, nil
+			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, outageTimeout, nil
+			var out time.Time
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {
 					hangNow()
@@ -78,17 +83,17 @@ func TestDatabaseOutage(t *testing.T) {
 				if err := syscall.Kill(s.server.Pid(), c.signal); err != nil {
 					t.Error(err)
 				}
+				out = time.Now()
 			})
 			r := certify(t, o)
 			checkOverrun(t, r, maxOverrun)
-			outcomes := checkEnds(t, r, c.ends, 250)
+			outcomes := checkEnds(t, r, c.ends, out)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 			}
 			for _, rule := range v.Rules {
-				// A shared machine may starve the generator.
-				if rule.Outcome == verdict.Invalid && rule.ID != "offered" && !strings.HasPrefix(rule.ID, "generator-") {
+				if rule.Outcome == verdict.Invalid && !aboutSlowness(rule.ID) {
 					t.Errorf("rule %s: %s", rule.ID, rule.Detail)
 				}
 			}
@@ -133,12 +138,16 @@ func (s service) hangingProxy(t *testing.T) (address string, hangNow func()) {
 	return server.URL, hangNow
 }
 
-// checkEnds fails the test unless all of the plan was scheduled, at least that many
-// transactions have one of these outcomes, and nearly all others completed: a tenth of all
-// may have been under way at that moment, and have another outcome.
-func checkEnds(t *testing.T, r record.Run, ends []string, least int64) map[string]int64 {
+// checkEnds fails the test unless all of the plan was scheduled, the transactions due after
+// the outage began have one of these outcomes, and nearly all others completed: a tenth of
+// all may have been under way at that moment, and have another outcome.
+func checkEnds(t *testing.T, r record.Run, ends []string, out time.Time) map[string]int64 {
 	t.Helper()
 	scheduled, outcomes := checkAccounted(t, r)
+	least := scheduled - dueBy(r, out.Sub(r.Facts.T0)) - scheduled/10
+	if least <= 0 {
+		t.Errorf("the outage began %s after the load", out.Sub(r.Facts.T0))
+	}
 	if scheduled != r.Plan.Load.Arrivals() {
 		t.Errorf("%d transactions were scheduled, the plan has %d", scheduled, r.Plan.Load.Arrivals())
 	}
@@ -163,13 +172,14 @@ func TestAbortConditionStopsRun(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := steady(100, 30*time.Second)
+	// Stalls of the generator weigh much in so short a window.
+	p := withoutGeneratorRules(steady(100, 30*time.Second))
 	p.Abort = abortAfter(3 * time.Second)
 	o := options(t, p, getScript, server.URL)
 	var failed time.Time
 	o.Progress = during(2*time.Second, func() { failed = time.Now(); fail() })
 	r := certify(t, o)
-	if took := time.Since(failed); took > 10*time.Second {
+	if took := time.Since(failed); took > stopBound {
 		t.Errorf("the target received load for %s more", took)
 	}
 	checkAccounted(t, r)
@@ -179,7 +189,7 @@ func TestAbortConditionStopsRun(t *testing.T) {
 		logRules(t, v)
 	}
 	row := v.SLOs[len(v.SLOs)-1]
-	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 100 {
+	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 10 {
 		t.Errorf("the row of the abort condition is %+v", row)
 	}
 	for _, s := range v.SLOs {
@@ -211,18 +221,20 @@ func TestDeadTarget(t *testing.T) {
 			}))
 			defer server.Close()
 			p := steady(100, 10*time.Second)
-			p.Timeout = 3 * time.Second
+			p.Timeout = outageTimeout
 			o := options(t, p, getScript, server.URL)
+			var out time.Time
 			o.Progress = during(time.Second, func() {
 				die()
 				if !c.hangs {
 					_ = server.Listener.Close()
 					server.CloseClientConnections()
 				}
+				out = time.Now()
 			})
 			r := certify(t, o)
-			checkOverrun(t, r, 6*time.Second)
-			outcomes := checkEnds(t, r, c.ends, 700)
+			checkOverrun(t, r, 15*time.Second)
+			outcomes := checkEnds(t, r, c.ends, out)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail {
 				t.Errorf("verdict %s, want FAIL: %s", v.Outcome, v.Claim)

@@ -20,10 +20,11 @@ import (
 // stopBound is how long a run may take to end once it is interrupted.
 const stopBound = 20 * time.Second
 
-// slowInit takes 300 ms in every VU's init code.
+// slowInit takes 1 s in every VU's init code: the VUs together take longer than any test
+// waits before it stops them.
 const slowInit = `
 import http from 'k6/http';
-const end = Date.now() + 300;
+const end = Date.now() + 1000;
 while (Date.now() < end) {}
 export default function () { http.get(__ENV.ASSAY_TARGET + '/'); }
 `
@@ -100,17 +101,18 @@ func TestStopAfterStartSealsRecord(t *testing.T) {
 	setup := s.instruments(t)
 	for _, c := range []struct {
 		name  string
+		hold  time.Duration
 		later time.Duration
 		when  func(run.Event) bool
 		read  string // added to the profile's query of persisted rows
 		rules []string
 	}{
-		{"in the warm-up", 1200 * time.Millisecond, enter(plan.Warmup), "", []string{"complete"}},
-		{"in the hold", 1500 * time.Millisecond, enter(plan.Hold), "", []string{"complete"}},
-		{"while the ledger is read", time.Second, step("comparing"), " AND SLEEP(1) = 0", []string{"data"}},
+		{"in the warm-up", 12 * time.Second, 1200 * time.Millisecond, enter(plan.Warmup), "", []string{"complete"}},
+		{"in the hold", 12 * time.Second, 1500 * time.Millisecond, enter(plan.Hold), "", []string{"complete"}},
+		{"while the ledger is read", 3 * time.Second, time.Second, step("comparing"), " AND SLEEP(1) = 0", []string{"data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := s.payments(t, quickLoad(60, 3*time.Second))
+			o := s.payments(t, quickLoad(60, c.hold))
 			ledger := *o.Profile.Ledger
 			ledger.Persisted += c.read
 			o.Profile.Ledger = &ledger
@@ -124,9 +126,9 @@ func TestStopAfterStartSealsRecord(t *testing.T) {
 				t.Errorf("interrupted: %t, %d transactions scheduled", r.Facts.Interrupted, scheduled)
 			}
 			// Exactly the slots due before the stop were scheduled; workers receive the stop
-			// a moment after it was decided.
+			// after it was decided, and before the run ends.
 			if due := r.Facts.Ended.Sub(r.Facts.T0); r.Facts.Stopped != "" {
-				low, high := dueBy(r, due-2*time.Second), dueBy(r, due+time.Second)
+				low, high := dueBy(r, due-2*time.Second), dueBy(r, due+took)
 				if scheduled < low || scheduled > high {
 					t.Errorf("%d transactions were scheduled, the plan has %d to %d by then", scheduled, low, high)
 				}

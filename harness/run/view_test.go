@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -182,15 +183,22 @@ func TestViewWhenServerStaysDown(t *testing.T) {
 			db := influxtest.Start(t)
 			o := plainRun(t, 10*time.Second)
 			o.View = viewServer(t, db)
-			left := make(chan struct{})
-			o.Progress = during(3*time.Second, func() { leave(db); close(left) })
+			left := make(chan time.Time, 1)
+			o.Progress = during(time.Second, func() {
+				for begin := time.Now(); len(db.Query(influx.DefaultDatabase, `SELECT "scheduled" FROM "arrival"`)) == 0 && time.Since(begin) < 5*time.Second; {
+					time.Sleep(100 * time.Millisecond)
+				}
+				leave(db)
+				left <- time.Now()
+			})
 			r := certify(t, o)
-			<-left
+			down := (<-left).Unix()
+			after := slices.IndexFunc(r.Timeline.Seconds(), func(second int64) bool { return second > down })
 			checkOverrun(t, r, 15*time.Second)
 			about := viewLimitations(checkPass(t, r))
 			missing, seconds := missingInView(t, about)
-			if missing < 5 || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
-				t.Errorf("%q, and the record has %d seconds", about[0], len(r.Timeline.Seconds()))
+			if after < 0 || missing < seconds-after || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
+				t.Errorf("%q, and the record has %d seconds, %d of them before the server was down", about[0], len(r.Timeline.Seconds()), after)
 			}
 			if name == "suspended" {
 				db.Kill()
