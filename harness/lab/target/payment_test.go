@@ -189,7 +189,7 @@ func testClientDisconnects(t *testing.T, s *service, commits Commits) {
 		})
 		leave()
 		<-gone
-		time.Sleep(100 * time.Millisecond) // until the service has noticed
+		time.Sleep(time.Second) // until the service has noticed
 		hold.Rollback()
 		polltest.Until(t, left, func() bool { n, _ := s.lookup(t, left); return n == 1 })
 	})

@@ -157,7 +157,7 @@ func TestWorkersStop(t *testing.T) {
 			s := serve(t, server, func(*Config) {})
 			atOnce(payments, func(i int) { s.pay(t, fmt.Sprint("pay-", i)) })
 			slow := s.second(t, server, func(c *Config) {
-				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 200*time.Millisecond, drain
+				c.Notify.Batch, c.Notify.Latency, c.Drain = batch, 400*time.Millisecond, drain
 			})
 			polltest.Until(t, "some are sent", func() bool { n, _ := slow.lookup(t, "notifications_sent_total"); return n > 0 })
 			if err := slow.stop(); err != nil {

@@ -147,7 +147,7 @@ func TestScriptThatLoops(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	err := check(ctx, t, "for (;;) {}"+body)
-	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
 		t.Errorf("after %s: %v", took, err)
 	}
 }

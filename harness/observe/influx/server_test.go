@@ -136,7 +136,7 @@ func TestServerOutage(t *testing.T) {
 		t.Errorf("frozen: %v", err)
 	}
 	db.Kill()
-	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if err := s.writeWithRetry(ctx, []byte(line)); !strings.Contains(text(err), "cannot be reached: connection refused") {
 		t.Errorf("killed: %v", err)

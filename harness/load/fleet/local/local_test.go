@@ -14,6 +14,7 @@ import (
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/plan"
+	"assay/harness/polltest"
 )
 
 // start starts workers that are shell scripts.
@@ -44,7 +45,7 @@ func TestExits(t *testing.T) {
 esac`)
 	select {
 	case <-f.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the fleet does not end")
 	}
 	want := []string{
@@ -78,14 +79,18 @@ func TestStop(t *testing.T) {
 		patience       time.Duration
 		within         time.Duration
 	}{
-		"obeys":     {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", 0, 10 * time.Second, 5 * time.Second},
-		"suspended": {"trap 'exit 105' TERM; while :; do sleep 0.05; done", "105", syscall.SIGSTOP, 10 * time.Second, 5 * time.Second},
-		"ignores":   {"trap '' TERM; while :; do sleep 0.05; done", "signal: killed", 0, 300 * time.Millisecond, 2 * time.Second},
+		"obeys":     {"trap 'exit 105' TERM", "105", 0, 20 * time.Second, 10 * time.Second},
+		"suspended": {"trap 'exit 105' TERM", "105", syscall.SIGSTOP, 20 * time.Second, 10 * time.Second},
+		"ignores":   {"trap '' TERM", "signal: killed", 0, 300 * time.Millisecond, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, 2, c.script)
-			time.Sleep(300 * time.Millisecond) // for the trap
+			trapped := t.TempDir()
+			f := start(t, 2, c.script+"; : > '"+trapped+"'/$$; while :; do sleep 0.05; done")
+			polltest.Until(t, "both workers trap the signal", func() bool {
+				all, err := os.ReadDir(trapped)
+				return err == nil && len(all) == 2
+			})
 			pids := f.PIDs()
 			if len(pids) != 2 {
 				t.Errorf("processes %v", pids)

@@ -19,9 +19,10 @@ import (
 // match, in frames of a separate source. Seconds in which the service fails have no value.
 func TestNamedGauge(t *testing.T) {
 	t.Parallel()
-	var depth atomic.Int64
+	var depth, scrapes atomic.Int64
 	depth.Store(3)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scrapes.Add(1)
 		n := depth.Load()
 		if n < 0 {
 			http.Error(w, "overloaded", http.StatusServiceUnavailable)
@@ -45,14 +46,15 @@ func TestNamedGauge(t *testing.T) {
 	line := watch(t, o, func() {
 		for _, n := range []int64{3, 7, -1} {
 			depth.Store(n)
-			time.Sleep(2200 * time.Millisecond)
+			awaitScrapes(t, &scrapes)
 		}
+		time.Sleep(2 * time.Second) // a frame may be late
 		until = time.Now().Unix()
 	})
 	from := line.Seconds()[0]
 	values, ok := line.Gauge("queue_depth", nil, metric.SourceGauges, record.Span{From: from, To: until})
-	last := len(ok) - 1
-	if !ok[0] || values[0] != 3 || !slices.Contains(values, 7) || ok[last] {
+	first, last := slices.Index(ok, true), len(ok)-1
+	if first < 0 || values[first] != 3 || !slices.Contains(values, 7) || ok[last] {
 		t.Errorf("readings %v, %v: want 3 first, then 7, then none", values, ok)
 	}
 }

@@ -91,7 +91,7 @@ func (c *Collector) start(ctx context.Context) error {
 	if c.dsnErr == nil {
 		c.link.joinRun()
 	}
-	if err := c.connect(ctx); err != nil {
+	if err := collect.First(ctx, c.connect); err != nil {
 		return err
 	}
 	if err := c.server.usable(); err != nil {

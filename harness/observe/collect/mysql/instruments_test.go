@@ -161,7 +161,7 @@ func TestUserWithoutRights(t *testing.T) {
 		}
 		stopLoad := b.load(t, 4, update)
 		r := samplingtest.Start(t, c)
-		time.Sleep(2200 * time.Millisecond)
+		r.Await(t, 20)
 		s, err := r.Stop(t)
 		stopLoad()
 		if err != nil {

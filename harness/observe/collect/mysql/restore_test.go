@@ -215,7 +215,7 @@ func firstRunSeesTheSecond(t *testing.T, b *bench) {
 	polltest.Until(t, "the first run notices the second", func() bool { return shared(c) })
 	closed(t, second)
 	stopLoad := b.load(t, 4, update)
-	time.Sleep(2 * time.Second)
+	r.Await(t, 25)
 	s, err := r.Stop(t)
 	stopLoad()
 	if err != nil {

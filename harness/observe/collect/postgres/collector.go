@@ -66,7 +66,7 @@ func (c *Collector) connect(ctx context.Context) error {
 func (c *Collector) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.start(ctx); err != nil {
+	if err := collect.First(ctx, c.start); err != nil {
 		return fmt.Errorf("collect from the database: %w", err)
 	}
 	return nil

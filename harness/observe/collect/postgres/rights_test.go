@@ -3,11 +3,11 @@ package postgres_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"assay/harness/observe/collect/postgres"
 	"assay/harness/observe/collect/sampling"
@@ -121,18 +121,22 @@ func TestNotes(t *testing.T) {
 	} {
 		if step.before != "" {
 			mysqldtest.Exec(t, b.db, step.before, "SELECT pg_reload_conf()")
-			time.Sleep(200 * time.Millisecond) // the reload is asynchronous
 		}
-		e, err := postgres.Driver{}.Examine(t.Context(), b.dsn)
-		if err != nil || (len(e.Notes) != 0) != (step.want != "") || !strings.Contains(strings.Join(e.Notes, "\n"), step.want) {
-			t.Errorf("after %q: %q, %v, want %q", step.before, e.Notes, err, step.want)
-		}
+		var e sampling.Examination
+		polltest.Until(t, fmt.Sprintf("after %q the note is %q", step.before, step.want), func() bool { // the reload is asynchronous
+			var err error
+			e, err = postgres.Driver{}.Examine(t.Context(), b.dsn)
+			return err == nil && (len(e.Notes) != 0) == (step.want != "") && strings.Contains(strings.Join(e.Notes, "\n"), step.want)
+		})
 		if hints := strings.Join(e.Hints, "\n"); !strings.Contains(hints, "ALTER SYSTEM SET track_io_timing = on") {
 			t.Errorf("hints %q", hints)
 		}
 	}
 	mysqldtest.Exec(t, b.db, "ALTER SYSTEM SET track_activities = off", "SELECT pg_reload_conf()")
-	time.Sleep(200 * time.Millisecond)
+	polltest.Until(t, "the reload is done", func() bool {
+		var setting string
+		return b.db.QueryRow("SHOW track_activities").Scan(&setting) == nil && setting == "off"
+	})
 	var blind *sampling.BlindError
 	if err := collector(t, b.dsn).Start(t.Context()); !errors.As(err, &blind) || !strings.Contains(blind.Remedy, "ALTER SYSTEM SET track_activities = on") {
 		t.Errorf("with track_activities off: %v", err)
@@ -146,10 +150,9 @@ func TestExtensionDropped(t *testing.T) {
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
 	mysqldtest.Exec(t, b.db, "DROP EXTENSION pg_stat_statements")
-	time.Sleep(2200 * time.Millisecond)
-	s, err := r.Stop(t)
-	if err != nil || s.Total(metric.DBSample) < 15 {
-		t.Errorf("%v samples, %v", s.Total(metric.DBSample), err)
+	r.Await(t, 25)
+	if _, err := r.Stop(t); err != nil {
+		t.Error(err)
 	}
 	if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, "CREATE EXTENSION pg_stat_statements") {
 		t.Errorf("notes %q", notes)
@@ -180,11 +183,8 @@ func TestNothingIsChanged(t *testing.T) {
 	before := state()
 	c := started(t, b.dsn)
 	r := samplingtest.Start(t, c)
-	time.Sleep(1200 * time.Millisecond)
-	var others int
-	if err := b.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'assay%'").Scan(&others); err != nil || others != 1 {
-		t.Errorf("%d sessions of the collector: %v", others, err)
-	}
+	r.Await(t, 10)
+	b.until(t, 1, "application_name LIKE 'assay%'")
 	if _, err := r.Stop(t); err != nil {
 		t.Error(err)
 	}
@@ -209,7 +209,7 @@ func TestRunsShareAServer(t *testing.T) {
 	b := newBench(t)
 	first, second := started(t, b.dsn), started(t, b.dsn)
 	r := samplingtest.Start(t, first)
-	time.Sleep(1200 * time.Millisecond)
+	r.Await(t, 12)
 	if _, err := r.Stop(t); err != nil {
 		t.Fatal(err)
 	}

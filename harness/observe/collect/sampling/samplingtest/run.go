@@ -13,6 +13,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/polltest"
 )
 
 // Run is a collector's Run in the background, which gathers frames.
@@ -40,15 +41,37 @@ func Start(t *testing.T, c collect.Collector) *Run {
 	return r
 }
 
-// Stop ends the run, which must take less than 4 s, and returns its frames.
+// Await waits until n more samples were sent. Frames are sent at the end of a second, so
+// more than ten are needed for one that was taken after the call. Counters are read before
+// the first sample.
+func (r *Run) Await(t testing.TB, n float64) {
+	t.Helper()
+	want := r.samples() + n
+	polltest.Until(t, fmt.Sprintf("the collector has sent %g samples", want), func() bool { return r.samples() >= want })
+}
+
+func (r *Run) samples() (n float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.frames {
+		for _, p := range f.Points {
+			if p.Series.Name == metric.DBSample {
+				n += p.Value
+			}
+		}
+	}
+	return n
+}
+
+// Stop ends the run, which must take less than 10 s, and returns its frames.
 func (r *Run) Stop(t *testing.T) (Result, error) {
 	t.Helper()
 	r.cancel()
 	select {
 	case err := <-r.done:
 		return fold(t, r.frames), err
-	case <-time.After(4 * time.Second):
-		t.Fatal("the run did not end within 4 s")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the run did not end within 10 s")
 		return Result{}, nil
 	}
 }
@@ -88,6 +111,38 @@ func (s Result) Share(classes ...string) float64 {
 		part += s.Total(metric.DBSession, "class", c)
 	}
 	return part / s.Total(metric.DBSession)
+}
+
+// CheckPace fails the test if most samples are far later than a tenth of a second after the
+// one before. A busy machine delays some of them.
+func (s Result) CheckPace(t *testing.T) {
+	t.Helper()
+	if interval, ok := s.Hist(metric.DBSampleInterval, nil, s.Span).Quantile(0.5); !ok || interval > 200 {
+		t.Errorf("the median time between samples is %v ms, want about 100", interval)
+	}
+}
+
+// CheckLittlesLaw fails the test unless the time in statements fits the sampled sessions:
+// the time per second is the mean number of active sessions. While the sampler stood
+// still, for all but its share of took, the load may have gone on or not. Where CPU is short, samples and statements fall together.
+func (s Result) CheckLittlesLaw(t *testing.T, took time.Duration) {
+	t.Helper()
+	sessions, samples := s.Total(metric.DBSession), s.Total(metric.DBSample)
+	least, most := sessions/metric.DefaultSampleRate, sessions/samples*took.Seconds()
+	if counted := s.Total(metric.DBStatementTime) / 1000; counted < 0.3*least || counted > 1.4*max(least, most) {
+		t.Errorf("statements took %.2f s, want %.2f to %.2f: %v sessions in %v samples in %v", counted, least, most, sessions, samples, took)
+	}
+}
+
+// TopStatement returns the series of the statement that took the most time in all.
+func (s Result) TopStatement() (top metric.Series) {
+	most := -1.0
+	for _, one := range s.Series(metric.DBStatementTime) {
+		if took := s.Total(metric.DBStatementTime, "digest", one.Label("digest")); took > most {
+			top, most = one, took
+		}
+	}
+	return top
 }
 
 // LongestGap returns the longest time between samples, in ms.
