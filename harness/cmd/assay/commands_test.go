@@ -78,7 +78,7 @@ func exitCodeOf(ts *testscript.TestScript, err error) int {
 }
 
 // refusalLimit is how long a command may take to refuse its input: longer is a hang.
-const refusalLimit = time.Minute
+const refusalLimit = 30 * time.Second
 
 // refusalPattern is the stderr of a refused command: one line, and one for its hint,
 // possibly after a line of progress from the stack. A file may have several errors,
@@ -242,9 +242,9 @@ func awaitHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// waitUntil polls a condition for two minutes, and then fails the script with the problem.
+// waitUntil polls a condition for a minute, and then fails the script with the problem.
 func waitUntil(ts *testscript.TestScript, problem string, met func() bool) {
-	for deadline := time.Now().Add(2 * time.Minute); !met(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s", problem)
 		}

@@ -106,7 +106,7 @@ func (d *database) leaveConnections(n int) error {
 		d.held = append(d.held, conn)
 	}
 	// The server closes the connections of a finished command only after a moment.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		var name string
 		var connected int
 		if err := d.held[0].QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &connected); err != nil {
