@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,12 +97,13 @@ func stallingServer(t *testing.T) *httptest.Server {
 
 // A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly from 1 s
 // down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms. On a busy machine
-// both may be higher, because processes stall by themselves, but hardly lower. Closed-loop k6 would see none of it: its VUs wait with the
+// both may be higher, because the server takes longer for the 500 requests queued by a
+// stall, but hardly lower. Closed-loop k6 would see none of it: its VUs wait with the
 // server.
 func TestServerStallsCountInLatency(t *testing.T) {
 	t.Parallel()
 	server := stallingServer(t)
-	p := steady(200, 30*time.Second)
+	p := steady(500, 30*time.Second)
 	bound := p.SLOs[0]
 	bound.Expression, bound.Bound = "p(95)<100", 100
 	// Three stalls are too few to decide p(95), and enough to decide p(99).
@@ -119,10 +122,10 @@ func TestServerStallsCountInLatency(t *testing.T) {
 		}
 		share := float64(*s.Violations) / float64(*s.Samples)
 		// A busy machine adds to both figures.
-		if share < 0.95*0.09 || share > 0.5 {
+		if share < 0.95*0.09 || share > 0.3 {
 			t.Errorf("%.2f %% of the transactions took over 100 ms, want 9 %% and a little", 100*share)
 		}
-		if *s.Observed < 0.95*500 {
+		if *s.Observed < 0.95*500 || *s.Observed > 1000 {
 			t.Errorf("p95 is %.0f ms, want 500 and a little", *s.Observed)
 		}
 		t.Logf("over 100 ms: %.2f %%, p95 %.0f ms", 100*share, *s.Observed)
@@ -138,10 +141,7 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	// The SLO fails by the generator's 5 s, and would not by the stalls of a busy machine.
-	p := steady(200, 20*time.Second)
-	p.SLOs[0].Expression, p.SLOs[0].Quantile = "p(80)<250", 0.8
-	o := options(t, p, getScript, server.URL)
+	o := options(t, steady(500, 20*time.Second), getScript, server.URL)
 	stopped := make(chan error, 1)
 	o.Progress = during(5*time.Second, func() { stopped <- suspend(worker(t, o.ID, 0), 5*time.Second) })
 	r := certify(t, o)
@@ -156,7 +156,8 @@ func TestGeneratorStallsInvalidate(t *testing.T) {
 	if found["offered"] == "" {
 		t.Errorf("the rule offered is not broken; broken: %v", found)
 	}
-	if found := brokenNotBySlowness(v); len(found) > 0 {
+	maps.DeleteFunc(found, func(id, _ string) bool { return id == "offered" || strings.HasPrefix(id, "generator-") })
+	if len(found) > 0 {
 		t.Errorf("broken as well: %v", found)
 	}
 }

@@ -92,7 +92,7 @@ func (a *assay) workers(t *testing.T) (pids []int) {
 func (a *assay) checkLoadEnds(t *testing.T) {
 	t.Helper()
 	before, more := int64(0), int64(-1)
-	for deadline := time.Now().Add(10 * time.Second); more != 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Second); more != 0 && time.Now().Before(deadline); {
 		before = a.requests.Load()
 		time.Sleep(1500 * time.Millisecond)
 		more = a.requests.Load() - before

@@ -115,7 +115,7 @@ func TestCoordinatorOutage(t *testing.T) {
 		t.Errorf("%d of %d transactions were scheduled, and ended %v", scheduled, r.Plan.Load.Arrivals(), outcomes)
 	}
 	v := verdict.Judge(r)
-	if found := brokenNotBySlowness(v); len(found) > 0 {
+	if found := brokenRules(v); len(found) > 0 {
 		t.Errorf("broken: %v", found)
 	}
 	acks := acknowledged(t, o)

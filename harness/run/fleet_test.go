@@ -33,7 +33,7 @@ export default function (data) {
 export function teardown() { http.get(__ENV.ASSAY_TARGET + '/teardown'); }
 `
 
-// requestLog is a target that counts requests. It responds to worker 0 after 600 to 700 ms,
+// requestLog is a target that counts requests. It responds to worker 0 after 300 to 400 ms,
 // and to the others after 10 ms. The time is random, because the slowest responses would
 // otherwise be bursts from the machine's busy moments.
 type requestLog struct {
@@ -52,7 +52,7 @@ func (l *requestLog) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Unlock()
 	if q.Get("worker") == "0" {
-		time.Sleep(590*time.Millisecond + rand.N(100*time.Millisecond))
+		time.Sleep(290*time.Millisecond + rand.N(100*time.Millisecond))
 	}
 	time.Sleep(10 * time.Millisecond)
 }
@@ -63,50 +63,52 @@ func TestSeveralWorkers(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			requests := &requestLog{first: map[string]time.Time{}, counts: map[string]int{}}
-			server := httptest.NewServer(requests)
-			defer server.Close()
-			p := loose(steady(150, 10*time.Second))
-			p.Load.Even = false
-			o := options(t, p, reportingScript, server.URL)
-			o.Workers = n
-			r := certify(t, o)
-			v := verdict.Judge(r)
-			checkPassed(t, v)
-			checkStart(t, v)
-			checkAccounted(t, r)
-			checkSchedule(t, r)
+			expectPass(t, func(t *testing.T) verdict.Verdict {
+				requests := &requestLog{first: map[string]time.Time{}, counts: map[string]int{}}
+				server := httptest.NewServer(requests)
+				defer server.Close()
+				p := loose(steady(150, 10*time.Second))
+				p.Load.Even = false
+				o := options(t, p, reportingScript, server.URL)
+				o.Workers = n
+				r := certify(t, o)
+				v := verdict.Judge(r)
+				checkStart(t, v)
+				checkAccounted(t, r)
+				checkSchedule(t, r)
 
-			wanted := map[string]int{"/setup   ": 1, "/teardown   ": 1}
-			for i := range n {
-				source := fmt.Sprintf("worker/%d", i)
-				ended, _ := r.Timeline.SumOf(source, metric.Transactions, nil, record.All)
-				wanted[fmt.Sprintf("/ %d of-%s 100000", i, o.ID)] = int(ended)
-				if share := ended / float64(r.Plan.Load.Arrivals()); math.Abs(share-1/float64(n)) > 0.01 {
-					t.Errorf("%s had %.3f of the transactions", source, share)
+				wanted := map[string]int{"/setup   ": 1, "/teardown   ": 1}
+				for i := range n {
+					source := fmt.Sprintf("worker/%d", i)
+					ended, _ := r.Timeline.SumOf(source, metric.Transactions, nil, record.All)
+					wanted[fmt.Sprintf("/ %d of-%s 100000", i, o.ID)] = int(ended)
+					if share := ended / float64(r.Plan.Load.Arrivals()); math.Abs(share-1/float64(n)) > 0.01 {
+						t.Errorf("%s had %.3f of the transactions", source, share)
+					}
 				}
-			}
-			requests.check(t, wanted)
-			requests.checkStart(t, r)
-			for _, s := range r.Timeline.Sources() {
-				if strings.HasPrefix(s.Name, "worker/") && (!s.Closed || s.Missing > 0 || s.Frames < 10) {
-					t.Errorf("stream of %s: %+v", s.Name, s)
+				requests.check(t, wanted)
+				for _, s := range r.Timeline.Sources() {
+					if strings.HasPrefix(s.Name, "worker/") && (!s.Closed || s.Missing > 0 || s.Frames < 10) {
+						t.Errorf("stream of %s: %+v", s.Name, s)
+					}
 				}
-			}
-			// 1/n of the requests take 600 ms, the others 10: the upper quantiles of the
-			// merged histogram are the slow worker's. An average over workers would be in
-			// between.
-			h := r.Timeline.Hist(metric.TransactionDuration, nil, judged(r))
-			low, _ := h.Quantile(0.5 - 1/float64(2*n))
-			high, _ := h.Quantile(1 - 1/float64(2*n))
-			if low < 10 || low > 200 || high < 600 {
-				t.Errorf("merged quantiles are %.1f and %.1f ms, want about 10 and 600", low, high)
-			}
+				// 1/n of the requests take 300 ms, the others 10: the upper quantiles of the
+				// merged histogram are the slow worker's. An average over workers would be in
+				// between.
+				h := r.Timeline.Hist(metric.TransactionDuration, nil, judged(r))
+				low, _ := h.Quantile(0.5 - 1/float64(2*n))
+				high, _ := h.Quantile(1 - 1/float64(2*n))
+				if low < 10 || low > 90 || high < 300 {
+					t.Errorf("merged quantiles are %.1f and %.1f ms, want about 10 and 300", low, high)
+				}
+				return v
+			})
 		})
 	}
 }
 
-// check fails the test unless the target received the wanted number of each request.
+// check fails the test unless the target received the wanted number of each request, and
+// the first ones of the workers at about the same time.
 func (l *requestLog) check(t *testing.T, wanted map[string]int) {
 	t.Helper()
 	l.mu.Lock()
@@ -120,51 +122,37 @@ func (l *requestLog) check(t *testing.T, wanted map[string]int) {
 	if len(wanted) > 0 {
 		t.Errorf("target did not receive %v", wanted)
 	}
-}
-
-// checkStart fails the test unless the target received the workers' first requests at about
-// the same time: apart by at most the longest transaction of the first second, as each
-// was received between its schedule and its end.
-func (l *requestLog) checkStart(t *testing.T, r record.Run) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t0 := r.Facts.T0.Unix()
-	longest, _ := r.Timeline.Hist(metric.TransactionDuration, nil, record.Span{From: t0, To: t0 + 1}).Max()
-	limit := time.Duration(longest*float64(time.Millisecond)) + 250*time.Millisecond // between their first slots
-	delete(l.first, "")                                                              // of setup() and teardown()
+	delete(l.first, "") // of setup() and teardown()
 	starts := slices.SortedFunc(maps.Values(l.first), time.Time.Compare)
 	if len(starts) == 0 {
 		t.Fatal("target received no request of a worker")
 	}
-	if skew := starts[len(starts)-1].Sub(starts[0]); skew > limit {
-		t.Errorf("the workers' first arrivals are %s apart, more than %s", skew, limit)
+	if skew := starts[len(starts)-1].Sub(starts[0]); skew > 500*time.Millisecond {
+		t.Errorf("the workers' first arrivals are %s apart", skew)
 	} else {
 		t.Logf("start skew %s", skew.Round(time.Millisecond))
 	}
 }
 
-// checkStart fails the test unless all workers reported the plan's seed, and how late they
-// started, which is judged.
+// checkStart fails the test unless all workers reported the plan's seed, and started within
+// the limit of each other.
 func checkStart(t *testing.T, v verdict.Verdict) {
 	t.Helper()
-	judged := 0
+	passed := 0
 	for _, rule := range v.Rules {
 		if rule.ID != "seeded" && rule.ID != "start-skew" {
 			continue
 		}
 		t.Logf("%s: %s", rule.ID, rule.Detail)
-		judged++
-		if rule.ID == "seeded" && rule.Outcome != verdict.Pass {
-			t.Errorf("seeded %+v", rule)
+		if rule.Outcome == verdict.Pass {
+			passed++
 		}
-		// A worker may have been suspended at the start.
-		if rule.ID == "start-skew" && (rule.Observed == nil || *rule.Observed < 0 || (rule.Outcome == verdict.Pass) != (*rule.Observed <= *rule.Limit)) {
+		if rule.ID == "start-skew" && (rule.Observed == nil || *rule.Observed < 0 || *rule.Observed > *rule.Limit) {
 			t.Errorf("start-skew %+v", rule)
 		}
 	}
-	if judged != 2 {
-		t.Error("the rules seeded and start-skew are missing")
+	if passed != 2 {
+		t.Error("the rules seeded and start-skew are not both PASS")
 	}
 }
 

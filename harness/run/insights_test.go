@@ -36,35 +36,37 @@ func redoLoad(int64) []pitest.Session {
 // second is complete, and the record has no secret.
 func TestPaymentsWithPerformanceInsights(t *testing.T) {
 	t.Parallel()
-	api, insights := performanceInsights.Serve(t)
-	api.Load, api.Late = redoLoad, 2*time.Second
-	s := serve(t, "mariadb")
-	before := s.instruments(t)
-	o := withMaxSLOs(s.payments(t, quickLoad(20, 15*time.Second)))
-	o.Insights = &insights
-	r := certify(t, o)
-	v := verdict.Judge(r)
-	checkPassed(t, v)
-	if rule := findRule(v, "collector"); rule.Limitation != "" || rule.Observed == nil || *rule.Observed != 1 {
-		t.Errorf("the collector: %s", rule.Detail)
-	}
-	waits := diagnose.Of(r, v).Waits
-	if len(waits) != 2 || waits[0].Class != "commit" || waits[0].Inferred || math.Abs(waits[0].AAS-1.5) > 1e-9 || math.Abs(waits[1].AAS-0.25) > 1e-9 || waits[0].Samples != int64(math.Round(1.5*15)) {
-		t.Errorf("waits: %+v", waits)
-	}
-	if r.Ledger == nil || r.Ledger.Acknowledged == 0 || r.Ledger.Missing != 0 {
-		t.Errorf("ledger: %+v, %s", r.Ledger, r.Facts.Ledger.Reason)
-	}
-	if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
-		t.Errorf("the database is described as %+v", d)
-	}
-	if r.Plan.Insights != insights.String() || r.Plan.Database != databases.Public(s.dsn) {
-		t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
-	}
-	if after := s.instruments(t); len(after) != len(before) {
-		t.Error("instruments were switched on, although the waits come from Performance Insights")
-	}
-	checkNoSecrets(t, o.Dir, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		api, insights := performanceInsights.Serve(t)
+		api.Load, api.Late = redoLoad, 2*time.Second
+		s := serve(t, "mariadb")
+		before := s.instruments(t)
+		o := withMaxSLOs(s.payments(t, quickLoad(20, 15*time.Second)))
+		o.Insights = &insights
+		r := certify(t, o)
+		v := verdict.Judge(r)
+		if rule := findRule(v, "collector"); rule.Limitation != "" || rule.Observed == nil || *rule.Observed != 1 {
+			t.Errorf("the collector: %s", rule.Detail)
+		}
+		waits := diagnose.Of(r, v).Waits
+		if len(waits) != 2 || waits[0].Class != "commit" || waits[0].Inferred || math.Abs(waits[0].AAS-1.5) > 1e-9 || math.Abs(waits[1].AAS-0.25) > 1e-9 || waits[0].Samples != int64(math.Round(1.5*15)) {
+			t.Errorf("waits: %+v", waits)
+		}
+		if r.Ledger == nil || r.Ledger.Acknowledged == 0 || r.Ledger.Missing != 0 {
+			t.Errorf("ledger: %+v, %s", r.Ledger, r.Facts.Ledger.Reason)
+		}
+		if d := r.Environment.Database; d == nil || d.Flavour != "mariadb" || len(d.Instruments) > 0 {
+			t.Errorf("the database is described as %+v", d)
+		}
+		if r.Plan.Insights != insights.String() || r.Plan.Database != databases.Public(s.dsn) {
+			t.Errorf("the plan names %s and %s", r.Plan.Insights, r.Plan.Database)
+		}
+		if after := s.instruments(t); len(after) != len(before) {
+			t.Error("instruments were switched on, although the waits come from Performance Insights")
+		}
+		checkNoSecrets(t, o.Dir, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+		return v
+	})
 }
 
 // checkNoSecrets fails the test if a file of the record has one of the secrets.
@@ -95,28 +97,30 @@ func findRule(v verdict.Verdict, id string) verdict.Rule {
 // change the verdict.
 func TestPerformanceInsightsCredentialsExpire(t *testing.T) {
 	t.Parallel()
-	api, insights := performanceInsights.Serve(t)
-	api.Load = redoLoad
-	api.Refuse = func(call int) (string, int) {
-		if call > 2 { // after the call of the preflight and the collector's first
-			return "ExpiredTokenException", http.StatusBadRequest
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		api, insights := performanceInsights.Serve(t)
+		api.Load = redoLoad
+		api.Refuse = func(call int) (string, int) {
+			if call > 2 { // after the call of the preflight and the collector's first
+				return "ExpiredTokenException", http.StatusBadRequest
+			}
+			return "", 0
 		}
-		return "", 0
-	}
-	server := httptest.NewServer(http.HandlerFunc(think))
-	defer server.Close()
-	o := options(t, loose(steady(40, 10*time.Second)), getScript, server.URL)
-	o.Insights = &insights
-	r := certify(t, o)
-	v := verdict.Judge(r)
-	const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck is undetermined"
-	checkPassed(t, v)
-	if !slices.Contains(v.Limitations, limitation) {
-		t.Errorf("limitations %q", v.Limitations)
-	}
-	if r.Plan.Database != insights.String() {
-		t.Errorf("the plan names %s", r.Plan.Database)
-	}
+		server := httptest.NewServer(http.HandlerFunc(think))
+		defer server.Close()
+		o := options(t, loose(steady(40, 10*time.Second)), getScript, server.URL)
+		o.Insights = &insights
+		r := certify(t, o)
+		v := verdict.Judge(r)
+		const limitation = "no sample of the database was taken (collect from Performance Insights: the AWS credentials have expired): the bottleneck is undetermined"
+		if !slices.Contains(v.Limitations, limitation) {
+			t.Errorf("limitations %q", v.Limitations)
+		}
+		if r.Plan.Database != insights.String() {
+			t.Errorf("the plan names %s", r.Plan.Database)
+		}
+		return v
+	})
 }
 
 // A run that never begins does not wait for points that are published late.
@@ -141,25 +145,28 @@ func TestPerformanceInsightsWhenSetupFails(t *testing.T) {
 // reconnect with new tokens.
 func TestIAMTokensExpireMidRun(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "mariadb")
-	rootDSN, err := mysql.ParseDSN(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: rootDSN.Addr, User: rootDSN.User, Password: rootDSN.Passwd}, "assay", databasetest.TestIdentity)
-	proxy.Lifetime = 4 * time.Second
-	o := withMaxSLOs(s.payments(t, quickLoad(20, 15*time.Second)))
-	o.DSN = "assay@tcp(" + proxy.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle
-	o.Progress = during(5*time.Second, proxy.Drop)
-	r := certify(t, o)
-	v := verdict.Judge(r)
-	checkPassed(t, v)
-	tokens, denied := proxy.Tokens()
-	if slices.Sort(tokens); len(slices.Compact(tokens)) < 3 || denied > 0 {
-		t.Errorf("%d tokens, %d denied", len(tokens), denied)
-	}
-	if n, _ := r.Timeline.Sum(metric.DBSample, nil, record.Span{From: judged(r).To - 4, To: judged(r).To}); n < 3 {
-		t.Errorf("%g samples in the last four seconds, after the collector's connection was cut", n)
-	}
-	checkNoSecrets(t, o.Dir, "X-Amz-Signature", os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		s := serve(t, "mariadb")
+		rootDSN, err := mysql.ParseDSN(s.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := databasetest.NewIAMProxy(t, databasetest.Backend{Addr: rootDSN.Addr, User: rootDSN.User, Password: rootDSN.Passwd}, "assay", databasetest.TestIdentity)
+		proxy.Lifetime = 4 * time.Second
+		o := withMaxSLOs(s.payments(t, quickLoad(20, 15*time.Second)))
+		o.DSN = "assay@tcp(" + proxy.Addr + ")/shop?iamRegion=eu-west-1&tlsCA=" + proxy.Authority.Bundle
+		drop := time.AfterFunc(10*time.Second, proxy.Drop)
+		defer drop.Stop()
+		r := certify(t, o)
+		v := verdict.Judge(r)
+		tokens, denied := proxy.Tokens()
+		if slices.Sort(tokens); len(slices.Compact(tokens)) < 3 || denied > 0 {
+			t.Errorf("%d tokens, %d denied", len(tokens), denied)
+		}
+		if n, _ := r.Timeline.Sum(metric.DBSample, nil, record.Span{From: judged(r).To - 4, To: judged(r).To}); n < 10 {
+			t.Errorf("%g samples in the last four seconds, after the collector's connection was cut", n)
+		}
+		checkNoSecrets(t, o.Dir, "X-Amz-Signature", os.Getenv("AWS_SECRET_ACCESS_KEY"))
+		return v
+	})
 }

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -72,43 +73,43 @@ func brokenRules(v verdict.Verdict) map[string]string {
 	return all
 }
 
-// brokenNotBySlowness is brokenRules without those that a machine with too little CPU
-// breaks.
-func brokenNotBySlowness(v verdict.Verdict) map[string]string {
-	found := brokenRules(v)
-	maps.DeleteFunc(found, func(id, _ string) bool { return aboutSlowness(id) })
-	return found
-}
+// maxTries limits the runs of a test that other load on the machine disturbs.
+const maxTries = 3
 
-// aboutSlowness reports whether a machine with too little CPU can break the rule.
-func aboutSlowness(rule string) bool {
-	return rule == "offered" || rule == "steady" || rule == "start-skew" || strings.HasPrefix(rule, "generator-")
-}
-
-// checkPassed fails the test unless the run passed, or misses a PASS only as a machine with
-// too little CPU makes it miss: slow, late, or with a backlog at the end of a short window.
-// The verdicts of such runs are tested on records, in package verdict.
-func checkPassed(t *testing.T, v verdict.Verdict) {
+// expectPass makes a test whose run must PASS, and makes it again if only slowness kept
+// the run from it: a busy machine starves generator, service and database of CPU.
+func expectPass(t *testing.T, test func(t *testing.T) verdict.Verdict) {
 	t.Helper()
-	var wrong []string
+	for try := 1; ; try++ {
+		var v verdict.Verdict
+		if !t.Run(fmt.Sprint("run ", try), func(t *testing.T) { v = test(t) }) || v.Outcome == verdict.Pass {
+			return
+		}
+		logRules(t, v)
+		if try == maxTries || !onlySlow(v) {
+			t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+			return
+		}
+		t.Logf("running the test again: %s", v.Claim)
+	}
+}
+
+// onlySlow reports whether all that is wrong with a run is that transactions started or
+// ended late.
+func onlySlow(v verdict.Verdict) bool {
 	for _, r := range v.Rules {
-		if (r.Outcome == verdict.Invalid || r.Outcome == verdict.Fail) && !aboutSlowness(r.ID) {
-			wrong = append(wrong, r.ID)
+		slow := r.ID == "offered" || r.ID == "steady" || r.ID == "start-skew" || strings.HasPrefix(r.ID, "generator-")
+		if (r.Outcome == verdict.Invalid || r.Outcome == verdict.Fail) && !slow {
+			return false
 		}
 	}
 	for _, s := range v.SLOs {
 		slow := s.Metric == verdict.ThroughputMetric || s.Metric == metric.TransactionDuration || s.Metric == metric.RequestDuration
 		if s.Outcome == verdict.Fail && !slow {
-			wrong = append(wrong, s.Metric+" "+s.Expression)
+			return false
 		}
 	}
-	if len(wrong) > 0 {
-		t.Errorf("%q: verdict %s: %s", wrong, v.Outcome, v.Claim)
-	}
-	if v.Outcome != verdict.Pass {
-		t.Logf("verdict %s: %s", v.Outcome, v.Claim)
-		logRules(t, v)
-	}
+	return true
 }
 
 func logRules(t *testing.T, v verdict.Verdict) {

@@ -75,7 +75,7 @@ func TestDatabaseOutage(t *testing.T) {
 			proxy, hangNow := s.hangingProxy(t)
 			o := s.payments(t, quickLoad(40, 10*time.Second))
 			o.Target, o.Profile.Timeout, o.Profile.Abort = proxy, outageTimeout, nil
-			var out time.Time
+			out := make(chan time.Time, 1)
 			o.Progress = during(1500*time.Millisecond, func() {
 				if c.hangs {
 					hangNow()
@@ -83,17 +83,18 @@ func TestDatabaseOutage(t *testing.T) {
 				if err := syscall.Kill(s.server.Pid(), c.signal); err != nil {
 					t.Error(err)
 				}
-				out = time.Now()
+				out <- time.Now()
 			})
 			r := certify(t, o)
 			checkOverrun(t, r, maxOverrun)
-			outcomes := checkEnds(t, r, c.ends, out)
+			outcomes := checkEnds(t, r, c.ends, <-out)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
 				t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
 			}
 			for _, rule := range v.Rules {
-				if rule.Outcome == verdict.Invalid && !aboutSlowness(rule.ID) {
+				// A shared machine may starve the generator.
+				if rule.Outcome == verdict.Invalid && rule.ID != "offered" && !strings.HasPrefix(rule.ID, "generator-") {
 					t.Errorf("rule %s: %s", rule.ID, rule.Detail)
 				}
 			}
@@ -172,14 +173,13 @@ func TestAbortConditionStopsRun(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	// Stalls of the generator weigh much in so short a window.
-	p := withoutGeneratorRules(steady(100, 30*time.Second))
+	p := steady(100, 30*time.Second)
 	p.Abort = abortAfter(3 * time.Second)
 	o := options(t, p, getScript, server.URL)
 	var failed time.Time
 	o.Progress = during(2*time.Second, func() { failed = time.Now(); fail() })
 	r := certify(t, o)
-	if took := time.Since(failed); took > stopBound {
+	if took := time.Since(failed); took > 10*time.Second {
 		t.Errorf("the target received load for %s more", took)
 	}
 	checkAccounted(t, r)
@@ -189,7 +189,7 @@ func TestAbortConditionStopsRun(t *testing.T) {
 		logRules(t, v)
 	}
 	row := v.SLOs[len(v.SLOs)-1]
-	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 10 {
+	if row.Expression != "abort: rate>0.5 for 3s" || row.Outcome != verdict.Fail || row.Observed == nil || *row.Observed <= 0.5 || *row.Samples < 100 {
 		t.Errorf("the row of the abort condition is %+v", row)
 	}
 	for _, s := range v.SLOs {
@@ -223,18 +223,18 @@ func TestDeadTarget(t *testing.T) {
 			p := steady(100, 10*time.Second)
 			p.Timeout = outageTimeout
 			o := options(t, p, getScript, server.URL)
-			var out time.Time
+			out := make(chan time.Time, 1)
 			o.Progress = during(time.Second, func() {
 				die()
 				if !c.hangs {
 					_ = server.Listener.Close()
 					server.CloseClientConnections()
 				}
-				out = time.Now()
+				out <- time.Now()
 			})
 			r := certify(t, o)
-			checkOverrun(t, r, 15*time.Second)
-			outcomes := checkEnds(t, r, c.ends, out)
+			checkOverrun(t, r, 6*time.Second)
+			outcomes := checkEnds(t, r, c.ends, <-out)
 			v := verdict.Judge(r)
 			if v.Outcome != verdict.Fail {
 				t.Errorf("verdict %s, want FAIL: %s", v.Outcome, v.Claim)

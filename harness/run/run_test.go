@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	before := goroutines()
 	code := mysqldtest.Main(m)
 	if code == 0 {
-		if leaked := leakedGoroutines(before, 20*time.Second); leaked != "" {
+		if leaked := leakedGoroutines(before, 5*time.Second); leaked != "" {
 			fmt.Fprintln(os.Stderr, "leaked goroutines:\n"+leaked)
 			code = 1
 		}

@@ -94,13 +94,12 @@ func checkAllFrames(t *testing.T, r record.Run) {
 	}
 }
 
-// checkPass fails the test unless the record has every frame and the run passes.
-func checkPass(t *testing.T, r record.Run) verdict.Verdict {
+// judgeAllFrames judges a run, and fails the test if its record lacks a frame that was
+// sent.
+func judgeAllFrames(t *testing.T, r record.Run) verdict.Verdict {
 	t.Helper()
 	checkAllFrames(t, r)
-	v := verdict.Judge(r)
-	checkPassed(t, v)
-	return v
+	return verdict.Judge(r)
 }
 
 // viewLimitations returns the limitations about InfluxDB.
@@ -145,30 +144,34 @@ func plainRun(t *testing.T, hold time.Duration) run.Options {
 // points are written in the end.
 func TestViewAfterOutage(t *testing.T) {
 	t.Parallel()
-	db := influxtest.Start(t)
-	o := plainRun(t, 16*time.Second)
-	o.View = viewServer(t, db)
-	var printed notes
-	var outage sync.WaitGroup
-	outage.Add(1)
-	kill := during(2*time.Second, func() {
-		defer outage.Done()
-		db.Kill()
-		time.Sleep(10 * time.Second)
-		db.Restart()
-	})
-	o.Progress = func(e run.Event) { kill(e); printed.add(e) }
-	r := certify(t, o)
-	outage.Wait()
-	if v := checkPass(t, r); len(viewLimitations(v)) > 0 {
-		t.Errorf("limitations: %q", viewLimitations(v))
-	}
-	checkPoints(t, db, r)
-	for _, text := range []string{"the view is paused: InfluxDB at", "cannot be reached: ", "the view is resumed"} {
-		if !printed.contain(text) {
-			t.Errorf("the notes lack %q: %q", text, printed.all)
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		db := influxtest.Start(t)
+		o := plainRun(t, 16*time.Second)
+		o.View = viewServer(t, db)
+		var printed notes
+		var outage sync.WaitGroup
+		outage.Add(1)
+		kill := during(2*time.Second, func() {
+			defer outage.Done()
+			db.Kill()
+			time.Sleep(10 * time.Second)
+			db.Restart()
+		})
+		o.Progress = func(e run.Event) { kill(e); printed.add(e) }
+		r := certify(t, o)
+		outage.Wait()
+		v := judgeAllFrames(t, r)
+		if len(viewLimitations(v)) > 0 {
+			t.Errorf("limitations: %q", viewLimitations(v))
 		}
-	}
+		checkPoints(t, db, r)
+		for _, text := range []string{"the view is paused: InfluxDB at", "cannot be reached: ", "the view is resumed"} {
+			if !printed.contain(text) {
+				t.Errorf("the notes lack %q: %q", text, printed.all)
+			}
+		}
+		return v
+	})
 }
 
 // When InfluxDB is killed or suspended for good, the verdict does not change, the
@@ -180,38 +183,42 @@ func TestViewWhenServerStaysDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := influxtest.Start(t)
-			o := plainRun(t, 10*time.Second)
-			o.View = viewServer(t, db)
-			left := make(chan time.Time, 1)
-			o.Progress = during(time.Second, func() {
-				for begin := time.Now(); len(db.Query(influx.DefaultDatabase, `SELECT "scheduled" FROM "arrival"`)) == 0 && time.Since(begin) < 5*time.Second; {
-					time.Sleep(100 * time.Millisecond)
+			expectPass(t, func(t *testing.T) verdict.Verdict {
+				db := influxtest.Start(t)
+				o := plainRun(t, 10*time.Second)
+				o.View = viewServer(t, db)
+				left := make(chan time.Time, 1)
+				o.Progress = during(time.Second, func() {
+					for begin := time.Now(); len(db.Query(influx.DefaultDatabase, `SELECT "scheduled" FROM "arrival"`)) == 0 && time.Since(begin) < 5*time.Second; {
+						time.Sleep(100 * time.Millisecond)
+					}
+					leave(db)
+					left <- time.Now()
+				})
+				r := certify(t, o)
+				down := (<-left).Unix()
+				after := slices.IndexFunc(r.Timeline.Seconds(), func(second int64) bool { return second > down })
+				checkOverrun(t, r, 15*time.Second)
+				v := judgeAllFrames(t, r)
+				about := viewLimitations(v)
+				missing, seconds := missingInView(t, about)
+				if after < 0 || missing < seconds-after || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
+					t.Errorf("%q, and the record has %d seconds, %d of them before the server was down", about[0], len(r.Timeline.Seconds()), after)
 				}
-				leave(db)
-				left <- time.Now()
+				if name == "suspended" {
+					db.Kill()
+				}
+				db.Restart()
+				last := 0
+				err := influx.Push(t.Context(), viewServer(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
+					func(done, of int) { last = of - done })
+				if err != nil || last != 0 {
+					t.Errorf("push: %v, %d seconds are left", err, last)
+				}
+				checkPoints(t, db, r)
+				t.Log(about[0])
+				return v
 			})
-			r := certify(t, o)
-			down := (<-left).Unix()
-			after := slices.IndexFunc(r.Timeline.Seconds(), func(second int64) bool { return second > down })
-			checkOverrun(t, r, 15*time.Second)
-			about := viewLimitations(checkPass(t, r))
-			missing, seconds := missingInView(t, about)
-			if after < 0 || missing < seconds-after || missing >= seconds || seconds != len(r.Timeline.Seconds()) {
-				t.Errorf("%q, and the record has %d seconds, %d of them before the server was down", about[0], len(r.Timeline.Seconds()), after)
-			}
-			if name == "suspended" {
-				db.Kill()
-			}
-			db.Restart()
-			last := 0
-			err := influx.Push(t.Context(), viewServer(t, db), influx.NewRunInfo(r.Plan, r.Environment, r.Facts.T0), r.Timeline, nil,
-				func(done, of int) { last = of - done })
-			if err != nil || last != 0 {
-				t.Errorf("push: %v, %d seconds are left", err, last)
-			}
-			checkPoints(t, db, r)
-			t.Log(about[0])
 		})
 	}
 }
@@ -231,20 +238,24 @@ func missingInView(t *testing.T, limitations []string) (missing, seconds int) {
 // A server that is down from the start is reported, and does not change the verdict.
 func TestViewWithoutServer(t *testing.T) {
 	t.Parallel()
-	db := influxtest.Start(t)
-	db.Kill()
-	o := plainRun(t, 10*time.Second)
-	o.View = viewServer(t, db)
-	var printed notes
-	o.Progress = printed.add
-	r := certify(t, o)
-	checkOverrun(t, r, 15*time.Second)
-	// The first seconds may have nothing to write.
-	missing, seconds := missingInView(t, viewLimitations(checkPass(t, r)))
-	if missing < 10 || seconds != len(r.Timeline.Seconds()) {
-		t.Errorf("%d of %d seconds were not written, and the record has %d", missing, seconds, len(r.Timeline.Seconds()))
-	}
-	if !printed.contain("the view is paused: InfluxDB at 127.0.0.1") {
-		t.Errorf("notes: %q", printed.all)
-	}
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		db := influxtest.Start(t)
+		db.Kill()
+		o := plainRun(t, 10*time.Second)
+		o.View = viewServer(t, db)
+		var printed notes
+		o.Progress = printed.add
+		r := certify(t, o)
+		checkOverrun(t, r, 15*time.Second)
+		// The first seconds may have nothing to write.
+		v := judgeAllFrames(t, r)
+		missing, seconds := missingInView(t, viewLimitations(v))
+		if missing < 10 || seconds != len(r.Timeline.Seconds()) {
+			t.Errorf("%d of %d seconds were not written, and the record has %d", missing, seconds, len(r.Timeline.Seconds()))
+		}
+		if !printed.contain("the view is paused: InfluxDB at 127.0.0.1") {
+			t.Errorf("notes: %q", printed.all)
+		}
+		return v
+	})
 }
