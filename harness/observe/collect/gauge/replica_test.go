@@ -167,7 +167,7 @@ func checkStall(t *testing.T, p pair, hold func(*testing.T) (release func())) {
 	stalled := highestLag(t, all, before, during.Add(2*time.Second))
 	caughtUp := highestLag(t, all, during.Add(3*time.Second), after)
 	t.Logf("held for %.0f ms: lag %.0f ms before, %.0f ms during, %.0f ms after", held, steady, stalled, caughtUp)
-	if stalled < held-1000 || stalled > held+3000 {
+	if stalled < held-1000 || stalled > held+2000 {
 		t.Errorf("lag %g ms after %g ms", stalled, held)
 	}
 	if steady > held/2 || caughtUp > held/2 {
@@ -175,19 +175,20 @@ func checkStall(t *testing.T, p pair, hold func(*testing.T) (release func())) {
 	}
 }
 
-// highestLag returns the highest lag in the whole seconds between two times, one of which
+// highestLag returns the highest lag in the whole seconds between two times, half of which
 // must have a reading.
 func highestLag(t *testing.T, all *record.Timeline, from, to time.Time) (highest float64) {
 	t.Helper()
-	read := false
+	read, seconds := 0, 0
 	for second := from.Unix() + 1; second < to.Unix(); second++ {
+		seconds++
 		if lag, ok := all.GaugeSum(metric.ReplicaLag, nil, second); ok {
-			read = true
+			read++
 			highest = max(highest, lag)
 		}
 	}
-	if !read {
-		t.Errorf("no reading between %s and %s", from, to)
+	if 2*read < seconds || read == 0 {
+		t.Errorf("%d readings in %d seconds", read, seconds)
 	}
 	return highest
 }
@@ -196,9 +197,9 @@ func highestLag(t *testing.T, all *record.Timeline, from, to time.Time) (highest
 func TestIdleReplica(t *testing.T) {
 	t.Parallel()
 	p := replicate(t, "mariadb")
-	all := watch(t, p.options(), func() { time.Sleep(4 * time.Second) })
+	all := watch(t, p.options(), func() { time.Sleep(6 * time.Second) })
 	got := lags(all, metric.ReplicaLag)
-	if len(got) < 2 {
+	if len(got) < 4 {
 		t.Fatalf("%d readings", len(got))
 	}
 	for _, v := range got[1:] {
@@ -258,8 +259,8 @@ func TestAuroraReplica(t *testing.T) {
 	o := gauge.Options{Readers: []string{c.FormatDSN()}}
 	all := watch(t, o, func() { time.Sleep(3200 * time.Millisecond) })
 	got := lags(all, metric.ReplicaLag)
-	if len(got) == 0 {
-		t.Error("no readings")
+	if len(got) < 2 {
+		t.Errorf("%d readings", len(got))
 	}
 	for _, v := range got {
 		if v != 17.5 {

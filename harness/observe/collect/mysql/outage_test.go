@@ -39,10 +39,10 @@ func TestConnectionKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gap, least := s.LongestGap(), float64(without.Milliseconds()); gap < least || gap > least+10_000 {
+		if gap, least := s.LongestGap(), float64(without.Milliseconds()); gap < least || gap > 3*least {
 			t.Errorf("the longest gap is %v ms, without a connection for %v", gap, without)
 		}
-		if samples, most := s.Total(metric.DBSample), 10*connected.Seconds()+4; samples > most {
+		if samples, most := s.Total(metric.DBSample), 10*connected.Seconds()+4; samples < most/3 || samples > most {
 			t.Errorf("%v samples in %v with a connection", samples, connected)
 		}
 		updates, statements := s.Total(metric.DBCounter, "name", "Com_update"), s.Total(metric.DBStatements)
@@ -136,7 +136,7 @@ func TestServerStopped(t *testing.T) {
 			err := b.db.QueryRow("SELECT COUNT(*) FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name' AND ATTR_VALUE = 'assay'").Scan(&sessions)
 			return err == nil && sessions == 1
 		})
-		if gap := s.LongestGap(); gap < 3000 || gap > stopped+10_000 {
+		if gap := s.LongestGap(); gap < 3000 || gap > 2*stopped {
 			t.Errorf("the longest gap is %v ms, stopped for %v ms", gap, stopped)
 		}
 		empty := 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +102,7 @@ func TestCommits(t *testing.T) {
 	}
 	for _, name := range []string{"connections", "numbackends", "idle_in_transaction", "waiting_for_locks"} {
 		labels := metric.NewSeries("", "", "name", name).Labels
-		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.Span); !slices.Contains(ok, true) {
+		if _, ok := s.Gauge(metric.DBGauge, labels, "database", s.Span); !ok[len(ok)-1] {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}

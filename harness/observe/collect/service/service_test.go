@@ -177,7 +177,7 @@ func TestAbsent(t *testing.T) {
 			if err := service.New(url).Start(t.Context()); !errors.Is(err, service.ErrAbsent) {
 				t.Errorf("start: %v", err)
 			}
-			if took := time.Since(begin); took > 15*time.Second {
+			if took := time.Since(begin); took > 5*time.Second {
 				t.Errorf("start took %v", took)
 			}
 		})
