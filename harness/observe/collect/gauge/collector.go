@@ -75,7 +75,8 @@ func (o Options) Metrics() (names []string) {
 // run would have.
 func (o Options) Examine(ctx context.Context, name string) error {
 	c := Collector{gauges: slices.DeleteFunc(o.gauges(), func(g *polledGauge) bool { return g.series.Name != name })}
-	return errors.Join(c.Start(ctx), c.Close())
+	late, err := c.open(ctx)
+	return errors.Join(err, late, c.Close())
 }
 
 // Collector collects the gauges of one source.
@@ -104,18 +105,32 @@ func New(o Options) (collectors []*Collector) {
 // Source returns the source of the gauges in the metric catalogue.
 func (c *Collector) Source() string { return c.source }
 
-// Start opens all gauges and reads each once.
+// Start opens all gauges and reads each once. A reading that times out is no error, because
+// a busy system may answer the next one.
 func (c *Collector) Start(ctx context.Context) error {
+	late, err := c.open(ctx)
+	if late != nil {
+		slog.Warn("gauges have not answered yet", "err", late)
+	}
+	return err
+}
+
+// open opens all gauges and reads each once. late has the readings that timed out.
+func (c *Collector) open(ctx context.Context) (late, err error) {
 	for _, g := range c.gauges {
-		err := g.open(ctx)
-		if err == nil {
-			err = collect.First(ctx, func(ctx context.Context) error { _, err := g.read(ctx); return err })
+		if err := g.open(ctx); err != nil {
+			return late, fmt.Errorf("%s: %w", g.name, err)
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", g.name, err)
+		err := collect.First(ctx, func(ctx context.Context) error { _, err := g.read(ctx); return err })
+		switch {
+		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			late = errors.Join(late, fmt.Errorf("%s: %w", g.name, err))
+		default:
+			return late, fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
-	return nil
+	return late, nil
 }
 
 // Run polls all gauges until ctx is done. A second in which all readings of a gauge fail

@@ -78,3 +78,35 @@ func TestLargestReadingOfEachSecond(t *testing.T) {
 		}
 	})
 }
+
+// A gauge whose first readings time out is read later; one that fails otherwise ends the
+// start.
+func TestFirstReadings(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no such metric")
+	for name, c := range map[string]struct {
+		read  func(n int) error
+		start error // of a run
+		known error // of the check before a run
+		reads int
+	}{
+		"answers":        {func(int) error { return nil }, nil, nil, 1},
+		"late once":      {func(n int) error { return map[int]error{1: context.DeadlineExceeded}[n] }, nil, nil, 2},
+		"late each time": {func(int) error { return context.DeadlineExceeded }, nil, context.DeadlineExceeded, 3},
+		"broken":         {func(int) error { return broken }, broken, broken, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &scripted{}
+			r.value = func(time.Duration) (float64, error) { return 1, c.read(r.reads) }
+			collector := &Collector{gauges: []*polledGauge{{reader: r, name: name}}}
+			if err := collector.Start(t.Context()); !errors.Is(err, c.start) || r.reads != c.reads {
+				t.Errorf("start: %v after %d readings, want %v after %d", err, r.reads, c.start, c.reads)
+			}
+			r.reads = 0
+			if late, err := collector.open(t.Context()); !errors.Is(errors.Join(late, err), c.known) {
+				t.Errorf("check: %v, %v, want %v", late, err, c.known)
+			}
+		})
+	}
+}
