@@ -13,7 +13,9 @@ import (
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/observe/wait"
+	"assay/harness/spec"
 )
 
 // healthy is a transaction of 45 ms.
@@ -321,6 +323,11 @@ func TestChangeWithinTheWindow(t *testing.T) {
 	if text := says(w); !strings.Contains(text, "Latency changes 15 s into the judged window, at the same load: from 19") || !strings.Contains(text, " ms of the difference is in metadata lock.") {
 		t.Error(text)
 	}
+	spread := map[string]float64{Network: 100, Service: 100, Downstream: 100, Pool: 100, wait.Binlog: 100, wait.RowLock: 100}
+	w = system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 150}), late: spread, noise: 0.1}
+	if text := says(w); !strings.Contains(text, "Latency changes 15 s into the judged window") || strings.Contains(text, "of the difference is in") {
+		t.Error(text)
+	}
 	w = system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 400}), noise: 0.1}
 	if text := says(w); strings.Contains(text, "Latency changes") {
 		t.Error(text)
@@ -359,5 +366,31 @@ func TestResources(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]float64{"commits": 3, "CPU of the database": 25, "CPU of the service": 0}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A latency above a maximum at the baseline already counts as well.
+func TestBaselineThatBreaksAMaximum(t *testing.T) {
+	slow := with(healthy(), map[string]float64{Downstream: 400})
+	maximum := func(r *record.Run) {
+		r.Plan.Profile.SLOs = []spec.SLO{{Metric: metric.TransactionDuration, Expression: "max<250", Aggregate: spec.Max, Operator: "<", Bound: 250}}
+	}
+	b := system{base: slow, hold: with(slow, map[string]float64{wait.Binlog: 20}), noise: 0.1, change: maximum}.diagnosed().Bottleneck
+	if b.Component != Downstream || !strings.Contains(b.Sentence, "which already breaks an SLO") {
+		t.Errorf("%+v", b)
+	}
+}
+
+// Refusals in one second of thirty do not show what failed in the others.
+func TestRefusedConnectionsInOneSecond(t *testing.T) {
+	w := system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 1}), noise: 0.1, failing: 0.15, refused: 60}
+	w.frames = func(second int64, _ string, points []metric.Point) []metric.Point {
+		return slices.DeleteFunc(points, func(p metric.Point) bool {
+			return second != 10 && p.Series.Label("name") == "Connection_errors_max_connections"
+		})
+	}
+	b := w.diagnosed().Bottleneck
+	if b.Component != Undetermined || b.Confidence == nil || *b.Confidence >= MinConfidence || !strings.Contains(b.Sentence, "refused 60 connections") || b.Remedy != "" {
+		t.Errorf("%+v", b)
 	}
 }

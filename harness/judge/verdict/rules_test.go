@@ -11,6 +11,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
+	"assay/harness/spec"
 )
 
 // edit changes every point of a counter in a worker's frames.
@@ -230,5 +231,17 @@ func TestWhatTheRulesAllow(t *testing.T) {
 				t.Log(v.Claim)
 			}
 		})
+	}
+}
+
+// A clock that was stepped matters only to SLOs that compare it with another.
+func TestClockStepWithoutPersistLag(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+	slos := &c.Run.Plan.Profile.SLOs
+	*slos = slices.DeleteFunc(slices.Clone(*slos), func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
+	c.Run.Facts.ClockStepMs = pointer(2000.0)
+	r := ruleOf(t, Judge(c.Record()), "clock")
+	if want := "the generator's wall clock was stepped by 2000 ms during the run; no latency depends on it"; r.Outcome != Pass || r.Limitation != want {
+		t.Errorf("%v, %q", r.Outcome, r.Limitation)
 	}
 }

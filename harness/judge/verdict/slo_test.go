@@ -243,3 +243,27 @@ func TestLedgerSLOs(t *testing.T) {
 		})
 	}
 }
+
+// A script's own trend has the unit of its samples; without any it is a time.
+func TestUnitOfATrendWithoutData(t *testing.T) {
+	c := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy)
+	c.Run.Plan.Profile.SLOs = append(c.Run.Plan.Profile.SLOs, synthetic.Percentile("gateway_time", 95, 200))
+	if s := sloOf(t, Judge(c.Record()), "gateway_time:p(95)<200"); s.Unit != "ms" || s.Observed != nil || s.Outcome == Pass {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestUndecidedReason(t *testing.T) {
+	for want, s := range map[string]SLO{
+		"has no data": {},
+		"has between 1 and 8 violations of 100 samples, 5 allowed": {Samples: pointer(int64(100)), AtLeast: pointer(int64(1)), AtMost: pointer(int64(8)), Allowed: pointer(int64(5))},
+		"has 5 violations of 100 samples, 5 allowed":               {Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5))},
+		"has 5 violations of 100 samples, 5 allowed: too close to the limit to call": {
+			Samples: pointer(int64(100)), Violations: pointer(int64(5)), Allowed: pointer(int64(5)), Basis: spec.Counted,
+		},
+	} {
+		if got := s.undecidedReason(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

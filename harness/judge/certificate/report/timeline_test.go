@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"assay/harness/judge/internal/synthetic"
 	"assay/harness/judge/page"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -110,5 +112,29 @@ func TestCurvesWithoutData(t *testing.T) {
 	r.Timeline = nil
 	if c := NewTimeline(r); len(c.Curves.Seconds) != 0 {
 		t.Error("curves without a timeline")
+	}
+}
+
+// Of many wait classes the smallest are one curve, so that the curves add up to all
+// sessions.
+func TestManyWaitClasses(t *testing.T) {
+	const second, all = 20, 30
+	r := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
+	want := 0.0
+	points := []metric.Point{metric.CounterPoint(metric.NewSeries(metric.DBSample, ""), 10)}
+	for i := range all {
+		points = append(points, metric.CounterPoint(metric.NewSeries(metric.DBSession, "", "class", fmt.Sprint("class ", i), "event", "e"), float64(10*(i+1))))
+		want += float64(i + 1)
+	}
+	r.Timeline = record.NewTimeline()
+	r.Timeline.Add(metric.Frame{Source: metric.SourceDatabase, Sequence: 1, Second: r.Facts.T0.Unix() + second, Points: points})
+	curves := chart(t, NewTimeline(r).Curves, "Average active").Curves
+	got, colors := 0.0, map[string]bool{}
+	for _, c := range curves[:maxClasses] {
+		got += *c.Values[second]
+		colors[c.Color] = true
+	}
+	if last := curves[maxClasses-1]; last.Label != "all others" || got != want || *last.Values[second] < want/4 || len(colors) < 3 {
+		t.Errorf("%d curves, the last %q: %g sessions, want %g", len(curves), last.Label, got, want)
 	}
 }

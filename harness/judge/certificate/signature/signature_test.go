@@ -354,3 +354,10 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+func TestSignWhatIsNotJSON(t *testing.T) {
+	data, err := Sign(pair(t, Kinds[0]), []byte("{"), digestOf("manifest"))
+	if err == nil || !strings.Contains(err.Error(), "the certificate is not JSON") || data != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+}

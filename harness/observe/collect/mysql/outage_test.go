@@ -9,6 +9,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"assay/harness/observe/collect/sampling/samplingtest"
+	"assay/harness/observe/database/databasetest"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/polltest"
@@ -105,6 +106,30 @@ func TestServerRestarted(t *testing.T) {
 			t.Errorf("not restored: %s is %s", name, after[name])
 		}
 	}
+}
+
+// A session that the collector lost, and of which the server does not know, is killed.
+func TestAbandonedSession(t *testing.T) {
+	t.Parallel()
+	eachFlavour(t, func(t *testing.T, b *bench) {
+		server, err := driver.ParseDSN(b.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr, abandon := databasetest.AbandoningProxy(t, server.Addr)
+		r := samplingtest.Start(t, started(t, with(t, b.dsn, func(c *driver.Config) { c.Addr = addr })))
+		r.Await(t, 10)
+		abandoned := collectorConnection(t, b)
+		abandon()
+		polltest.Until(t, "the session is killed", func() bool {
+			var sessions int
+			err := b.db.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?", abandoned).Scan(&sessions)
+			return err == nil && sessions == 0
+		})
+		if _, err := r.Stop(t); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A server that is stopped (SIGSTOP) delays the collector only for a bounded time, and the

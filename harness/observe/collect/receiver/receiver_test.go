@@ -96,6 +96,7 @@ func TestRefusals(t *testing.T) {
 		"no content type":        {"POST", wire.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
 		"not protobuf":           {"POST", wire.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
 		"too large":              {"POST", wire.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
+		"too many entries":       {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "1", io.LimitReader(zeros{}, 64<<20+1), 413},
 		"no sequence":            {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
 		"sequence 0":             {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
 		"negative sequence":      {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},

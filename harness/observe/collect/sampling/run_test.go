@@ -20,6 +20,10 @@ type faulty struct {
 	loseAt    int // sample
 	refuse    int // number of connections still to refuse
 	samples   int
+
+	slowAt     int // sample
+	slow       time.Duration
+	unreadable bool
 }
 
 func (f *faulty) Connected() bool { return f.connected }
@@ -35,6 +39,9 @@ func (f *faulty) Connect(context.Context) error {
 
 func (f *faulty) Sample(context.Context) ([]sampling.Session, error) {
 	f.samples++
+	if f.samples == f.slowAt {
+		time.Sleep(f.slow)
+	}
 	if f.samples == f.loseAt {
 		f.connected = false
 		return nil, errors.New("lost")
@@ -43,6 +50,9 @@ func (f *faulty) Sample(context.Context) ([]sampling.Session, error) {
 }
 
 func (f *faulty) Read(context.Context) ([]metric.Point, error) {
+	if f.unreadable {
+		return nil, errors.New("not now")
+	}
 	return []metric.Point{metric.CounterPoint(metric.NewSeries(metric.DBCounter, "", "name", "reads"), 1)}, nil
 }
 
@@ -112,5 +122,42 @@ func TestRunNeverConnected(t *testing.T) {
 	}
 	if n := total(frames, metric.DBSample); n != 0 || !frames[len(frames)-1].Closing {
 		t.Errorf("%v samples, frames %v", n, frames)
+	}
+}
+
+// A sample that takes seconds delays the frames of these seconds, and loses none: the last
+// of them has the increases.
+func TestSlowSample(t *testing.T) {
+	for name, c := range map[string]struct {
+		at    int // sample
+		takes time.Duration
+		reads float64
+	}{
+		"in the run":       {5, 2500 * time.Millisecond, 4}, // after 2.9 s, 3 s, 4 s and at the end
+		"at the run's end": {40, 2 * time.Second, 5},
+	} {
+		frames, err := run(t, &faulty{connected: true, slowAt: c.at, slow: c.takes}, 4020*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range frames {
+			if want := frames[0].Second + int64(i); f.Second != want && !f.Closing {
+				t.Errorf("%s: frame %d is of second %d, want %d", name, i, f.Second, want)
+			}
+		}
+		if got := total(frames, metric.DBCounter, "name", "reads"); got != c.reads {
+			t.Errorf("%s: %v readings, want %v", name, got, c.reads)
+		}
+	}
+}
+
+// An error of reading counters costs what could not be read, not the samples.
+func TestCountersThatCannotBeRead(t *testing.T) {
+	frames, err := run(t, &faulty{connected: true, unreadable: true}, 3020*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if samples, reads := total(frames, metric.DBSample), total(frames, metric.DBCounter, "name", "reads"); samples < 30 || reads != 0 {
+		t.Errorf("%v samples, %v readings", samples, reads)
 	}
 }
