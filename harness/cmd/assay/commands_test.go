@@ -227,18 +227,22 @@ func leaveConnections(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(scriptDatabase(ts).leaveConnections(n))
 }
 
-// await-http URL waits until the URL answers with 2xx, and prints the body to stdout.
+// await-http URL [PATTERN] waits until the URL answers with 2xx, and with a body of which a
+// line matches the pattern, and prints the body to stdout.
 func awaitHTTP(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: await-http URL")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: await-http URL [PATTERN]")
 	}
-	waitUntil(ts, args[0]+" does not answer", func() bool {
+	pattern, err := regexp.Compile("(?m)" + strings.Join(args[1:], ""))
+	ts.Check(err)
+	waitUntil(ts, args[0]+" does not answer, or not as expected", func() bool {
 		body, err := httpGet(args[0])
-		if err == nil {
-			_, err = ts.Stdout().Write(body)
-			ts.Check(err)
+		if err != nil || !pattern.Match(body) {
+			return false
 		}
-		return err == nil
+		_, err = ts.Stdout().Write(body)
+		ts.Check(err)
+		return true
 	})
 }
 
