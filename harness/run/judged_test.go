@@ -76,27 +76,37 @@ func brokenRules(v verdict.Verdict) map[string]string {
 // maxTries limits the runs of a test that other load on the machine disturbs.
 const maxTries = 3
 
-// expectPass makes a test whose run must PASS, and makes it again if only slowness kept
-// the run from it: a busy machine starves generator, service and database of CPU.
+// expectPass makes a test whose run must PASS; see expect.
 func expectPass(t *testing.T, test func(t *testing.T) verdict.Verdict) {
+	t.Helper()
+	expect(t, verdict.Pass, test)
+}
+
+// expect makes a test whose run must have this outcome, PASS or FAIL, and makes it again
+// if only slowness kept the run from it: a busy machine starves generator, service and
+// database of CPU.
+func expect(t *testing.T, want verdict.Outcome, test func(t *testing.T) verdict.Verdict) {
 	t.Helper()
 	for try := 1; ; try++ {
 		var v verdict.Verdict
-		if !t.Run(fmt.Sprint("run ", try), func(t *testing.T) { v = test(t) }) || v.Outcome == verdict.Pass {
+		if !t.Run(fmt.Sprint("run ", try), func(t *testing.T) { v = test(t) }) || v.Outcome == want {
 			return
 		}
 		logRules(t, v)
-		if try == maxTries || !onlySlow(v) {
-			t.Errorf("verdict %s: %s", v.Outcome, v.Claim)
+		if try == maxTries || !onlySlow(v, want) {
+			t.Errorf("verdict %s, want %s: %s", v.Outcome, want, v.Claim)
 			return
 		}
 		t.Logf("running the test again: %s", v.Claim)
 	}
 }
 
-// onlySlow reports whether all that is wrong with a run is that transactions started or
-// ended late.
-func onlySlow(v verdict.Verdict) bool {
+// onlySlow reports whether all that keeps a run from the outcome is that transactions
+// started or ended late.
+func onlySlow(v verdict.Verdict, want verdict.Outcome) bool {
+	if want == verdict.Fail && v.Outcome == verdict.Pass {
+		return false
+	}
 	for _, r := range v.Rules {
 		slow := r.ID == "offered" || r.ID == "steady" || r.ID == "start-skew" || strings.HasPrefix(r.ID, "generator-")
 		if (r.Outcome == verdict.Invalid || r.Outcome == verdict.Fail) && !slow {
@@ -105,7 +115,7 @@ func onlySlow(v verdict.Verdict) bool {
 	}
 	for _, s := range v.SLOs {
 		slow := s.Metric == verdict.ThroughputMetric || s.Metric == metric.TransactionDuration || s.Metric == metric.RequestDuration
-		if s.Outcome == verdict.Fail && !slow {
+		if s.Outcome == verdict.Fail && !slow && want == verdict.Pass {
 			return false
 		}
 	}
