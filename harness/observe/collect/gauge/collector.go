@@ -48,7 +48,7 @@ type polledGauge struct {
 	mu      sync.Mutex
 	largest float64
 	hasData bool
-	failing bool // the last reading failed; used by the polling goroutine only
+	failing bool // the last reading failed; used by Start, then by the polling goroutine only
 }
 
 // gauges returns all gauges that the options define.
@@ -71,12 +71,20 @@ func (o Options) Metrics() (names []string) {
 	return names
 }
 
-// Examine opens the gauges of a metric and reads each once. It returns the errors that a
-// run would have.
+// Examine opens the gauges of a metric and reads each once. Its error says which gauge
+// cannot be read, or did not answer in time.
 func (o Options) Examine(ctx context.Context, name string) error {
-	c := Collector{gauges: slices.DeleteFunc(o.gauges(), func(g *polledGauge) bool { return g.series.Name != name })}
-	late, err := c.open(ctx)
-	return errors.Join(err, late, c.Close())
+	for _, g := range o.gauges() {
+		if g.series.Name != name {
+			continue
+		}
+		_, err := g.start(ctx)
+		g.close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return nil
 }
 
 // Collector collects the gauges of one source.
@@ -108,29 +116,26 @@ func (c *Collector) Source() string { return c.source }
 // Start opens all gauges and reads each once. A reading that times out is no error, because
 // a busy system may answer the next one.
 func (c *Collector) Start(ctx context.Context) error {
-	late, err := c.open(ctx)
-	if late != nil {
-		slog.Warn("gauges have not answered yet", "err", late)
+	for _, g := range c.gauges {
+		late, err := g.start(ctx)
+		switch {
+		case late:
+			g.record(0, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
 	}
-	return err
+	return nil
 }
 
-// open opens all gauges and reads each once. late has the readings that timed out.
-func (c *Collector) open(ctx context.Context) (late, err error) {
-	for _, g := range c.gauges {
-		if err := g.open(ctx); err != nil {
-			return late, fmt.Errorf("%s: %w", g.name, err)
-		}
-		err := collect.First(ctx, func(ctx context.Context) error { _, err := g.read(ctx); return err })
-		switch {
-		case err == nil:
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			late = errors.Join(late, fmt.Errorf("%s: %w", g.name, err))
-		default:
-			return late, fmt.Errorf("%s: %w", g.name, err)
-		}
+// start opens the gauge and reads it once. late reports whether err is that the reading
+// timed out, so that a later one may succeed.
+func (g *polledGauge) start(ctx context.Context) (late bool, err error) {
+	if err := g.open(ctx); err != nil {
+		return false, err
 	}
-	return late, nil
+	err = collect.First(ctx, func(ctx context.Context) error { _, err := g.read(ctx); return err })
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil, err
 }
 
 // Run polls all gauges until ctx is done. A second in which all readings of a gauge fail

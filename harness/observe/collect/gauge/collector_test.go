@@ -80,14 +80,14 @@ func TestLargestReadingOfEachSecond(t *testing.T) {
 }
 
 // A gauge whose first readings time out is read later; one that fails otherwise ends the
-// start.
+// start. The check before a run reports both.
 func TestFirstReadings(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no such metric")
 	for name, c := range map[string]struct {
 		read  func(n int) error
 		start error // of a run
-		known error // of the check before a run
+		check error // before a run
 		reads int
 	}{
 		"answers":        {func(int) error { return nil }, nil, nil, 1},
@@ -99,13 +99,17 @@ func TestFirstReadings(t *testing.T) {
 			t.Parallel()
 			r := &scripted{}
 			r.value = func(time.Duration) (float64, error) { return 1, c.read(r.reads) }
-			collector := &Collector{gauges: []*polledGauge{{reader: r, name: name}}}
+			g := &polledGauge{reader: r, name: name}
+			collector := &Collector{gauges: []*polledGauge{g}}
 			if err := collector.Start(t.Context()); !errors.Is(err, c.start) || r.reads != c.reads {
 				t.Errorf("start: %v after %d readings, want %v after %d", err, r.reads, c.start, c.reads)
 			}
+			if late := c.check != nil && c.start == nil; g.failing != late || len(collector.points()) != 0 {
+				t.Errorf("failing: %t, want %t", g.failing, late)
+			}
 			r.reads = 0
-			if late, err := collector.open(t.Context()); !errors.Is(errors.Join(late, err), c.known) {
-				t.Errorf("check: %v, %v, want %v", late, err, c.known)
+			if _, err := g.start(t.Context()); !errors.Is(err, c.check) {
+				t.Errorf("check: %v, want %v", err, c.check)
 			}
 		})
 	}
