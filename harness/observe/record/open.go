@@ -16,7 +16,7 @@ import (
 // Why a folder is not a valid sealed record.
 var (
 	ErrNoRun = hint.With(errors.New("not a run folder: it has no evidence"),
-		"name the folder of a run, like: assay judge runs/latest")
+		"name the folder of a run, for example runs/latest")
 	// ErrNotSealed: the run has no manifest because it did not finish; it cannot be
 	// judged.
 	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not finish"),
