@@ -10,6 +10,7 @@ import (
 	"assay/harness/doctor/probe"
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/collect/host"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -51,7 +52,7 @@ func Machine(s Subject) Findings {
 			return append(all, fail(CheckFolder, reason(err), "an empty folder", err.Error(), "name another folder with --out"))
 		}
 	}
-	m, f, need := probe.ExamineMachine(), probe.ExamineFolder(s.Dir), sizes(s.Loads)
+	m, f, need := host.ReadLimits(), probe.ExamineFolder(s.Dir), sizes(s.Loads)
 	return append(all, descriptors(m.Descriptors, need), memory(m.Memory, need), cpus(m.CPUs, need), folder(f), disk(f, need))
 }
 
@@ -59,7 +60,7 @@ func Machine(s Subject) Findings {
 // them concurrently, with timeouts of a few seconds; only a script that is slow to
 // initialise takes longer. It returns early when ctx is done.
 func External(ctx context.Context, s Subject) Findings {
-	o := observations{clock: probe.ExamineClock(), ports: probe.ExamineMachine().Ports}
+	o := observations{clock: probe.ExamineClock(), ports: probe.ExaminePorts()}
 	var wg sync.WaitGroup
 	if s.Target != "" {
 		if o.url, o.refused = parseTarget(s.Target, s.File, s.AllowHosts); o.url != nil {

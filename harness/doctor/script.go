@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 
 	"assay/harness/hint"
@@ -53,11 +52,11 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 
 // environment is the environment that a worker would give the profile's script.
 func (s Subject) environment(p spec.Profile) []string {
-	env := []string{"ASSAY_TARGET=" + cmp.Or(s.Target, placeholderTarget), "ASSAY_RUN=" + s.Run, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", s.Seed)}
+	dsn := ""
 	if p.NeedsDatabase() {
-		env = append(env, "ASSAY_DB="+cmp.Or(s.DSN, placeholderDatabase))
+		dsn = cmp.Or(s.DSN, placeholderDatabase)
 	}
-	return env
+	return fleet.Environment(cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, dsn)
 }
 
 // scriptOptionsOf merges the connection options of the scripts.

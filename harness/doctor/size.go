@@ -35,14 +35,11 @@ var minimalSize = Size{Workers: 1, WorkerVUs: 10, Peak: 10, Arrivals: 100, Durat
 func SizeOf(l Load) Size {
 	s := Size{
 		Profile: l.Profile.Name, Workers: len(l.Plan.Workers), Arrivals: l.Plan.Arrivals(),
-		Duration: l.Plan.Duration() + l.Plan.Timeout,
-		Ledger:   l.Profile.Ledger != nil, Database: l.Profile.NeedsDatabase(),
+		Duration: l.Plan.Duration() + l.Plan.Timeout, Peak: l.Plan.Peak(),
+		Ledger: l.Profile.Ledger != nil, Database: l.Profile.NeedsDatabase(),
 	}
 	for _, w := range l.Plan.Workers {
 		s.WorkerVUs = max(s.WorkerVUs, w.VUs)
-	}
-	for _, stage := range l.Plan.Stages {
-		s.Peak = max(s.Peak, stage.From, stage.To)
 	}
 	return s
 }

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"assay/harness/quantity"
@@ -25,11 +27,17 @@ const (
 	maxDisplaced = 100 * time.Millisecond
 )
 
-// New plans a profile on a number of workers.
+// New plans a profile on a number of workers with equal shares.
 func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if workers < 1 {
 		return Plan{}, fmt.Errorf("plan %s: %d workers: want at least one", p.Name, workers)
 	}
+	return NewWeighted(p, slices.Repeat([]int{1}, workers), seed)
+}
+
+// NewWeighted plans a profile on workers whose shares of the load are in proportion to
+// their weights, which are positive.
+func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
 	if len(p.Load.Stages) > 0 {
 		pl.addStages(p.Load)
@@ -40,20 +48,17 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 	if pl.JudgedArrivals() == 0 {
 		return Plan{}, fmt.Errorf("plan %s: no transaction is scheduled in a judged window", p.Name)
 	}
-	peak := 0.0
-	for _, s := range pl.Stages {
-		peak = max(peak, s.From, s.To)
-	}
-	if peak > float64(workers)*MaxRate {
+	peak := pl.Peak()
+	pl.Fleet = Shares(weights, func(share float64) int { return VUs(peak*share, p.SLOs, p.Timeout) })
+	largest := slices.MaxFunc(pl.Workers, func(a, b Worker) int { return cmp.Compare(a.Share, b.Share) })
+	if rate := peak * largest.Share; rate > MaxRate {
 		return Plan{}, fmt.Errorf("plan %s: %s per worker is more than the maximum of %d/s: use more workers",
-			p.Name, quantity.Format(peak/float64(workers), "1/s"), MaxRate)
+			p.Name, quantity.Format(rate, "1/s"), MaxRate)
 	}
-	vus := VUs(peak/float64(workers), p.SLOs, p.Timeout)
-	if vus > MaxVUs {
+	if largest.VUs > MaxVUs {
 		return Plan{}, fmt.Errorf("plan %s: %s/s needs %d VUs per worker, more than the maximum of %d: use more workers, a shorter timeout or a tighter transaction_duration SLO",
-			p.Name, quantity.Exact(peak), vus, MaxVUs)
+			p.Name, quantity.Exact(peak), largest.VUs, MaxVUs)
 	}
-	pl.Fleet = Share(workers, vus)
 	return pl, nil
 }
 
@@ -161,15 +166,23 @@ func DisplacedAfter(slos []spec.SLO) time.Duration {
 	return limit
 }
 
-// Share splits the schedule evenly over workers.
-func Share(workers, vus int) Fleet {
-	if workers == 1 {
-		return Fleet{Workers: []Worker{{Segment: "0:1", VUs: vus}}}
+// Shares splits the schedule over workers in proportion to their weights. vus is the
+// number of VUs for a share of the load.
+func Shares(weights []int, vus func(share float64) int) Fleet {
+	total := 0
+	for _, w := range weights {
+		total += w
 	}
 	f := Fleet{Sequence: "0"}
-	for i := range workers {
-		f.Workers = append(f.Workers, Worker{Segment: fraction(i, workers) + ":" + fraction(i+1, workers), VUs: vus})
-		f.Sequence += "," + fraction(i+1, workers)
+	before := 0
+	for _, w := range weights {
+		share := float64(w) / float64(total)
+		f.Workers = append(f.Workers, Worker{Segment: fraction(before, total) + ":" + fraction(before+w, total), Share: share, VUs: vus(share)})
+		before += w
+		f.Sequence += "," + fraction(before, total)
+	}
+	if len(weights) == 1 {
+		f.Sequence = ""
 	}
 	return f
 }

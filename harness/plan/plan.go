@@ -39,8 +39,9 @@ func (w Window) Duration() time.Duration { return w.End - w.Start }
 
 // Worker is one worker's share.
 type Worker struct {
-	Segment string `json:"segment"` // k6 execution segment, e.g. "0:1/2"
-	VUs     int    `json:"vus"`     // virtual users
+	Segment string  `json:"segment"` // k6 execution segment, e.g. "0:1/2"
+	Share   float64 `json:"share"`   // of the load, (0,1]; 0 in old records, whose shares are equal
+	VUs     int     `json:"vus"`     // virtual users
 }
 
 // Fleet is how the workers share the schedule.
@@ -74,6 +75,14 @@ func (p Plan) Duration() time.Duration {
 		return 0
 	}
 	return p.Stages[len(p.Stages)-1].End()
+}
+
+// Peak is the highest rate of any stage, arrivals per second.
+func (p Plan) Peak() (peak float64) {
+	for _, s := range p.Stages {
+		peak = max(peak, s.From, s.To)
+	}
+	return peak
 }
 
 // Arrivals is the number of all scheduled transactions.

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestNewLaysOutPhases(t *testing.T) {
 		},
 		Baseline: &baseline, Judged: []plan.Window{window(40, 100)},
 		// No SLO on the transaction: 100/s for up to 10 s each, and headroom.
-		Fleet:          plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", VUs: 1500}}},
+		Fleet:          plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", Share: 1, VUs: 1500}}},
 		DisplacedAfter: 100 * time.Millisecond,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -187,13 +188,25 @@ func TestDisplacedAfterIsTheTightestLatency(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
-	got := plan.Share(3, 20)
-	want := plan.Fleet{
-		Workers:  []plan.Worker{{Segment: "0:1/3", VUs: 20}, {Segment: "1/3:2/3", VUs: 20}, {Segment: "2/3:1", VUs: 20}},
-		Sequence: "0,1/3,2/3,1",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+// Shares are in proportion to the weights, and their segments cover the schedule.
+func TestShares(t *testing.T) {
+	vus := func(share float64) int { return int(math.Round(60 * share)) }
+	for _, c := range []struct {
+		weights []int
+		want    plan.Fleet
+	}{
+		{[]int{7}, plan.Fleet{Workers: []plan.Worker{{Segment: "0:1", Share: 1, VUs: 60}}}},
+		{[]int{1, 1, 1}, plan.Fleet{
+			Workers:  []plan.Worker{{Segment: "0:1/3", Share: 1. / 3, VUs: 20}, {Segment: "1/3:2/3", Share: 1. / 3, VUs: 20}, {Segment: "2/3:1", Share: 1. / 3, VUs: 20}},
+			Sequence: "0,1/3,2/3,1",
+		}},
+		{[]int{4, 2}, plan.Fleet{
+			Workers:  []plan.Worker{{Segment: "0:4/6", Share: 4. / 6, VUs: 40}, {Segment: "4/6:1", Share: 2. / 6, VUs: 20}},
+			Sequence: "0,4/6,1",
+		}},
+	} {
+		if diff := cmp.Diff(c.want, plan.Shares(c.weights, vus)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

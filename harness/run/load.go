@@ -23,10 +23,10 @@ func (r *run) load(ctx context.Context) {
 	stage := -1
 	for {
 		select {
-		case <-r.fleet.Done():
+		case <-r.coordinator.Done():
 			r.explainExits()
 			return
-		case exit := <-r.fleet.Ended():
+		case exit := <-r.coordinator.Ended():
 			if exit.Status != "0" && !r.looks.decided() {
 				r.stop(exit.String())
 				return
@@ -43,6 +43,7 @@ func (r *run) load(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			r.watchClock(now)
+			r.coordinator.LoseSilent()
 			stage = r.reportSecond(stage)
 			r.reportView()
 			// After the end of the schedule there is no load to stop.
@@ -74,7 +75,7 @@ func (r *run) look() (ended bool) {
 		return false
 	}
 	r.step("all SLOs are decided: ending the hold")
-	r.endLoad()
+	r.endLoad("all SLOs are decided")
 	return true
 }
 
@@ -82,18 +83,18 @@ func (r *run) look() (ended bool) {
 func (r *run) stop(why string) {
 	r.stopped = why
 	r.step("stopping: " + why)
-	r.endLoad()
+	r.endLoad(why)
 }
 
 // endLoad stops the workers, and returns when they have ended.
-func (r *run) endLoad() {
+func (r *run) endLoad(why string) {
 	r.ended = time.Now()
-	r.fleet.Stop(r.ForceStop) // has its own time limit
+	r.endWorkers(r.ForceStop, why)
 }
 
 // explainExits finds the worker that ended the run early, if one did.
 func (r *run) explainExits() {
-	for _, e := range r.fleet.Exits() {
+	for _, e := range r.coordinator.Exits() {
 		if e.Status != "0" && r.stopped == "" {
 			r.stopped = e.String()
 		}

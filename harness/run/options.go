@@ -20,6 +20,7 @@ type Options struct {
 	Profile    spec.Profile      // with the overrides of the command line applied
 	Overrides  map[string]string // those overrides, for the record
 	Workers    int
+	Join       Join
 	Seed       uint64
 	Target     string             // base URL of the system under test
 	AllowHosts []string           // hosts that load may go to, in addition to loopback and the targets of the file
@@ -50,6 +51,19 @@ type Options struct {
 	// included; 0: DefaultStartTimeout.
 	StartTimeout time.Duration
 }
+
+// Join is how workers reach the coordinator.
+type Join struct {
+	Remote    bool          // workers join by themselves; else they are started on this machine
+	Listen    string        // host:port; empty: a free port of loopback
+	Advertise string        // host:port that workers are told; empty: Listen
+	Token     string        // of the run; empty: a random one
+	Timeout   time.Duration // for all workers to join; 0: DefaultJoinTimeout
+	ByCPUs    bool          // shares of the load are in proportion to the workers' CPUs; else equal
+}
+
+// DefaultJoinTimeout is enough for a person to start workers by hand.
+const DefaultJoinTimeout = 10 * time.Minute
 
 // DefaultStartTimeout exceeds k6's own limit on setup(), one minute.
 const DefaultStartTimeout = 3 * time.Minute

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"assay/harness/doctor"
 	"assay/harness/hint"
-	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/observe/collect/databases"
@@ -22,6 +20,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
+	"assay/harness/wire"
 )
 
 // Run carries out one run. When it returns nil the record is sealed, whether the
@@ -31,38 +30,23 @@ func Run(ctx context.Context, o Options) error {
 	if o.ForceStop == nil {
 		o.ForceStop = context.WithoutCancel(ctx)
 	}
-	pl, err := plan.New(o.Profile, o.Workers, o.Seed)
-	if err != nil {
-		return err
-	}
 	found, err := o.preflight(ctx)
 	if err != nil {
 		return err
 	}
-	scripts, err := scriptDigests(o.script())
-	if err != nil {
-		return err
-	}
-	planned := record.Plan{
-		Schema: "assay/plan/v1", Run: o.ID, Profile: o.Profile, Load: pl, Target: o.Target,
-		Database: o.database(), Insights: o.insights(), Readers: o.readers(), Thresholds: record.Digest{Path: o.File.Path, SHA256: o.File.Digest},
-		Scripts: scripts, Scope: o.Scope, Tool: o.Tool, Overrides: o.Overrides,
-	}
-	w, err := record.Create(o.Dir, planned)
-	if err != nil {
-		return hint.With(err, "name another folder with --out")
-	}
 	r := &run{
-		Options: o, planned: planned, plan: pl, found: found, writer: w, writeErrors: make(chan error, 1),
-		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), looks: newLooks(pl, o.Undecided),
+		Options: o, found: found, writeErrors: make(chan error, 1),
+		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort),
 	}
 	for _, f := range found {
 		if f.State == doctor.Warning {
 			r.note(f.Why + "; " + f.Remedy)
 		}
 	}
-	if err := r.start(ctx); err != nil {
-		return errors.Join(err, r.abandon())
+	for _, next := range []func(context.Context) error{r.gather, r.create, r.start} {
+		if err := next(ctx); err != nil {
+			return errors.Join(err, r.abandon())
+		}
 	}
 	r.load(ctx)
 	return r.finish(ctx)
@@ -71,49 +55,63 @@ func Run(ctx context.Context, o Options) error {
 // run is one run under way.
 type run struct {
 	Options
-	planned   record.Plan
-	plan      plan.Plan
-	found     doctor.Findings // of the preflight
-	writer    *record.Writer
-	ledger    *reconciler
-	watch     *watcher
-	receiver  *receiver.Receiver
-	server    *server
-	fleet     *local.Fleet
-	collect   *collection
-	service   *service.Collector
-	database  databases.Collector // nil: none
-	view      *influx.View        // nil: none
-	t0        time.Time           // with a monotonic reading
-	clockStep time.Duration       // largest change of the wall clock since t0
-	stopped   string              // why the load ended early; empty: it did not
-	aborted   *record.Abort       // abort condition that stopped the load; nil: none
-	looks     *looks              // nil: the plan has a single look
-	ended     time.Time           // when the load was stopped early
+	planned     record.Plan
+	plan        plan.Plan
+	found       doctor.Findings // of the preflight
+	writer      *record.Writer
+	ledger      *reconciler
+	watch       *watcher
+	receiver    *receiver.Receiver
+	server      *server
+	coordinator *fleet.Coordinator
+	local       *local.Fleet     // worker processes of this run; nil: workers join by themselves
+	unjoined    chan local.Ended // holds the first worker process that ended before it had joined
+	joined      []wire.Hello     // of the workers, by number
+	collect     *collection
+	service     *service.Collector
+	database    databases.Collector // nil: none
+	view        *influx.View        // nil: none
+	t0          time.Time           // with a monotonic reading
+	clockStep   time.Duration       // largest change of the wall clock since t0
+	stopped     string              // why the load ended early; empty: it did not
+	aborted     *record.Abort       // abort condition that stopped the load; nil: none
+	looks       *looks              // nil: the plan has a single look
+	ended       time.Time           // when the load was stopped early
 
 	writeErrors chan error // holds the first failure to append to the record
 	writeError  error      // that failure, once the run has ended because of it
 }
 
-// start starts the receiver, workers and collectors, and waits until all workers
-// have initialised and know t0.
-func (r *run) start(ctx context.Context) error {
-	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged}, r.Log)
-	coordinator := fleet.NewCoordinator(len(r.plan.Workers), r.Profile.CheckMetrics)
-	var err error
-	if r.server, err = serve(coordinator, r.receiver); err != nil {
+// create plans the load for the workers that have joined, and makes the run folder.
+func (r *run) create(context.Context) (err error) {
+	if r.plan, err = plan.NewWeighted(r.Profile, r.weights(), r.Seed); err != nil {
 		return err
 	}
+	if err := r.checkWorkers(); err != nil {
+		return err
+	}
+	scripts, err := scriptDigests(r.script())
+	if err != nil {
+		return err
+	}
+	r.planned = record.Plan{
+		Schema: "assay/plan/v1", Run: r.ID, Profile: r.Profile, Load: r.plan, Target: r.Target,
+		Database: r.Options.database(), Insights: r.insights(), Readers: r.readers(), Thresholds: record.Digest{Path: r.File.Path, SHA256: r.File.Digest},
+		Scripts: scripts, Scope: r.Scope, Tool: r.Tool, Overrides: r.Overrides,
+	}
+	if r.writer, err = record.Create(r.Dir, r.planned); err != nil {
+		return hint.With(err, "name another folder with --out")
+	}
+	r.looks = newLooks(r.plan, r.Undecided)
+	return nil
+}
+
+// start gives the workers their shares, starts the collectors, and waits until all
+// workers have initialised and know t0.
+func (r *run) start(ctx context.Context) error {
 	r.openView(ctx)
 	r.step(fmt.Sprintf("initialising %s", vusText(r.plan)))
-	spec := fleet.Spec{
-		Run: r.ID, Profile: r.Profile, Plan: r.plan, Script: r.script(), Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts),
-		URL: r.server.url, Token: r.server.token, Dir: r.writer.WorkersDir(), Outputs: r.Outputs,
-	}
-	if r.Profile.NeedsDatabase() {
-		spec.DSN = r.DSN
-	}
-	if r.fleet, err = local.Start(spec, r.Executable); err != nil {
+	if err := r.assign(ctx); err != nil {
 		return err
 	}
 	r.startCollectors(ctx)
@@ -121,7 +119,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.writer.Environment(environment); err != nil {
 		return err
 	}
-	t0, err := r.awaitStart(ctx, coordinator)
+	t0, err := r.awaitStart(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,46 +128,6 @@ func (r *run) start(ctx context.Context) error {
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
 	r.beginView(environment)
 	return nil
-}
-
-// awaitStart waits until every worker has initialised, and fails at once when one
-// ends instead. It returns t0.
-func (r *run) awaitStart(ctx context.Context, c *fleet.Coordinator) (time.Time, error) {
-	limit := cmp.Or(r.StartTimeout, DefaultStartTimeout)
-	tooLong := fmt.Errorf("the limit is %s", limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
-	defer cancel()
-	type result struct {
-		t0  time.Time
-		err error
-	}
-	started := make(chan result, 1)
-	go func() {
-		t0, err := c.AwaitStart(ctx)
-		if errors.Is(err, tooLong) {
-			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script())
-		}
-		started <- result{t0, err}
-	}()
-	select {
-	case s := <-started:
-		return s.t0, s.err
-	case exit := <-r.fleet.Ended():
-		// A worker that the coordinator refused exits too; the refusal is the better
-		// reason.
-		select {
-		case s := <-started:
-			if s.err != nil {
-				return s.t0, s.err
-			}
-		case <-time.After(200 * time.Millisecond):
-		}
-		next := "try the scenario alone: assay k6 run " + r.script()
-		if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
-			next = "" // alone, it would send to that host
-		}
-		return time.Time{}, hint.With(fmt.Errorf("%s: %s", r.script(), exit), next)
-	}
 }
 
 // finish stops the collectors, reconciles the ledger, and seals the record. After
@@ -195,7 +153,7 @@ func (r *run) finish(ctx context.Context) error {
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
 	}
-	for _, e := range r.fleet.Exits() {
+	for _, e := range r.coordinator.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
 	return r.sealError(cmp.Or(append(errs, r.writer.Seal(facts))...))
@@ -214,14 +172,12 @@ func (r *run) sealError(err error) error {
 		fmt.Sprintf("free disk space and certify again; the record in %s is not sealed and proves nothing: remove it", r.Dir))
 }
 
-// abandon undoes start after a run that never began.
+// abandon undoes what was done for a run that never began.
 func (r *run) abandon() error {
-	if r.fleet != nil {
-		ctx, cancel := context.WithTimeout(r.ForceStop, 5*time.Second)
-		defer cancel()
-		r.fleet.Stop(ctx)
-	}
 	var errs []error
+	if r.coordinator != nil {
+		r.coordinator.Refuse(errors.New("the run was not started"))
+	}
 	if r.collect != nil {
 		r.collect.stopWaiting()
 		for _, text := range r.collect.stop().notes {
@@ -232,15 +188,24 @@ func (r *run) abandon() error {
 	if r.view != nil {
 		r.view.Close()
 	}
-	return errors.Join(append(errs, r.writer.Discard())...)
+	if r.writer != nil {
+		errs = append(errs, r.writer.Discard())
+	}
+	return errors.Join(errs...)
 }
 
-// close stops listening; nothing is added to the record afterwards.
+// close ends the workers that are left and stops listening; nothing is added to the
+// record afterwards.
 func (r *run) close() (err error) {
-	if r.server != nil {
-		err = r.server.close()
+	if r.local != nil {
+		err = r.local.Close()
 	}
-	r.receiver.Close()
+	if r.server != nil {
+		err = errors.Join(err, r.server.close())
+	}
+	if r.receiver != nil {
+		r.receiver.Close()
+	}
 	return err
 }
 
@@ -257,11 +222,19 @@ func (r *run) frame(f metric.Frame) error {
 	return nil
 }
 
-func (r *run) acknowledged(source string, entries []ledger.Entry) error {
+func (r *run) acknowledged(source string, _ uint64, entries []ledger.Entry) error {
 	if err := r.writer.Acknowledged(source, entries); err != nil {
 		return r.failWrite(err)
 	}
 	r.ledger.acks = append(r.ledger.acks, entries...)
+	return nil
+}
+
+// flush makes the record durable.
+func (r *run) flush() error {
+	if err := r.writer.Flush(); err != nil {
+		return r.failWrite(err)
+	}
 	return nil
 }
 

@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/load/k6"
+	"assay/harness/load/worker/workertest"
 	"assay/harness/observe/collect/pi/pitest"
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/spec"
+	"assay/harness/wire"
 )
 
 // childCommands are what the test binary runs when re-executed with that argument.
@@ -29,9 +30,7 @@ var performanceInsights *pitest.Router
 // TestMain runs the test binary as a worker or child command when it is re-executed. It
 // fails if goroutines are left after the tests.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "k6" {
-		k6.Main(os.Args[2:])
-	}
+	workertest.Main(wire.Tool{})
 	if len(os.Args) > 1 && childCommands[os.Args[1]] != nil {
 		if err := childCommands[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)

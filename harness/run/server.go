@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/receiver"
+	"assay/harness/wire"
 )
 
 // server is the address that workers report to.
@@ -21,9 +23,12 @@ type server struct {
 	done  chan error
 }
 
-// serve listens on a free port of loopback, for requests that carry the token.
-func serve(c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// token is the run's token.
+func (o Options) token() string { return cmp.Or(o.Join.Token, rand.Text()) }
+
+// serve listens for requests that carry the token.
+func serve(j Join, keys wire.Keys, c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
+	listener, err := net.Listen("tcp", cmp.Or(j.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for workers: %w", err)
 	}
@@ -31,12 +36,21 @@ func serve(c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
 	c.Routes(mux)
 	r.Routes(mux)
 	s := &server{
-		url: "http://" + listener.Addr().String(), token: rand.Text(),
+		url: "http://" + cmp.Or(j.Advertise, listener.Addr().String()), token: keys.Token(),
 		done: make(chan error, 1),
 	}
-	s.http = &http.Server{Handler: receiver.Authorize(s.token, mux), ReadHeaderTimeout: 10 * time.Second}
+	s.http = &http.Server{Handler: receiver.Authorize(keys, mux), ReadHeaderTimeout: 10 * time.Second}
 	go func() { s.done <- s.http.Serve(listener) }()
 	return s, nil
+}
+
+// joinLine is the line that starts a worker elsewhere.
+func (s *server) joinLine(j Join) string {
+	token := s.token
+	if j.Token != "" {
+		token = "..." // whoever set it knows it
+	}
+	return fmt.Sprintf("start each worker with: ASSAY_JOIN_TOKEN=%s assay worker --join %s", token, s.url)
 }
 
 func (s *server) close() error {

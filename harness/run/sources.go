@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -70,11 +71,11 @@ func (r *run) waits(ctx context.Context) collect.Collector {
 	return nil
 }
 
-// processes returns the pids, by name, of the processes whose CPU and memory are
-// measured separately: the workers, and the parts of the system under test on this
-// host.
-func (r *run) processes(ctx context.Context) map[string]int {
-	all := r.fleet.PIDs()
+// processes returns a function for the pids, by name, of the processes whose CPU and
+// memory are measured separately: the parts of the system under test on this host, and
+// the workers on it that have started k6.
+func (r *run) processes(ctx context.Context) func() map[string]int {
+	system := map[string]int{}
 	for name, address := range addresses(r.Target, r.DSN) {
 		node, port, err := net.SplitHostPort(address)
 		number, bad := strconv.Atoi(port)
@@ -82,10 +83,15 @@ func (r *run) processes(ctx context.Context) map[string]int {
 			continue
 		}
 		if pid, ok := host.Listener(ctx, node, number); ok {
-			all[name] = pid
+			system[name] = pid
 		}
 	}
-	return all
+	here := host.Namespace()
+	return func() map[string]int {
+		all := r.coordinator.PIDs(here)
+		maps.Copy(all, system)
+		return all
+	}
 }
 
 func targetHost(target string) string {
@@ -98,7 +104,11 @@ func targetHost(target string) string {
 
 // environment describes the machine, the service and the database of the run.
 func (r *run) environment(ctx context.Context) record.Environment {
-	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), CoLocation: coLocated(ctx, r.Target, r.DSN), Service: r.service.Describe()}
+	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), Workers: r.workerHosts(), Service: r.service.Describe()}
+	e.CoLocation = []string{}
+	if r.anyWorkerHere() {
+		e.CoLocation = coLocated(ctx, r.Target, r.DSN)
+	}
 	if r.database != nil {
 		if d, err := r.database.Describe(ctx); err == nil {
 			e.Database = &d

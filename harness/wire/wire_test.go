@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"assay/harness/wire"
 )
@@ -27,8 +32,9 @@ func TestFromEnvironmentRemovesTheVariables(t *testing.T) {
 	t.Setenv(wire.EnvURL, server.URL+"/")
 	t.Setenv(wire.EnvToken, "secret")
 	t.Setenv(wire.EnvSource, "worker/3")
+	t.Setenv(wire.EnvOffset, "-1.5s")
 	l := wire.FromEnvironment()
-	if l == nil || l.Source != "worker/3" {
+	if l == nil || l.Source != "worker/3" || l.Offset != -1500*time.Millisecond {
 		t.Fatalf("the link is %v", l)
 	}
 	for _, kv := range os.Environ() {
@@ -36,7 +42,7 @@ func TestFromEnvironmentRemovesTheVariables(t *testing.T) {
 			t.Errorf("scripts would see %s", kv)
 		}
 	}
-	if err := l.Frames(t.Context(), nil); err != nil {
+	if _, err := l.Frames(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := wire.PathMetrics + " Bearer secret"; <-got != want {
@@ -56,7 +62,7 @@ func TestAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, "the reason\n")
 			}
 		}))
-		err := wire.New(server.URL, "secret", "worker/0").Frames(t.Context(), []byte("frames"))
+		_, err := wire.New(server.URL, "secret", nil).Frames(t.Context(), []byte("frames"))
 		server.Close()
 		var refused *wire.RefusedError
 		if (err != nil) != want.fails || errors.As(err, &refused) != want.refused {
@@ -68,62 +74,135 @@ func TestAnswers(t *testing.T) {
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	err := wire.New(gone.URL, "secret", "worker/0").Frames(t.Context(), nil)
+	_, err := wire.New(gone.URL, "secret", nil).Frames(t.Context(), nil)
 	var refused *wire.RefusedError
 	if err == nil || errors.As(err, &refused) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("no coordinator: %v", err)
 	}
 }
 
+type message struct {
+	method, path, bearer, kind string
+	headers                    [3]string // source, sequence, offset
+	body                       string
+}
+
+// answers are the coordinator's, by path.
+var answers = map[string]string{
+	wire.PathStart:     `{"t0":"2026-11-20T23:54:40Z","setup":{"a":1}}`,
+	wire.PathHeartbeat: `{"received":"2026-11-20T23:54:40Z","answered":"2026-11-20T23:54:41Z","stop":"enough"}`,
+	wire.PathArchive:   "tar",
+	wire.PathJoin:      `{"run":"r","source":"worker/1","number":1,"of":2,"credential":"own"}`,
+}
+
 func TestMessages(t *testing.T) {
-	type message struct {
-		path, kind, source, sequence, body string
-	}
 	got := make(chan message, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // a short body differs
-		got <- message{r.URL.Path, r.Header.Get("Content-Type"), r.Header.Get(wire.HeaderSource), r.Header.Get(wire.HeaderSequence), string(body)}
-		if r.URL.Path == wire.PathStart {
-			_, _ = io.WriteString(w, `{"t0":"2026-11-20T23:54:40Z","setup":{"a":1}}`)
+		got <- message{
+			r.Method, r.URL.Path, wire.Bearer(r), r.Header.Get("Content-Type"),
+			[3]string{r.Header.Get(wire.HeaderSource), r.Header.Get(wire.HeaderSequence), r.Header.Get(wire.HeaderOffset)}, string(body),
 		}
+		w.Header().Set(wire.HeaderClock, `{"offset_ms":1,"drift_ms":2,"round_trip_ms":3}`)
+		_, _ = io.WriteString(w, answers[r.URL.Path])
 	}))
 	defer server.Close()
-	l := wire.New(server.URL, "secret", "worker/1")
-	var start wire.StartResponse
+	token := wire.New(server.URL, "token", nil)
+	l := token.As(wire.Assignment{Source: "worker/1", Credential: "own"})
+	at := time.Date(2026, 11, 20, 23, 54, 40, 0, time.UTC)
 	for _, c := range []struct {
-		send func() error
-		want message
+		send   func() (any, error)
+		want   message
+		answer any
 	}{
 		{
-			func() error { return l.Ready(t.Context(), map[string]string{"m": "trend"}) },
-			message{wire.PathReady, "application/json", "", "", `{"source":"worker/1","metrics":{"m":"trend"}}`},
+			func() (any, error) {
+				a, _, err := token.Join(t.Context(), wire.Hello{Identity: "i", PID: 7})
+				return a.Source + a.Credential, err
+			},
+			message{"POST", wire.PathJoin, "token", "application/json", [3]string{}, `{"identity":"i","pid":7,"tool":{"version":""},"machine":{"name":"","os":"","kernel":"","cpu":"","cpus":0,"memory":0,"available":0,"descriptors":0,"boot":"","namespace":""}}`},
+			"worker/1own",
 		},
 		{
-			func() (err error) { start, err = l.Start(t.Context(), json.RawMessage(`{"b":2}`)); return err },
-			message{wire.PathStart, "application/json", "", "", `{"source":"worker/1","setup":{"b":2}}`},
+			func() (any, error) { a, err := l.Archive(t.Context()); return string(a), err },
+			message{"GET", wire.PathArchive, "own", "", [3]string{}, ""}, "tar",
 		},
 		{
-			func() (err error) { _, err = l.Start(t.Context(), nil); return err },
-			message{wire.PathStart, "application/json", "", "", `{"source":"worker/1"}`},
+			func() (any, error) {
+				return nil, l.Ready(t.Context(), wire.Ready{Metrics: map[string]string{"m": "trend"}, Archive: "aa", PID: 9})
+			},
+			message{"POST", wire.PathReady, "own", "application/json", [3]string{}, `{"metrics":{"m":"trend"},"archive":"aa","pid":9}`}, nil,
 		},
 		{
-			func() error { return l.Frames(t.Context(), []byte("frames")) },
-			message{wire.PathMetrics, "application/x-protobuf", "", "", "frames"},
+			func() (any, error) { return l.Start(t.Context(), json.RawMessage(`{"b":2}`)) },
+			message{"POST", wire.PathStart, "own", "application/json", [3]string{}, `{"setup":{"b":2}}`},
+			wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
 		},
 		{
-			func() error { return l.Acknowledged(t.Context(), 7, []byte("entries")) },
-			message{wire.PathAcknowledged, "text/plain", "worker/1", "7", "entries"},
+			func() (any, error) { return l.Start(t.Context(), nil) },
+			message{"POST", wire.PathStart, "own", "application/json", [3]string{}, `{}`},
+			wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
+		},
+		{
+			func() (any, error) { c, err := l.Frames(t.Context(), []byte("frames")); return *c, err },
+			message{"POST", wire.PathMetrics, "own", "application/x-protobuf", [3]string{}, "frames"},
+			wire.Clock{OffsetMs: 1, DriftMs: 2, RoundTripMs: 3},
+		},
+		{
+			func() (any, error) { return nil, l.Acknowledged(t.Context(), 7, []byte("entries")) },
+			message{"POST", wire.PathAcknowledged, "own", "text/plain", [3]string{"worker/1", "7"}, "entries"}, nil,
+		},
+		{
+			func() (any, error) { return l.Heartbeat(t.Context()) },
+			message{"POST", wire.PathHeartbeat, "own", "", [3]string{}, ""},
+			wire.Pulse{Received: at, Answered: at.Add(time.Second), Stop: "enough"},
+		},
+		{
+			func() (any, error) { return nil, l.Log(t.Context(), 12, []byte("line\n")) },
+			message{"POST", wire.PathLog, "own", "text/plain", [3]string{"", "", "12"}, "line\n"}, nil,
+		},
+		{
+			func() (any, error) { return nil, l.Exit(t.Context(), wire.Exit{Status: "0"}) },
+			message{"POST", wire.PathExit, "own", "application/json", [3]string{}, `{"status":"0"}`}, nil,
 		},
 	} {
-		if err := c.send(); err != nil {
-			t.Error(err)
+		answer, err := c.send()
+		if err != nil || !reflect.DeepEqual(answer, c.answer) {
+			t.Errorf("%s: answer %+v, %v, want %+v", c.want.path, answer, err, c.answer)
 		}
 		if m := <-got; m != c.want {
 			t.Errorf("sent %+v, want %+v", m, c.want)
 		}
 	}
-	if !start.T0.Equal(time.Date(2026, 11, 20, 23, 54, 40, 0, time.UTC)) || string(start.Setup) != `{"a":1}` {
-		t.Errorf("start signal %+v", start)
+}
+
+// Until all workers have joined, the answer says how many have.
+func TestWaitingToJoin(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"joined":1,"of":3}`)
+	}))
+	defer server.Close()
+	a, waiting, err := wire.New(server.URL, "token", nil).Join(t.Context(), wire.Hello{})
+	if a != nil || waiting != (wire.Waiting{Joined: 1, Of: 3}) || err != nil {
+		t.Errorf("%v, %v, %v", a, waiting, err)
+	}
+}
+
+// k6 reaches its parent process through a Unix socket.
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parent.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })}
+	go func() { _ = server.Serve(listener) }()
+	defer func() { _ = server.Close() }()
+	l := wire.New("unix:"+path, "", nil)
+	defer l.Close()
+	if body, err := l.Archive(t.Context()); string(body) != wire.PathArchive || err != nil {
+		t.Errorf("%s, %v", body, err)
 	}
 }
 
@@ -136,12 +215,43 @@ func TestStartThatDoesNotCome(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := wire.New(silent.URL, "secret", "worker/0").Start(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := wire.New(silent.URL, "secret", nil).Start(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waiting without end: %v", err)
 	}
 	malformed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "go!") }))
 	defer malformed.Close()
-	if _, err := wire.New(malformed.URL, "secret", "worker/0").Start(t.Context(), nil); err == nil {
+	if _, err := wire.New(malformed.URL, "secret", nil).Start(t.Context(), nil); err == nil {
 		t.Error("a malformed answer was taken for the start")
 	}
+}
+
+// A credential names one worker of one run, and cannot be changed into another one.
+func TestKeys(t *testing.T) {
+	keys := wire.NewKeys("run", "token")
+	if s, ok := keys.Sender("token"); !ok || s.Worker {
+		t.Errorf("the token: %+v, %t", s, ok)
+	}
+	own := keys.Credential(12, "identity")
+	if s, ok := keys.Sender(own); !ok || s != (wire.Sender{Worker: true, Number: 12, Identity: "identity"}) {
+		t.Errorf("a credential: %+v, %t", s, ok)
+	}
+	if again := wire.NewKeys("run", "token").Credential(12, "identity"); again != own {
+		t.Error("a restarted coordinator would not know its workers")
+	}
+	for name, bearer := range map[string]string{
+		"none": "", "another token": "tokens", "another run": wire.NewKeys("run 2", "token").Credential(12, "identity"),
+		"another run's token": wire.NewKeys("run", "token 2").Credential(12, "identity"), "another number": "13" + own[2:],
+		"another identity": strings.Replace(own, "identity", "another", 1), "no signature": "12.identity.", "parts": own + ".", "not a number": "x" + own[2:],
+	} {
+		if s, ok := keys.Sender(bearer); ok {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if bearer := rapid.String().Draw(t, "bearer"); bearer != "token" {
+			if s, ok := keys.Sender(bearer); ok {
+				t.Fatalf("%q is %+v", bearer, s)
+			}
+		}
+	})
 }

@@ -27,7 +27,6 @@ const (
 	closedFor   = 12 * time.Second
 	closedFrom  = 3 * time.Second // the measured part begins when VUs and connections exist
 	closedUntil = 11 * time.Second
-	benchToken  = "bench"
 
 	bareName = "bare"
 	ours     = "assay"
@@ -149,6 +148,9 @@ func (b *bench) countSamples(ctx context.Context) error {
 	return nil
 }
 
+// benchKeys are those of the run that workers belong to.
+var benchKeys = wire.NewKeys("bench", "bench")
+
 // closedRun is a running k6, with the coordinator that it sends to.
 type closedRun struct {
 	cmd  *exec.Cmd
@@ -171,7 +173,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 		// The arguments of a fleet's workers.
 		args = append(args, "--summary-mode", "disabled", "--no-thresholds", "--system-tags", strings.Join(k6.SystemTags(nil), ","),
 			"--out", "assay="+b.path("session.json"))
-		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchToken, wire.EnvSource+"=worker/0")
+		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchKeys.Credential(0, "bench"), wire.EnvSource+"=worker/0")
 	}
 	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path("script.js"))...)
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = env, r.out, r.out
@@ -213,7 +215,7 @@ func (b *bench) startSink() (*sink, error) {
 	r, timeline := receiveInMemory()
 	mux := http.NewServeMux()
 	r.Routes(mux)
-	return &sink{httptest.NewServer(receiver.Authorize(benchToken, mux)), timeline}, nil
+	return &sink{httptest.NewServer(receiver.Authorize(benchKeys, mux)), timeline}, nil
 }
 
 // receiveInMemory returns a receiver that adds the frames to a timeline, and discards
@@ -222,6 +224,6 @@ func receiveInMemory() (*receiver.Receiver, *record.Timeline) {
 	timeline := record.NewTimeline()
 	return receiver.New(receiver.Sinks{
 		Frame:        func(f metric.Frame) error { timeline.Add(f); return nil },
-		Acknowledged: func(string, []ledger.Entry) error { return nil },
-	}, slog.Default()), timeline
+		Acknowledged: func(string, uint64, []ledger.Entry) error { return nil },
+	}, benchKeys, slog.Default()), timeline
 }

@@ -79,7 +79,7 @@ func TestSegmentsAreAPartition(t *testing.T) {
 }
 
 func sharesOf(workers int) (segments []string, sequence string) {
-	pl := plan.Share(workers, 1)
+	pl := plan.Shares(slices.Repeat([]int{1}, workers), func(float64) int { return 1 })
 	for _, w := range pl.Workers {
 		segments = append(segments, w.Segment)
 	}

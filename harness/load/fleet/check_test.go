@@ -14,14 +14,13 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
-	"assay/harness/load/k6"
+	"assay/harness/load/worker/workertest"
+	"assay/harness/wire"
 )
 
 // TestMain runs k6 when the test binary is re-executed with the argument k6.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "k6" {
-		k6.Main(os.Args[2:])
-	}
+	workertest.Main(wire.Tool{})
 	os.Exit(m.Run())
 }
 

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"assay/harness/observe/metric"
 	"assay/harness/wire"
 )
 
@@ -16,89 +19,194 @@ import (
 // to a whole second. Every worker activates its VUs in it.
 const headStart = 1500 * time.Millisecond
 
-// Coordinator serves the workers' start: it registers them, and starts all of them at
-// one t0.
+// Options is what a coordinator needs.
+type Options struct {
+	Workers int
+	Tool    wire.Tool // of this program, which every worker must have
+	Keys    wire.Keys
+	// Check is called with the metrics that the script has registered; its error
+	// prevents the start.
+	Check func(metrics map[string]string) error
+}
+
+// Coordinator lets workers join, starts all of them at one t0, and knows how each ended.
 type Coordinator struct {
-	workers int
-	check   func(metrics map[string]string) error
-	now     func() time.Time
+	Options
+	now func() time.Time
 
-	mu      sync.Mutex
-	waiting map[string]bool
-	setup   json.RawMessage
-	refusal error         // why the run cannot start
-	started chan struct{} // closed once t0 is set
-	refused chan struct{} // closed once refusal is set
-	t0      time.Time
+	mu       sync.Mutex
+	members  []*member     // in the order of joining, which is that of their numbers once all have joined
+	complete chan struct{} // closed when all have joined
+	assigned chan struct{} // closed when they have their shares
+	archive  []byte
+	logs     string // folder of the workers' logs
+	shares   []wire.Assignment
+	setup    json.RawMessage
+	waiting  int // workers that wait for the start
+	t0       time.Time
+	started  chan struct{} // closed once t0 is set
+	refusal  error         // why the run cannot start
+	refused  chan struct{} // closed once refusal is set
+	stop     string        // why the workers are to end their load; empty: they go on
+	ended    chan Exit     // one for each worker, as it ends
+	left     int           // workers that have not ended
+	done     chan struct{} // closed when none is left
 }
 
-// NewCoordinator makes a coordinator of a number of workers. check is called with the
-// metrics that the script has registered; its error prevents the start.
-func NewCoordinator(workers int, check func(metrics map[string]string) error) *Coordinator {
+// member is one worker.
+type member struct {
+	hello   wire.Hello
+	asking  int       // requests to join that wait for the answer
+	asked   time.Time // when the last one ended
+	used    bool      // it has its share: its identity cannot join again
+	waits   bool      // for the start
+	k6      int       // pid
+	heard   time.Time
+	logging sync.Mutex
+	logged  int64 // bytes of its log
+	exit    *Exit
+}
+
+// Exit is how a worker ended.
+type Exit struct {
+	Source string
+	Status string // "0", "1", "signal: killed", "lost", ...
+	Error  string // last error in its log, if it failed, or what the worker itself could not do
+	Logged string // first error or warning of its log
+}
+
+// Lost is the status of a worker that was not heard from any more.
+const Lost = "lost"
+
+// String is one line.
+func (e Exit) String() string {
+	text := e.Source + " ended: " + e.Status
+	if _, err := strconv.Atoi(e.Status); err == nil {
+		text = e.Source + " ended with status " + e.Status
+	}
+	if e.Status == Lost {
+		text = e.Source + " is lost"
+	}
+	if e.Error != "" {
+		text += ": " + e.Error
+	}
+	return text
+}
+
+// NewCoordinator makes a coordinator.
+func NewCoordinator(o Options) *Coordinator {
 	return &Coordinator{
-		workers: workers, check: check, now: time.Now,
-		waiting: map[string]bool{},
-		started: make(chan struct{}), refused: make(chan struct{}),
+		Options: o, now: time.Now, left: o.Workers,
+		complete: make(chan struct{}), assigned: make(chan struct{}), started: make(chan struct{}), refused: make(chan struct{}),
+		ended: make(chan Exit, o.Workers), done: make(chan struct{}),
 	}
 }
 
-// Routes adds the coordinator's paths.
-func (c *Coordinator) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("POST "+wire.PathReady, c.handleReady)
-	mux.HandleFunc("POST "+wire.PathStart, c.handleStart)
-}
+// present is how long a worker that waits to join may take to ask again.
+const present = 3 * time.Second
 
-// maxMessage bounds what a worker may send at the start: setup()'s result.
-const maxMessage = 16 << 20
-
-func (c *Coordinator) handleReady(w http.ResponseWriter, r *http.Request) {
-	var m wire.Ready
-	if !decode(w, r, &m) || !hasSource(w, m.Source) {
-		return
-	}
-	if err := c.check(m.Metrics); err != nil {
-		c.refuse(err)
-		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request) {
-	var m wire.StartRequest
-	if !decode(w, r, &m) || !hasSource(w, m.Source) {
-		return
-	}
-	c.join(m)
-	select {
-	case <-c.started:
-	case <-c.refused:
-		http.Error(w, "the run was refused: another worker cannot start", http.StatusConflict)
-		return
-	case <-r.Context().Done():
-		return
-	}
-	c.mu.Lock()
-	answer := wire.StartResponse{T0: c.t0, Setup: c.setup}
-	c.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // a worker that does not get it sends no frames, which the rule "frames" detects
-}
-
-func (c *Coordinator) join(m wire.StartRequest) {
+// join finds or adds a worker that wants to join.
+func (c *Coordinator) join(h wire.Hello) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting[m.Source] = true
-	if m.Setup != nil {
-		c.setup = m.Setup
+	if h.Tool != c.Tool {
+		return nil, fmt.Errorf("the worker is %s, the coordinator %s: use the same build", toolText(h.Tool), toolText(c.Tool))
 	}
-	if len(c.waiting) == c.workers && c.t0.IsZero() {
-		c.t0 = c.now().Add(headStart + time.Second - 1).Truncate(time.Second)
-		close(c.started)
+	at := slices.IndexFunc(c.members, func(m *member) bool { return m.hello.Identity == h.Identity })
+	if at >= 0 {
+		if c.members[at].used {
+			return nil, errors.New("this identity has joined already")
+		}
+		return c.members[at], nil
+	}
+	if c.isComplete() {
+		return nil, fmt.Errorf("the run has its %d workers", c.Workers)
+	}
+	c.forgetAbsent()
+	m := &member{hello: h}
+	c.members = append(c.members, m)
+	return m, nil
+}
+
+func toolText(t wire.Tool) string {
+	text := "version " + t.Version
+	if t.Revision != "" {
+		text += " of commit " + t.Revision[:min(len(t.Revision), 12)]
+	}
+	if t.Dirty {
+		text += ", modified"
+	}
+	return text
+}
+
+// forgetAbsent forgets workers that do not wait any more.
+func (c *Coordinator) forgetAbsent() {
+	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m.asking == 0 && c.now().Sub(m.asked) > present })
+}
+
+func (c *Coordinator) isComplete() bool {
+	select {
+	case <-c.complete:
+		return true
+	default:
+		return false
 	}
 }
 
-func (c *Coordinator) refuse(err error) {
+// asking counts the requests of a worker that wait.
+func (c *Coordinator) asking(m *member, change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.asking, m.asked = m.asking+change, c.now()
+	if c.isComplete() {
+		return
+	}
+	waiting := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.asking == 0 })
+	if len(waiting) >= c.Workers {
+		c.members = waiting[:c.Workers]
+		close(c.complete)
+	}
+}
+
+// Joined is how many workers wait for their share.
+func (c *Coordinator) Joined() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isComplete() {
+		c.forgetAbsent()
+	}
+	return len(c.members)
+}
+
+// AwaitWorkers waits until all workers have joined, and returns what they said, by
+// number.
+func (c *Coordinator) AwaitWorkers(ctx context.Context) (all []wire.Hello, err error) {
+	select {
+	case <-c.complete:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%d of %d workers have joined: %w", c.Joined(), c.Workers, context.Cause(ctx))
+	}
+	for _, m := range c.members { // does not change any more
+		all = append(all, m.hello)
+	}
+	return all, nil
+}
+
+// Assign gives the workers their shares, by number, and the script. Their logs go to a
+// folder, which exists.
+func (c *Coordinator) Assign(shares []wire.Assignment, archive []byte, logs string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.archive, c.logs, c.shares = archive, logs, slices.Clone(shares)
+	for i, m := range c.members {
+		c.shares[i].Credential = c.Keys.Credential(i, m.hello.Identity)
+		m.heard = c.now()
+	}
+	close(c.assigned)
+}
+
+// Refuse prevents the start: every worker is told why.
+func (c *Coordinator) Refuse(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refusal == nil {
@@ -107,8 +215,8 @@ func (c *Coordinator) refuse(err error) {
 	}
 }
 
-// AwaitStart waits until every worker is ready to start, and returns t0. It fails when a
-// worker was refused or ctx is done.
+// AwaitStart waits until every worker is ready to start, and returns t0. It fails when
+// the start was refused or ctx is done.
 func (c *Coordinator) AwaitStart(ctx context.Context) (time.Time, error) {
 	select {
 	case <-c.started:
@@ -118,26 +226,42 @@ func (c *Coordinator) AwaitStart(ctx context.Context) (time.Time, error) {
 	case <-ctx.Done():
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return time.Time{}, fmt.Errorf("%d of %d workers are ready to start: %w", len(c.waiting), c.workers, context.Cause(ctx))
+		var missing []string
+		for i, m := range c.members {
+			if !m.waits {
+				missing = append(missing, fmt.Sprintf("%s on %s", metric.WorkerSource(i), m.hello.Machine.Name))
+			}
+		}
+		return time.Time{}, fmt.Errorf("%d of %d workers are ready to start: %w (not ready: %s)", c.waiting, c.Workers, context.Cause(ctx), strings.Join(missing, ", "))
 	}
 }
 
-func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMessage)).Decode(into)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		http.Error(w, fmt.Sprintf("setup() returned more than %d MiB", large.Limit>>20), http.StatusRequestEntityTooLarge)
-	case err != nil:
-		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
+// awaitsStart notes that a worker waits for the start.
+func (c *Coordinator) awaitsStart(m *member, setup json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if setup != nil {
+		c.setup = setup
 	}
-	return err == nil
+	if !m.waits {
+		m.waits = true
+		c.waiting++
+	}
+	if c.waiting == c.Workers && c.t0.IsZero() {
+		c.t0 = c.now().Add(headStart + time.Second - 1).Truncate(time.Second)
+		close(c.started)
+	}
 }
 
-// hasSource refuses a message without a source.
-func hasSource(w http.ResponseWriter, source string) bool {
-	if source == "" {
-		http.Error(w, "malformed message: it has no source", http.StatusBadRequest)
+// PIDs are the k6 processes by source, of workers in this namespace.
+func (c *Coordinator) PIDs(namespace string) map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pids := map[string]int{}
+	for i, m := range c.members {
+		if m.k6 != 0 && namespace != "" && m.hello.Machine.Namespace == namespace {
+			pids[metric.WorkerSource(i)] = m.k6
+		}
 	}
-	return source != ""
+	return pids
 }

@@ -1,7 +1,7 @@
-// Package fleet runs the workers of a plan: it writes their k6 configuration, starts
-// them through an engine, starts their load at one time when all are ready, watches
-// them, and stops them.
+// Package fleet is the coordinator's side of the workers: they join, get their share of
+// the plan, start their load at one time when all are ready, and are watched until each
+// has ended.
 //
-// Input: a plan and a script. Output: workers that follow the plan and send their
-// frames to the coordinator.
+// Input: a plan and a script. Output: workers that follow the plan and send their frames
+// to the receiver, and how each ended.
 package fleet

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/wire"
 )
 
 // overridingOptions are the options of a script that would silently override the plan,
@@ -51,18 +53,14 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 	defer cancel()
 	// Not with -e: env may hold a secret, and command lines are public.
 	cmd := exec.CommandContext(ctx, executable, "k6", "inspect", "--no-color", "--include-system-env-vars", script)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
+	cmd.Env = k6Environment(env)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return Script{}, context.Cause(ctx)
 		}
-		cause := LastError(errOut.Bytes())
-		if cause == "" {
-			cause = err.Error()
-		}
-		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cause), "try it alone: assay k6 inspect "+script)
+		return Script{}, hint.With(fmt.Errorf("%s: the scenario does not initialise: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error())), "try it alone: assay k6 inspect "+script)
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(out.Bytes(), &options); err != nil {
@@ -88,6 +86,47 @@ func CheckScript(ctx context.Context, executable, script string, env []string) (
 	slices.Sort(set)
 	return found, hint.With(fmt.Errorf("%s: a certified script must not set options.%s: %s", script, set[0], overridingOptions[set[0]]),
 		"remove it from the script's options; thresholds.json holds the load")
+}
+
+// archiveTimeout bounds the making of an archive, whose script has initialised before.
+const archiveTimeout = 2 * inspectTimeout
+
+// Archive makes the archive of a script, with the modules that it imports and the files
+// that it opens, for workers on machines that do not have them. env is a worker's
+// environment, which the archive does not hold.
+func Archive(ctx context.Context, executable, script string, env []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, archiveTimeout, fmt.Errorf("%s: making its archive took more than %s", script, archiveTimeout))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, executable, "k6", "archive", "--quiet", "--no-color", "--exclude-env-vars", "--include-system-env-vars", "--archive-out", "-", script)
+	cmd.Env = k6Environment(env)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: make its archive: %s", script, cmp.Or(LastError(errOut.Bytes()), err.Error()))
+	}
+	if out.Len() > wire.MaxArchive {
+		return nil, hint.With(fmt.Errorf("%s: its archive has %d MiB, the limit is %d MiB", script, out.Len()>>20, wire.MaxArchive>>20),
+			"open smaller files in the script")
+	}
+	return out.Bytes(), nil
+}
+
+// Environment is what a worker's script sees, without what k6 itself needs. dsn is empty
+// for a script that needs no database.
+func Environment(target, run string, seed uint64, dsn string) []string {
+	env := []string{"ASSAY_TARGET=" + target, "ASSAY_RUN=" + run, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", seed)}
+	if dsn != "" {
+		env = append(env, "ASSAY_DB="+dsn)
+	}
+	return env
+}
+
+// k6Environment is the whole environment of a k6 that only initialises a script.
+func k6Environment(env []string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
 }
 
 func reason(err error) string {

@@ -28,7 +28,9 @@ type aggregate struct {
 	timeout        time.Duration
 
 	mu        sync.Mutex
-	t0        time.Time // with its monotonic reading; zero until the start
+	t0        time.Time     // with its monotonic reading; zero until the start
+	common    time.Time     // the same instant by the coordinator's clock, which all seconds count by
+	offset    time.Duration // by which this machine's clock is ahead of it
 	index     *seriesIndex
 	txn       txnSeries
 	seconds   map[int64]*bucket // by unix second
@@ -86,11 +88,11 @@ func newAggregate(s Session) *aggregate {
 	return a
 }
 
-// start sets the common t0.
-func (a *aggregate) start(t0 time.Time) {
+// start sets t0, by this process's clock and by the coordinator's.
+func (a *aggregate) start(t0, common time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.t0 = t0
+	a.t0, a.common = t0, common
 }
 
 // add adds samples.
@@ -105,7 +107,7 @@ func (a *aggregate) add(containers []metrics.SampleContainer) {
 		case *arrivals.Transaction:
 			a.transaction(c)
 		case arrivals.Scheduled:
-			a.bucket(a.t0.Unix()+c.Second).count(a.txn.scheduled, float64(c.Slots))
+			a.bucket(a.common.Unix()+c.Second).count(a.txn.scheduled, float64(c.Slots))
 		case arrivals.Stall:
 			a.stall(c)
 		case *httpext.Trail:
@@ -289,25 +291,25 @@ func boolToFloat(yes bool) float64 {
 
 func (a *aggregate) acknowledge(s *metrics.Sample) {
 	if id, ok := s.Metadata[acknowledgedKey]; ok {
-		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: s.Time.UnixMilli()})
+		a.entries = append(a.entries, ledger.Entry{Hash: ledger.HashOf(a.run, id), Millis: a.onCommonClock(s.Time).UnixMilli()})
 	}
 }
 
-// second is the unix second of a time. After the start it is computed from t0 by the
-// monotonic clock, so that a step of the wall clock has no effect.
-func (a *aggregate) second(t time.Time) int64 {
+// second is the unix second of a time.
+func (a *aggregate) second(t time.Time) int64 { return a.onCommonClock(t).Unix() }
+
+// onCommonClock is a time by the coordinator's clock. After the start it counts from t0
+// by the monotonic clock, so that neither a step of this machine's clock nor its offset
+// from the coordinator's has an effect.
+func (a *aggregate) onCommonClock(t time.Time) time.Time {
 	if a.t0.IsZero() {
-		return t.Unix()
+		return t.Add(-a.offset)
 	}
-	since := t.Sub(a.t0)
-	if since < 0 {
-		since -= time.Second - 1 // round down
-	}
-	return a.t0.Unix() + int64(since/time.Second)
+	return a.common.Add(t.Sub(a.t0))
 }
 
 // secondOf is the unix second of an instant since t0.
-func (a *aggregate) secondOf(t time.Duration) int64 { return a.t0.Unix() + int64(t/time.Second) }
+func (a *aggregate) secondOf(t time.Duration) int64 { return a.common.Unix() + int64(t/time.Second) }
 
 func (a *aggregate) bucket(second int64) *bucket {
 	if b, ok := a.seconds[second]; ok {

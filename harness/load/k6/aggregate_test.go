@@ -73,7 +73,7 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
 	t0 := time.Now().Truncate(time.Second)
-	a.start(t0)
+	a.start(t0, t0)
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
 		&arrivals.TransactionStart{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},
@@ -132,7 +132,7 @@ func TestClosingFrameHasSeedAndStart(t *testing.T) {
 	} else if _, ok := got[delay]; ok {
 		t.Errorf("before a slot there is a delay: %v", got)
 	}
-	a.start(time.Now().Truncate(time.Second))
+	a.start(time.Now().Truncate(time.Second), time.Now().Truncate(time.Second))
 	a.add([]metrics.SampleContainer{
 		&arrivals.Transaction{Due: 300 * time.Millisecond, Latency: 20 * time.Millisecond, VU: "1", Lag: time.Second},
 		&arrivals.Transaction{Due: 100 * time.Millisecond, Latency: 4 * time.Second, VU: "2", Lag: 30 * time.Millisecond, Queueing: 12 * time.Millisecond},

@@ -75,6 +75,7 @@ func (w *worker) newOutput(p output.Params) (output.Output, error) {
 		return nil, fmt.Errorf("read worker session %s: %w", p.ConfigArgument, err)
 	}
 	w.agg = newAggregate(s)
+	w.agg.offset = w.wire.Offset
 	w.agg.redirects = p.ScriptOptions.MaxRedirects.Valid
 	return &frameOutput{
 		worker: w, log: p.Logger, agg: w.agg, self: newSelfMeter(w.wire.Source), gc: newGCTuner(s.Rate),
@@ -149,7 +150,13 @@ func (o *frameOutput) close() error {
 	if err != nil {
 		return err
 	}
-	return retry(deadline, func(ctx context.Context) error { return o.worker.wire.Frames(ctx, body) })
+	return retry(deadline, func(ctx context.Context) error { return o.deliver(ctx, body) })
+}
+
+// deliver sends frames once. The response holds the state of the worker's clock.
+func (o *frameOutput) deliver(ctx context.Context, body []byte) (err error) {
+	o.self.clock, err = o.worker.wire.Frames(ctx, body)
+	return err
 }
 
 // flush sends frames and acknowledged identities, and retries until the deadline.
@@ -171,7 +178,7 @@ func (o *frameOutput) flush(t drained, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := retry(deadline, func(ctx context.Context) error { return o.worker.wire.Frames(ctx, body) }); err != nil {
+	if err := retry(deadline, func(ctx context.Context) error { return o.deliver(ctx, body) }); err != nil {
 		return err
 	}
 	if len(t.entries) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
+	"assay/harness/wire"
 )
 
 // selfMeter measures the worker's CPU time and memory, and the CPU time that it is
@@ -20,6 +21,7 @@ type selfMeter struct {
 	queued queueTime
 	host   hostTime
 	quota  *quota.Meter
+	clock  *wire.Clock // compared with the coordinator's; nil: not known
 }
 
 func newSelfMeter(source string) *selfMeter {
@@ -53,6 +55,12 @@ func (m *selfMeter) points() []metric.Point {
 	}
 	if s, ok := m.quota.Read(); ok {
 		points = append(points, metric.CounterPoint(metric.Of(metric.CgroupThrottled, "process", m.source), s))
+	}
+	if m.clock != nil {
+		points = append(points,
+			metric.GaugePoint(metric.Of(metric.WorkerClockOffset), m.clock.OffsetMs),
+			metric.GaugePoint(metric.Of(metric.WorkerClockDrift), m.clock.DriftMs),
+			metric.GaugePoint(metric.Of(metric.WorkerRoundTrip), m.clock.RoundTripMs))
 	}
 	m.cpu, m.queued, m.host = cpu, queued, host
 	return points

@@ -55,7 +55,7 @@ func cleanEnvironment() {
 // Ready registers the worker, whose VUs are initialised, with the coordinator.
 func (w *worker) Ready(ctx context.Context, registered map[string]string) error {
 	runtime.GC() // of the garbage of initialising the VUs
-	return w.wire.Ready(ctx, registered)
+	return w.wire.Ready(ctx, wire.Ready{Metrics: registered})
 }
 
 // Start waits for the common start, and sets the aggregate's t0.
@@ -64,10 +64,14 @@ func (w *worker) Start(ctx context.Context, ownSetup []byte) (time.Time, []byte,
 	if err != nil {
 		return time.Time{}, nil, err
 	}
+	local := start.Local
+	if local.IsZero() {
+		local = start.T0
+	}
 	now := time.Now()
-	t0 := now.Add(start.T0.Sub(now.Round(0))) // the common instant, with this process's monotonic reading
+	t0 := now.Add(local.Sub(now.Round(0))) // the common instant, with this process's monotonic reading
 	if w.agg != nil {
-		w.agg.start(t0)
+		w.agg.start(t0, start.T0)
 	}
 	return t0, start.Setup, nil
 }

@@ -31,3 +31,6 @@ func WorkerSource(i int) string { return workerPrefix + strconv.Itoa(i) }
 
 // IsWorker reports whether a frame of this source comes from a worker.
 func IsWorker(source string) bool { return strings.HasPrefix(source, workerPrefix) }
+
+// IsForeign reports whether a frame of this source comes from another program.
+func IsForeign(source string) bool { return strings.HasPrefix(source, foreignPrefix) }

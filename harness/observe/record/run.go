@@ -54,10 +54,19 @@ type Tool struct {
 // Environment is evidence/environment.json: where the run took place.
 type Environment struct {
 	Schema     string    `json:"schema"` // "assay/environment/v1"
-	Host       Host      `json:"host"`   // the generator's
+	Host       Host      `json:"host"`   // the coordinator's
 	Database   *Database `json:"database,omitempty"`
 	Service    *Service  `json:"service,omitempty"` // nil: it reports no build
-	CoLocation []string  `json:"co_location"`       // what shares the generator's host: "service", "database"
+	CoLocation []string  `json:"co_location"`       // what shares a host with a worker: "service", "database"
+	// Workers is where the workers ran, by number; nil in old records: all on Host.
+	Workers []WorkerHost `json:"workers,omitempty"`
+}
+
+// WorkerHost is where a worker ran.
+type WorkerHost struct {
+	Source string  `json:"source"` // "worker/0", ...
+	Share  float64 `json:"share"`  // of the load, (0,1]
+	Host   Host    `json:"host"`
 }
 
 // Host describes one machine.

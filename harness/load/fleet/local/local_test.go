@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,125 +10,136 @@ import (
 	"testing"
 	"time"
 
-	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
-	"assay/harness/plan"
 	"assay/harness/polltest"
 )
 
-// start starts workers that are shell scripts.
-func start(t *testing.T, workers int, script string) *local.Fleet {
+// start starts workers that are shell scripts, and returns what they write to.
+func start(t *testing.T, workers int, script string) (f *local.Fleet, dir string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "assay")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+	dir = t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("ASSAY_DB", "secret")
+	program := filepath.Join(dir, "assay")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ncd '"+dir+"'\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, err := local.Start(spec(t, workers), program)
+	f, err := local.Start(program, "https://127.0.0.1:7077", "the-token", workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
-}
-
-func spec(t *testing.T, workers int) fleet.Spec {
-	return fleet.Spec{Plan: plan.Plan{Fleet: plan.Share(workers, 1)}, Dir: t.TempDir()}
+	return f, dir
 }
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-func TestExits(t *testing.T) {
-	f := start(t, 3, `case "$*" in
-*ASSAY_WORKER=0*) exit 0;;
-*ASSAY_WORKER=1*) printf '%s\n' 'time="2026-11-20T23:54:40Z" level=error msg="Error: no stock\n\tat file:///srv/pay.js:1:34(3)\n" hint="script exception"'; exit 107;;
-*) printf '%s\n' 'time="2026-11-20T23:54:40Z" level=error msg="pay: 503"'; kill -9 $$;;
-esac`)
-	select {
-	case <-f.Done():
-	case <-time.After(time.Minute):
-		t.Fatal("the fleet does not end")
-	}
-	want := []string{
-		"worker/0 ended with status 0",
-		"worker/1 ended with status 107: Error: no stock (pay.js:1:34)",
-		"worker/2 ended: signal: killed",
-	}
-	for i, e := range f.Exits() {
-		if e.String() != want[i] {
-			t.Errorf("%s, want %s", e, want[i])
+// Each worker gets address and token, and nothing of the coordinator's own secrets. How
+// each ended is reported, with the last line that it printed.
+func TestWorkers(t *testing.T) {
+	f, dir := start(t, 3, `
+env > env-$$; echo "$*" > args-$$
+if mkdir first 2>/dev/null; then exit 0; fi
+if mkdir second 2>/dev/null; then echo working; echo 'assay: join: no such run'; exit 2; fi
+kill -9 $$`)
+	ended := map[string]string{}
+	for range 3 {
+		e := <-f.Ended()
+		ended[e.Status] = e.Output
+		if !gone(e.PID) {
+			t.Errorf("process %d is left", e.PID)
 		}
 	}
-	reported := map[string]bool{}
-	for range want {
-		reported[(<-f.Ended()).String()] = true
+	if len(ended) != 3 || ended["0"] != "" || ended["2"] != "join: no such run" {
+		t.Errorf("ended %v", ended)
 	}
-	for _, w := range want {
-		if !reported[w] {
-			t.Errorf("not reported: %s", w)
+	if _, killed := ended["signal: killed"]; !killed {
+		t.Errorf("ended %v", ended)
+	}
+	envs, err := filepath.Glob(filepath.Join(dir, "env-*"))
+	if err != nil || len(envs) != 3 {
+		t.Fatalf("%v, %v", envs, err)
+	}
+	for _, path := range envs {
+		text, _ := os.ReadFile(path)
+		if !strings.Contains(string(text), "ASSAY_JOIN_TOKEN=the-token\n") || strings.Contains(string(text), "secret") {
+			t.Errorf("environment %s", text)
 		}
 	}
-	f.Stop(t.Context()) // nothing is left to stop
+	all, err := filepath.Glob(filepath.Join(dir, "args-*"))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, path := range all {
+		text, _ := os.ReadFile(path)
+		if !strings.HasPrefix(string(text), "worker --join https://127.0.0.1:7077 --dir ") || strings.Contains(string(text), "the-token") {
+			t.Errorf("arguments %s", text)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "assay-fleet-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }
 
-// Stop asks workers to end, suspended ones too, and kills those that ignore it when
-// ctx is done.
-func TestStop(t *testing.T) {
-	for name, c := range map[string]struct {
-		script, status string
-		signal         syscall.Signal
-		patience       time.Duration
-		within         time.Duration
-	}{
-		"obeys":     {"trap 'exit 105' TERM", "105", 0, 20 * time.Second, 10 * time.Second},
-		"suspended": {"trap 'exit 105' TERM", "105", syscall.SIGSTOP, 20 * time.Second, 10 * time.Second},
-		"ignores":   {"trap '' TERM", "signal: killed", 0, 300 * time.Millisecond, 10 * time.Second},
-	} {
+// Close ends the workers that still run, also suspended ones and those that ignore it.
+func TestClose(t *testing.T) {
+	for name, script := range map[string]string{"obeys": "trap 'exit 105' TERM", "ignores": "trap '' TERM"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			trapped := t.TempDir()
-			f := start(t, 2, c.script+"; : > '"+trapped+"'/$$; while :; do sleep 0.05; done")
+			f, dir := start(t, 2, script+"; : > pid-$$; while :; do sleep 0.05; done")
 			polltest.Until(t, "both workers trap the signal", func() bool {
-				all, err := os.ReadDir(trapped)
+				all, err := filepath.Glob(filepath.Join(dir, "pid-*"))
 				return err == nil && len(all) == 2
 			})
-			pids := f.PIDs()
-			if len(pids) != 2 {
-				t.Errorf("processes %v", pids)
-			}
-			for _, pid := range pids {
-				if c.signal != 0 {
-					if err := syscall.Kill(pid, c.signal); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
-			defer cancel()
 			began := time.Now()
-			f.Stop(ctx)
-			if took := time.Since(began); took > c.within {
-				t.Errorf("stopping took %s", took)
+			if err := f.Close(); err != nil {
+				t.Error(err)
 			}
-			for _, e := range f.Exits() {
-				if e.Status != c.status {
-					t.Errorf("%s, want %s", e, c.status)
-				}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("closing took %s", took)
 			}
-			for source, pid := range pids {
-				if !gone(pid) {
-					t.Errorf("%s is left", source)
+			for range 2 {
+				if e := <-f.Ended(); !gone(e.PID) || e.Status != map[string]string{"obeys": "105", "ignores": "signal: killed"}[name] {
+					t.Errorf("%+v", e)
 				}
 			}
 		})
 	}
 }
 
+// A worker that was suspended goes on with Resume.
+func TestResume(t *testing.T) {
+	f, dir := start(t, 1, ": > ready; kill -STOP $$; exit 7")
+	polltest.Until(t, "the worker runs", func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
+	polltest.Until(t, "the worker has ended", func() bool {
+		f.Resume()
+		select {
+		case e := <-f.Ended():
+			if e.Status != "7" {
+				t.Errorf("%+v", e)
+			}
+			return true
+		default:
+			return false
+		}
+	})
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWorkersThatCannotBeStarted(t *testing.T) {
-	s := spec(t, 2)
-	if _, err := local.Start(s, "/no/such/program"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start worker 0") {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if _, err := local.Start("/no/such/program", "https://127.0.0.1:1", "token", 2); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start worker 0") {
 		t.Errorf("no program: %v", err)
 	}
-	s.Dir = filepath.Join(s.Dir, "nowhere")
-	if _, err := local.Start(s, "/bin/true"); !errors.Is(err, fs.ErrNotExist) {
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "nowhere"))
+	if _, err := local.Start("/bin/true", "https://127.0.0.1:1", "token", 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ type Collector struct {
 	block   blockdevice.FS
 	last    map[string]float64  // previous values of counters, by series
 	watched map[string]*process // by name; nil: not read yet
-	pids    map[string]int
+	pids    func() map[string]int
 	idle    idleTimes
 }
 
@@ -29,9 +29,9 @@ type idleTimes struct {
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New makes a collector that also watches these processes, by name. A process that
-// has ended is no longer reported.
-func New(processes map[string]int) *Collector {
+// New makes a collector that also watches processes: their ids by name, as known at each
+// reading. A process that has ended is no longer reported.
+func New(processes func() map[string]int) *Collector {
 	return &Collector{pids: processes, watched: map[string]*process{}}
 }
 

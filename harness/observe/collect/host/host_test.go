@@ -30,7 +30,7 @@ type collected struct {
 // collectFor collects from this machine and from processes for a while.
 func collectFor(t *testing.T, d time.Duration, processes map[string]int) collected {
 	t.Helper()
-	c := host.New(processes)
+	c := host.New(func() map[string]int { return processes })
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type process struct {
 
 // processes reports the watched processes that still run.
 func (c *Collector) processes(p *points) {
-	for name, pid := range c.pids {
+	for name, pid := range c.pids() {
 		w := c.watched[name]
 		if w == nil {
 			w = &process{quota: quota.New(pid)}

@@ -2,11 +2,11 @@ package receiver
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,8 +20,13 @@ import (
 // Sinks receive the contents of messages. They are called by one goroutine at a time and
 // may block. After an error the sender repeats the message.
 type Sinks struct {
-	Frame        func(metric.Frame) error
-	Acknowledged func(source string, entries []ledger.Entry) error
+	Frame func(metric.Frame) error
+	// Acknowledged receives entries. batch is the number of their message within their
+	// source: 1, 2, 3, ...
+	Acknowledged func(source string, batch uint64, entries []ledger.Entry) error
+	// Flush makes what was passed on so far durable; a message is acknowledged after it.
+	// nil: nothing is to be done.
+	Flush func() error
 }
 
 // maxBody bounds one message: a frame of 200 series with wide histograms is less than
@@ -31,17 +36,31 @@ const maxBody = 64 << 20
 // Receiver receives messages and ignores repeated ones.
 type Receiver struct {
 	sinks Sinks
+	keys  wire.Keys
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	frames map[string]uint64 // highest sequence accepted, by source
-	acks   map[string]uint64 // likewise, of acknowledgements
-	closed bool
+	mu       sync.Mutex
+	frames   map[string]uint64 // highest sequence accepted, by source
+	acks     map[string]uint64 // likewise, of acknowledgements
+	accepted uint64            // messages that were passed on
+	closed   bool
+
+	flushing sync.Mutex
+	flushed  uint64 // messages that are durable, of accepted
 }
 
-// New returns a receiver.
-func New(sinks Sinks, log *slog.Logger) *Receiver {
-	return &Receiver{sinks: sinks, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
+// New returns a receiver of the messages that the keys allow.
+func New(sinks Sinks, keys wire.Keys, log *slog.Logger) *Receiver {
+	return &Receiver{sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
+}
+
+// Continue ignores the messages up to these numbers, by source, which the record of a
+// run that was interrupted holds already.
+func (r *Receiver) Continue(frames, acknowledged map[string]uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.Copy(r.frames, frames)
+	maps.Copy(r.acks, acknowledged)
 }
 
 // errClosed is the answer to a message after Close.
@@ -60,16 +79,25 @@ func (r *Receiver) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathAcknowledged, r.handleAcknowledged)
 }
 
-// Authorize rejects requests without the token.
-func Authorize(token string, next http.Handler) http.Handler {
-	want := []byte("Bearer " + token)
+// Authorize rejects requests without a token of the run.
+func Authorize(keys wire.Keys, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+		if _, known := keys.Sender(wire.Bearer(r)); !known {
 			http.Error(w, "the run's token is missing or wrong", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// allows reports whether the sender of a request may send frames of this source: a
+// worker its own, and who only knows the run's token foreign ones.
+func (r *Receiver) allows(req *http.Request, source string) bool {
+	sender, known := r.keys.Sender(wire.Bearer(req))
+	if sender.Worker {
+		return known && source == metric.WorkerSource(sender.Number)
+	}
+	return known && metric.IsForeign(source)
 }
 
 func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
@@ -86,7 +114,13 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := r.take(frames); err != nil {
+	for _, f := range frames {
+		if !r.allows(req, f.Source) {
+			http.Error(w, fmt.Sprintf("frames of %q are not this sender's", f.Source), http.StatusForbidden)
+			return
+		}
+	}
+	if err := r.commit(r.take(frames)); err != nil {
 		r.refuse(w, "frame not recorded", err)
 		return
 	}
@@ -95,30 +129,62 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Take passes one frame on as if it had been received over HTTP.
-func (r *Receiver) Take(f metric.Frame) error { return r.take([]metric.Frame{f}) }
+// Take passes on a frame of this process, without making it durable.
+func (r *Receiver) Take(f metric.Frame) error {
+	_, err := r.take([]metric.Frame{f})
+	return err
+}
 
-// take passes frames on, except repeated ones. A source numbers its frames from 1 and
-// sends them in order, so a frame whose number is not higher than the last one is a
-// repetition. Gaps are passed on, so that the rule "frames" can detect them.
-func (r *Receiver) take(frames []metric.Frame) error {
+// commit returns when the messages up to number are durable. While one request flushes,
+// others wait, and the first of them then flushes for all (group commit): a thousand
+// workers need far fewer flushes than messages.
+func (r *Receiver) commit(number uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	if r.sinks.Flush == nil {
+		return nil
+	}
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	if r.flushed >= number {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
+	}
+	if err := r.sinks.Flush(); err != nil {
+		return err
+	}
+	r.flushed = r.accepted
+	return nil
+}
+
+// take passes frames on, except repeated ones. A source numbers its frames from 1 and
+// sends them in order, so a frame whose number is not higher than the last one is a
+// repetition. Gaps are passed on, so that the rule "frames" can detect them. It returns
+// the message's number, for commit; a repeated message waits for the first one too.
+func (r *Receiver) take(frames []metric.Frame) (number uint64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, errClosed
 	}
 	for _, f := range frames {
 		if f.Sequence != 0 && f.Sequence <= r.frames[f.Source] {
 			continue
 		}
 		if err := r.sinks.Frame(f); err != nil {
-			return err
+			return 0, err
 		}
 		if f.Sequence != 0 {
 			r.frames[f.Source] = f.Sequence
 		}
 	}
-	return nil
+	r.accepted++
+	return r.accepted, nil
 }
 
 func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) {
@@ -126,6 +192,10 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 	sequence, err := strconv.ParseUint(req.Header.Get(wire.HeaderSequence), 10, 64)
 	if err != nil || source == "" || sequence == 0 {
 		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", wire.HeaderSource, wire.HeaderSequence), http.StatusBadRequest)
+		return
+	}
+	if !r.allows(req, source) {
+		http.Error(w, fmt.Sprintf("acknowledgements of %q are not this sender's", source), http.StatusForbidden)
 		return
 	}
 	body, ok := read(w, req)
@@ -137,28 +207,29 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := r.acknowledge(source, sequence, entries); err != nil {
+	if err := r.commit(r.acknowledge(source, sequence, entries)); err != nil {
 		r.refuse(w, "acknowledgements not recorded", err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// acknowledge passes entries on, except repeated ones.
-func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) error {
+// acknowledge passes entries on, except repeated ones. It returns the message's number,
+// for commit.
+func (r *Receiver) acknowledge(source string, sequence uint64, entries []ledger.Entry) (number uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return errClosed
+		return 0, errClosed
 	}
-	if sequence <= r.acks[source] {
-		return nil
+	if sequence > r.acks[source] {
+		if err := r.sinks.Acknowledged(source, sequence, entries); err != nil {
+			return 0, err
+		}
+		r.acks[source] = sequence
 	}
-	if err := r.sinks.Acknowledged(source, entries); err != nil {
-		return err
-	}
-	r.acks[source] = sequence
-	return nil
+	r.accepted++
+	return r.accepted, nil
 }
 
 // refuse responds to a message that was not recorded. After Close this is not an error,

@@ -21,9 +21,20 @@ import (
 // sinks records what the receiver passes on. It needs no lock, because the receiver calls
 // one sink at a time; the race detector would find a violation.
 type sinks struct {
-	frames []metric.Frame
-	acks   map[string][]ledger.Entry
-	fail   func() error // called before each message; nil: never fails
+	frames  []metric.Frame
+	acks    map[string][]ledger.Entry
+	fail    func() error // called before each message; nil: never fails
+	flushed int          // frames that were passed on before the last flush
+	flushes int
+	broken  error // of every flush
+}
+
+func (received *sinks) flush() error {
+	if received.broken != nil {
+		return received.broken
+	}
+	received.flushed, received.flushes = len(received.frames), received.flushes+1
+	return nil
 }
 
 func (received *sinks) frame(f metric.Frame) error {
@@ -36,11 +47,14 @@ func (received *sinks) frame(f metric.Frame) error {
 	return nil
 }
 
-func (received *sinks) acknowledged(source string, entries []ledger.Entry) error {
+func (received *sinks) acknowledged(source string, batch uint64, entries []ledger.Entry) error {
 	if received.fail != nil {
 		if err := received.fail(); err != nil {
 			return err
 		}
+	}
+	for i := range entries {
+		entries[i].Millis += 1000 * int64(batch) // the test reads it there
 	}
 	received.acks[source] = append(received.acks[source], entries...)
 	return nil
@@ -48,14 +62,21 @@ func (received *sinks) acknowledged(source string, entries []ledger.Entry) error
 
 const token = "secret"
 
+var keys = wire.NewKeys("run", token)
+
+// worker is the link of a worker that has joined.
+func worker(url string, number int) *wire.Link {
+	return wire.New(url, token, nil).As(wire.Assignment{Source: metric.WorkerSource(number), Credential: keys.Credential(number, "identity")})
+}
+
 // listen starts a receiver.
 func listen(t *testing.T) (r *receiver.Receiver, url string, received *sinks) {
 	t.Helper()
 	received = &sinks{acks: map[string][]ledger.Entry{}}
-	r = receiver.New(receiver.Sinks{Frame: received.frame, Acknowledged: received.acknowledged}, slog.New(slog.DiscardHandler))
+	r = receiver.New(receiver.Sinks{Frame: received.frame, Acknowledged: received.acknowledged, Flush: received.flush}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	r.Routes(mux)
-	s := httptest.NewServer(receiver.Authorize(token, mux))
+	s := httptest.NewServer(receiver.Authorize(keys, mux))
 	t.Cleanup(s.Close)
 	return r, s.URL, received
 }
@@ -80,28 +101,36 @@ func TestRefusals(t *testing.T) {
 	_, url, received := listen(t)
 	entry := string(ledger.AppendText(nil, []ledger.Entry{{Millis: 1}}))
 	protobuf := "application/x-protobuf"
-	good := "Bearer " + token
+	good, ofWorker := "Bearer "+token, "Bearer "+keys.Credential(0, "identity")
+	stale := "Bearer " + wire.NewKeys("run before", token).Credential(0, "identity")
+	frames := func(f metric.Frame) io.Reader { return bytes.NewReader(encoded(t, f)) }
 	for name, c := range map[string]struct {
 		method, path, token, kind, source, sequence string
 		body                                        io.Reader
 		want                                        int
 	}{
-		"no token":               {"POST", wire.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
-		"wrong token":            {"POST", wire.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
-		"token without Bearer":   {"POST", wire.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
-		"no token, no such path": {"POST", "/v1/else", "", protobuf, "", "", strings.NewReader(""), 401},
-		"no such path":           {"POST", "/v1/else", good, protobuf, "", "", strings.NewReader(""), 404},
-		"GET":                    {"GET", wire.PathMetrics, good, protobuf, "", "", nil, 405},
-		"JSON":                   {"POST", wire.PathMetrics, good, "application/json", "", "", strings.NewReader("{}"), 415},
-		"no content type":        {"POST", wire.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
-		"not protobuf":           {"POST", wire.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
-		"too large":              {"POST", wire.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
-		"too many entries":       {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "1", io.LimitReader(zeros{}, 64<<20+1), 413},
-		"no sequence":            {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
-		"sequence 0":             {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
-		"negative sequence":      {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},
-		"no source":              {"POST", wire.PathAcknowledged, good, "text/plain", "", "1", strings.NewReader(entry), 400},
-		"not entries":            {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "1", strings.NewReader("hello\n"), 400},
+		"no token":                  {"POST", wire.PathMetrics, "", protobuf, "", "", strings.NewReader(""), 401},
+		"wrong token":               {"POST", wire.PathMetrics, "Bearer secrets", protobuf, "", "", strings.NewReader(""), 401},
+		"token without Bearer":      {"POST", wire.PathAcknowledged, token, "text/plain", "worker/0", "1", strings.NewReader(entry), 401},
+		"no token, no such path":    {"POST", "/v1/else", "", protobuf, "", "", strings.NewReader(""), 401},
+		"no such path":              {"POST", "/v1/else", good, protobuf, "", "", strings.NewReader(""), 404},
+		"GET":                       {"GET", wire.PathMetrics, good, protobuf, "", "", nil, 405},
+		"JSON":                      {"POST", wire.PathMetrics, good, "application/json", "", "", strings.NewReader("{}"), 415},
+		"no content type":           {"POST", wire.PathMetrics, good, "", "", "", strings.NewReader(""), 415},
+		"not protobuf":              {"POST", wire.PathMetrics, good, protobuf, "", "", strings.NewReader("hello"), 400},
+		"another run's worker":      {"POST", wire.PathMetrics, stale, protobuf, "", "", frames(frame("worker/0", 1)), 401},
+		"another worker's frames":   {"POST", wire.PathMetrics, ofWorker, protobuf, "", "", frames(frame("worker/1", 1)), 403},
+		"a collector's frames":      {"POST", wire.PathMetrics, ofWorker, protobuf, "", "", frames(frame("database", 1)), 403},
+		"a worker's frames, forged": {"POST", wire.PathMetrics, good, protobuf, "", "", frames(frame("worker/0", 1)), 403},
+		"another worker's entries":  {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/1", "1", strings.NewReader(entry), 403},
+		"entries, forged":           {"POST", wire.PathAcknowledged, good, "text/plain", "worker/0", "1", strings.NewReader(entry), 403},
+		"too large":                 {"POST", wire.PathMetrics, good, protobuf, "", "", io.LimitReader(zeros{}, 64<<20+1), 413},
+		"too many entries":          {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/0", "1", io.LimitReader(zeros{}, 64<<20+1), 413},
+		"no sequence":               {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/0", "", strings.NewReader(entry), 400},
+		"sequence 0":                {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/0", "0", strings.NewReader(entry), 400},
+		"negative sequence":         {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/0", "-1", strings.NewReader(entry), 400},
+		"no source":                 {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "", "1", strings.NewReader(entry), 400},
+		"not entries":               {"POST", wire.PathAcknowledged, ofWorker, "text/plain", "worker/0", "1", strings.NewReader("hello\n"), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, c.body)
@@ -138,13 +167,14 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // A repeated frame is passed on once; a frame that the sink rejected is sent again.
 func TestEachFrameIsAcceptedOnce(t *testing.T) {
 	_, url, received := listen(t)
-	l := wire.New(url, token, "worker/0")
+	l := worker(url, 0)
 	send := func(sequences ...uint64) error {
 		var frames []metric.Frame
 		for _, s := range sequences {
 			frames = append(frames, frame("worker/0", s))
 		}
-		return l.Frames(t.Context(), encoded(t, frames...))
+		_, err := l.Frames(t.Context(), encoded(t, frames...))
+		return err
 	}
 	if err := errors.Join(send(1, 2), send(1, 2), send(2, 3), send(1)); err != nil {
 		t.Fatal(err)
@@ -176,7 +206,7 @@ func TestEachFrameIsAcceptedOnce(t *testing.T) {
 
 func TestEachAcknowledgementIsAcceptedOnce(t *testing.T) {
 	_, url, received := listen(t)
-	l := wire.New(url, token, "worker/0")
+	l := worker(url, 0)
 	send := func(sequence uint64) error {
 		return l.Acknowledged(t.Context(), sequence, ledger.AppendText(nil, []ledger.Entry{{Millis: int64(sequence)}}))
 	}
@@ -187,7 +217,7 @@ func TestEachAcknowledgementIsAcceptedOnce(t *testing.T) {
 	if err := errors.Join(send(1), send(1), send(2), send(1), send(2), send(3)); err != nil {
 		t.Fatal(err)
 	}
-	if got := received.acks["worker/0"]; len(got) != 3 || got[0].Millis != 1 || got[1].Millis != 2 || got[2].Millis != 3 {
+	if got := received.acks["worker/0"]; len(got) != 3 || got[0].Millis != 1001 || got[1].Millis != 2002 || got[2].Millis != 3003 {
 		t.Errorf("acknowledged %v", got)
 	}
 }
@@ -200,16 +230,16 @@ func TestConcurrentSenders(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range senders {
 		source := fmt.Sprintf("worker/%d", i)
-		l := wire.New(url, token, source)
+		l := worker(url, i)
 		for s := uint64(1); s <= frames; s++ {
 			// The next frame is sent when this one is accepted; its repetition may be late.
 			body := encoded(t, frame(source, s))
 			all.Go(func() {
-				if err := l.Frames(t.Context(), body); err != nil {
+				if _, err := l.Frames(t.Context(), body); err != nil {
 					t.Error(err)
 				}
 			})
-			if err := l.Frames(t.Context(), body); err != nil {
+			if _, err := l.Frames(t.Context(), body); err != nil {
 				t.Error(err)
 			}
 		}
@@ -230,17 +260,17 @@ func TestConcurrentSenders(t *testing.T) {
 // senders not to retry.
 func TestClosed(t *testing.T) {
 	r, url, received := listen(t)
-	l := wire.New(url, token, "worker/0")
+	l, foreign := worker(url, 0), wire.New(url, token, nil)
 	var senders sync.WaitGroup
 	for s := range uint64(20) {
 		body := encoded(t, frame(fmt.Sprintf("otlp/%d", s), 0))
-		senders.Go(func() { _ = l.Frames(t.Context(), body) }) // some arrive before Close, some after
+		senders.Go(func() { _, _ = foreign.Frames(t.Context(), body) }) // some arrive before Close, some after
 	}
 	r.Close()
 	before := len(received.frames)
 	senders.Wait()
 	var refused *wire.RefusedError
-	if err := l.Frames(t.Context(), encoded(t, frame("worker/0", 1))); !errors.As(err, &refused) {
+	if _, err := l.Frames(t.Context(), encoded(t, frame("worker/0", 1))); !errors.As(err, &refused) {
 		t.Errorf("frames after the end: %v", err)
 	}
 	if err := l.Acknowledged(t.Context(), 1, nil); !errors.As(err, &refused) {
@@ -251,5 +281,50 @@ func TestClosed(t *testing.T) {
 	}
 	if len(received.frames) != before || len(received.acks) > 0 {
 		t.Errorf("accepted after the end: %d frames, %v", len(received.frames)-before, received.acks)
+	}
+}
+
+// A message is acknowledged once it is durable. Concurrent messages share a flush, and
+// none is acknowledged after a flush that failed.
+func TestAcknowledgedOnceDurable(t *testing.T) {
+	_, url, received := listen(t)
+	var senders sync.WaitGroup
+	for i := range 8 {
+		l := worker(url, i)
+		senders.Go(func() {
+			for s := range uint64(20) {
+				if _, err := l.Frames(t.Context(), encoded(t, frame(l.Source, s+1))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	senders.Wait()
+	if received.flushed != 8*20 || received.flushes > 8*20 {
+		t.Errorf("%d of %d frames were flushed, in %d flushes", received.flushed, 8*20, received.flushes)
+	}
+	received.broken = errors.New("no space left on device")
+	if _, err := worker(url, 0).Frames(t.Context(), encoded(t, frame("worker/0", 21))); err == nil {
+		t.Error("acknowledged what is not durable")
+	}
+	// The repetition of a message whose flush failed waits for a flush too.
+	if _, err := worker(url, 0).Frames(t.Context(), encoded(t, frame("worker/0", 21))); err == nil {
+		t.Error("acknowledged a repetition of what is not durable")
+	}
+}
+
+// A receiver that continues a run ignores what its record holds.
+func TestContinue(t *testing.T) {
+	r, url, received := listen(t)
+	r.Continue(map[string]uint64{"worker/0": 2}, map[string]uint64{"worker/0": 1})
+	l := worker(url, 0)
+	for s := range uint64(3) {
+		_, err := l.Frames(t.Context(), encoded(t, frame("worker/0", s+1)))
+		if err := errors.Join(err, l.Acknowledged(t.Context(), s+1, ledger.AppendText(nil, []ledger.Entry{{Millis: 1}}))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(received.frames) != 1 || received.frames[0].Sequence != 3 || len(received.acks["worker/0"]) != 2 {
+		t.Errorf("accepted %v and %v", received.frames, received.acks)
 	}
 }

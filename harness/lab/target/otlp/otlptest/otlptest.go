@@ -11,6 +11,7 @@ import (
 
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
+	"assay/harness/wire"
 )
 
 // Token is a secret that pushes have to carry.
@@ -30,15 +31,16 @@ type Receiver struct {
 func Start(t *testing.T) *Receiver {
 	t.Helper()
 	r := &Receiver{}
+	keys := wire.NewKeys("run", Token)
 	decoder := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.frames = append(r.frames, f)
 		return nil
-	}}, slog.New(slog.DiscardHandler))
+	}}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	decoder.Routes(mux)
-	authorized := receiver.Authorize(Token, mux)
+	authorized := receiver.Authorize(keys, mux)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.Down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -1,51 +1,33 @@
-package probe
+package host
 
 import (
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-// Machine is the resources of this machine that a process may use.
-type Machine struct {
+// Limits is what a process may use on this machine.
+type Limits struct {
 	Descriptors uint64 // limit on open files; 0: unknown
 	CPUs        int    // by affinity and quota
 	Memory      int64  // bytes available, within the cgroup's limit; negative: unknown
-	Ports       Ports
 }
 
-// Ports are the local ports for connections to one address.
-type Ports struct {
-	Low, High int // of the range; 0: unknown
-	Taken     int // by connections to the target, open or in TIME_WAIT
-}
-
-// ExamineMachine reads the limits of this process, which workers inherit.
-func ExamineMachine() Machine {
+// ReadLimits reads the limits of this process, which its children inherit.
+func ReadLimits() Limits {
 	// GOMAXPROCS respects affinity and, since Go 1.25, the cgroup's quota.
-	m := Machine{CPUs: runtime.GOMAXPROCS(0), Memory: availableMemory("/")}
+	l := Limits{CPUs: runtime.GOMAXPROCS(0), Memory: availableMemory("/")}
 	var limit unix.Rlimit
 	// The Go runtime has raised the soft limit to the hard limit, as it does in a worker.
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
-		m.Descriptors = limit.Cur
+		l.Descriptors = limit.Cur
 	}
-	if proc, err := procfs.NewDefaultFS(); err == nil {
-		m.Ports.Low, m.Ports.High = portRange(proc)
-	}
-	return m
+	return l
 }
-
-func portRange(proc procfs.FS) (low, high int) {
-	ends, err := proc.SysctlInts("net/ipv4/ip_local_port_range")
-	if err != nil || len(ends) != 2 || ends[0] > ends[1] {
-		return 0, 0
-	}
-	return ends[0], ends[1]
-}
-
-const kibibyte = 1024
 
 // availableMemory is in bytes, and negative if it is unknown: 0 is a cgroup at its limit.
 // root is "/", except in tests.
@@ -60,4 +42,24 @@ func availableMemory(root string) int64 {
 		free = left
 	}
 	return free
+}
+
+// Boot identifies the kernel since its boot: it is the same for all containers of a
+// machine. It is empty if it cannot be read.
+func Boot() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// Namespace identifies the namespace of this process's id: two processes with the same
+// one see each other's ids. It is empty if it cannot be read.
+func Namespace() string {
+	ids, err := os.Readlink("/proc/self/ns/pid")
+	if boot := Boot(); err == nil && boot != "" {
+		return boot + " " + ids
+	}
+	return ""
 }

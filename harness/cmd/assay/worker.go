@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/hint"
+	"assay/harness/load/fleet/local"
+	"assay/harness/load/worker"
+	"assay/harness/trial"
+	"assay/harness/wire"
+)
+
+func newWorker() *cobra.Command {
+	o := worker.Options{}
+	c := &cobra.Command{
+		Use:   "worker --join URL",
+		Short: "Take part in a run as one of its workers, from any machine",
+		Long: `Worker joins the coordinator of a run (assay certify --engine join), which prints
+the whole command, gets its share of the load and the script, runs it in k6, and
+ends with the run. ASSAY_JOIN_TOKEN is the run's token.
+
+If the coordinator does not answer for a while, the worker goes on and delivers its
+reports later; after 30 s it ends its load. Nothing is left on this machine.`,
+		Example: `  ASSAY_JOIN_TOKEN=... assay worker --join https://10.0.0.5:7077#sha256:...`,
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Token, o.Output = os.Getenv(local.EnvToken), c.ErrOrStderr()
+			return work(c, o)
+		},
+	}
+	c.Flags().StringVar(&o.URL, "join", "", "URL of the coordinator, with the fingerprint of its key")
+	c.Flags().DurationVar(&o.Wait, "wait", 5*time.Minute, "how long to wait for a coordinator that does not answer yet")
+	c.Flags().StringVar(&o.Dir, "dir", "", "folder for temporary files (default: the system's)")
+	return c
+}
+
+func work(c *cobra.Command, o worker.Options) (err error) {
+	if o.URL == "" || o.Token == "" {
+		return usage("copy the line that the coordinator prints", "worker needs --join URL and the run's token in ASSAY_JOIN_TOKEN")
+	}
+	if o.Executable, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	tool := trial.Tool()
+	o.Tool = wire.Tool{Version: tool.Version, Revision: tool.Revision, Dirty: tool.Dirty}
+	status, err := worker.Run(c.Context(), o)
+	if err != nil || status == "0" {
+		return err
+	}
+	if code, err := strconv.Atoi(status); err == nil {
+		return exitWith(code)
+	}
+	return hint.With(errors.New("k6 ended: "+status), "see its log in the run folder: evidence/workers/")
+}

@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"assay/harness/load/arrivals"
+	"assay/harness/load/k6"
+	"assay/harness/observe/metric"
+	"assay/harness/plan"
+	"assay/harness/spec"
+	"assay/harness/wire"
+)
+
+// Spec describes the run that workers take part in.
+type Spec struct {
+	Run     string
+	Profile spec.Profile
+	Plan    plan.Plan
+	Archive string   // sha256 of the script's archive, in hex
+	Target  string   // base URL, ASSAY_TARGET
+	Hosts   []string // allowed targets, in addition to loopback
+	DSN     string   // ASSAY_DB of scripts that need the database; else empty
+	Outputs []string // further k6 outputs, as for --out; %d is replaced by the worker's number
+}
+
+// scenarioName is k6's name of the scenario, from the profile's: k6 allows letters,
+// digits, - and _ only.
+func scenarioName(profile string) string {
+	name := []byte(profile)
+	for i, c := range name {
+		if !(c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+// Assignment is the share of worker i, without its credential.
+func (s Spec) Assignment(i int) (wire.Assignment, error) {
+	w := s.Plan.Workers[i]
+	name := scenarioName(s.Profile.Name)
+	config, err := json.Marshal(map[string]any{"scenarios": map[string]any{name: map[string]any{
+		"executor": arrivals.ExecutorType,
+		"assay": arrivals.Parameters{
+			Stages: s.Plan.Stages, Seed: s.Plan.Seed, Even: s.Plan.Even,
+			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
+		},
+	}}})
+	if err != nil {
+		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)
+	}
+	session, err := json.Marshal(k6.Session{
+		Run: s.Run, Scenario: name, Seed: s.Plan.Seed, SLOs: s.Profile.SLOs, DisplacedAfter: s.Plan.DisplacedAfter, Timeout: s.Plan.Timeout,
+		VUs: w.VUs, Rate: s.Plan.Target * w.Share,
+	})
+	if err != nil {
+		return wire.Assignment{}, fmt.Errorf("share of worker %d: %w", i, err)
+	}
+	return wire.Assignment{
+		Run: s.Run, Source: metric.WorkerSource(i), Number: i, Of: len(s.Plan.Workers), Archive: s.Archive,
+		Config: config, Session: session, Segment: w.Segment, Sequence: s.Plan.Sequence, Setup: i == 0,
+		SystemTags: k6.SystemTags(s.Profile.SLOs), Target: s.Target, Seed: s.Plan.Seed, Outputs: s.Outputs, Database: s.DSN,
+	}, nil
+}

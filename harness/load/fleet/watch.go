@@ -1,0 +1,87 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"assay/harness/observe/metric"
+	"assay/harness/wire"
+)
+
+// Stop asks the workers to end their load, with their next heartbeat.
+func (c *Coordinator) Stop(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop == "" {
+		c.stop = why
+	}
+}
+
+// Ended receives each worker's exit as it ends.
+func (c *Coordinator) Ended() <-chan Exit { return c.ended }
+
+// Done is closed when every worker has ended.
+func (c *Coordinator) Done() <-chan struct{} { return c.done }
+
+// Exits waits for Done and returns the exits of all workers.
+func (c *Coordinator) Exits() []Exit {
+	<-c.done
+	exits := make([]Exit, c.Workers)
+	for i, m := range c.members {
+		exits[i] = *m.exit
+	}
+	return exits
+}
+
+// exited notes how a worker ended; only the first time counts.
+func (c *Coordinator) exited(number int, e Exit) {
+	m := c.members[number]
+	if m.exit != nil {
+		return
+	}
+	e.Source = metric.WorkerSource(number)
+	c.explain(number, &e)
+	m.exit = &e
+	c.ended <- e // has room for every worker
+	if c.left--; c.left == 0 {
+		close(c.done)
+	}
+}
+
+// ProcessEnded notes that a worker's process on this machine has ended, which the worker
+// may have had no time to say. It reports whether it was that of a worker that has
+// joined.
+func (c *Coordinator) ProcessEnded(pid int, status, output string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isComplete() {
+		return false
+	}
+	for i, m := range c.members {
+		if m.hello.PID == pid {
+			c.exited(i, Exit{Status: status, Error: output})
+			return true
+		}
+	}
+	return false
+}
+
+// LoseSilent gives up the workers that have not been heard from for wire.LostAfter.
+func (c *Coordinator) LoseSilent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, m := range c.members {
+		if silent := c.now().Sub(m.heard); silent > wire.LostAfter {
+			c.exited(i, Exit{Status: Lost, Error: fmt.Sprintf("not heard from for %s", silent.Round(time.Second))})
+		}
+	}
+}
+
+// LoseAll gives up the workers that have not ended.
+func (c *Coordinator) LoseAll(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.members {
+		c.exited(i, Exit{Status: Lost, Error: why})
+	}
+}

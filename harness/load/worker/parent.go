@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"assay/harness/wire"
+)
+
+// parent serves k6 on a Unix socket in the worker's private folder. Ready and start are
+// passed on to the coordinator; reports are taken at once, and delivered later.
+type parent struct {
+	session *session
+	server  *http.Server
+	done    chan struct{}
+}
+
+func serveK6(s *session) (*parent, error) {
+	listener, err := net.Listen("unix", filepath.Join(s.dir, socketFile))
+	if err != nil {
+		return nil, fmt.Errorf("listen for k6: %w", err)
+	}
+	p := &parent{session: s, done: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+wire.PathReady, p.ready)
+	mux.HandleFunc("POST "+wire.PathStart, p.start)
+	mux.HandleFunc("POST "+wire.PathMetrics, p.metrics)
+	mux.HandleFunc("POST "+wire.PathAcknowledged, p.acknowledged)
+	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(p.done)
+		_ = p.server.Serve(listener) // ends with close
+	}()
+	return p, nil
+}
+
+// close is called when k6 has ended.
+func (p *parent) close() {
+	_ = p.server.Close() // closes the listener and its connections, which nobody uses
+	<-p.done
+}
+
+func (p *parent) ready(w http.ResponseWriter, r *http.Request) {
+	var m wire.Ready
+	if !decode(w, r, &m) {
+		return
+	}
+	m.Archive, m.PID = p.session.assignment.Archive, p.session.k6PID()
+	err := p.session.retry(r.Context(), func(ctx context.Context) error { return p.session.link.Ready(ctx, m) })
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (p *parent) start(w http.ResponseWriter, r *http.Request) {
+	var m wire.StartRequest
+	if !decode(w, r, &m) {
+		return
+	}
+	var answer wire.StartResponse
+	err := p.session.retry(r.Context(), func(ctx context.Context) (err error) {
+		answer, err = p.session.link.Start(ctx, m.Setup)
+		return err
+	})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer.Local = time.Now().Add(p.session.clock.until(answer.T0))
+	p.session.say("starting at %s", answer.T0.UTC().Format(time.TimeOnly))
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // k6 has ended otherwise
+}
+
+func (p *parent) metrics(w http.ResponseWriter, r *http.Request) {
+	if !p.spool(w, r, item{frames: true}) {
+		return
+	}
+	if state := p.session.clock.state(); state != nil {
+		text, err := json.Marshal(state)
+		if err == nil {
+			w.Header().Set(wire.HeaderClock, string(text))
+		}
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (p *parent) acknowledged(w http.ResponseWriter, r *http.Request) {
+	sequence, err := strconv.ParseUint(r.Header.Get(wire.HeaderSequence), 10, 64)
+	if err != nil {
+		http.Error(w, "no sequence", http.StatusBadRequest)
+		return
+	}
+	if p.spool(w, r, item{sequence: sequence}) {
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (p *parent) spool(w http.ResponseWriter, r *http.Request, i item) bool {
+	var err error
+	if i.body, err = io.ReadAll(r.Body); err == nil {
+		err = p.session.spool.push(i)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest) // repeating it would not help
+	}
+	return err == nil
+}
+
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.NewDecoder(r.Body).Decode(into)
+	if err != nil {
+		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
+	}
+	return err == nil
+}
+
+// fail passes the coordinator's refusal on.
+func fail(w http.ResponseWriter, err error) {
+	var refused *wire.RefusedError
+	if errors.As(err, &refused) {
+		http.Error(w, refused.Reason, refused.Status)
+		return
+	}
+	http.Error(w, err.Error(), http.StatusGone)
+}

@@ -1,0 +1,199 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/observe/collect/host"
+	"assay/harness/wire"
+)
+
+// Options is what a worker needs.
+type Options struct {
+	URL        string // of the coordinator
+	Token      string // of the run
+	TLS        *tls.Config
+	Tool       wire.Tool
+	Executable string        // this program, which runs k6
+	Wait       time.Duration // how long to wait for a coordinator that does not answer yet
+	Dir        string        // parent of the worker's folder; empty: the system's for temporary files
+	Output     io.Writer     // progress
+	// Skew changes the worker's clock, for tests; nil: none.
+	Skew func(time.Time) time.Time
+}
+
+// Run takes part in one run and returns how k6 ended: its exit status, "0" after a load
+// that went as planned. An error means that the run did not begin, or that reports were
+// not delivered. When ctx is done, the load ends and its reports are delivered.
+func Run(ctx context.Context, o Options) (status string, err error) {
+	say := func(format string, args ...any) { fmt.Fprintf(o.Output, "worker: "+format+"\n", args...) }
+	c := newClock()
+	if o.Skew != nil {
+		now := c.now
+		c.now = func() time.Time { return o.Skew(now()) }
+	}
+	link := wire.New(o.URL, o.Token, o.TLS)
+	defer link.Close()
+	a, err := join(ctx, link, o, say)
+	if err != nil {
+		return "", err
+	}
+	say("%s of %d in run %s, for %s", a.Source, a.Of, a.Run, a.Target)
+	dir, err := os.MkdirTemp(o.Dir, "assay-worker-")
+	if err != nil {
+		return "", fmt.Errorf("make worker's folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s := newSession(link, a, dir, c, say)
+	s.answered()
+	return s.run(ctx, o.Executable)
+}
+
+// join waits until all workers have joined.
+func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...any)) (wire.Assignment, error) {
+	hello := wire.Hello{Identity: rand.Text(), PID: os.Getpid(), Tool: o.Tool, Machine: thisMachine()}
+	var said wire.Waiting
+	answered := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		a, waiting, err := link.Join(ctx, hello)
+		var refused *wire.RefusedError
+		switch {
+		case err == nil && a != nil:
+			return *a, nil
+		case err == nil:
+			answered, pause = time.Now(), 0
+			if waiting != said {
+				say("joined: waiting for %d of %d workers", waiting.Of-waiting.Joined, waiting.Of)
+				said = waiting
+			}
+		case errors.As(err, &refused):
+			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %s", o.URL, refused.Reason), refusalHint(refused))
+		case ctx.Err() != nil:
+			return wire.Assignment{}, context.Cause(ctx)
+		case time.Since(answered) > o.Wait:
+			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %w", o.URL, err), "start the coordinator first, or wait longer for it: --wait 10m")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func refusalHint(r *wire.RefusedError) string {
+	if r.Status == 401 {
+		return "set ASSAY_JOIN_TOKEN to the token of this run, which its coordinator prints"
+	}
+	return ""
+}
+
+// thisMachine is where this process runs, and what it may use.
+func thisMachine() wire.Machine {
+	d, l := host.Describe(), host.ReadLimits()
+	return wire.Machine{
+		Name: d.Name, OS: d.OS, Kernel: d.Kernel, CPU: d.CPU, CPUs: l.CPUs, Memory: d.Memory,
+		Available: l.Memory, Descriptors: l.Descriptors, Boot: host.Boot(), Namespace: host.Namespace(),
+	}
+}
+
+// run runs k6 and delivers its reports.
+func (s *session) run(ctx context.Context, executable string) (status string, err error) {
+	var alive sync.WaitGroup
+	living, end := context.WithCancel(context.Background())
+	defer alive.Wait()
+	defer end()
+	defer s.giveUp(nil)
+	alive.Go(func() { s.heartbeats(living) })
+	status, err = s.runK6(ctx, executable)
+	exit := wire.Exit{Status: status}
+	if err != nil {
+		exit.Error = err.Error()
+	}
+	if err := s.attempt(context.Background(), func(ctx context.Context) error { return s.link.Exit(ctx, exit) }); err != nil && exit.Error == "" {
+		return status, fmt.Errorf("%s: %w", s.assignment.Source, err)
+	}
+	return status, err
+}
+
+// runK6 returns when k6 has ended and its reports are delivered, or lost.
+func (s *session) runK6(ctx context.Context, executable string) (status string, err error) {
+	defer s.spool.free()
+	archive, err := s.fetchArchive(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := prepare(s.assignment, archive, s.dir); err != nil {
+		return "", err
+	}
+	offset, err := s.firstOffset(ctx)
+	if err != nil {
+		return "", err
+	}
+	p, err := serveK6(s)
+	if err != nil {
+		return "", err
+	}
+	c, err := startK6(executable, arguments(s.assignment, s.dir), environment(s.assignment, s.dir, offset), &s.log)
+	if err != nil {
+		p.close()
+		return "", err
+	}
+	s.k6.Store(c)
+	running, ended := context.WithCancel(context.Background())
+	var delivery sync.WaitGroup
+	delivery.Go(s.deliver)
+	delivery.Go(func() { s.sendLog(running) })
+	delivery.Go(func() { s.stopK6(c) })
+	interrupted := context.AfterFunc(ctx, func() { s.stop("interrupted") })
+	status = c.status()
+	interrupted()
+	p.close()
+	s.spool.close()
+	ended()
+	delivery.Wait()
+	if n := s.spool.waiting(); n > 0 {
+		return status, fmt.Errorf("%s: %d reports were not delivered: %w", s.assignment.Source, n, context.Cause(s.lost))
+	}
+	return status, nil
+}
+
+// firstOffset waits until the clocks have been compared.
+func (s *session) firstOffset(ctx context.Context) (time.Duration, error) {
+	for {
+		if offset, known := s.clock.offset(); known {
+			return offset, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-s.stopping:
+			return 0, errors.New("the run has ended")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// fetchArchive fetches the script, which must be the one that the coordinator announced.
+func (s *session) fetchArchive(ctx context.Context) (archive []byte, err error) {
+	err = s.attempt(ctx, func(ctx context.Context) (err error) {
+		archive, err = s.link.Archive(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fetch the script: %w", err)
+	}
+	if sum := sha256.Sum256(archive); hex.EncodeToString(sum[:]) != s.assignment.Archive {
+		return nil, fmt.Errorf("fetch the script: its digest is %s, the coordinator announced %s", hex.EncodeToString(sum[:]), s.assignment.Archive)
+	}
+	return archive, nil
+}

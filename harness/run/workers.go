@@ -1,0 +1,243 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay/harness/doctor"
+	"assay/harness/hint"
+	"assay/harness/load/arrivals"
+	"assay/harness/load/fleet"
+	"assay/harness/load/fleet/local"
+	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/wire"
+)
+
+// tool is this program's build, which every worker must have.
+func (o Options) tool() wire.Tool {
+	return wire.Tool{Version: o.Tool.Version, Revision: o.Tool.Revision, Dirty: o.Tool.Dirty}
+}
+
+// gather listens for workers, starts those of this machine, and waits until all have
+// joined.
+func (r *run) gather(ctx context.Context) error {
+	keys := wire.NewKeys(r.ID, r.token())
+	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+	r.coordinator = fleet.NewCoordinator(fleet.Options{Workers: r.Workers, Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics})
+	var err error
+	if r.server, err = serve(r.Join, keys, r.coordinator, r.receiver); err != nil {
+		return err
+	}
+	if r.Join.Remote {
+		r.step(r.server.joinLine(r.Join))
+	} else if err := r.startLocal(); err != nil {
+		return err
+	}
+	r.joined, err = r.awaitWorkers(ctx)
+	return err
+}
+
+// startLocal starts the workers on this machine.
+func (r *run) startLocal() (err error) {
+	if r.local, err = local.Start(r.Executable, r.server.url, r.server.token, r.Workers); err != nil {
+		return err
+	}
+	r.unjoined = make(chan local.Ended, r.Workers)
+	go func() { // ends with the last process
+		for range r.Workers {
+			e := <-r.local.Ended()
+			if !r.coordinator.ProcessEnded(e.PID, e.Status, e.Output) {
+				r.unjoined <- e
+			}
+		}
+	}()
+	return nil
+}
+
+// awaitWorkers waits until all workers have joined, and reports how many have.
+func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
+	limit := cmp.Or(r.Join.Timeout, DefaultJoinTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the limit is %s", limit))
+	defer cancel()
+	type result struct {
+		all []wire.Hello
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		all, err := r.coordinator.AwaitWorkers(ctx)
+		done <- result{all, err}
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for said := 0; ; {
+		select {
+		case d := <-done:
+			if d.err != nil && r.Join.Remote {
+				d.err = hint.With(d.err, "start the missing ones with the line above, or allow more time: --join-timeout 30m")
+			}
+			return d.all, d.err
+		case e := <-r.unjoined:
+			return nil, fmt.Errorf("a worker ended before it joined (%s): %s", e.Status, e.Output)
+		case <-tick.C:
+			if n := r.coordinator.Joined(); n != said && r.Join.Remote {
+				said = n
+				r.step(fmt.Sprintf("%d of %d workers have joined", n, r.Workers))
+			}
+		}
+	}
+}
+
+// weights are the workers' parts of the load: equal, or by their CPUs.
+func (r *run) weights() []int {
+	weights := slices.Repeat([]int{1}, r.Workers)
+	if r.Join.ByCPUs {
+		for i, h := range r.joined {
+			weights[i] = max(1, h.Machine.CPUs)
+		}
+	}
+	return weights
+}
+
+// checkWorkers fails if a worker that has joined cannot carry its share.
+func (r *run) checkWorkers() error {
+	if !r.Join.Remote {
+		return nil // the preflight has checked this machine
+	}
+	for i, h := range r.joined {
+		found := doctor.Worker(doctor.Load{Profile: r.Profile, Plan: r.plan}, i, h.Machine)
+		if err := refusal(found); err != nil {
+			return hint.With(fmt.Errorf("%s on %s: %w", metric.WorkerSource(i), h.Machine.Name, err), hint.Of(err))
+		}
+	}
+	return nil
+}
+
+// assign gives the workers their shares and the script.
+func (r *run) assign(ctx context.Context) error {
+	dsn := ""
+	if r.Profile.NeedsDatabase() {
+		dsn = r.DSN
+	}
+	archive, err := fleet.Archive(ctx, r.Executable, r.script(), fleet.Environment(r.Target, r.ID, r.Seed, dsn))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(archive)
+	spec := fleet.Spec{
+		Run: r.ID, Profile: r.Profile, Plan: r.plan, Archive: hex.EncodeToString(sum[:]), Target: r.Target,
+		Hosts: slices.Concat(r.File.Targets, r.AllowHosts), DSN: dsn, Outputs: r.Outputs,
+	}
+	shares := make([]wire.Assignment, r.Workers)
+	for i := range shares {
+		if shares[i], err = spec.Assignment(i); err != nil {
+			return err
+		}
+	}
+	r.coordinator.Assign(shares, archive, r.writer.WorkersDir())
+	return nil
+}
+
+// workerHosts describes where the workers run.
+func (r *run) workerHosts() (all []record.WorkerHost) {
+	for i, h := range r.joined {
+		m := h.Machine
+		all = append(all, record.WorkerHost{
+			Source: metric.WorkerSource(i), Share: r.plan.Workers[i].Share,
+			Host: record.Host{Name: m.Name, OS: m.OS, Kernel: m.Kernel, CPU: m.CPU, CPUs: m.CPUs, Memory: m.Memory},
+		})
+	}
+	return all
+}
+
+// anyWorkerHere reports whether a worker runs on this machine.
+func (r *run) anyWorkerHere() bool {
+	here := host.Boot()
+	return slices.ContainsFunc(r.joined, func(h wire.Hello) bool { return h.Machine.Boot == here })
+}
+
+// awaitStart waits until every worker has initialised, and fails at once when one
+// ends instead. It returns t0.
+func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
+	limit := cmp.Or(r.StartTimeout, DefaultStartTimeout)
+	tooLong := fmt.Errorf("the limit is %s", limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
+	defer cancel()
+	type result struct {
+		t0  time.Time
+		err error
+	}
+	started := make(chan result, 1)
+	go func() {
+		t0, err := r.coordinator.AwaitStart(ctx)
+		if errors.Is(err, tooLong) {
+			err = hint.With(fmt.Errorf("%s: %w", r.script(), err), "look for what takes so long in its init code or setup(): assay k6 run "+r.script())
+		}
+		started <- result{t0, err}
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case s := <-started:
+			return s.t0, s.err
+		case exit := <-r.coordinator.Ended():
+			// A worker that the coordinator refused exits too; the refusal is the better
+			// reason.
+			select {
+			case s := <-started:
+				if s.err != nil {
+					return s.t0, s.err
+				}
+			case <-time.After(200 * time.Millisecond):
+			}
+			next := "try the scenario alone: assay k6 run " + r.script()
+			if exit.Status == strconv.Itoa(arrivals.EgressViolationExit) {
+				next = "" // alone, it would send to that host
+			}
+			return time.Time{}, hint.With(fmt.Errorf("%s: %s", r.script(), exit), next)
+		case <-tick.C:
+			r.coordinator.LoseSilent()
+		}
+	}
+}
+
+// stopTimeout is how long the workers may take to end, to interrupt their iterations
+// and to deliver their last frames.
+const stopTimeout = wire.LostAfter + 10*time.Second
+
+// endWorkers asks the workers to end their load, and returns when all have ended or
+// ctx is done.
+func (r *run) endWorkers(ctx context.Context, why string) {
+	r.coordinator.Stop(why)
+	if r.local != nil {
+		r.local.Resume()
+	}
+	limit := time.NewTimer(stopTimeout)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.coordinator.Done():
+			return
+		case <-tick.C:
+			r.coordinator.LoseSilent()
+			continue
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		r.coordinator.LoseAll("it did not end in time")
+		return
+	}
+}

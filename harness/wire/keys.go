@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Keys check who sends a message of a run. The run's token lets a client join, or send
+// foreign metrics. A worker that has joined has a credential of its own: its messages
+// cannot be taken for those of another worker, or of another run with the same token.
+type Keys struct {
+	run   string
+	token string
+}
+
+// NewKeys returns the keys of a run.
+func NewKeys(run, token string) Keys { return Keys{run, token} }
+
+// Token is the run's token.
+func (k Keys) Token() string { return k.token }
+
+// Credential is that of a worker. The same worker always has the same one, so that a
+// coordinator that was restarted still knows it.
+func (k Keys) Credential(number int, identity string) string {
+	return fmt.Sprintf("%d.%s.%s", number, identity, k.sign(number, identity))
+}
+
+func (k Keys) sign(number int, identity string) string {
+	mac := hmac.New(sha256.New, []byte(k.token))
+	fmt.Fprintf(mac, "assay worker\x00%s\x00%d\x00%s", k.run, number, identity)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Sender is who sent a request.
+type Sender struct {
+	Worker   bool
+	Number   int    // of a worker
+	Identity string // of a worker
+}
+
+// Sender finds who a bearer token belongs to: a worker, or else who holds the run's
+// token; false: nobody. It takes the same time for every wrong one.
+func (k Keys) Sender(bearer string) (Sender, bool) {
+	if subtle.ConstantTimeCompare([]byte(bearer), []byte(k.token)) == 1 {
+		return Sender{}, true
+	}
+	parts := strings.Split(bearer, ".")
+	if len(parts) != 3 {
+		return Sender{}, false
+	}
+	number, err := strconv.Atoi(parts[0])
+	if err != nil || !hmac.Equal([]byte(parts[2]), []byte(k.sign(number, parts[1]))) {
+		return Sender{}, false
+	}
+	return Sender{Worker: true, Number: number, Identity: parts[1]}, true
+}
+
+// Bearer is the token of a request; empty: none.
+func Bearer(r *http.Request) string {
+	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found {
+		return ""
+	}
+	return token
+}
