@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	r := &run{
 		Options: o, found: found, writeErrors: make(chan error, 1),
-		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort),
+		ledger: newReconciler(o), watch: newWatcher(o.Profile.Abort), delays: receiver.NewDelays(),
 	}
 	for _, f := range found {
 		if f.State == doctor.Warning {
@@ -63,6 +63,7 @@ type run struct {
 	watch       *watcher
 	receiver    *receiver.Receiver
 	server      *server
+	delays      *receiver.Delays
 	coordinator *fleet.Coordinator
 	local       *local.Fleet     // worker processes of this run; nil: workers join by themselves
 	unjoined    chan local.Ended // holds the first worker process that ended before it had joined
@@ -215,6 +216,7 @@ func (r *run) frame(f metric.Frame) error {
 		return r.failWrite(err)
 	}
 	r.watch.add(f)
+	r.delays.Add(f)
 	r.looks.add(f)
 	if r.view != nil {
 		r.view.Add(f)

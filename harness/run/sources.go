@@ -30,6 +30,9 @@ func (r *run) startCollectors(ctx context.Context) {
 	if err := c.begin(ctx, running, host.New(r.processes(ctx)), r.receiver.Take); err != nil {
 		r.note(err.Error())
 	}
+	if err := c.begin(ctx, running, r.delays, r.receiver.Take); err != nil {
+		r.note(err.Error())
+	}
 	r.service = service.New(doctor.MetricsOf(r.Target), targetHost(r.Target))
 	if err := c.begin(ctx, running, r.service, r.receiver.Take); err != nil {
 		r.note("no service metrics: " + err.Error())
@@ -106,7 +109,7 @@ func targetHost(target string) string {
 func (r *run) environment(ctx context.Context) record.Environment {
 	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), Workers: r.workerHosts(), Service: r.service.Describe()}
 	e.CoLocation = []string{}
-	if r.anyWorkerHere() {
+	if slices.ContainsFunc(e.Workers, func(w record.WorkerHost) bool { return w.Local }) {
 		e.CoLocation = coLocated(ctx, r.Target, r.DSN)
 	}
 	if r.database != nil {

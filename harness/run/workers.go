@@ -150,20 +150,15 @@ func (r *run) assign(ctx context.Context) error {
 
 // workerHosts describes where the workers run.
 func (r *run) workerHosts() (all []record.WorkerHost) {
+	here := host.Boot()
 	for i, h := range r.joined {
 		m := h.Machine
 		all = append(all, record.WorkerHost{
-			Source: metric.WorkerSource(i), Share: r.plan.Workers[i].Share,
+			Source: metric.WorkerSource(i), Share: r.plan.Workers[i].Share, Local: m.Boot == here && here != "",
 			Host: record.Host{Name: m.Name, OS: m.OS, Kernel: m.Kernel, CPU: m.CPU, CPUs: m.CPUs, Memory: m.Memory},
 		})
 	}
 	return all
-}
-
-// anyWorkerHere reports whether a worker runs on this machine.
-func (r *run) anyWorkerHere() bool {
-	here := host.Boot()
-	return slices.ContainsFunc(r.joined, func(h wire.Hello) bool { return h.Machine.Boot == here })
 }
 
 // awaitStart waits until every worker has initialised, and fails at once when one

@@ -41,7 +41,7 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
 			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
-			FramesExpected: v.Generator.FramesExpected, FramesReceived: v.Generator.FramesReceived,
+			FramesExpected: v.Generator.FramesExpected, FramesReceived: v.Generator.FramesReceived, Fleet: buildFleet(v.Generator.Fleet),
 		},
 		Scope: r.Plan.Scope,
 		Environment: Environment{
@@ -62,6 +62,19 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		c.Attempts = &n
 	}
 	return c
+}
+
+func buildFleet(workers []verdict.Worker) []Worker {
+	all := make([]Worker, 0, len(workers))
+	for _, w := range workers {
+		all = append(all, Worker{
+			Worker: w.Source, Host: w.Host, Share: w.Share, Transactions: w.Transactions, P95Ms: round(w.P95Ms), P99Ms: round(w.P99Ms),
+			CPUShare: round(w.CPUShare), LagP99Ms: round(w.LagP99Ms), StartDelayMs: round(w.StartDelayMs),
+			ClockOffsetMs: round(w.ClockOffsetMs), ClockDriftMs: round(w.ClockDriftMs), RoundTripMs: round(w.RoundTripMs),
+			FramesExpected: w.FramesExpected, FramesReceived: w.FramesReceived, Unlike: w.Unlike,
+		})
+	}
+	return all
 }
 
 // list turns nil into an empty list: null would mean "no data".

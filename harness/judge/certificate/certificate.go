@@ -230,6 +230,26 @@ type Generator struct {
 	WakeupLagP99Ms *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
 	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
+	Fleet          []Worker `json:"fleet" jsonschema:"optional"` // the workers, in the judged windows
+}
+
+// Worker is one worker of the run. Null: not reported.
+type Worker struct {
+	Worker         string   `json:"worker" jsonschema:"minLength=1"`
+	Host           string   `json:"host"`
+	Share          float64  `json:"share" jsonschema:"exclusiveMinimum=0,maximum=1"` // of the load
+	Transactions   *int64   `json:"transactions" jsonschema:"minimum=0"`             // scheduled on it
+	P95Ms          *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // of its own transactions; percentiles of workers must not be averaged
+	P99Ms          *float64 `json:"p99_ms" jsonschema:"minimum=0"`
+	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"`
+	LagP99Ms       *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
+	StartDelayMs   *float64 `json:"start_delay_ms" jsonschema:"minimum=0"` // of its first arrival
+	ClockOffsetMs  *float64 `json:"clock_offset_ms"`                       // of its machine's clock, positive if it is ahead of the coordinator's; corrected at the start
+	ClockDriftMs   *float64 `json:"clock_drift_ms"`                        // largest change of the offset since the start
+	RoundTripMs    *float64 `json:"round_trip_ms" jsonschema:"minimum=0"`  // to the coordinator; the clocks are compared to within half of it
+	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
+	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
+	Unlike         bool     `json:"unlike"` // its transactions were slower than those of the other workers
 }
 
 // Environment is the system and the tools of the run.

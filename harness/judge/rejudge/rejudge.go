@@ -24,7 +24,7 @@ func Open(dir string, thresholds spec.File) (record.Run, error) {
 	}
 	rejudged, recount := Apply(r, p, record.Digest{Path: thresholds.Path, SHA256: thresholds.Digest})
 	if recount {
-		if rejudged.Timeline, err = timelineWithoutDisplaced(dir); err != nil {
+		if rejudged.Timeline, err = timelineWithoutDisplaced(dir, rejudged); err != nil {
 			return record.Run{}, err
 		}
 	}
@@ -48,8 +48,8 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Ru
 }
 
 // timelineWithoutDisplaced is the timeline without the workers' counter of late slots.
-func timelineWithoutDisplaced(dir string) (*record.Timeline, error) {
-	t := record.NewTimeline()
+func timelineWithoutDisplaced(dir string, r record.Run) (*record.Timeline, error) {
+	t := r.EmptyTimeline()
 	err := record.EachFrame(dir, func(f metric.Frame) error {
 		f.Points = slices.DeleteFunc(f.Points, func(p metric.Point) bool { return p.Series.Name == metric.GeneratorDisplaced })
 		t.Add(f)

@@ -96,7 +96,7 @@ func describe(name string, d *distribution) Latency {
 }
 
 func (e *evidence) generator() Generator {
-	g := Generator{Workers: len(e.plan.Workers)}
+	g := Generator{Workers: len(e.plan.Workers), Fleet: e.workerTable()}
 	g.FramesExpected, g.FramesReceived, _ = checkStreams(e)
 	g.CPUShare, _, _ = busiestWorker(e)
 	if lag, ok := e.lag.Quantile(0.99); ok {

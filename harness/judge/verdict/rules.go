@@ -33,6 +33,8 @@ var rules = []struct {
 	{"generator-cpu", generatorCPU},
 	{"machine", machine},
 	{"clock", clock},
+	{"workers-even", workersEven},
+	{"receiver", receiver},
 	{"steady", steady},
 	{"samples", samples},
 	{"per-class", perClass},

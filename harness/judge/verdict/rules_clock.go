@@ -8,9 +8,10 @@ import (
 	"assay/harness/spec"
 )
 
-// clock: the generator's wall clock was not stepped during the run. Latencies are
-// measured on a monotonic clock, but persist_lag compares the database's timestamps
-// with the generator's wall clock.
+// clock: all parts of the run had one clock. The offset of a worker's machine is
+// corrected at the start; what it drifts by after that moves the worker's arrivals and
+// its seconds. The coordinator's wall clock is compared with the database's by
+// persist_lag; latencies are measured on a monotonic clock.
 func clock(e *evidence) Rule {
 	r := Rule{
 		Unit:    "ms",
@@ -22,23 +23,67 @@ func clock(e *evidence) Rule {
 	if tightest < math.Inf(1) {
 		r.Limit = pointer(spec.ClockShare * tightest)
 	}
-	if e.Facts.ClockStepMs == nil {
+	worker, drift := e.driftingWorker()
+	if e.Facts.ClockStepMs != nil {
+		e.judgeStep(&r, math.Abs(*e.Facts.ClockStepMs), compared)
+	}
+	if worker.source == "" || r.Observed != nil && *r.Observed >= drift {
 		return r
 	}
-	step := math.Abs(*e.Facts.ClockStepMs)
+	r.Observed = &drift
+	text := fmt.Sprintf("the clock of %s drifted by %s ms against the coordinator's", e.workerName(worker.source), number(drift))
+	if r.Limit == nil || drift <= *r.Limit {
+		return r
+	}
+	// What the round trips leave open is no evidence.
+	if worker.certain > *r.Limit {
+		r.Outcome, r.Detail = Invalid, text+" during the run"
+	} else if r.Outcome == Pass {
+		r.Limitation = fmt.Sprintf("%s, known to within %s ms", text, number(drift-worker.certain))
+	}
+	return r
+}
+
+// judgeStep judges the largest change of the coordinator's wall clock, in ms.
+func (e *evidence) judgeStep(r *Rule, step float64, compared bool) {
 	r.Observed = &step
 	r.Detail = fmt.Sprintf("the generator's wall clock drifted by at most %s ms", number(step))
 	if r.Limit == nil || step <= *r.Limit {
-		return r
+		return
 	}
 	r.Detail = fmt.Sprintf("the generator's wall clock was stepped by %s ms during the run", number(step))
 	if compared {
 		r.Outcome = Invalid
 		r.Detail += ", which " + metric.PersistLag + " compares with the database's"
-		return r
+		return
 	}
 	r.Limitation = r.Detail + "; no latency depends on it"
-	return r
+}
+
+// drifting is a worker whose clock changed against the coordinator's.
+type drifting struct {
+	source  string
+	certain float64 // ms, without what the round trips leave open
+}
+
+// driftingWorker is the worker whose clock certainly drifted most, and the drift as
+// measured, in ms. Workers on the coordinator's machine have its clock.
+func (e *evidence) driftingWorker() (worst drifting, drift float64) {
+	for _, w := range e.Environment.Workers {
+		if w.Local {
+			continue
+		}
+		measured, roundTrip := largest(e.gauges(w.Source, metric.WorkerClockDrift)), largest(e.gauges(w.Source, metric.WorkerRoundTrip))
+		if measured == nil || roundTrip == nil {
+			continue
+		}
+		// The offset is known to within half of the round trip, now and at the start.
+		certain := max(0, math.Abs(*measured)-*roundTrip)
+		if worst.source == "" || certain > worst.certain {
+			worst, drift = drifting{w.Source, certain}, math.Abs(*measured)
+		}
+	}
+	return worst, drift
 }
 
 // tightestBound is the smallest bound of an SLO on a duration, in ms, and whether any

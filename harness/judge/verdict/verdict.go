@@ -110,6 +110,7 @@ type Generator struct {
 	WakeupLagP99Ms *float64
 	FramesExpected *int64 // nil: not reported by every worker
 	FramesReceived int64
+	Fleet          []Worker
 }
 
 // Ledger compares acknowledged with persisted transactions.

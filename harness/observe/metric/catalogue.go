@@ -79,11 +79,16 @@ var catalogue = slices.Concat(
 		// In the closing frame, totals over the run.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples of a metric that the worker aggregated"},
 		Descriptor{
-			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges},
+			Name: WorkerFrames, Kind: Counter, Sources: []string{SourceDatabase, SourceService, SourceHost, SourceLag, SourceGauges, SourceReceiver},
 			Text: "in the closing frame of every source: frames sent before",
 		},
 		Descriptor{Name: WorkerSeed, Kind: Counter, Labels: []string{"seed"}, Text: "in the closing frame: 1, labelled with the seed of schedule and data"},
 		Descriptor{Name: WorkerStartDelay, Kind: Gauge, Unit: "ms", Text: "in the closing frame: how late the worker started its first arrival"},
+	),
+
+	sentBy(
+		SourceReceiver,
+		Descriptor{Name: ReceiveDelay, Kind: Gauge, Unit: "ms", Labels: []string{"worker"}, Text: "time from the end of a second until the worker's report on it was in the record, the maximum of those received in the second"},
 	),
 
 	// Average active sessions of a class over a window are sum(DBSession) /

@@ -12,8 +12,9 @@ const (
 	SourceDatabase = "database"
 	SourceService  = "service"
 	SourceHost     = "host"
-	SourceLag      = "lag"    // lag of replicas and of binlog readers
-	SourceGauges   = "gauges" // gauges of the service that the profile names
+	SourceLag      = "lag"      // lag of replicas and of binlog readers
+	SourceReceiver = "receiver" // the coordinator's own, of what it receives
+	SourceGauges   = "gauges"   // gauges of the service that the profile names
 
 	// Catalogue sources that no frame has: k6's metrics are sent by the workers, and
 	// the ledger is compared after the run.

@@ -44,11 +44,11 @@ func Open(dir string) (Run, error) {
 			return Run{}, fmt.Errorf("open record %s: %s: %w", dir, name, err)
 		}
 	}
-	r.Timeline = NewTimeline()
+	r.Plan.Load = r.Plan.Load.At(r.Facts.Look)
+	r.Timeline = r.EmptyTimeline()
 	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
 		return Run{}, err
 	}
-	r.Plan.Load = r.Plan.Load.At(r.Facts.Look)
 	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger, maxIdentities)
 	if err != nil {
 		return Run{}, fmt.Errorf("open record %s: %w", dir, err)

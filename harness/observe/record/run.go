@@ -66,6 +66,7 @@ type Environment struct {
 type WorkerHost struct {
 	Source string  `json:"source"` // "worker/0", ...
 	Share  float64 `json:"share"`  // of the load, (0,1]
+	Local  bool    `json:"local"`  // on the coordinator's machine, so that they have the same clock
 	Host   Host    `json:"host"`
 }
 

@@ -14,13 +14,14 @@ import (
 // a resend counts once. It keeps no reference to the frames' points except their
 // labels. Reading sorts on first use: a timeline must not be shared by goroutines.
 type Timeline struct {
-	series  map[string]*timeSeries   // by series key and kind
-	named   map[string][]*timeSeries // by name; each list sorted by key if sorted
-	sorted  bool
-	key     []byte // scratch
-	sources map[string]*stream
-	order   []*stream // by number
-	ranked  []int32   // rank of each source by name, indexed by number; nil until read
+	series   map[string]*timeSeries   // by series key and kind
+	named    map[string][]*timeSeries // by name; each list sorted by key if sorted
+	sorted   bool
+	key      []byte // scratch
+	sources  map[string]*stream
+	order    []*stream // by number
+	ranked   []int32   // rank of each source by name, indexed by number; nil until read
+	bySource bySource
 }
 
 // Source is what was received from one sender.
@@ -67,6 +68,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	for _, p := range f.Points {
 		t.seriesOf(p).add(f, src.number, p)
 	}
+	t.bySource.add(f)
 }
 
 func (t *Timeline) source(name string) *stream {

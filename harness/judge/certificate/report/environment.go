@@ -18,7 +18,7 @@ func environment(c certificate.Certificate) page.Block {
 	add := func(name, format string, args ...any) {
 		t.Rows = append(t.Rows, page.Cells(name, fmt.Sprintf(format, args...)))
 	}
-	add("generator host", "%s, %s %s, %s, %d CPUs, %s", e.Host.Name, e.Host.OS, e.Host.Kernel, e.Host.CPU, e.Host.CPUs, quantity.Format(float64(e.Host.Memory), "By"))
+	add(hostRole(c), "%s, %s %s, %s, %d CPUs, %s", e.Host.Name, e.Host.OS, e.Host.Kernel, e.Host.CPU, e.Host.CPUs, quantity.Format(float64(e.Host.Memory), "By"))
 	add("co-located", "%s", strings.Join(e.CoLocation, ", "))
 	add("generator", "%d workers, busiest used %s of its CPUs, wake-up lag p99 %s, %d of %s frames received",
 		g.Workers, quantity.Optional(g.CPUShare, "share"), quantity.Optional(g.WakeupLagP99Ms, "ms"), g.FramesReceived, quantity.Count(g.FramesExpected))
@@ -36,6 +36,16 @@ func environment(c certificate.Certificate) page.Block {
 		}
 	}
 	return section("Environment", t)
+}
+
+// hostRole is what the described host was in the run.
+func hostRole(c certificate.Certificate) string {
+	for _, w := range c.Generator.Fleet {
+		if w.Host != "" && w.Host != c.Environment.Host.Name {
+			return "coordinator host"
+		}
+	}
+	return "generator host"
 }
 
 // verification explains how to verify the certificate.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"assay/harness/judge/certificate"
@@ -35,20 +36,23 @@ func Summary(c certificate.Certificate) page.Page {
 // bounded, so that it stays far below GitHub's limit of 1 MiB.
 func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
-	return newPage(
-		c, claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c), latencies(c),
+	return newPage(c, slices.Concat([]page.Block{
+		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c), latencies(c),
+	}, workers(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
 		page.Section{Heading: "Evidence", Blocks: []page.Block{evidence}},
-	)
+	})...)
 }
 
 // Full is the page with everything, including the charts of the run.
 func Full(c certificate.Certificate, t Timeline) page.Page {
-	return newPage(
-		c, claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
-		outcomes(c), latencies(c), waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
+	return newPage(c, slices.Concat([]page.Block{
+		claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
+		outcomes(c), latencies(c),
+	}, workers(c), []page.Block{
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
 		ruleTable(c), environment(c), verification(c),
-	)
+	})...)
 }
 
 // Diagnosis is the page that explains where the time went.

@@ -107,6 +107,9 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 	}}
 	for i := range workers {
 		source := metric.WorkerSource(i)
+		c.Run.Environment.Workers = append(c.Run.Environment.Workers, record.WorkerHost{
+			Source: source, Share: load.Workers[i].Share, Local: true, Host: c.Run.Environment.Host,
+		})
 		c.Run.Facts.Workers = append(c.Run.Facts.Workers, record.Worker{Source: source, Exit: "0"})
 		c.Frames = append(c.Frames, workerFrames(p, load, i, system, generator)...)
 	}
@@ -117,7 +120,7 @@ func NewWith(p spec.Profile, workers int, system System, generator Generator) *C
 // Record is the record of the run, with the frames in their order.
 func (c *Case) Record() record.Run {
 	r := c.Run
-	r.Timeline = record.NewTimeline()
+	r.Timeline = r.EmptyTimeline()
 	for _, f := range c.Frames {
 		r.Timeline.Add(f)
 	}

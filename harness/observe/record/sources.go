@@ -1,0 +1,53 @@
+package record
+
+import (
+	"slices"
+
+	"assay/harness/observe/metric"
+)
+
+// bySource are the histograms that a timeline also keeps for each source, over all
+// series of a name.
+type bySource struct {
+	spans []Span
+	names []string
+	hists map[sourceName]*metric.Hist
+}
+
+type sourceName struct{ source, name string }
+
+// EmptyTimeline makes a timeline for the run's frames that also keeps the latencies of
+// transactions and the generator's lag by worker, over the planned judged windows.
+func (r Run) EmptyTimeline() *Timeline {
+	t := NewTimeline()
+	t.bySource = bySource{names: []string{metric.TransactionDuration, metric.GeneratorLag}, hists: map[sourceName]*metric.Hist{}}
+	for _, w := range r.Plan.Load.Judged {
+		t.bySource.spans = append(t.bySource.spans, SpanOf(r.Facts.T0, w))
+	}
+	return t
+}
+
+func (b *bySource) add(f metric.Frame) {
+	if !slices.ContainsFunc(b.spans, func(s Span) bool { return f.Second >= s.From && f.Second < s.To }) {
+		return
+	}
+	for _, p := range f.Points {
+		if p.Kind != metric.Histogram || !slices.Contains(b.names, p.Series.Name) {
+			continue
+		}
+		key := sourceName{f.Source, p.Series.Name}
+		if b.hists[key] == nil {
+			b.hists[key] = &metric.Hist{}
+		}
+		b.hists[key].Merge(p.Hist)
+	}
+}
+
+// HistBySource is a histogram of one source over the judged windows, of a name that
+// EmptyTimeline lists; empty if there is none.
+func (t *Timeline) HistBySource(source, name string) *metric.Hist {
+	if h := t.bySource.hists[sourceName{source, name}]; h != nil {
+		return h
+	}
+	return &metric.Hist{}
+}
