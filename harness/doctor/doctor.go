@@ -30,6 +30,7 @@ type Subject struct {
 	Insights   *database.Insights // source of the waits; nil: the database itself
 	Readers    []string           // DSNs of replicas whose lag is watched
 	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
+	Remote     bool               // workers run on other machines
 	Executable string             // this program, which initialises scripts as k6
 }
 
@@ -53,6 +54,9 @@ func Machine(s Subject) Findings {
 		}
 	}
 	m, f, need := host.ReadLimits(), probe.ExamineFolder(s.Dir), sizes(s.Loads)
+	if s.Remote { // each worker's machine is checked when it joins
+		return append(all, descriptors(m.Descriptors, coordinators(need)), folder(f), disk(f, need))
+	}
 	return append(all, descriptors(m.Descriptors, need), memory(m.Memory, need), cpus(m.CPUs, need), folder(f), disk(f, need))
 }
 
@@ -105,7 +109,9 @@ func (s Subject) judge(o observations) Findings {
 		all = append(all, target(o.url, o.target, c))
 		if o.target.Dial == nil && o.target.DNS == nil {
 			o.ports.Taken = o.target.Taken
-			all = append(all, ports(o.ports, o.target.Local, c.reconnects, sizes(s.Loads)))
+			if !s.Remote {
+				all = append(all, ports(o.ports, o.target.Local, c.reconnects, sizes(s.Loads)))
+			}
 			if !o.target.Local {
 				remote = append(remote, "service")
 			}

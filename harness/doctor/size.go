@@ -56,6 +56,15 @@ func sizes(loads []Load) []Size {
 	return all
 }
 
+// coordinators are the sizes of runs whose workers run elsewhere, without the VUs.
+func coordinators(all []Size) []Size {
+	without := slices.Clone(all)
+	for i := range without {
+		without[i].WorkerVUs = 0
+	}
+	return without
+}
+
 // VUs is the number of VUs of all workers.
 func (s Size) VUs() int { return s.Workers * s.WorkerVUs }
 

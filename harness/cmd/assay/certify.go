@@ -15,6 +15,7 @@ import (
 // certifyFlags are the options of `assay certify`.
 type certifyFlags struct {
 	runFlags
+	fleet fleetFlags
 	load  loadFlags
 	scope string
 	k6Out []string
@@ -57,6 +58,7 @@ GitHub Actions, the Markdown is appended to it.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
+	f.fleet.add(c)
 	f.load.add(c)
 	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
@@ -118,6 +120,9 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	}
 	shared, err := f.options(c, file)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.fleet.apply(&shared); err != nil {
 		return nil, err
 	}
 	return trial.Certification{

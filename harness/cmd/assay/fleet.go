@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/load/fleet/local"
+	"assay/harness/run"
+)
+
+// Where workers come from.
+const (
+	engineLocal = "local"
+	engineJoin  = "join"
+)
+
+// fleetFlags are the options on workers from other machines.
+type fleetFlags struct {
+	engine  string
+	weights string
+	join    run.Join
+}
+
+func (f *fleetFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.engine, "engine", engineLocal, "local: start the workers on this machine; join: wait for workers that join (assay worker)")
+	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 0.0.0.0:7077 (default: a free port of loopback)")
+	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on")
+	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
+	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
+	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
+	fs.StringVar(&f.join.Key, "tls-key", "", "its private key")
+}
+
+// apply sets the options of a run.
+func (f *fleetFlags) apply(o *run.Options) error {
+	if f.engine != engineLocal && f.engine != engineJoin {
+		return usage("for example: --engine join", "--engine is %q: it must be local or join", f.engine)
+	}
+	if f.weights != "equal" && f.weights != "cpus" {
+		return usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
+	}
+	if f.join.Timeout < time.Second {
+		return usage("for example: --join-timeout 10m", "--join-timeout is %s: it must be at least 1s", f.join.Timeout)
+	}
+	o.Join = f.join
+	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
+	return nil
+}
