@@ -1,0 +1,314 @@
+package listen_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"assay/harness/wire/listen"
+)
+
+func TestListensOnLoopbackUnlessAsked(t *testing.T) {
+	for _, address := range []string{"", ":0", "localhost:0", "127.0.0.1:0", "[::1]:0"} {
+		s := start(t, func(o *listen.Options) { o.Address = address })
+		if !s.Address().Addr().IsLoopback() {
+			t.Errorf("%q listens on %s", address, s.Address())
+		}
+	}
+	for _, address := range []string{"127.0.0.1", "nonsense:port", "203.0.113.1:0"} {
+		if _, err := listen.Serve(listen.Options{Address: address, Token: token}); err == nil {
+			t.Errorf("%q: no error", address)
+		}
+	}
+	if _, err := listen.Serve(listen.Options{Token: "short"}); err == nil {
+		t.Error("a short token was taken")
+	}
+}
+
+func TestToken(t *testing.T) {
+	s := start(t, func(o *listen.Options) {
+		o.Limits.Authorize = time.Hour // the answer closes the connection
+		o.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "" {
+				t.Error("the handler sees the token")
+			}
+		})
+	})
+	for _, plain := range []bool{false, true} {
+		for header, want := range map[string]string{
+			"Authorization: Bearer " + token:                    "200",
+			"authorization: bearer " + token:                    "200",
+			"Authorization: Bearer " + token + "x":              "401",
+			"Authorization: Bearer " + token[1:]:                "401",
+			"Authorization: Basic " + token:                     "401",
+			"Authorization: " + token:                           "401",
+			"Authorization: Bearer":                             "401",
+			"Authorization:":                                    "401",
+			"X: Y":                                              "401",
+			"X: " + strings.Repeat("y", 17<<10):                 "431",
+			"X: Y\r\nTransfer-Encoding: gzip":                   "501",
+			"X: Y\r\nContent-Length: 1\r\nExpect: 100-continue": "401", // not 100
+			"X: Y\r\nContent-Length: 100000":                    "401", // without reading what does not come
+		} {
+			for _, request := range []string{"GET /", "POST /v1/metrics", "OPTIONS *"} {
+				c := s.connect(t, "127.0.0.1", plain)
+				before := s.handled.Load()
+				if want == "200" {
+					header += "\r\nConnection: close"
+				}
+				if _, err := fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n", request, header); err != nil {
+					t.Fatal(err)
+				}
+				got := ends(t, c)
+				if !strings.HasPrefix(got, "HTTP/1.1 "+want) || strings.Contains(got, " 100 ") {
+					t.Errorf("%s, %.80q, plain %t: %q", request, header, plain, got)
+				}
+				if ran := s.handled.Load() > before; ran != (want == "200") {
+					t.Errorf("%s, %.80q: handled: %t", request, header, ran)
+				}
+			}
+		}
+	}
+	if n := s.Refused()[listen.NoToken]; n != 2*9*3 {
+		t.Errorf("counted %d", n)
+	}
+}
+
+// A token that was right before does not make a wrong one right.
+func TestWrongTokenOnAKeptConnection(t *testing.T) {
+	s := start(t, nil)
+	c := s.client(t, "127.0.0.1")
+	if got := c.post(t.Context(), "https", token, "/", strings.NewReader("a")); got.status != http.StatusOK {
+		t.Fatalf("%+v", got)
+	}
+	if got := c.post(t.Context(), "https", token+"x", "/", strings.NewReader("a")); got.status != http.StatusUnauthorized || !got.closed {
+		t.Errorf("%+v", got)
+	}
+	if got := c.post(t.Context(), "https", token, "/", strings.NewReader("a")); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+	if c.dials.Load() != 2 {
+		t.Errorf("%d connections", c.dials.Load())
+	}
+}
+
+func TestPlainHTTPFromElsewhere(t *testing.T) {
+	s := start(t, func(o *listen.Options) { o.Plain = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	defer s.beside(t, "127.0.0.2")()
+	for from, want := range map[string]int{"127.0.0.1": http.StatusOK, "127.0.0.2": http.StatusBadRequest} {
+		got := s.client(t, from).post(t.Context(), "http", token, "/", strings.NewReader("a"))
+		if got.err != nil || got.status != want || want != http.StatusOK && (!got.closed || strings.Count(got.body, "\n") != 1) {
+			t.Errorf("from %s: %+v", from, got)
+		}
+	}
+	if s.Refused()[listen.PlainHTTP] != 1 {
+		t.Errorf("counted %v", s.Refused())
+	}
+}
+
+func gzipped(t testing.TB, body io.Reader) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.Copy(w, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// zstded compresses as a stream, whose header does not have the size.
+func zstded(t testing.TB, body io.Reader) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestBodies(t *testing.T) {
+	s := start(t, nil)
+	const small, large = 64 << 10, 16 << 20
+	of := func(n int64) io.Reader { return io.LimitReader(repeat('a'), n) }
+	window := func(n int64) []byte { // with a window of 8 MiB, which the size does not need
+		var b bytes.Buffer
+		w, err := zstd.NewWriter(&b, zstd.WithWindowSize(8<<20), zstd.WithSingleSegment(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, of(n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	bomb := io.LimitReader(repeat(0), 1<<30)
+	for name, c := range map[string]struct {
+		path, encoding string
+		body           []byte
+		status         int
+		length         int64 // of what the handler gets
+	}{
+		"none":                       {"/", "", nil, 200, 0},
+		"identity":                   {"/", "identity", []byte("abc"), 200, 3},
+		"at the limit":               {"/", "", bytes.Repeat([]byte("a"), small), 200, small},
+		"over the limit":             {"/", "", bytes.Repeat([]byte("a"), small+1), 413, 0},
+		"at another path's":          {"/large", "", bytes.Repeat([]byte("a"), large), 200, large},
+		"over another path's":        {"/large", "", bytes.Repeat([]byte("a"), large+1), 413, 0},
+		"gzip":                       {"/", "gzip", gzipped(t, of(small)), 200, small},
+		"gzip over the limit":        {"/", "gzip", gzipped(t, of(small+1)), 413, 0},
+		"gzip at another path's":     {"/large", "gzip", gzipped(t, of(large)), 200, large},
+		"gzip of nothing":            {"/", "gzip", gzipped(t, of(0)), 200, 0},
+		"gzip bomb":                  {"/large", "gzip", gzipped(t, bomb), 413, 0},
+		"gzip cut short":             {"/", "gzip", gzipped(t, of(small))[:30], 400, 0},
+		"gzip that is none":          {"/", "gzip", []byte("plain text"), 400, 0},
+		"zstd":                       {"/", "zstd", zstded(t, of(small)), 200, small},
+		"zstd over the limit":        {"/", "zstd", zstded(t, of(small+1)), 413, 0},
+		"zstd over a large window":   {"/", "zstd", zstded(t, of(9<<20)), 413, 0},
+		"zstd with a large window":   {"/", "zstd", window(1000), 200, 1000},
+		"zstd at another path's":     {"/large", "zstd", zstded(t, of(large)), 200, large},
+		"zstd over another path's":   {"/large", "zstd", zstded(t, of(large+1)), 413, 0},
+		"zstd bomb":                  {"/large", "zstd", zstded(t, io.LimitReader(repeat(0), 1<<30)), 413, 0},
+		"zstd frames, too many":      {"/large", "zstd", bytes.Repeat(zstded(t, of(large/2)), 3), 413, 0},
+		"zstd that is none":          {"/", "zstd", []byte("plain text"), 400, 0},
+		"two encodings":              {"/", "gzip, zstd", []byte("abc"), 415, 0},
+		"an encoding without a name": {"/", "br", []byte("abc"), 415, 0},
+	} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/chunked %t", name, chunked), func(t *testing.T) {
+				body := io.Reader(bytes.NewReader(c.body))
+				if chunked {
+					body = struct{ io.Reader }{body} // without its length
+				}
+				before := s.handled.Load()
+				got := s.client(t, "127.0.0.1").post(t.Context(), "https", token, c.path, body, "Content-Encoding", c.encoding)
+				if got.err != nil || got.status != c.status {
+					t.Fatalf("answered %d %.200q, %v; want %d", got.status, got.body, got.err, c.status)
+				}
+				if ok := c.status == 200; ok && int64(len(got.body)) != c.length || !ok && (strings.Count(got.body, "\n") != 1 || !got.closed) {
+					t.Errorf("answered with %d bytes: %.100q", len(got.body), got.body)
+				}
+				if ran := s.handled.Load() > before; ran != (c.status == 200) {
+					t.Errorf("handled: %t", ran)
+				}
+			})
+		}
+	}
+}
+
+// 1 GiB in 1 MB costs the limit a few times over.
+func TestBombCostsLittleMemory(t *testing.T) {
+	s := start(t, nil)
+	c := s.client(t, "127.0.0.1")
+	for encoding, bomb := range map[string][]byte{
+		"gzip": gzipped(t, io.LimitReader(repeat(0), 1<<30)), "zstd": zstded(t, io.LimitReader(repeat(0), 1<<30)),
+	} {
+		for path, limit := range map[string]uint64{"/": 64 << 10, "/large": 16 << 20} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got := c.post(t.Context(), "https", token, path, bytes.NewReader(bomb), "Content-Encoding", encoding)
+			runtime.ReadMemStats(&after)
+			if got.status != http.StatusRequestEntityTooLarge {
+				t.Errorf("%s: %+v", encoding, got)
+			}
+			allocated := after.TotalAlloc - before.TotalAlloc
+			t.Logf("%s on %s: %d KiB of allocations", encoding, path, allocated>>10)
+			if allocated > 8*limit+32<<20 {
+				t.Errorf("%s on %s allocated %d MiB", encoding, path, allocated>>20)
+			}
+		}
+	}
+}
+
+// A client with the token that sends slowly holds no handler, and one that reads slowly
+// loses its connection; a handler that waits longer than either may.
+func TestSlowClientsAndSlowHandlers(t *testing.T) {
+	const limit = 500 * time.Millisecond
+	wrote, waits, left := make(chan error, 1), make(chan struct{}), make(chan struct{})
+	s := start(t, func(o *listen.Options) {
+		o.Limits = listen.Limits{Body: limit, Write: limit, Header: limit}
+		o.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/wait":
+				select {
+				case <-time.After(5 * limit):
+				case <-r.Context().Done():
+					t.Error("the wait ended before its time")
+				}
+				echo(w, r)
+			case "/long":
+				_, err := io.Copy(w, io.LimitReader(repeat('a'), 1<<30))
+				wrote <- err
+			case "/slow":
+				t.Error("the handler runs before the body is there")
+			case "/forever":
+				close(waits)
+				<-r.Context().Done()
+				close(left)
+			default:
+				echo(w, r)
+			}
+		})
+	})
+	defer s.beside(t, "127.0.0.1")()
+	header := "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 1000\r\n\r\n"
+
+	slow := s.connect(t, "127.0.0.1", false)
+	if _, err := fmt.Fprintf(slow, header+"begins", "/slow"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ends(t, slow); !strings.HasPrefix(got, "HTTP/1.1 408 ") {
+		t.Errorf("a slow body: %q", got)
+	}
+
+	for _, body := range []string{"waits", ""} {
+		if got := s.client(t, "127.0.0.1").post(t.Context(), "https", token, "/wait", strings.NewReader(body)); got.status != 200 || got.body != body {
+			t.Errorf("a long poll: %+v", got)
+		}
+	}
+
+	stuck := s.connect(t, "127.0.0.1", false)
+	if _, err := fmt.Fprintf(stuck, header+strings.Repeat("a", 1000), "/long"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-wrote; err == nil {
+		t.Error("1 GiB was written to a client that does not read")
+	}
+
+	gone, cancel := context.WithCancel(t.Context())
+	result := make(chan answer, 1)
+	go func() {
+		result <- s.client(t, "127.0.0.1").post(gone, "https", token, "/forever", strings.NewReader("a"))
+	}()
+	<-waits
+	cancel()
+	<-left // the handler learns of it
+	if got := <-result; got.err == nil {
+		t.Errorf("%+v", got)
+	}
+}
