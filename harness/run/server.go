@@ -4,63 +4,100 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"assay/harness/load/fleet"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/wire"
+	"assay/harness/wire/identity"
+	"assay/harness/wire/listen"
 )
 
-// server is the address that workers report to.
+// server is the address that workers, and other senders of metrics, report to.
 type server struct {
-	url   string
-	token string
-	http  *http.Server
-	done  chan error
+	*listen.Server
+	address identity.Address
+	token   string
 }
 
 // token is the run's token.
-func (o Options) token() string { return cmp.Or(o.Join.Token, rand.Text()) }
+func (o Options) token() (string, error) {
+	token := cmp.Or(o.Join.Token, rand.Text())
+	return token, identity.CheckToken(token)
+}
 
-// serve listens for requests that carry the token.
-func serve(j Join, keys wire.Keys, c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
-	listener, err := net.Listen("tcp", cmp.Or(j.Listen, "127.0.0.1:0"))
+// identity is the coordinator's key. Workers that were started with a token of the
+// user's own, before the coordinator, can compute the key from it.
+func (j Join) identity(hosts ...string) (identity.Identity, error) {
+	switch {
+	case j.Certificate != "" || j.Key != "":
+		return identity.Load(j.Certificate, j.Key)
+	case j.Token != "":
+		return identity.FromToken(j.Token, hosts...)
+	}
+	return identity.Random(hosts...)
+}
+
+// serve listens for requests that carry the run's token or a worker's credential.
+func serve(j Join, keys wire.Keys, log *slog.Logger, c *fleet.Coordinator, r *receiver.Receiver) (*server, error) {
+	host, _, err := net.SplitHostPort(cmp.Or(j.Advertise, j.Listen, ":0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for workers: %w", err)
+	}
+	key, err := j.identity(cmp.Or(host, "127.0.0.1"))
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	c.Routes(mux)
 	r.Routes(mux)
-	s := &server{
-		url: "http://" + cmp.Or(j.Advertise, listener.Addr().String()), token: keys.Token(),
-		done: make(chan error, 1),
+	s := &server{token: keys.Token()}
+	s.Server, err = listen.Serve(listen.Options{
+		Address: j.Listen, Identity: key, Handler: mux, Log: log,
+		Authorize: func(bearer string) bool { _, known := keys.Sender(bearer); return known },
+		Bodies: map[string]int64{
+			wire.PathStart: fleet.MaxSetup, wire.PathLog: fleet.MaxLogPart, wire.PathMetrics: receiver.MaxBody, wire.PathAcknowledged: receiver.MaxBody,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen for workers: %w", err)
 	}
-	s.http = &http.Server{Handler: receiver.Authorize(keys, mux), ReadHeaderTimeout: 10 * time.Second}
-	go func() { s.done <- s.http.Serve(listener) }()
+	at := s.Address()
+	s.address = identity.Address{
+		URL:         "https://" + cmp.Or(j.Advertise, net.JoinHostPort(at.Addr().String(), strconv.Itoa(int(at.Port())))),
+		Fingerprint: key.Fingerprint(),
+	}
 	return s, nil
 }
 
-// joinLine is the line that starts a worker elsewhere.
+// joinLine is the line that starts a worker elsewhere. A token that the user has set is
+// not shown.
 func (s *server) joinLine(j Join) string {
 	token := s.token
 	if j.Token != "" {
-		token = "..." // whoever set it knows it
+		token = "..."
 	}
-	return fmt.Sprintf("start each worker with: ASSAY_JOIN_TOKEN=%s assay worker --join %s", token, s.url)
+	return fmt.Sprintf("ASSAY_JOIN_TOKEN=%s assay worker --join %s", token, s.address)
+}
+
+// refused says which connections were refused; empty: none.
+func (s *server) refused() (text string) {
+	for why, n := range s.Refused() {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d (%s)", n, why)
+	}
+	return text
 }
 
 func (s *server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // a request of a worker that was killed
-	}
-	if err := <-s.done; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("listen for workers: %w", err)
-	}
-	return nil
+	return s.Close(ctx)
 }

@@ -31,14 +31,18 @@ func (o Options) tool() wire.Tool {
 // gather listens for workers, starts those of this machine, and waits until all have
 // joined.
 func (r *run) gather(ctx context.Context) error {
-	keys := wire.NewKeys(r.ID, r.token())
+	token, err := r.token()
+	if err != nil {
+		return err
+	}
+	keys := wire.NewKeys(r.ID, token)
 	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
 	r.coordinator = fleet.NewCoordinator(fleet.Options{Workers: r.Workers, Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics})
-	var err error
-	if r.server, err = serve(r.Join, keys, r.coordinator, r.receiver); err != nil {
+	if r.server, err = serve(r.Join, keys, r.Log, r.coordinator, r.receiver); err != nil {
 		return err
 	}
 	if r.Join.Remote {
+		r.step("waiting for workers: start each with")
 		r.step(r.server.joinLine(r.Join))
 	} else if err := r.startLocal(); err != nil {
 		return err
@@ -49,7 +53,7 @@ func (r *run) gather(ctx context.Context) error {
 
 // startLocal starts the workers on this machine.
 func (r *run) startLocal() (err error) {
-	if r.local, err = local.Start(r.Executable, r.server.url, r.server.token, r.Workers); err != nil {
+	if r.local, err = local.Start(r.Executable, r.server.address.String(), r.server.token, r.Workers); err != nil {
 		return err
 	}
 	r.unjoined = make(chan local.Ended, r.Workers)

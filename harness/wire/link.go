@@ -70,9 +70,12 @@ func New(url, bearer string, config *tls.Config) *Link {
 // As is the link of a worker that has joined.
 func (l *Link) As(a Assignment) *Link {
 	worker := *l
-	worker.Source, worker.bearer, worker.remote = a.Source, a.Credential, false
+	worker.Source, worker.bearer, worker.remote = a.Source, a.Credential, true
 	return &worker
 }
+
+// URL is the coordinator's.
+func (l *Link) URL() string { return l.url }
 
 // Close closes the connections that are not in use.
 func (l *Link) Close() { l.client.CloseIdleConnections() }

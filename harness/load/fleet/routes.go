@@ -25,13 +25,13 @@ func (c *Coordinator) Routes(mux *http.ServeMux) {
 }
 
 const (
-	// maxMessage bounds what a worker may send at the start: setup()'s result.
-	maxMessage = 16 << 20
+	// MaxSetup bounds the largest message at the start, with setup()'s result, bytes.
+	MaxSetup = 16 << 20
+	// MaxLogPart bounds a part of a worker's log, bytes.
+	MaxLogPart = 4 << 20
 	// joinTimeout is how long a request to join waits for the others before it is
 	// answered: intermediaries end connections that are silent for longer.
 	joinTimeout = 20 * time.Second
-	// maxLogPart bounds a part of a worker's log.
-	maxLogPart = 4 << 20
 )
 
 func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +165,7 @@ func (c *Coordinator) handleHeartbeat(w http.ResponseWriter, _ *http.Request, _ 
 // handleLog appends a part of a worker's log, unless it was appended before.
 func (c *Coordinator) handleLog(w http.ResponseWriter, r *http.Request, number int) {
 	offset, err := strconv.ParseInt(r.Header.Get(wire.HeaderOffset), 10, 64)
-	text, readErr := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLogPart))
+	text, readErr := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxLogPart))
 	if err := errors.Join(err, readErr); err != nil {
 		http.Error(w, "malformed part of a log: "+err.Error(), http.StatusBadRequest)
 		return
@@ -189,7 +189,7 @@ func (c *Coordinator) handleExit(w http.ResponseWriter, r *http.Request, number 
 }
 
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMessage)).Decode(into)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxSetup)).Decode(into)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -35,7 +35,7 @@ func TestCatalogueHasTheMetricsOfK6(t *testing.T) {
 // The frames of a worker, including the closing one, agree with the catalogue.
 func TestWorkersFollowTheCatalogue(t *testing.T) {
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: time.Millisecond})
-	a.start(time.Now())
+	a.start(time.Now(), time.Now())
 	a.add([]metrics.SampleContainer{
 		newK6Metrics().trail(time.Now(), "pay", "1", 300*time.Millisecond, true),
 		arrivals.Scheduled{Slots: 1},

@@ -36,7 +36,7 @@ func TestRedirectLoopsFail(t *testing.T) {
 	} {
 		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{}})
 		a.redirects = c.own
-		a.start(time.Unix(100, 0))
+		a.start(time.Unix(100, 0), time.Unix(100, 0))
 		for _, answers := range c.answers {
 			a.add([]metrics.SampleContainer{&arrivals.TransactionStart{VU: "1"}})
 			for _, status := range answers {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,13 +15,13 @@ import (
 	"assay/harness/hint"
 	"assay/harness/observe/collect/host"
 	"assay/harness/wire"
+	"assay/harness/wire/identity"
 )
 
 // Options is what a worker needs.
 type Options struct {
-	URL        string // of the coordinator
+	URL        string // of the coordinator, as in its join line
 	Token      string // of the run
-	TLS        *tls.Config
 	Tool       wire.Tool
 	Executable string        // this program, which runs k6
 	Wait       time.Duration // how long to wait for a coordinator that does not answer yet
@@ -42,7 +41,11 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 		now := c.now
 		c.now = func() time.Time { return o.Skew(now()) }
 	}
-	link := wire.New(o.URL, o.Token, o.TLS)
+	address, err := identity.ParseAddress(o.URL)
+	if err != nil {
+		return "", err
+	}
+	link := wire.New(address.URL, o.Token, address.TLS(o.Token))
 	defer link.Close()
 	a, err := join(ctx, link, o, say)
 	if err != nil {
@@ -77,11 +80,13 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 				said = waiting
 			}
 		case errors.As(err, &refused):
-			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %s", o.URL, refused.Reason), refusalHint(refused))
+			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %s", link.URL(), refused.Reason), refusalHint(refused))
 		case ctx.Err() != nil:
 			return wire.Assignment{}, context.Cause(ctx)
+		case hint.Of(err) != "": // another coordinator: its key is not the expected one
+			return wire.Assignment{}, fmt.Errorf("join %s: %w", link.URL(), err)
 		case time.Since(answered) > o.Wait:
-			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %w", o.URL, err), "start the coordinator first, or wait longer for it: --wait 10m")
+			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %w", link.URL(), err), "start the coordinator first, or wait longer for it: --wait 10m")
 		}
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func serveAlone(tight bool) error {
 		limits = listen.Limits{Burst: 1, Rate: 1}
 	}
 	s, err := listen.Serve(listen.Options{
-		Identity: i, Token: token, Limits: limits, Log: slog.New(slog.DiscardHandler),
+		Identity: i, Authorize: hasToken, Limits: limits, Log: slog.New(slog.DiscardHandler),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var used unix.Rusage
 			if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {

@@ -2,7 +2,6 @@ package listen
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,21 +19,22 @@ import (
 type Options struct {
 	Address  string // host:port; without a host 127.0.0.1, empty: a free port of it
 	Identity identity.Identity
-	Token    string
-	Bodies   map[string]int64 // largest body of a path, bytes, compressed and decompressed; 64 KiB of others
-	Plain    []netip.Prefix   // peers that may speak plain HTTP; nil: loopback
-	Limits   Limits
-	Log      *slog.Logger
+	// Authorize reports whether a bearer token may send requests. It takes the same time
+	// for every wrong one.
+	Authorize func(token string) bool
+	Bodies    map[string]int64 // largest body of a path, bytes, compressed and decompressed; 64 KiB of others
+	Plain     []netip.Prefix   // peers that may speak plain HTTP; nil: loopback
+	Limits    Limits
+	Log       *slog.Logger
 
-	// Handler gets the requests that had the token, without it. It may wait for minutes,
-	// and must return once the request's context is done.
+	// Handler gets the requests whose token is good. It may wait for minutes, and must
+	// return once the request's context is done.
 	Handler http.Handler
 }
 
 // Server is a running server.
 type Server struct {
 	options  Options
-	token    [sha256.Size]byte
 	gate     *gate
 	refusals *refusals
 	http     *http.Server
@@ -45,9 +45,6 @@ type Server struct {
 
 // Serve listens until Close.
 func Serve(o Options) (*Server, error) {
-	if err := identity.CheckToken(o.Token); err != nil {
-		return nil, err
-	}
 	if o.Plain == nil {
 		o.Plain = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
@@ -66,7 +63,7 @@ func Serve(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	s := &Server{options: o, token: sha256.Sum256([]byte(o.Token)), refusals: newRefusals(o.Log), served: make(chan struct{})}
+	s := &Server{options: o, refusals: newRefusals(o.Log), served: make(chan struct{})}
 	s.gate = newGate(listener, o.Identity.TLS(), o.Limits, s.refusals)
 	s.http = &http.Server{
 		Handler:                      http.HandlerFunc(s.handle),

@@ -2,14 +2,14 @@ package listen
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	"io"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"assay/harness/wire"
 )
 
 // handle lets requests with the token through, their bodies complete.
@@ -19,7 +19,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, PlainHTTP, http.StatusBadRequest, "use https: plain HTTP is for clients on this host")
 		return
 	}
-	if !s.hasToken(r.Header.Get("Authorization")) {
+	if !s.options.Authorize(wire.Bearer(r)) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		s.refuse(w, r, NoToken, http.StatusUnauthorized, "the run's token is missing or wrong")
 		return
@@ -32,7 +32,6 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	clean := *r
 	clean.Header = r.Header.Clone()
-	clean.Header.Del("Authorization")
 	clean.Header.Del("Content-Encoding")
 	clean.Body, clean.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	s.options.Handler.ServeHTTP(w, &clean)
@@ -40,13 +39,6 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) mayBePlain(from netip.Addr) bool {
 	return slices.ContainsFunc(s.options.Plain, func(p netip.Prefix) bool { return p.Contains(from) })
-}
-
-// hasToken compares digests, whose length and bytes say nothing of the token's.
-func (s *Server) hasToken(authorization string) bool {
-	scheme, token, _ := strings.Cut(authorization, " ")
-	got := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(got[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // refuse answers with one line and closes the connection. What the client still sends

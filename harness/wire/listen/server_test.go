@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"assay/harness/wire"
 	"assay/harness/wire/identity"
 	"assay/harness/wire/listen"
 )
@@ -61,7 +62,7 @@ func start(t testing.TB, change func(*listen.Options)) *server {
 	}
 	s := &server{identity: i, log: &text{}}
 	o := listen.Options{
-		Identity: i, Token: token, Handler: http.HandlerFunc(echo),
+		Identity: i, Authorize: hasToken, Handler: http.HandlerFunc(echo),
 		Bodies: map[string]int64{"/large": 16 << 20},
 		Log:    slog.New(slog.NewTextHandler(s.log, nil)),
 	}
@@ -229,4 +230,9 @@ type repeat byte
 func (b repeat) Read(p []byte) (int, error) {
 	copy(p, bytes.Repeat([]byte{byte(b)}, len(p)))
 	return len(p), nil
+}
+
+func hasToken(text string) bool {
+	_, ok := wire.NewKeys("run", token).Sender(text)
+	return ok
 }

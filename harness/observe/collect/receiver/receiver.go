@@ -29,9 +29,9 @@ type Sinks struct {
 	Flush func() error
 }
 
-// maxBody bounds one message: a frame of 200 series with wide histograms is less than
+// MaxBody bounds one message, bytes: a frame of 200 series with wide histograms is less than
 // 1 MiB, and a worker that lost its connection sends up to 15 s of frames at once.
-const maxBody = 64 << 20
+const MaxBody = 64 << 20
 
 // Receiver receives messages and ignores repeated ones.
 type Receiver struct {
@@ -244,7 +244,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, what string, err error) {
 }
 
 func read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
