@@ -55,7 +55,7 @@ func startAssay(t *testing.T, executable, script string) *assay {
 	t.Cleanup(func() { _ = a.stderr.Close() })
 	a.cmd = exec.Command(executable, "certify", "steady", "--thresholds", "thresholds.json", "--target", server.URL, "--out", a.out, "--json")
 	a.cmd.Dir, a.cmd.Stdout, a.cmd.Stderr = a.dir, &a.stdout, a.stderr
-	a.cmd.Env = append(os.Environ(), "ASSAY_DB=")
+	a.cmd.Env = append(os.Environ(), "ASSAY_DB=", "TMPDIR="+a.dir) // by which workers are found
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,13 @@
 package run_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,7 +18,7 @@ import (
 
 // connection is a faulty proxy between the workers and their coordinator.
 type connection struct {
-	address string // a file that will hold the coordinator's address
+	to      atomic.Pointer[url.URL] // the coordinator
 	state   atomic.Int32
 	refused atomic.Int64 // requests refused while cut
 	frames  atomic.Int64 // dropped answers to frames
@@ -46,6 +44,9 @@ func (c *connection) hold(state int32, length time.Duration, affected *atomic.In
 	}
 }
 
+// unverified is for the proxy, which does not know the coordinator's key.
+var unverified = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+
 var errAnswerLost = errors.New("the answer is dropped")
 
 func (c *connection) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -53,13 +54,9 @@ func (c *connection) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		c.refused.Add(1)
 		panic(http.ErrAbortHandler) // which closes the connection
 	}
-	address, err := os.ReadFile(c.address)
-	to, parseErr := url.Parse(strings.TrimSpace(string(address)))
-	if err != nil || parseErr != nil {
-		panic(http.ErrAbortHandler)
-	}
 	proxy := httputil.ReverseProxy{
-		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(to) },
+		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(c.to.Load()) },
+		Transport:      unverified,
 		ModifyResponse: c.dropAnswer,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -83,27 +80,26 @@ func (c *connection) dropAnswer(answer *http.Response) error {
 // frames and acknowledgements are sent again, and counted once.
 func TestCoordinatorOutage(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	c := &connection{address: filepath.Join(dir, "address")}
+	c := &connection{}
 	proxyServer := httptest.NewServer(c)
 	defer proxyServer.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o := options(t, loose(steady(100, 14*time.Second)), ackScript, server.URL)
-	// Workers are started by a script that gives them the proxy's address instead of the
-	// coordinator's.
-	wrapper := filepath.Join(dir, "wrapper")
-	script := fmt.Sprintf("#!/bin/sh\ntest -z \"$ASSAY_COORDINATOR\" || { echo \"$ASSAY_COORDINATOR\" > %s; export ASSAY_COORDINATOR=%s; }\nexec %s \"$@\"\n",
-		c.address, proxyServer.URL, o.Executable)
-	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	o.Executable = wrapper
 	o.Progress = during(time.Second, func() {
 		c.hold(cut, 5*time.Second, &c.refused, 4)
 		c.hold(dropFrameAnswers, 3*time.Second, &c.frames, 2)
 		c.hold(dropAckAnswers, 2*time.Second, &c.acks, 2)
 		c.state.Store(passing)
+	})
+	// The worker is given the proxy's address instead of the coordinator's.
+	awaitJoin(&o, func(address string) {
+		to, err := url.Parse(address)
+		if err != nil {
+			t.Error(err)
+		}
+		c.to.Store(&url.URL{Scheme: to.Scheme, Host: to.Host})
+		startWorker(t, o.Executable, proxyServer.URL, t.TempDir())
 	})
 	r := certify(t, o)
 	lost := fmt.Sprintf("%d requests refused, %d answers to frames and %d to acknowledgements dropped", c.refused.Load(), c.frames.Load(), c.acks.Load())

@@ -5,7 +5,7 @@
 // response.
 //
 // A worker is two processes (package load/worker): k6, and a parent that speaks to the
-// coordinator. The parent serves the part of the protocol that k6 uses on a Unix socket.
+// coordinator. The parent serves the part of the protocol that k6 uses on loopback.
 // The coordinator's side is fleet.Coordinator and the receiver.
 //
 // Input: messages. Output: their encoding, a client, and the credentials of a run.

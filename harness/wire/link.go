@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -21,7 +20,7 @@ import (
 // Environment variables that make a k6 process a worker. They are removed from the
 // environment before k6 starts, so that scripts do not see the token.
 const (
-	EnvURL    = "ASSAY_COORDINATOR" // of the coordinator, or unix:PATH, the socket of the worker's parent process
+	EnvURL    = "ASSAY_COORDINATOR" // of the worker's parent process
 	EnvToken  = "ASSAY_COORDINATOR_TOKEN"
 	EnvSource = "ASSAY_SOURCE"
 	EnvOffset = "ASSAY_CLOCK_OFFSET" // by which the machine's clock is ahead of the coordinator's, like 1.5s
@@ -58,12 +57,6 @@ func New(url, bearer string, config *tls.Config) *Link {
 	// A transport of its own: k6 tunes the default one, and a proxy of the environment
 	// must not see the token.
 	transport := &http.Transport{MaxIdleConnsPerHost: 2, TLSClientConfig: config}
-	if socket, found := strings.CutPrefix(url, "unix:"); found {
-		url = "http://parent"
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		}
-	}
 	return &Link{url: strings.TrimSuffix(url, "/"), bearer: bearer, client: &http.Client{Transport: transport}}
 }
 

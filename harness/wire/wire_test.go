@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -186,23 +184,6 @@ func TestWaitingToJoin(t *testing.T) {
 	a, waiting, err := wire.New(server.URL, "token", nil).Join(t.Context(), wire.Hello{})
 	if a != nil || waiting != (wire.Waiting{Joined: 1, Of: 3}) || err != nil {
 		t.Errorf("%v, %v, %v", a, waiting, err)
-	}
-}
-
-// k6 reaches its parent process through a Unix socket.
-func TestUnixSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "parent.sock")
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })}
-	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
-	l := wire.New("unix:"+path, "", nil)
-	defer l.Close()
-	if body, err := l.Archive(t.Context()); string(body) != wire.PathArchive || err != nil {
-		t.Errorf("%s, %v", body, err)
 	}
 }
 

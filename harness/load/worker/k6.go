@@ -21,7 +21,6 @@ const (
 	archiveFile = "script.tar"
 	configFile  = "k6.json"
 	sessionFile = "session.json"
-	socketFile  = "parent.sock"
 )
 
 // arguments are those of `assay k6`. They hold no secret: command lines are public.
@@ -49,10 +48,10 @@ func arguments(a wire.Assignment, dir string) []string {
 var caVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // environment is k6's whole environment: scripts must not see the run's token.
-func environment(a wire.Assignment, dir string, offset time.Duration) []string {
+func environment(a wire.Assignment, p *parent, offset time.Duration) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
-		wire.EnvURL + "=unix:" + filepath.Join(dir, socketFile), wire.EnvSource + "=" + a.Source, wire.EnvOffset + "=" + offset.String(),
+		wire.EnvURL + "=" + p.url, wire.EnvToken + "=" + p.token, wire.EnvSource + "=" + a.Source, wire.EnvOffset + "=" + offset.String(),
 	}
 	if a.Database != "" {
 		env = append(env, "ASSAY_DB="+a.Database)

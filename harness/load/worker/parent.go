@@ -2,44 +2,58 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"assay/harness/wire"
 )
 
-// parent serves k6 on a Unix socket in the worker's private folder. Ready and start are
-// passed on to the coordinator; reports are taken at once, and delivered later.
+// parent serves k6 on loopback, with a token of its own. Ready and start are passed on to
+// the coordinator; reports are taken at once, and delivered later.
 type parent struct {
 	session *session
+	url     string
+	token   string
 	server  *http.Server
 	done    chan struct{}
 }
 
 func serveK6(s *session) (*parent, error) {
-	listener, err := net.Listen("unix", filepath.Join(s.dir, socketFile))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for k6: %w", err)
 	}
-	p := &parent{session: s, done: make(chan struct{})}
+	p := &parent{session: s, url: "http://" + listener.Addr().String(), token: rand.Text(), done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PathReady, p.ready)
 	mux.HandleFunc("POST "+wire.PathStart, p.start)
 	mux.HandleFunc("POST "+wire.PathMetrics, p.metrics)
 	mux.HandleFunc("POST "+wire.PathAcknowledged, p.acknowledged)
-	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	p.server = &http.Server{Handler: p.authorized(mux), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(p.done)
 		_ = p.server.Serve(listener) // ends with close
 	}()
 	return p, nil
+}
+
+// authorized rejects other processes than k6.
+func (p *parent) authorized(next http.Handler) http.Handler {
+	keys := wire.NewKeys(p.session.assignment.Run, p.token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, known := keys.Sender(wire.Bearer(r)); !known {
+			http.Error(w, "not this worker's k6", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // close is called when k6 has ended.

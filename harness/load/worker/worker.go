@@ -148,7 +148,7 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	if err != nil {
 		return "", err
 	}
-	c, err := startK6(executable, arguments(s.assignment, s.dir), environment(s.assignment, s.dir, offset), &s.log)
+	c, err := startK6(executable, arguments(s.assignment, s.dir), environment(s.assignment, p, offset), &s.log)
 	if err != nil {
 		p.close()
 		return "", err

@@ -1,0 +1,51 @@
+package run_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"assay/harness/run"
+	"assay/harness/servers/process"
+	"assay/harness/servers/process/processtest"
+)
+
+// joinToken is the token of runs whose workers join by themselves.
+const joinToken = "token-of-a-test-0123456789"
+
+// awaitJoin lets the workers of a run join by themselves. With the first line of the run
+// that says how, join is called with the coordinator's URL.
+func awaitJoin(o *run.Options, join func(url string)) {
+	o.Join.Remote, o.Join.Token = true, joinToken
+	progress := o.Progress
+	var once sync.Once
+	o.Progress = func(e run.Event) {
+		if _, url, found := strings.Cut(e.Text, " assay worker --join "); found && e.Kind == run.Step {
+			once.Do(func() { join(url) })
+		}
+		progress(e)
+	}
+}
+
+// startWorker starts a worker of the test binary, whose temporary files are in dir.
+func startWorker(t *testing.T, executable, url, dir string, env ...string) *process.Child {
+	t.Helper()
+	cmd := exec.Command(executable, "worker", "--join", url, "--dir", dir)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "ASSAY_JOIN_TOKEN=" + joinToken}, env...)
+	log, err := os.Create(filepath.Join(t.TempDir(), "worker.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("worker: %s", text)
+		}
+		_ = log.Close()
+	})
+	cmd.Stdout, cmd.Stderr = log, log
+	return processtest.Start(t, cmd)
+}
