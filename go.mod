@@ -33,6 +33,8 @@ require (
 	github.com/sirupsen/logrus v1.9.3
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/vishvananda/netlink v1.3.1
+	github.com/vishvananda/netns v0.0.5
 	github.com/yuin/goldmark v1.7.12
 	go.k6.io/k6 v1.8.1
 	go.opentelemetry.io/proto/otlp v1.10.0
