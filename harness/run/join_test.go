@@ -3,14 +3,12 @@ package run_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"assay/harness/run"
 	"assay/harness/servers/process"
-	"assay/harness/servers/process/processtest"
 )
 
 // joinToken is the token of runs whose workers join by themselves.
@@ -35,17 +33,5 @@ func startWorker(t *testing.T, executable, url, dir string, env ...string) *proc
 	t.Helper()
 	cmd := exec.Command(executable, "worker", "--join", url, "--dir", dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "ASSAY_JOIN_TOKEN=" + joinToken}, env...)
-	log, err := os.Create(filepath.Join(t.TempDir(), "worker.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			text, _ := os.ReadFile(log.Name())
-			t.Logf("worker: %s", text)
-		}
-		_ = log.Close()
-	})
-	cmd.Stdout, cmd.Stderr = log, log
-	return processtest.Start(t, cmd)
+	return startLogged(t, cmd)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // childCommands are what the test binary runs when re-executed with that argument.
-var childCommands = map[string]func() error{serveCommand: runReferenceService}
+var childCommands = map[string]func() error{serveCommand: runReferenceService, coordinatorCommand: runCoordinator}
 
 // performanceInsights is the API of all tests, which run in parallel.
 var performanceInsights *pitest.Router
