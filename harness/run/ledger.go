@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,14 +25,13 @@ const (
 	cleanupTries = 5
 )
 
-// reconciler gathers acknowledged identities during the load, and reads persisted
-// ones from the database after it.
+// reconciler reads persisted identities from the database after the load, and compares
+// them with those that the record holds as acknowledged.
 type reconciler struct {
 	run  string
 	spec *spec.Ledger
 	dsn  string
 	wait time.Duration
-	acks []ledger.Entry
 }
 
 func newReconciler(o Options) *reconciler {
@@ -69,14 +69,18 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	}
 	var writeError error
 	fact := record.LedgerFact{State: record.StateOK}
-	rows, err := l.read(ctx, db)
+	err = l.read(ctx, db, w)
+	var unread *ledger.ReadError
 	switch {
 	case ctx.Err() != nil:
 		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
-	case err != nil:
+	case errors.As(err, &unread):
 		fact = record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}
 	default:
-		writeError = w.Persisted(rows)
+		writeError = err
+	}
+	if fact.State == record.StateFailed {
+		writeError = w.RemovePersisted()
 	}
 	if err := l.clean(ctx, force, db); err != nil {
 		if fact.Reason != "" {
@@ -137,23 +141,33 @@ func extend(ctx context.Context, after, limit time.Duration) (context.Context, c
 	return out, func() { stop(); cancel() }
 }
 
-func (l *reconciler) read(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
+// read reads the persisted transactions into the record, again until no acknowledged one
+// is missing or the wait ends.
+func (l *reconciler) read(ctx context.Context, db *database.DB, w *record.Writer) error {
 	deadline := time.Now().Add(l.wait)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		rows, err := l.query(ctx, db)
-		if err != nil || ledger.Compare(l.acks, rows).Missing == 0 || time.Now().After(deadline) {
-			return rows, err
+		missing, err := l.poll(ctx, db, w)
+		if err != nil || missing == 0 || time.Now().After(deadline) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read persisted transactions: %w", context.Cause(ctx))
+			return &ledger.ReadError{Err: context.Cause(ctx)}
 		case <-time.After(pause):
 		}
 	}
 }
 
-func (l *reconciler) query(ctx context.Context, db *database.DB) ([]ledger.Entry, error) {
+// poll reads the persisted transactions once, and returns how many are missing.
+func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer) (missing int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	return ledger.Read(ctx, db, l.spec.Persisted, l.run)
+	err = w.Persisted(func(add func(ledger.Entry) error) error {
+		return ledger.Read(ctx, db, l.spec.Persisted, l.run, add)
+	})
+	if err != nil {
+		return 0, err
+	}
+	c, err := w.CompareLedger()
+	return c.Missing, err
 }

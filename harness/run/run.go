@@ -224,11 +224,10 @@ func (r *run) frame(f metric.Frame) error {
 	return nil
 }
 
-func (r *run) acknowledged(source string, _ uint64, entries []ledger.Entry) error {
-	if err := r.writer.Acknowledged(source, entries); err != nil {
+func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) error {
+	if err := r.writer.Acknowledged(source, batch, entries); err != nil {
 		return r.failWrite(err)
 	}
-	r.ledger.acks = append(r.ledger.acks, entries...)
 	return nil
 }
 

@@ -154,8 +154,7 @@ func tryLedger(ctx context.Context, db *database.DB, l spec.Ledger, run string) 
 		return context.Cause(ctx)
 	}
 	tried.Read = within(func(ctx context.Context) error {
-		_, err := ledger.Read(ctx, db, l.Persisted, run)
-		return err
+		return ledger.Read(ctx, db, l.Persisted, run, func(ledger.Entry) error { return nil })
 	})
 	if tried.Read == nil && len(l.Cleanup) > 0 {
 		tried.Clean = within(func(ctx context.Context) error {

@@ -33,7 +33,7 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 	if e.Ledger == nil {
 		return out
 	}
-	n := int64(len(e.Ledger.Lags)) + e.Ledger.Missing
+	n := e.Ledger.Matched() + e.Ledger.Missing
 	if n == 0 {
 		return out
 	}
@@ -45,9 +45,9 @@ func judgePersistLag(e *evidence, s spec.SLO) SLO {
 		out.Observed = &lag
 	}
 	broken := e.Ledger.Missing
-	for _, lag := range e.Ledger.Lags {
-		if s.Violates(lag) {
-			broken++
+	for millis, identities := range e.Ledger.Lags {
+		if s.Violates(float64(millis)) {
+			broken += identities
 		}
 	}
 	allowed := allowedViolations(s, n)

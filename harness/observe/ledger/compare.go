@@ -26,6 +26,15 @@ type Entry struct {
 	Millis int64
 }
 
+// Side is one of the two sides of a ledger.
+type Side int
+
+// The sides.
+const (
+	Acknowledged Side = iota
+	Persisted
+)
+
 // Comparison is the result of comparing acknowledged with persisted transactions, by
 // identity as multisets.
 type Comparison struct {
@@ -34,19 +43,20 @@ type Comparison struct {
 	Missing        int64 `json:"missing"`        // acknowledgements without a persisted row
 	Duplicated     int64 `json:"duplicated"`     // rows beyond the number acknowledged; of a never acknowledged identity, beyond the first row
 	Unacknowledged int64 `json:"unacknowledged"` // identities persisted but never acknowledged: timed out or failed at the client
-	// Lags are the times from acknowledgement to persistence in milliseconds, sorted,
-	// of identities that have both; 0 where persisted before acknowledged.
-	Lags []float64 `json:"-"`
+	// Lags counts the identities that have both by the time from acknowledgement to
+	// persistence, in milliseconds: 0 where persisted before acknowledged. It grows with
+	// the range of the lags, not with the number of identities. Nil: no identity has both.
+	Lags map[int64]int64 `json:"-"`
 }
 
 // Compare compares the two sides.
 func Compare(acknowledged, persisted []Entry) Comparison {
 	m := NewMatcher()
 	for _, e := range acknowledged {
-		m.Acknowledged(e)
+		m.Add(Acknowledged, e)
 	}
 	for _, e := range persisted {
-		m.Persisted(e)
+		m.Add(Persisted, e)
 	}
 	return m.Comparison()
 }
@@ -56,7 +66,6 @@ func Compare(acknowledged, persisted []Entry) Comparison {
 // parts of disjoint identities, with a call of Reconcile after each.
 type Matcher struct {
 	unmatched map[Hash]sides
-	lags      map[int64]int64 // number of identities, by lag in milliseconds
 	c         Comparison
 }
 
@@ -67,25 +76,22 @@ type sides struct {
 }
 
 // NewMatcher makes an empty matcher.
-func NewMatcher() *Matcher { return &Matcher{unmatched: map[Hash]sides{}, lags: map[int64]int64{}} }
+func NewMatcher() *Matcher { return &Matcher{unmatched: map[Hash]sides{}} }
 
-// Acknowledged adds an entry of the acknowledged side.
-func (m *Matcher) Acknowledged(e Entry) {
-	m.c.Acknowledged++
+// Add adds an entry of one side.
+func (m *Matcher) Add(side Side, e Entry) {
 	s := m.unmatched[e.Hash]
-	if s.acks == 0 || e.Millis < s.firstAck {
-		s.firstAck = e.Millis
+	if side == Acknowledged {
+		m.c.Acknowledged++
+		if s.acks == 0 || e.Millis < s.firstAck {
+			s.firstAck = e.Millis
+		}
+		s.acks++
+	} else {
+		m.c.Persisted++
+		s.rows++
+		s.lastRow = max(s.lastRow, e.Millis)
 	}
-	s.acks++
-	m.unmatched[e.Hash] = s
-}
-
-// Persisted adds an entry of the persisted side.
-func (m *Matcher) Persisted(e Entry) {
-	m.c.Persisted++
-	s := m.unmatched[e.Hash]
-	s.rows++
-	s.lastRow = max(s.lastRow, e.Millis)
 	m.unmatched[e.Hash] = s
 }
 
@@ -100,7 +106,10 @@ func (m *Matcher) Reconcile() {
 		}
 		m.c.Duplicated += max(0, rows-max(1, acks))
 		if acks > 0 && rows > 0 {
-			m.lags[max(0, s.lastRow-s.firstAck)]++
+			if m.c.Lags == nil {
+				m.c.Lags = map[int64]int64{}
+			}
+			m.c.Lags[max(0, s.lastRow-s.firstAck)]++
 		}
 	}
 	clear(m.unmatched)
@@ -111,27 +120,26 @@ func (m *Matcher) Reconcile() {
 func (m *Matcher) Comparison() Comparison {
 	m.Reconcile()
 	m.unmatched = nil
-	n := int64(0)
-	for _, times := range m.lags {
-		n += times
-	}
-	if n > 0 {
-		m.c.Lags = make([]float64, 0, n)
-	}
-	for _, millis := range slices.Sorted(maps.Keys(m.lags)) {
-		for range m.lags[millis] {
-			m.c.Lags = append(m.c.Lags, float64(millis))
-		}
-	}
 	return m.c
 }
 
-// Lag is the persist lag of rank ceil(q n) in milliseconds, q in [0, 1]; false where
-// no identity is on both sides.
-func (c Comparison) Lag(q float64) (float64, bool) {
-	if len(c.Lags) == 0 {
-		return 0, false
+// Matched is the number of identities on both sides: those that have a lag.
+func (c Comparison) Matched() (n int64) {
+	for _, identities := range c.Lags {
+		n += identities
 	}
-	rank := int(math.Ceil(q * float64(len(c.Lags))))
-	return c.Lags[min(max(rank, 1), len(c.Lags))-1], true
+	return n
+}
+
+// Lag is the persist lag of rank ceil(q n) of the n matched identities, in
+// milliseconds, q in [0, 1]; false where n is 0.
+func (c Comparison) Lag(q float64) (float64, bool) {
+	n := c.Matched()
+	rank := min(max(int64(math.Ceil(q*float64(n))), 1), n)
+	for _, millis := range slices.Sorted(maps.Keys(c.Lags)) {
+		if rank -= c.Lags[millis]; rank <= 0 {
+			return float64(millis), n > 0
+		}
+	}
+	return 0, false
 }

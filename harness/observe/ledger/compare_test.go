@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -110,12 +111,12 @@ func TestCompare(t *testing.T) {
 		"one of each": {
 			[]ledger.Entry{entry("ok", 1000), entry("lost", 1001), entry("twice", 1002)},
 			[]ledger.Entry{entry("ok", 1040), entry("twice", 1000), entry("twice", 1009), entry("late", 1010)},
-			ledger.Comparison{Acknowledged: 3, Persisted: 4, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: []float64{7, 40}},
+			ledger.Comparison{Acknowledged: 3, Persisted: 4, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: map[int64]int64{7: 1, 40: 1}},
 		},
 		"acknowledged twice, persisted twice": {
 			[]ledger.Entry{entry("a", 1000), entry("a", 1001)},
 			[]ledger.Entry{entry("a", 990), entry("a", 991)},
-			ledger.Comparison{Acknowledged: 2, Persisted: 2, Lags: []float64{0}},
+			ledger.Comparison{Acknowledged: 2, Persisted: 2, Lags: map[int64]int64{0: 1}},
 		},
 		"never acknowledged, persisted twice": {
 			nil,
@@ -133,12 +134,29 @@ func TestLagIsByRank(t *testing.T) {
 	if _, ok := (ledger.Comparison{}).Lag(1); ok {
 		t.Error("an empty comparison has a lag")
 	}
-	c := ledger.Comparison{Lags: []float64{1, 2, 3, 4}}
+	c := ledger.Comparison{Lags: map[int64]int64{1: 1, 2: 1, 3: 1, 4: 1}}
 	for q, want := range map[float64]float64{0: 1, 0.25: 1, 0.26: 2, 0.99: 4, 1: 4} {
 		if got, ok := c.Lag(q); !ok || got != want {
 			t.Errorf("lag of %g is %g, want %g", q, got, want)
 		}
 	}
+}
+
+// A lag of the counts is the same as of a sorted list of all lags.
+func TestLagsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, 50), 1, 200).Draw(t, "lags")
+		c := ledger.Comparison{Lags: map[int64]int64{60: 0}}
+		for _, millis := range all {
+			c.Lags[millis]++
+		}
+		slices.Sort(all)
+		q := rapid.Float64Range(0, 1).Draw(t, "q")
+		rank := max(1, int(math.Ceil(q*float64(len(all)))))
+		if got, ok := c.Lag(q); !ok || got != float64(all[rank-1]) || c.Matched() != int64(len(all)) {
+			t.Fatalf("lag of %g is %g, %t, want %d", q, got, ok, all[rank-1])
+		}
+	})
 }
 
 // The hash depends on the run, and on where the run id ends.

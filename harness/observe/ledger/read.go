@@ -12,30 +12,38 @@ import (
 	"assay/harness/spec"
 )
 
-// Read reads the persisted side of a run from the database. Each ? of the query is
-// bound to the run id, and the query returns identity and time.
-func Read(ctx context.Context, db *database.DB, query, run string) ([]Entry, error) {
+// ReadError is a failure to read the persisted side from the database.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return "read persisted transactions: " + e.Err.Error() }
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Read visits the persisted side of a run as the database returns its rows. Each ? of the
+// query is bound to the run id, and the query returns identity and time. The error is a
+// *ReadError, or the first error of visit.
+func Read(ctx context.Context, db *database.DB, query, run string, visit func(Entry) error) error {
 	rows, err := db.QueryContext(ctx, db.Dialect.Bind(query), spec.Arguments(query, run)...)
 	if err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
+		return &ReadError{err}
 	}
 	defer rows.Close()
 	if err := checkColumns(rows, db.Dialect.Timestamps); err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
+		return &ReadError{err}
 	}
-	var entries []Entry
 	for rows.Next() {
 		var id string
 		var at time.Time
 		if err := rows.Scan(&id, &at); err != nil {
-			return nil, fmt.Errorf("read persisted transactions: %w", err)
+			return &ReadError{err}
 		}
-		entries = append(entries, Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()})
+		if err := visit(Entry{Hash: HashOf(run, id), Millis: at.UnixMilli()}); err != nil {
+			return err
+		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read persisted transactions: %w", err)
+		return &ReadError{err}
 	}
-	return entries, nil
+	return nil
 }
 
 // Remove executes the statements that delete a run's rows, and returns the number of

@@ -1,85 +1,160 @@
 package record
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"assay/harness/observe/ledger"
 )
 
 const (
 	// maxIdentities is the number of identities compared at a time, at 60 to 120 bytes
-	// of memory each. A larger ledger is split into parts by hash, and its files are
-	// read once for each part: that takes time instead of memory, and needs no sorting
-	// and no temporary files.
-	maxIdentities = 3_000_000
+	// of memory each. A larger ledger is divided by hash into parts.
+	maxIdentities = 100_000
 	// minEntryBytes is the minimum size of an entry in its file: a hash cannot be
 	// compressed.
 	minEntryBytes = len(ledger.Hash{})
 )
 
-// openLedger compares both sides; nil where the persisted side was not read back. It
-// holds about limit identities in memory.
-func openLedger(dir string, fact LedgerFact, limit int64) (*ledger.Comparison, error) {
-	if fact.State != StateOK {
-		return nil, nil //nolint:nilnil // no ledger is a state, not an error
-	}
-	files, err := os.ReadDir(dir)
+// Persisted writes the identities that read gets from the database. It replaces those of
+// an earlier call once read has returned all of them. An error of read is returned as
+// it is.
+func (w *Writer) Persisted(read func(add func(ledger.Entry) error) error) error {
+	path := w.path(ledgerDir, persistedFile)
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return fmt.Errorf("write %s: %w", persistedFile, err)
 	}
-	parts, err := countParts(files, limit)
+	defer func() { _ = file.Cleanup() }() // does nothing once the file has its name
+	s := &zstdFile{file: file.File, encoder: w.encoder}
+	var line []byte
+	err = read(func(e ledger.Entry) error {
+		line = ledger.AppendText(line[:0], []ledger.Entry{e})
+		return s.append(line)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := file.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("write %s: %w", persistedFile, err)
+	}
+	return nil
+}
+
+// RemovePersisted removes what Persisted has written: it is not all of the persisted
+// side.
+func (w *Writer) RemovePersisted() error {
+	if err := os.Remove(w.path(ledgerDir, persistedFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// CompareLedger compares what was acknowledged with what Persisted has written, as Open
+// does. Nothing can be acknowledged after it.
+func (w *Writer) CompareLedger() (ledger.Comparison, error) {
+	for _, s := range w.acks {
+		if err := s.close(); err != nil {
+			return ledger.Comparison{}, err
+		}
+	}
+	return compareLedger(w.dir, maxIdentities)
+}
+
+// compareLedger compares both sides of a run folder's ledger. It holds about limit
+// identities in memory.
+func compareLedger(dir string, limit int64) (c ledger.Comparison, err error) {
+	c, err = compareParts(dir, limit)
+	if err != nil {
+		return c, fmt.Errorf("read ledger: %w", err)
+	}
+	return c, nil
+}
+
+func compareParts(dir string, limit int64) (c ledger.Comparison, err error) {
+	n, err := countParts(dir, limit)
+	if err != nil {
+		return c, err
 	}
 	m := ledger.NewMatcher()
-	for part := range parts {
-		for _, f := range files {
-			add := m.Persisted
-			if strings.HasPrefix(f.Name(), acknowledged) {
-				add = m.Acknowledged
-			}
-			err := eachEntry(filepath.Join(dir, f.Name()), func(e ledger.Entry) {
-				if uint64(binary.BigEndian.Uint32(e.Hash[:]))*uint64(parts)>>32 == uint64(part) {
-					add(e)
-				}
-			})
-			if err != nil {
-				return nil, fmt.Errorf("read ledger: %s: %w", f.Name(), err)
-			}
+	add := func(side ledger.Side, e ledger.Entry) error { m.Add(side, e); return nil }
+	if n == 1 {
+		err := eachEntry(dir, add)
+		return m.Comparison(), err
+	}
+	p, err := newParts(dir, n)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := eachEntry(dir, p.add); err != nil {
+		return c, err
+	}
+	for part := range n {
+		if err := p.each(part, add); err != nil {
+			return c, err
 		}
 		m.Reconcile()
 	}
-	c := m.Comparison()
-	return &c, nil
+	return m.Comparison(), nil
 }
 
 // countParts is the number of parts for which no side has more than limit identities
 // a part.
-func countParts(files []os.DirEntry, limit int64) (int64, error) {
-	acks, rows := int64(0), int64(0)
-	for _, f := range files {
-		info, err := f.Info()
-		if err != nil {
-			return 0, err
+func countParts(dir string, limit int64) (int64, error) {
+	bytes := map[ledger.Side]int64{}
+	err := eachLedgerFile(dir, func(path string, side ledger.Side) error {
+		info, err := os.Stat(path)
+		if err == nil {
+			bytes[side] += info.Size()
 		}
-		if strings.HasPrefix(f.Name(), acknowledged) {
-			acks += info.Size()
-		} else {
-			rows += info.Size()
-		}
-	}
-	return max(acks, rows)/(int64(minEntryBytes)*limit) + 1, nil
+		return err
+	})
+	return max(bytes[ledger.Acknowledged], bytes[ledger.Persisted])/(int64(minEntryBytes)*limit) + 1, err
 }
 
-func eachEntry(path string, visit func(ledger.Entry)) error {
-	in, closeIn, err := openZstd(path)
+// eachEntry visits the entries of both sides, in the order of the files.
+func eachEntry(dir string, visit func(ledger.Side, ledger.Entry) error) error {
+	return eachLedgerFile(dir, func(path string, side ledger.Side) error {
+		in, closeIn, err := openZstd(path)
+		if err == nil {
+			defer closeIn()
+			err = ledger.EachEntry(in, func(e ledger.Entry) error { return visit(side, e) })
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
+		}
+		return nil
+	})
+}
+
+// eachLedgerFile visits the files of a run folder's ledger.
+func eachLedgerFile(dir string, visit func(path string, side ledger.Side) error) error {
+	dir = filepath.Join(dir, EvidenceDir, ledgerDir)
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	defer closeIn()
-	return ledger.EachEntry(in, visit)
+	for _, f := range files {
+		side := ledger.Acknowledged
+		switch {
+		case f.Name() == persistedFile:
+			side = ledger.Persisted
+		case !strings.HasPrefix(f.Name(), acknowledged):
+			continue
+		}
+		if err := visit(filepath.Join(dir, f.Name()), side); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -49,29 +49,40 @@ func Open(dir string) (Run, error) {
 	if err := EachFrame(dir, func(f metric.Frame) error { r.Timeline.Add(f); return nil }); err != nil {
 		return Run{}, err
 	}
-	r.Ledger, err = openLedger(filepath.Join(evidence, ledgerDir), r.Facts.Ledger, maxIdentities)
-	if err != nil {
-		return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+	if r.Facts.Ledger.State == StateOK {
+		c, err := compareLedger(dir, maxIdentities)
+		if err != nil {
+			return Run{}, fmt.Errorf("open record %s: %w", dir, err)
+		}
+		r.Ledger = &c
 	}
 	return r, nil
 }
 
 // readManifest reads the manifest of a sealed record.
 func readManifest(dir string) ([]byte, error) {
+	manifest, err := manifestOrWhyNot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open record %s: %w", dir, err)
+	}
+	return manifest, nil
+}
+
+func manifestOrWhyNot(dir string) ([]byte, error) {
 	evidence := filepath.Join(dir, EvidenceDir)
 	manifest, err := os.ReadFile(filepath.Join(evidence, manifestFile))
 	if err == nil {
 		return manifest, nil
 	}
 	if _, missing := os.Stat(dir); missing != nil {
-		return nil, hint.With(fmt.Errorf("open record %s: %w", dir, errors.Unwrap(missing)), hint.Of(ErrNoRun))
+		return nil, hint.With(errors.Unwrap(missing), hint.Of(ErrNoRun))
 	}
 	if info, statErr := os.Stat(evidence); statErr != nil || !info.IsDir() {
 		err = ErrNoRun
 	} else if errors.Is(err, os.ErrNotExist) {
 		err = ErrNotSealed
 	}
-	return nil, fmt.Errorf("open record %s: %w", dir, err)
+	return nil, err
 }
 
 // CheckSeal returns an error if a run folder's evidence is not as it was sealed.

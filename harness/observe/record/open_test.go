@@ -24,7 +24,7 @@ func frame(sequence uint64, value float64) metric.Frame {
 	}
 }
 
-// sealed makes a sealed run folder with these frames.
+// sealed makes a sealed run folder with these frames, each of them flushed.
 func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "runs", "r")
@@ -33,7 +33,7 @@ func sealed(t *testing.T, frames ...metric.Frame) (dir string) {
 		t.Fatal(err)
 	}
 	for _, f := range frames {
-		if err := w.Frame(f); err != nil {
+		if err := errors.Join(w.Frame(f), w.Flush()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,8 +67,11 @@ func TestTruncatedFramesAreAnError(t *testing.T) {
 		if err := os.WriteFile(framesOf(dir), whole[:n], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := sequences(dir); err == nil {
-			t.Errorf("truncated to %d of %d bytes: frames %v and no error", n, len(whole), got)
+		if r, err := record.Open(dir); !errors.Is(err, record.ErrChanged) {
+			t.Errorf("truncated to %d of %d bytes: %v, %v", n, len(whole), r.Timeline, err)
+		}
+		if got, err := sequences(dir); !slices.Equal(got, []uint64{1, 2, 3}[:len(got)]) || err == nil && len(got) == 0 {
+			t.Errorf("truncated to %d of %d bytes: frames %v, %v", n, len(whole), got, err)
 		}
 	}
 }

@@ -39,6 +39,12 @@ func eachFrame(path string, visit func(metric.Frame) error) error {
 		return fmt.Errorf("read frames: %w", err)
 	}
 	defer closeIn()
+	return readFrames(in, path, visit)
+}
+
+// readFrames visits the frames of a file's decompressed content. An error of visit is
+// returned as it is.
+func readFrames(in io.Reader, path string, visit func(metric.Frame) error) error {
 	buffered := bufio.NewReader(in)
 	var data bytes.Buffer
 	var decoder metric.Decoder

@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
+	"github.com/klauspost/compress/zstd"
 
 	"assay/harness/hint"
 	"assay/harness/observe/ledger"
@@ -32,15 +35,28 @@ const (
 	acknowledged    = "acknowledged-"
 )
 
-// Writer appends to a run folder until it is sealed. Its methods are not safe
-// for concurrent use.
+// flushInterval is how often appending flushes by itself, so that a full disk is noticed
+// during the run.
+const flushInterval = time.Second
+
+// Writer appends to a run folder until it is sealed. Frame, Acknowledged and Flush must
+// not be called concurrently; Environment and WorkersDir may be called at any time. All
+// other methods are for the end: no call may be under way or follow, except of Replay,
+// Persisted and CompareLedger before Seal.
+//
+// What was appended is in memory until the next flush: by Flush, at the latest by the
+// first append a second after the last one. What was flushed is in the files, so that
+// it survives the end of the process by any signal, and Resume continues after it. A
+// crash of the machine may lose more.
 type Writer struct {
-	dir    string
-	run    string
-	made   []string // folders that Create made, innermost first
-	frames *zstdFile
-	second int64 // of the last frame
-	acks   map[string]*zstdFile
+	dir     string
+	run     string
+	made    []string // folders that Create made, innermost first
+	lock    *flock.Flock
+	encoder *zstd.Encoder
+	frames  *zstdFile
+	acks    map[string]*zstdFile // by source
+	flushed time.Time            // last call of Flush
 }
 
 // CheckEmpty returns an error if no run folder can be made: the path is a folder that is
@@ -64,22 +80,44 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, run: p.Run, made: missing(dir), acks: map[string]*zstdFile{}}
+	made := missing(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create run folder: %w", err)
+	}
+	w, err := newWriter(dir, os.O_CREATE)
+	if err != nil {
+		removeEmpty(made)
+		return nil, fmt.Errorf("create run folder %s: %w", dir, err)
+	}
+	w.run, w.made = p.Run, made
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Discard())
 		}
 	}()
 	for _, sub := range []string{ledgerDir, workersDir} {
-		if err := os.MkdirAll(filepath.Join(dir, EvidenceDir, sub), 0o755); err != nil {
+		if err := os.MkdirAll(w.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("create run folder: %w", err)
 		}
 	}
 	if err := w.writeJSON(planFile, p); err != nil {
 		return nil, err
 	}
-	w.frames, err = createZstd(w.path(framesFile))
+	w.frames, err = createZstd(w.path(framesFile), w.encoder)
 	return w, err
+}
+
+// newWriter locks a folder and returns a writer without files.
+func newWriter(dir string, lockFlag int) (*Writer, error) {
+	e, err := newEncoder()
+	if err != nil {
+		return nil, err
+	}
+	l, err := lock(dir, lockFlag)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{dir: dir, lock: l, encoder: e, acks: map[string]*zstdFile{}, flushed: time.Now()}, nil
 }
 
 // missing lists the folder and its parents that do not exist, innermost first.
@@ -106,53 +144,57 @@ func (w *Writer) Frame(f metric.Frame) error {
 	if err != nil {
 		return err
 	}
-	if err := w.frames.write(binary.AppendUvarint(nil, uint64(len(data))), data); err != nil {
+	if err := w.frames.append(binary.AppendUvarint(nil, uint64(len(data))), data); err != nil {
 		return err
 	}
-	if f.Second == w.second {
-		return nil
-	}
-	// Flush about once a second, so that a full disk is noticed during the run.
-	w.second = f.Second
-	return w.frames.flush()
+	return w.flushInTime()
 }
 
-// Acknowledged appends identities that one source acknowledged.
-func (w *Writer) Acknowledged(source string, entries []ledger.Entry) error {
+// Acknowledged appends a batch of identities that one source acknowledged. A source
+// numbers its batches from 1.
+func (w *Writer) Acknowledged(source string, batch uint64, entries []ledger.Entry) error {
+	text, err := ledger.AppendBatch(nil, source, batch, entries)
+	if err != nil {
+		return err
+	}
 	s := w.acks[source]
 	if s == nil {
-		var err error
-		if s, err = createZstd(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst")); err != nil {
+		if s, err = createZstd(w.path(ledgerDir, acknowledged+strings.ReplaceAll(source, "/", "-")+".zst"), w.encoder); err != nil {
 			return err
 		}
 		w.acks[source] = s
 	}
-	if err := s.write(ledger.AppendText(nil, entries)); err != nil {
+	if err := s.append(text); err != nil {
 		return err
 	}
-	return s.flush()
+	return w.flushInTime()
 }
 
-// Persisted writes the identities read back from the database.
-func (w *Writer) Persisted(entries []ledger.Entry) error {
-	s, err := createZstd(w.path(ledgerDir, persistedFile))
-	if err != nil {
-		return err
+func (w *Writer) flushInTime() error {
+	if time.Since(w.flushed) < flushInterval {
+		return nil
 	}
-	return errors.Join(s.write(ledger.AppendText(nil, entries)), s.close())
+	return w.Flush()
+}
+
+// Flush writes everything appended so far to the files.
+func (w *Writer) Flush() error {
+	w.flushed = time.Now()
+	err := w.frames.flush()
+	for _, s := range w.acks {
+		err = cmp.Or(err, s.flush())
+	}
+	return err
 }
 
 // Environment writes evidence/environment.json.
 func (w *Writer) Environment(e Environment) error { return w.writeJSON(environmentFile, e) }
 
-// Seal writes the facts and the manifest. Nothing can be appended afterwards.
-func (w *Writer) Seal(f Facts) error {
-	errs := []error{w.frames.close()}
-	for _, s := range w.acks {
-		errs = append(errs, s.close())
-	}
-	errs = append(errs, w.writeJSON(factsFile, f))
-	if err := cmp.Or(errs...); err != nil { // only the first: a full disk fails them all
+// Seal writes the facts and the manifest. Nothing can be appended afterwards, even if it
+// fails.
+func (w *Writer) Seal(f Facts) (err error) {
+	defer func() { w.unlock(err == nil) }()
+	if err := cmp.Or(w.closeFiles(), w.writeJSON(factsFile, f)); err != nil { // only the first: a full disk fails both
 		return fmt.Errorf("seal record: %w", err)
 	}
 	m, err := manifestOf(w.path(), w.run)
@@ -162,21 +204,38 @@ func (w *Writer) Seal(f Facts) error {
 	return w.writeJSON(manifestFile, m)
 }
 
+// Close flushes and closes the files without sealing the record: Resume continues it.
+func (w *Writer) Close() error {
+	err := w.closeFiles()
+	w.unlock(false)
+	return err
+}
+
+// closeFiles closes all files, and returns the first error.
+func (w *Writer) closeFiles() (err error) {
+	if w.frames != nil {
+		err = w.frames.close()
+	}
+	for _, s := range w.acks {
+		err = cmp.Or(err, s.close())
+	}
+	return err
+}
+
 // Discard closes the files of a run that never started, and removes its evidence and
 // the folders that Create made.
 func (w *Writer) Discard() error {
-	var errs []error
-	if w.frames != nil {
-		errs = append(errs, w.frames.close())
-	}
-	for _, s := range w.acks {
-		errs = append(errs, s.close())
-	}
-	errs = append(errs, os.RemoveAll(w.path()))
-	for _, dir := range w.made {
-		_ = os.Remove(dir) // fails if another run has started in it
-	}
+	errs := []error{w.closeFiles(), os.RemoveAll(w.path())}
+	w.unlock(true)
+	removeEmpty(w.made)
 	return errors.Join(errs...)
+}
+
+// removeEmpty removes folders that Create made, unless another run has started in them.
+func removeEmpty(made []string) {
+	for _, dir := range made {
+		_ = os.Remove(dir) // fails if it is not empty
+	}
 }
 
 // writeJSON writes a file atomically.

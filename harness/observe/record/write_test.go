@@ -35,6 +35,18 @@ func entry(id string, millis int64) ledger.Entry {
 	return ledger.Entry{Hash: ledger.HashOf("a-run", id), Millis: millis}
 }
 
+// each reads entries as from the database.
+func each(entries ...ledger.Entry) func(func(ledger.Entry) error) error {
+	return func(add func(ledger.Entry) error) error {
+		for _, e := range entries {
+			if err := add(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 func latencies(source string, sequence uint64, values ...float64) metric.Frame {
 	return metric.Frame{
 		Source: source, Sequence: sequence, Second: 1_795_219_940,
@@ -58,9 +70,9 @@ func TestRoundTrip(t *testing.T) {
 	if err := errors.Join(
 		w.Environment(environment),
 		w.Frame(latencies("worker/0", 1, 1, 2, 3)), w.Frame(latencies("worker/1", 1, 4, 5)), w.Frame(latencies("worker/0", 2, 6)),
-		w.Acknowledged("worker/0", []ledger.Entry{entry("a", 10), entry("b", 20)}), w.Acknowledged("worker/1", []ledger.Entry{entry("c", 30)}),
-		w.Acknowledged("worker/0", []ledger.Entry{entry("d", 40)}),
-		w.Persisted([]ledger.Entry{entry("a", 15), entry("c", 35), entry("c", 36), entry("e", 50), entry("b", 19)}),
+		w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 10), entry("b", 20)}), w.Acknowledged("worker/1", 1, []ledger.Entry{entry("c", 30)}),
+		w.Acknowledged("worker/0", 2, []ledger.Entry{entry("d", 40)}),
+		w.Persisted(each(entry("a", 15), entry("c", 35), entry("c", 36), entry("e", 50), entry("b", 19))),
 		os.WriteFile(filepath.Join(w.WorkersDir(), "worker-0.log"), []byte("said\n"), 0o644),
 		w.Seal(facts),
 	); err != nil {
@@ -73,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(aPlan(), r.Plan) + cmp.Diff(environment, r.Environment) + cmp.Diff(facts, r.Facts); diff != "" {
 		t.Error(diff)
 	}
-	want := ledger.Comparison{Acknowledged: 4, Persisted: 5, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: []float64{0, 5, 6}}
+	want := ledger.Comparison{Acknowledged: 4, Persisted: 5, Missing: 1, Duplicated: 1, Unacknowledged: 1, Lags: map[int64]int64{0: 1, 5: 1, 6: 1}}
 	if r.Ledger == nil || cmp.Diff(want, *r.Ledger) != "" {
 		t.Errorf("ledger %+v, want %+v", r.Ledger, want)
 	}
@@ -128,7 +140,7 @@ func TestLedgerThatWasNotReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Environment(Environment{}), w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}),
+	if err := errors.Join(w.Environment(Environment{}), w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}),
 		w.Seal(Facts{Ledger: LedgerFact{State: StateFailed, Reason: "interrupted"}})); err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +156,13 @@ func TestSourcesWithTheSameFileName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = w.Discard() }()
-	if err := w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}); err != nil {
+	if err := w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Acknowledged("worker-0", []ledger.Entry{entry("b", 2)}); err == nil {
+	if err := w.Acknowledged("worker-0", 1, []ledger.Entry{entry("b", 2)}); err == nil {
 		t.Error("both write to one file")
 	}
-	if err := w.Acknowledged("../../../worker", nil); err != nil {
+	if err := w.Acknowledged("../../../worker", 1, nil); err != nil {
 		t.Errorf("a source with dots: %v", err)
 	}
 	if _, err := os.Stat(w.path(ledgerDir, "acknowledged-..-..-..-worker.zst")); err != nil {
@@ -164,7 +176,7 @@ func TestDiskErrors(t *testing.T) {
 	for name, fail := range map[string]func(*Writer) error{
 		"frames": func(w *Writer) error { return w.frames.file.Close() },
 		"acknowledgements": func(w *Writer) error {
-			return errors.Join(w.Acknowledged("worker/0", []ledger.Entry{entry("a", 1)}), w.acks["worker/0"].file.Close())
+			return errors.Join(w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}), w.acks["worker/0"].file.Close())
 		},
 		"facts":    func(w *Writer) error { return os.Mkdir(w.path(factsFile), 0o755) },
 		"manifest": func(w *Writer) error { return os.Symlink("nowhere", w.path(workersDir, "worker-0.log")) },
@@ -187,7 +199,7 @@ func TestDiskErrors(t *testing.T) {
 				break
 			}
 		}
-		if (failed != nil) != (name == "frames") {
+		if name == "frames" && failed == nil || failed != nil && name != "frames" && name != "acknowledgements" {
 			t.Errorf("%s: appending gives %v", name, failed)
 		}
 		if err := w.Seal(Facts{}); err == nil || !strings.Contains(err.Error(), "seal record") {
@@ -199,6 +211,73 @@ func TestDiskErrors(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(dir, EvidenceDir, ".*")); len(left) > 0 {
 			t.Errorf("%s: temporary files are left: %v", name, left)
 		}
+	}
+}
+
+// What was flushed can be read from the files, which are still open; what was not is
+// flushed by an append a second later, or once it is large.
+func TestFlush(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "run"), aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Discard() }()
+	check := func(when string, frames, entries int) {
+		t.Helper()
+		var found content
+		err := eachFrame(w.path(framesFile), found.visitFrame)
+		rows := 0
+		err = errors.Join(err, eachEntry(w.dir, func(ledger.Side, ledger.Entry) error { rows++; return nil }))
+		if err != nil || len(found.Frames) != frames || rows != entries {
+			t.Errorf("%s: the files have %d frames and %d entries, %v, want %d and %d", when, len(found.Frames), rows, err, frames, entries)
+		}
+	}
+	later := func() { w.flushed = time.Now().Add(time.Hour) }
+	later()
+	for i := range uint64(3) {
+		must(t, w.Frame(latencies("worker/0", i+1, 1)), w.Acknowledged("worker/0", i+1, []ledger.Entry{entry(fmt.Sprint(i), 1)}))
+	}
+	check("appended", 0, 0)
+	must(t, w.Flush(), w.Flush())
+	check("flushed", 3, 3)
+	later()
+	must(t, w.Acknowledged("worker/1", 1, []ledger.Entry{entry("d", 1)}))
+	check("appended again", 3, 3)
+	w.flushed = time.Now().Add(-flushInterval)
+	must(t, w.Frame(latencies("worker/0", 4, 1)))
+	check("a second later", 4, 4)
+	later()
+	must(t, w.Acknowledged("worker/0", 4, make([]ledger.Entry, flushBytes/35+1)))
+	check("a large batch", 4, 4+flushBytes/35+1)
+	must(t, w.Frame(latencies("worker/0", 5, 1)), w.Close())
+	check("closed", 5, 4+flushBytes/35+1)
+}
+
+// After a write that failed, nothing is written: it would follow a part of a zstd frame.
+func TestNothingFollowsAFailedWrite(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "run"), aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Discard() }()
+	must(t, w.Frame(latencies("worker/0", 1, 1)), w.Flush(), w.Frame(latencies("worker/0", 2, 1)))
+	file := w.frames.file
+	if w.frames.file, err = os.Open(file.Name()); err != nil { // cannot be written
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err == nil {
+		t.Error("a failed flush is not an error")
+	}
+	must(t, w.frames.file.Close())
+	w.frames.file = file
+	for name, err := range map[string]error{"append": w.Frame(latencies("worker/0", 3, 1)), "flush": w.Flush(), "close": w.Close()} {
+		if err == nil {
+			t.Errorf("%s succeeds after a failed write", name)
+		}
+	}
+	var found content
+	if err := eachFrame(w.path(framesFile), found.visitFrame); err != nil || len(found.Frames) != 1 {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 

@@ -26,7 +26,8 @@ func Examples() map[string]record.Run {
 
 	lost := New(Profile(), 1, Healthy)
 	found := lost.Run.Ledger
-	found.Missing, found.Persisted, found.Lags = 3, found.Persisted-3, found.Lags[3:]
+	found.Missing, found.Persisted = 3, found.Persisted-3
+	found.Lags[0] -= 3
 
 	invalid := New(Profile(), 2, Healthy)
 	invalid.Run.Facts.Workers[1] = record.Worker{Source: "worker/1", Exit: "signal: killed"}
