@@ -3,5 +3,5 @@
 // cancel.
 //
 // Input: identities with their times, from workers and from the profile's query.
-// Output: entries as text, and a Comparison.
+// Output: entries and batches of them as text, and a Comparison.
 package ledger

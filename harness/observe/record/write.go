@@ -40,9 +40,9 @@ const (
 const flushInterval = time.Second
 
 // Writer appends to a run folder until it is sealed. Frame, Acknowledged and Flush must
-// not be called concurrently; Environment and WorkersDir may be called at any time. All
-// other methods are for the end: no call may be under way or follow, except of Replay,
-// Persisted and CompareLedger before Seal.
+// not be called concurrently; Environment and WorkersDir may be called beside them. The
+// other methods, one at a time, are for the end, when nothing is appended any more; Seal,
+// Close and Discard come last.
 //
 // What was appended is in memory until the next flush: by Flush, at the latest by the
 // first append a second after the last one. What was flushed is in the files, so that
@@ -82,6 +82,7 @@ func Create(dir string, p Plan) (_ *Writer, err error) {
 	}
 	made := missing(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		removeEmpty(made)
 		return nil, fmt.Errorf("create run folder: %w", err)
 	}
 	w, err := newWriter(dir, os.O_CREATE)

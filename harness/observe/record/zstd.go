@@ -20,8 +20,8 @@ const flushBytes = 256 << 10
 // appended since the last one as a zstd frame of their own: whatever was flushed can be
 // read although the file was never closed, and a file whose writer was killed has at
 // most one incomplete zstd frame, at its end. (One zstd frame over the whole file would
-// be a fifth to a half smaller, but unreadable without its end, and an encoder with its
-// history takes up to 18 MiB for each source.)
+// be a tenth to a half smaller, but unreadable without its end, and an encoder with its
+// history takes 18 MiB for each source.)
 type zstdFile struct {
 	file    *os.File
 	encoder *zstd.Encoder // shared by the files of a record

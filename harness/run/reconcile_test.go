@@ -1,0 +1,102 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/ledger"
+	"assay/harness/observe/record"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/spec"
+)
+
+// The persisted side is read until no acknowledged transaction is missing or the wait
+// ends. The record holds all rows of the last read, or none where it did not succeed.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	server := mysqldtest.Start(t, "mariadb")
+	root := mysqldtest.Open(t, server.DSN())
+	dsn, err := mysql.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mysqldtest.Exec(t, root, "CREATE DATABASE shop")
+	dsn.DBName = "shop"
+	const waits, minute = 300 * time.Millisecond, time.Minute
+	for name, c := range map[string]struct {
+		wait      time.Duration
+		meanwhile func(t *testing.T, cancel func(), ledgerDir string) // while the first row is there and the second is not
+		want      record.LedgerFact
+		missing   int64
+		writes    bool
+	}{
+		"late": {wait: minute, meanwhile: func(t *testing.T, _ func(), _ string) {
+			t.Helper()
+			mysqldtest.Exec(t, root, "INSERT INTO shop.late VALUES ('b', 'r', NOW(6))")
+		}, want: record.LedgerFact{State: record.StateOK}, writes: true},
+		"lost":        {wait: waits, want: record.LedgerFact{State: record.StateOK}, missing: 1, writes: true},
+		"interrupted": {wait: minute, meanwhile: func(_ *testing.T, cancel func(), _ string) { cancel() }, want: record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}, writes: true},
+		"table_dropped": {wait: minute, meanwhile: func(t *testing.T, _ func(), _ string) {
+			t.Helper()
+			mysqldtest.Exec(t, root, "DROP TABLE shop.table_dropped")
+		}, want: record.LedgerFact{State: record.StateFailed, Reason: "Table 'shop.table_dropped' doesn't exist"}, writes: true},
+		"folder_removed": {wait: minute, meanwhile: func(t *testing.T, _ func(), dir string) {
+			t.Helper()
+			if err := os.RemoveAll(dir); err != nil { // nothing can be written to it either
+				t.Error(err)
+			}
+		}, want: record.LedgerFact{State: record.StateOK}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mysqldtest.Exec(
+				t, root, "CREATE TABLE shop."+name+" (id VARCHAR(20), run_id VARCHAR(20), at DATETIME(6))",
+				"INSERT INTO shop."+name+" VALUES ('a', 'r', NOW(6)), ('b', 'other', NOW(6))",
+			)
+			dir := filepath.Join(t.TempDir(), "run")
+			w, err := record.Create(dir, record.Plan{Run: "r"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = w.Discard() }()
+			acks := []ledger.Entry{{Hash: ledger.HashOf("r", "a")}, {Hash: ledger.HashOf("r", "b")}}
+			if err := w.Acknowledged("worker/0", 1, acks); err != nil {
+				t.Fatal(err)
+			}
+			ledgerDir := filepath.Join(dir, record.EvidenceDir, "ledger")
+			persisted := filepath.Join(ledgerDir, "persisted.zst")
+			ctx, cancel := context.WithCancel(t.Context())
+			var changes sync.WaitGroup
+			defer changes.Wait()
+			defer cancel()
+			changes.Go(func() {
+				for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+					if _, err := os.Stat(persisted); err == nil && c.meanwhile != nil {
+						c.meanwhile(t, cancel, ledgerDir)
+						return
+					}
+				}
+			})
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}
+			fact, writeError := l.reconcile(ctx, t.Context(), w)
+			if fact.State != c.want.State || fact.Reason != c.want.Reason || (writeError == nil) != c.writes {
+				t.Errorf("%+v, %v, want %+v", fact, writeError, c.want)
+			}
+			files, err := os.ReadDir(ledgerDir)
+			if want := map[string]int{record.StateOK: 2, record.StateFailed: 1}[fact.State]; c.writes && (err != nil || len(files) != want) {
+				t.Errorf("files %v, %v", files, err)
+			}
+			if fact.State != record.StateOK || !c.writes {
+				return
+			}
+			if got, err := w.CompareLedger(); err != nil || got.Missing != c.missing || got.Acknowledged != 2 {
+				t.Errorf("%+v, %v, want %d missing", got, err, c.missing)
+			}
+		})
+	}
+}
