@@ -65,4 +65,3 @@ func TestFleetIsOneWorker(t *testing.T) {
 		})
 	}
 }
-
