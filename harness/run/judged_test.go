@@ -134,9 +134,11 @@ func logRules(t *testing.T, v verdict.Verdict) {
 
 // acknowledged counts the identities that the record's ledger files acknowledge, also of a
 // run without a database.
-func acknowledged(t *testing.T, o run.Options) map[string]int {
+func acknowledged(t *testing.T, o run.Options) map[string]int { return acknowledgedIn(t, o.Dir) }
+
+func acknowledgedIn(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(o.Dir, record.EvidenceDir, "ledger", "acknowledged-*.zst"))
+	paths, err := filepath.Glob(filepath.Join(dir, record.EvidenceDir, "ledger", "acknowledged-*.zst"))
 	if err != nil {
 		t.Fatal(err)
 	}

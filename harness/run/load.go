@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 )
 
@@ -27,7 +28,7 @@ func (r *run) load(ctx context.Context) {
 			r.explainExits()
 			return
 		case exit := <-r.coordinator.Ended():
-			if exit.Status != "0" && !r.looks.decided() {
+			if exit.Status != "0" && exit.Status != fleet.Closed && !r.looks.decided() {
 				r.stop(exit.String())
 				return
 			}
@@ -95,7 +96,7 @@ func (r *run) endLoad(why string) {
 // explainExits finds the worker that ended the run early, if one did.
 func (r *run) explainExits() {
 	for _, e := range r.coordinator.Exits() {
-		if e.Status != "0" && r.stopped == "" {
+		if e.Status != "0" && e.Status != fleet.Closed && r.stopped == "" {
 			r.stopped = e.String()
 		}
 	}

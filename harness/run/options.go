@@ -16,6 +16,7 @@ import (
 type Options struct {
 	ID         string // run id
 	Dir        string // run folder, which must not exist or be empty
+	Resume     bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
 	File       spec.File
 	Profile    spec.Profile      // with the overrides of the command line applied
 	Overrides  map[string]string // those overrides, for the record

@@ -32,6 +32,9 @@ func Check(ctx context.Context, o Options) error {
 // needs no target: a local stack on a machine too small for it would fail later,
 // with a less helpful error.
 func CheckMachine(o Options) error {
+	if o.Resume {
+		return nil
+	}
 	s, err := o.subject()
 	if err != nil {
 		return err

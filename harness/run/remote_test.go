@@ -61,7 +61,7 @@ func runCoordinator() error {
 	var mu sync.Mutex
 	return run.Run(ctx, run.Options{
 		ID: c.ID, Dir: c.Dir, File: spec.File{Path: c.Thresholds}, Profile: c.Profile, Workers: c.Workers, Seed: c.Seed, Target: c.Target,
-		AllowHosts: c.AllowHosts, Join: c.Join, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable,
+		AllowHosts: c.AllowHosts, Join: c.Join, Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Progress: func(e run.Event) {
 			mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -29,6 +30,9 @@ import (
 func Run(ctx context.Context, o Options) error {
 	if o.ForceStop == nil {
 		o.ForceStop = context.WithoutCancel(ctx)
+	}
+	if o.Resume {
+		return resume(ctx, o)
 	}
 	found, err := o.preflight(ctx)
 	if err != nil {
@@ -79,6 +83,8 @@ type run struct {
 	looks       *looks              // nil: the plan has a single look
 	ended       time.Time           // when the load was stopped early
 
+	resumed record.Resumed // what the record held when the coordinator was restarted
+
 	writeErrors chan error // holds the first failure to append to the record
 	writeError  error      // that failure, once the run has ended because of it
 }
@@ -128,7 +134,7 @@ func (r *run) start(ctx context.Context) error {
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
 	r.beginView(environment)
-	return nil
+	return r.saveState()
 }
 
 // finish stops the collectors, reconciles the ledger, and seals the record. After
@@ -157,7 +163,9 @@ func (r *run) finish(ctx context.Context) error {
 	for _, e := range r.coordinator.Exits() {
 		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
 	}
-	return r.sealError(cmp.Or(append(errs, r.writer.Seal(facts))...))
+	err = cmp.Or(append(errs, r.writer.Seal(facts))...)
+	_ = os.Remove(r.statePath()) // holds no secret, and is of no use any more
+	return r.sealError(err)
 }
 
 // sealError is the error of a record that could not be written completely; nil for
@@ -190,6 +198,7 @@ func (r *run) abandon() error {
 		r.view.Close()
 	}
 	if r.writer != nil {
+		_ = os.Remove(r.statePath())
 		errs = append(errs, r.writer.Discard())
 	}
 	return errors.Join(errs...)

@@ -27,21 +27,21 @@ func (r *run) startCollectors(ctx context.Context) {
 	r.collect = c
 	var running context.Context
 	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.begin(ctx, running, host.New(r.processes(ctx)), r.receiver.Take); err != nil {
+	if err := c.begin(ctx, running, host.New(r.processes(ctx)), r.numbered); err != nil {
 		r.note(err.Error())
 	}
-	if err := c.begin(ctx, running, r.delays, r.receiver.Take); err != nil {
+	if err := c.begin(ctx, running, r.delays, r.numbered); err != nil {
 		r.note(err.Error())
 	}
 	r.service = service.New(doctor.MetricsOf(r.Target), targetHost(r.Target))
-	if err := c.begin(ctx, running, r.service, r.receiver.Take); err != nil {
+	if err := c.begin(ctx, running, r.service, r.numbered); err != nil {
 		r.note("no service metrics: " + err.Error())
 	}
 	for _, gauges := range gauge.New(gauge.Options{
 		Profile: r.Profile, Database: r.DSN, Readers: r.Readers,
 		Service: doctor.MetricsOf(r.Target), Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
 	}) {
-		if err := c.begin(ctx, running, gauges, r.receiver.Take); err != nil {
+		if err := c.begin(ctx, running, gauges, r.numbered); err != nil {
 			r.note("no " + gauges.Source() + ": " + err.Error())
 		}
 	}
@@ -51,7 +51,7 @@ func (r *run) startCollectors(ctx context.Context) {
 		return
 	}
 	// A warning of the doctor has been reported already.
-	if err := c.begin(ctx, running, waits, r.receiver.Take); err != nil && !r.found.HasWarning(doctor.CheckWaits) {
+	if err := c.begin(ctx, running, waits, r.numbered); err != nil && !r.found.HasWarning(doctor.CheckWaits) {
 		r.note("no waits: " + err.Error())
 	}
 }

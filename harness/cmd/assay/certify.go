@@ -125,6 +125,13 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err := f.fleet.apply(&shared); err != nil {
 		return nil, err
 	}
+	if f.fleet.resume != "" {
+		runs, err := f.fleet.continued(shared, names)
+		if err == nil {
+			f.target, f.out = runs[0].Target, f.fleet.resume
+		}
+		return runs, err
+	}
 	return trial.Certification{
 		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
 	}.Runs(shared)

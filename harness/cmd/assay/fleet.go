@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/judge/verdict"
 	"assay/harness/load/fleet/local"
+	"assay/harness/observe/record"
 	"assay/harness/run"
 )
 
@@ -21,6 +23,7 @@ type fleetFlags struct {
 	engine  string
 	weights string
 	join    run.Join
+	resume  string // run folder
 }
 
 func (f *fleetFlags) add(c *cobra.Command) {
@@ -32,6 +35,7 @@ func (f *fleetFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
 	fs.StringVar(&f.join.Key, "tls-key", "", "its private key")
+	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load")
 }
 
 // apply sets the options of a run.
@@ -48,4 +52,18 @@ func (f *fleetFlags) apply(o *run.Options) error {
 	o.Join = f.join
 	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
 	return nil
+}
+
+// continued are the options of a run that goes on, with what its record says.
+func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Options, error) {
+	p, err := record.ReadPlan(f.resume)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) != 1 || names[0] != p.Profile.Name {
+		return nil, usage("assay certify "+p.Profile.Name+" --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
+	}
+	o := shared
+	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided
+	return []run.Options{o}, nil
 }

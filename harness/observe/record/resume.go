@@ -60,6 +60,21 @@ func Resume(dir string, visit func(metric.Frame) error) (*Writer, Resumed, error
 	return w, r, nil
 }
 
+// ReadPlan reads the plan of a run folder, sealed or not.
+func ReadPlan(dir string) (p Plan, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, EvidenceDir, planFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNoRun
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return Plan{}, fmt.Errorf("read plan of %s: %w", dir, err)
+	}
+	return p, nil
+}
+
 // openUnsealed locks an unsealed record.
 func openUnsealed(dir string) (*Writer, error) {
 	if err := checkUnsealed(dir); err != nil {

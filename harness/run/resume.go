@@ -1,0 +1,125 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"assay/harness/hint"
+	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/receiver"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/wire"
+)
+
+// stateFile is in the run folder from the start of the load until the record is sealed.
+const stateFile = "coordinator.json"
+
+func (r *run) statePath() string { return filepath.Join(r.Dir, stateFile) }
+
+// saveState writes what a restarted coordinator needs.
+func (r *run) saveState() error {
+	data, err := json.Marshal(r.coordinator.State())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", stateFile, err)
+	}
+	return record.WriteFile(r.statePath(), data)
+}
+
+// resume continues a run under load whose coordinator was killed: workers that run on
+// deliver what they hold, and the record is sealed at the end as usual. If it is too
+// late, the sealed record says so. ID, plan and target are those of the record.
+func resume(ctx context.Context, o Options) error {
+	if o.Join.Token == "" {
+		return hint.With(errors.New("a run can be continued only with its token"), "set ASSAY_JOIN_TOKEN, as for the command that started it")
+	}
+	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
+	var state fleet.State
+	data, err := os.ReadFile(r.statePath())
+	if err == nil {
+		err = json.Unmarshal(data, &state)
+	}
+	if err != nil {
+		return hint.With(fmt.Errorf("continue run %s: its load had not begun: %w", o.Dir, err), "certify again")
+	}
+	if err := r.reopen(state); err != nil {
+		return err
+	}
+	if err := r.listenAgain(); err != nil {
+		return errors.Join(err, r.writer.Close())
+	}
+	now := time.Now()
+	r.t0 = now.Add(state.T0.Sub(now.Round(0)))
+	away := time.Since(r.t0).Round(time.Second)
+	r.step(fmt.Sprintf("continuing %s, %s after its start", r.ID, away))
+	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: nothing that workers reported is lost, and what only it measured has a gap", away))
+	r.openView(ctx)
+	r.startCollectors(ctx)
+	if e := r.resumed.Environment; e != nil {
+		r.beginView(*e)
+	}
+	r.load(ctx)
+	return r.finish(ctx)
+}
+
+// reopen continues the record.
+func (r *run) reopen(state fleet.State) (err error) {
+	p, err := record.ReadPlan(r.Dir)
+	if err != nil {
+		return err
+	}
+	r.planned, r.plan, r.ID, r.Profile, r.Target, r.Workers = p, p.Load, p.Run, p.Profile, p.Target, len(state.Members)
+	r.ledger, r.watch, r.looks = newReconciler(r.Options), newWatcher(r.Profile.Abort), newLooks(r.plan, r.Undecided)
+	closed := map[string]bool{}
+	r.writer, r.resumed, err = record.Resume(r.Dir, func(f metric.Frame) error {
+		closed[f.Source] = closed[f.Source] || f.Closing
+		r.watch.add(f)
+		r.looks.add(f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.ledger.compared = r.resumed.Persisted
+	keys := wire.NewKeys(r.ID, r.Join.Token)
+	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+	r.receiver.Continue(r.resumed.Sequences, r.resumed.Batches)
+	r.coordinator = fleet.Continue(fleet.Options{Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics}, state,
+		func(i int) bool { return closed[metric.WorkerSource(i)] }, r.writer.WorkersDir())
+	return nil
+}
+
+// listenAgain listens where the killed coordinator did. Workers that it had started
+// itself have ended with it.
+func (r *run) listenAgain() (err error) {
+	if !r.Join.Remote {
+		r.coordinator.LoseAll("it ran on the coordinator's machine, and ended with the coordinator")
+	}
+	r.server, err = serve(r.Join, wire.NewKeys(r.ID, r.Join.Token), r.Log, r.coordinator, r.receiver)
+	return err
+}
+
+// numbered continues the numbers of the frames of this process's own sources, which
+// start again at 1.
+func (r *run) numbered(f metric.Frame) error {
+	before := r.resumed.Sequences[f.Source]
+	if before == 0 {
+		return r.receiver.Take(f)
+	}
+	f.Sequence += before
+	if f.Closing {
+		f.Points = slices.Clone(f.Points)
+		for i, p := range f.Points {
+			if p.Series.Name == metric.WorkerFrames {
+				f.Points[i].Value += float64(before)
+			}
+		}
+	}
+	return r.receiver.Take(f)
+}
