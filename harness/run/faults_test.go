@@ -1,8 +1,15 @@
 package run_test
 
 import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,9 +17,12 @@ import (
 	"time"
 
 	"assay/harness/judge/verdict"
+	"assay/harness/load/worker/workertest"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/polltest"
 	"assay/harness/servers/networktest"
+	"assay/harness/wire"
 )
 
 // answering is a target that answers at once.
@@ -41,6 +51,7 @@ func checkNothingLost(t *testing.T, c *coordinated, r record.Run) {
 // otherwise.
 type fault struct {
 	join   func(c *coordinated, hosts []*networktest.Host) // starts the workers; nil: each on its host, at once
+	env    string                                          // of the second worker
 	strike func(c *coordinated, hosts []*networktest.Host) // in the hold; nil: nothing happens
 	hold   time.Duration
 
@@ -102,6 +113,44 @@ func TestFaultsOfFleets(t *testing.T) {
 				hosts[2].SetLink(networktest.Link{Delay: 50 * time.Millisecond, Loss: 0.05})
 			},
 		},
+		"a worker is cut off for good": {
+			hold: 50 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "worker/",
+			strike: func(_ *coordinated, hosts []*networktest.Host) { hosts[1].Cut() },
+		},
+		"a clock is 500 ms ahead": {
+			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: workertest.EnvClock + "=500ms 0ms",
+		},
+		"a clock is a minute behind": {
+			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: workertest.EnvClock + "=-1m 0ms",
+		},
+		"a clock drifts": { // by more than a tenth of 1000 ms
+			hold: 10 * time.Second, verdict: verdict.Invalid, rule: "clock", detail: " ms against the coordinator's during the run", whole: true, env: workertest.EnvClock + "=0s 25ms",
+		},
+		"strangers send": {
+			hold: 8 * time.Second, verdict: verdict.Pass, whole: true,
+			strike: func(c *coordinated, _ []*networktest.Host) { sendAsStrangers(c) },
+		},
+		"the coordinator is killed and continues": {
+			hold: 20 * time.Second, verdict: verdict.Pass, limits: "the coordinator was killed under load", whole: true,
+			strike: func(c *coordinated, _ []*networktest.Host) {
+				c.kill()
+				time.Sleep(4 * time.Second)
+				c.options.Resume = true
+				c.start("continuing")
+			},
+		},
+		"the coordinator is killed and continues too late": {
+			hold: 8 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not close its stream",
+			strike: func(c *coordinated, _ []*networktest.Host) {
+				c.kill()
+				for i := range 3 {
+					_ = syscall.Kill(k6Of(c.site.t, c, i), syscall.SIGKILL)
+				}
+				time.Sleep(time.Second)
+				c.options.Resume = true
+				c.start("continuing")
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +188,11 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 	if f.join != nil {
 		f.join(c, hosts)
 	} else {
-		for _, h := range hosts {
+		for i, h := range hosts {
+			if i == 1 && f.env != "" {
+				c.worker(h, f.env)
+				continue
+			}
 			c.worker(h)
 		}
 	}
@@ -165,4 +218,131 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 	})
 	t.Logf("%s: %s", v.Outcome, v.Claim)
 	return v
+}
+
+// sendAsStrangers sends what a coordinator must refuse, and a worker's own frames again.
+func sendAsStrangers(c *coordinated) {
+	t := c.site.t
+	state := struct {
+		Members []wire.Hello `json:"members"`
+	}{}
+	data, err := os.ReadFile(filepath.Join(c.options.Dir, "coordinator.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &state)
+	}
+	if err != nil || strings.Contains(string(data), joinToken) {
+		t.Errorf("coordinator.json: %v: %s", err, data)
+		return
+	}
+	number := 0 // of the worker that joined first
+	own := wire.NewKeys(c.options.ID, joinToken).Credential(number, state.Members[number].Identity)
+	old := wire.NewKeys("a run of before", joinToken).Credential(number, state.Members[number].Identity)
+	frame := func(source string) []byte {
+		body, err := metric.Encode(metric.Frame{Source: source, Sequence: 1, Second: 1, Points: []metric.Point{metric.CounterPoint(metric.Of(metric.TransactionsScheduled, "scenario", "steady"), 1000)}})
+		if err != nil {
+			t.Error(err)
+		}
+		return body
+	}
+	client := c.site.target.Client()
+	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	at, _, _ := strings.Cut(c.url, "#")
+	for name, m := range map[string]struct {
+		bearer string
+		body   []byte
+		status int
+	}{
+		"a frame again":           {own, frame("worker/0"), 200}, // and ignored
+		"another worker's frame":  {own, frame("worker/1"), 403},
+		"a frame with the token":  {joinToken, frame("worker/0"), 403},
+		"a collector's frame":     {joinToken, frame("database"), 403},
+		"garbage":                 {own, []byte("what is this?"), 400},
+		"a wrong token":           {"token-of-a-test-0123456788", frame("worker/0"), 401},
+		"a worker of another run": {old, frame("worker/0"), 401},
+		"nobody":                  {"", frame("worker/0"), 401},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+wire.PathMetrics, bytes.NewReader(m.body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Authorization", "Bearer "+m.bearer)
+		req.Header.Set("Content-Type", "application/x-protobuf")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != m.status {
+			t.Errorf("%s: %s, want %d", name, resp.Status, m.status)
+		}
+	}
+}
+
+// A worker that may not join ends with the reason, and the run goes on without it.
+func TestWorkersThatMayNotJoin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, answering)
+	c := s.certify(loose(steady(60, 3*time.Second)), 2, nil)
+	hosts, _ := c.workers(1)
+	for name, w := range map[string]struct{ env, says string }{
+		"a wrong token": {"ASSAY_JOIN_TOKEN=token-of-a-test-0123456788", "the run's token is missing or wrong"},
+		"an old build":  {workertest.EnvVersion + "=v0.0.1", "the worker is version v0.0.1, the coordinator version : use the same build"},
+	} {
+		child := c.worker(hosts[0], w.env)
+		var exit *exec.ExitError
+		if err := child.Err(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			t.Errorf("%s: ended with %v", name, err)
+		}
+		if text := logOf(child.PID); !strings.Contains(text, w.says) || strings.Contains(text, joinToken) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	c.worker(hosts[0])
+	if v := verdict.Judge(c.wait()); v.Outcome != verdict.Pass && !onlySlow(v, verdict.Pass) {
+		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	}
+}
+
+// A run whose workers do not join ends with an error that says how many have, and leaves
+// nothing.
+func TestWorkersThatNeverJoin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, answering)
+	c := s.certify(loose(steady(60, 3*time.Second)), 3, func(o *coordinatorOptions) { o.Join.Timeout = 3 * time.Second })
+	_, children := c.workers(2)
+	var exit *exec.ExitError
+	if err := c.end(); !errors.As(err, &exit) || c.line("2 of 3 workers have joined: the limit is 3s") == "" {
+		t.Errorf("%v: %s", err, c.output())
+	}
+	if _, err := os.Stat(c.options.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the run folder is left: %v", err)
+	}
+	for _, child := range children {
+		if err := child.Err(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			t.Errorf("a worker that waited ended with %v", err)
+		}
+	}
+}
+
+// A worker whose machine cannot carry its share is refused before the load, with the
+// number that would do.
+func TestWorkerThatIsTooSmall(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, answering)
+	p := loose(steady(60_000, 3*time.Second))
+	p.SLOs[0].Bound = 1
+	p.Timeout = 100 * time.Millisecond
+	c := s.certify(p, 2, nil)
+	h := s.network.Host("small")
+	c.worker(h, workertest.EnvCPUs+"=1")
+	c.worker(h, workertest.EnvCPUs+"=64")
+	var exit *exec.ExitError
+	if err := c.end(); !errors.As(err, &exit) || c.line("its share, 30000/s, needs at least 2.54 CPUs, and it has 1") == "" {
+		t.Errorf("%v: %s", err, c.output())
+	}
+	if _, err := os.Stat(c.options.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the run folder is left: %v", err)
+	}
 }

@@ -105,6 +105,7 @@ type coordinated struct {
 
 	mu    sync.Mutex
 	lines []string
+	read  chan struct{} // closed when all output of the process was read
 }
 
 // certify starts a run of a number of workers, which have to join.
@@ -122,12 +123,20 @@ func (s *site) certify(p spec.Profile, workers int, change func(*coordinatorOpti
 	if change != nil {
 		change(&c.options)
 	}
-	c.start()
+	c.start(" assay worker --join ")
+	_, c.url, _ = strings.Cut(c.line(" assay worker --join "), "--join ")
 	return c
 }
 
-// start starts the coordinator.
-func (c *coordinated) start() {
+// kill kills the coordinator.
+func (c *coordinated) kill() {
+	if err := c.process.Kill(); err != nil {
+		c.site.t.Error(err)
+	}
+}
+
+// start starts the coordinator, and waits for a line with this text.
+func (c *coordinated) start(says string) {
 	t := c.site.t
 	t.Helper()
 	data, err := json.Marshal(c.options)
@@ -148,7 +157,10 @@ func (c *coordinated) start() {
 		t.Fatal(err)
 	}
 	_ = write.Close()
+	done := make(chan struct{})
+	c.read = done
 	go func() {
+		defer close(done)
 		defer read.Close()
 		for lines := bufio.NewScanner(read); lines.Scan(); {
 			c.mu.Lock()
@@ -162,8 +174,7 @@ func (c *coordinated) start() {
 			t.Logf("coordinator:\n%s", c.output())
 		}
 	})
-	c.await(" assay worker --join ")
-	_, c.url, _ = strings.Cut(c.line(" assay worker --join "), "--join ")
+	c.await(says)
 }
 
 func executable(t *testing.T) string {
@@ -208,10 +219,17 @@ func (c *coordinated) await(text string) {
 	})
 }
 
+// end waits for the end of the coordinator.
+func (c *coordinated) end() error {
+	err := c.process.Err()
+	<-c.read
+	return err
+}
+
 // wait waits for the end of the run and opens its record.
 func (c *coordinated) wait() record.Run {
 	c.site.t.Helper()
-	if err := c.process.Err(); err != nil {
+	if err := c.end(); err != nil {
 		c.site.t.Fatalf("the coordinator failed: %v\n%s", err, c.output())
 	}
 	r, err := record.Open(c.options.Dir)
@@ -230,6 +248,16 @@ func (c *coordinated) worker(h *networktest.Host, env ...string) *process.Child 
 	return startLogged(t, cmd)
 }
 
+// logs are the files of the output of startLogged's commands, by pid.
+var logs sync.Map
+
+// logOf is what a command has printed.
+func logOf(pid int) string {
+	path, _ := logs.Load(pid)
+	text, _ := os.ReadFile(path.(string))
+	return string(text)
+}
+
 // startLogged starts a command, whose output is logged if the test fails.
 func startLogged(t *testing.T, cmd *exec.Cmd) *process.Child {
 	t.Helper()
@@ -242,10 +270,11 @@ func startLogged(t *testing.T, cmd *exec.Cmd) *process.Child {
 	if err != nil {
 		t.Fatal(err)
 	}
+	logs.Store(child.PID, log.Name())
 	t.Cleanup(func() {
 		_ = child.Kill()
-		if text, _ := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("%s:\n%s", strings.Join(cmd.Args, " "), text)
+		if t.Failed() {
+			t.Logf("%s:\n%s", strings.Join(cmd.Args, " "), logOf(child.PID))
 		}
 		_ = log.Close()
 	})

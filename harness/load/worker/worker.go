@@ -27,8 +27,10 @@ type Options struct {
 	Wait       time.Duration // how long to wait for a coordinator that does not answer yet
 	Dir        string        // parent of the worker's folder; empty: the system's for temporary files
 	Output     io.Writer     // progress
-	// Skew changes the worker's clock, for tests; nil: none.
-	Skew func(time.Time) time.Time
+
+	// For tests; nil: none.
+	Skew    func(time.Time) time.Time       // changes the worker's clock
+	Machine func(wire.Machine) wire.Machine // changes what the worker says of its machine
 }
 
 // Run takes part in one run and returns how k6 ended: its exit status, "0" after a load
@@ -65,6 +67,9 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 // join waits until all workers have joined.
 func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...any)) (wire.Assignment, error) {
 	hello := wire.Hello{Identity: rand.Text(), PID: os.Getpid(), Tool: o.Tool, Machine: thisMachine()}
+	if o.Machine != nil {
+		hello.Machine = o.Machine(hello.Machine)
+	}
 	var said wire.Waiting
 	answered := time.Now()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +34,43 @@ func Main(tool wire.Tool) {
 	}
 }
 
+// Environment variables that change a worker of the test binary.
+const (
+	EnvVersion = "ASSAY_TEST_VERSION" // its version
+	EnvClock   = "ASSAY_TEST_CLOCK"   // offset and drift of its clock, like "500ms 2ms" (per second); it is on another machine then
+	EnvCPUs    = "ASSAY_TEST_CPUS"    // CPUs that it says it has
+)
+
+func change(o *worker.Options) error {
+	if version := os.Getenv(EnvVersion); version != "" {
+		o.Tool.Version = version
+	}
+	if text := os.Getenv(EnvClock); text != "" {
+		first, second, _ := strings.Cut(text, " ")
+		offset, err := time.ParseDuration(first)
+		if err != nil {
+			return err
+		}
+		drift, err := time.ParseDuration(second)
+		if err != nil {
+			return err
+		}
+		begin := time.Now().Round(0)
+		o.Skew = func(t time.Time) time.Time {
+			return t.Add(offset + time.Duration(t.Sub(begin).Seconds()*float64(drift)))
+		}
+		o.Machine = func(m wire.Machine) wire.Machine { m.Boot, m.Namespace = "another", "another"; return m }
+	}
+	if text := os.Getenv(EnvCPUs); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		o.Machine = func(m wire.Machine) wire.Machine { m.CPUs = n; return m }
+	}
+	return nil
+}
+
 func run(tool wire.Tool, args []string) (code int) {
 	fs := flag.NewFlagSet("worker", flag.ExitOnError)
 	o := worker.Options{Tool: tool, Token: os.Getenv("ASSAY_JOIN_TOKEN"), Output: os.Stderr}
@@ -43,7 +81,10 @@ func run(tool wire.Tool, args []string) (code int) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	var err error
-	if o.Executable, err = os.Executable(); err != nil {
+	if o.Executable, err = os.Executable(); err == nil {
+		err = change(&o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "assay:", err)
 		return 2
 	}
