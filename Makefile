@@ -90,7 +90,7 @@ soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 	.ci/install test
 	@mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	ASSAY_TEST_MARIADBD="$$mariadbd" \
-	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak$$' ./harness/run -soak $(SOAK_RUNS)
+	$(GO) test -count=1 -timeout 40m -v -run '^TestSoak(OfFleets)?$$' ./harness/run -soak $(SOAK_RUNS)
 
 .PHONY: bench
 bench: build ## Measure judging, collector and generator, as ratios of interleaved runs (about 35 minutes, two cores)

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
+	"assay/harness/servers/networktest"
 )
 
 // tail answers after a time with a long tail that depends on nothing but the request's
@@ -64,4 +67,82 @@ func TestFleetIsOneWorker(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One of four workers reaches the target by a slow path. The run's percentiles are those
+// of all its transactions; the mean of the workers' percentiles, which stock tools give,
+// hides that one in four took ten times as long. The certificate names the worker.
+func TestWorkerOnSlowPath(t *testing.T) {
+	t.Parallel()
+	expectPass(t, func(t *testing.T) verdict.Verdict {
+		s := newSite(t, tail{})
+		p := loose(steady(80, 15*time.Second))
+		p.SLOs[0].Bound = 400
+		c := s.certify(p, 4, nil)
+		c.workers(3)
+		slow := s.network.RemoteHost("far", networktest.Link{Delay: 60 * time.Millisecond})
+		c.worker(slow)
+		r := c.wait()
+		v := verdict.Judge(r)
+		var unlike []verdict.Worker
+		mean, pooled := 0.0, *v.Latency[0].P95
+		for _, w := range v.Generator.Fleet {
+			mean += *w.P95Ms / 4
+			if w.Unlike {
+				unlike = append(unlike, w)
+			}
+		}
+		if len(unlike) != 1 || *unlike[0].P95Ms < 120 || *unlike[0].RoundTripMs < 120 {
+			t.Fatalf("unlike workers: %+v", unlike)
+		}
+		if !strings.Contains(strings.Join(v.Limitations, "\n"), unlike[0].Source+" on ") {
+			t.Errorf("limitations: %q", v.Limitations)
+		}
+		if pooled < 120 || mean > 0.8*pooled {
+			t.Errorf("p95 of all transactions %.0f ms, mean of the workers' %.0f ms", pooled, mean)
+		}
+		t.Logf("p95 of all transactions %.0f ms, p99 %.0f ms; mean of the workers' p95 %.0f ms", pooled, *v.Latency[0].P99, mean)
+		return v
+	})
+}
+
+// Fleets in a row, on hosts of their own, leave no namespace, process, descriptor,
+// goroutine or file behind.
+func TestSoakOfFleets(t *testing.T) {
+	temporary := t.TempDir()
+	one := func(t *testing.T) {
+		s := newSite(t, tail{})
+		s.temporary = temporary
+		c := s.certify(loose(steady(40, time.Second)), 2, nil)
+		c.workers(2)
+		r := c.wait()
+		checkNothingLost(t, c, r)
+	}
+	t.Run("first", one) // what is created once, and kept, exists after it
+	before, namespaces := takeFootprint(t, temporary), networkNamespaces(t)
+	for i := range *soakRuns {
+		t.Run(fmt.Sprint(i), one)
+		if _, more := awaitFootprint(t, before, soakLimit, temporary); more != "" {
+			t.Fatalf("run %d has left\n%s", i, more)
+		}
+	}
+	if left := networkNamespaces(t); left > namespaces {
+		t.Errorf("%d network namespaces, before %d", left, namespaces)
+	}
+}
+
+// networkNamespaces counts the network namespaces of all processes.
+func networkNamespaces(t *testing.T) int {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, link := range links {
+		if name, err := os.Readlink(link); err == nil { // else the process has ended
+			all[name] = true
+		}
+	}
+	return len(all)
 }

@@ -149,6 +149,9 @@ func (r *run) finish(ctx context.Context) error {
 	errs := []error{r.close()}
 	// Before the run's rows are removed: nothing may delay the seal after that.
 	limitations := append(collected.notes, r.completeView(ctx)...)
+	if text := r.server.refused(); text != "" {
+		limitations = append(limitations, "connections were refused by the coordinator: "+text)
+	}
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}

@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"assay/harness/load/fleet"
@@ -85,15 +88,16 @@ func (s *server) joinLine(j Join) string {
 	return fmt.Sprintf("ASSAY_JOIN_TOKEN=%s assay worker --join %s", token, s.address)
 }
 
-// refused says which connections were refused; empty: none.
-func (s *server) refused() (text string) {
-	for why, n := range s.Refused() {
-		if text != "" {
-			text += ", "
+// refused says which connections were refused while the run went on; empty: none.
+func (s *server) refused() string {
+	all := s.Refused()
+	var texts []string
+	for _, why := range slices.Sorted(maps.Keys(all)) {
+		if why != listen.Ended {
+			texts = append(texts, fmt.Sprintf("%d (%s)", all[why], why))
 		}
-		text += fmt.Sprintf("%d (%s)", n, why)
 	}
-	return text
+	return strings.Join(texts, ", ")
 }
 
 func (s *server) close() error {
