@@ -54,6 +54,7 @@ type fault struct {
 	env    string                                          // of the second worker
 	strike func(c *coordinated, hosts []*networktest.Host) // in the hold; nil: nothing happens
 	hold   time.Duration
+	disk   bool // the second worker has its temporary files on a small disk
 
 	verdict verdict.Outcome
 	rule    string // that makes the run INVALID
@@ -111,6 +112,15 @@ func TestFaultsOfFleets(t *testing.T) {
 			hold: 10 * time.Second, verdict: verdict.Pass, whole: true,
 			strike: func(_ *coordinated, hosts []*networktest.Host) {
 				hosts[2].SetLink(networktest.Link{Delay: 50 * time.Millisecond, Loss: 0.05})
+			},
+		},
+		"a worker is cut off for 10 s, with a full disk": {
+			hold: 20 * time.Second, verdict: verdict.Pass, limits: "reached the record up to", whole: true, disk: true,
+			strike: func(c *coordinated, hosts []*networktest.Host) {
+				fill(c.site.t, c.site.disk)
+				hosts[1].Cut()
+				time.Sleep(10 * time.Second)
+				hosts[1].Restore()
 			},
 		},
 		"a worker is cut off for good": {
@@ -189,11 +199,15 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 		f.join(c, hosts)
 	} else {
 		for i, h := range hosts {
-			if i == 1 && f.env != "" {
+			switch {
+			case i == 1 && f.env != "":
 				c.worker(h, f.env)
-				continue
+			case i == 1 && f.disk:
+				s.disk = smallDisk(t)
+				c.workerIn(h, s.disk)
+			default:
+				c.worker(h)
 			}
-			c.worker(h)
 		}
 	}
 	if f.strike != nil {
@@ -344,5 +358,28 @@ func TestWorkerThatIsTooSmall(t *testing.T) {
 	}
 	if _, err := os.Stat(c.options.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the run folder is left: %v", err)
+	}
+}
+
+// smallDisk mounts a disk of 1 MiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", dir).CombinedOutput(); err != nil {
+		t.Fatalf("mount a small disk (it takes root): %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "--lazy", dir).CombinedOutput(); err != nil {
+			t.Errorf("unmount: %v: %s", err, out)
+		}
+	})
+	return dir
+}
+
+// fill fills a disk.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the disk is not full: %v", err)
 	}
 }

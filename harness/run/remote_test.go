@@ -86,6 +86,7 @@ type site struct {
 	target      *networktest.Host
 	url         string // of the target
 	temporary   string // folder of all workers' temporary files
+	disk        string // small, of one worker
 }
 
 func newSite(t *testing.T, target http.Handler) *site {
@@ -241,9 +242,14 @@ func (c *coordinated) wait() record.Run {
 
 // worker starts a worker on a host, which joins the run.
 func (c *coordinated) worker(h *networktest.Host, env ...string) *process.Child {
+	return c.workerIn(h, c.site.temporary, env...)
+}
+
+// workerIn is worker with temporary files in a folder.
+func (c *coordinated) workerIn(h *networktest.Host, dir string, env ...string) *process.Child {
 	t := c.site.t
 	t.Helper()
-	cmd := h.Command(t.Context(), executable(t), "worker", "--join", c.url, "--dir", c.site.temporary)
+	cmd := h.Command(t.Context(), executable(t), "worker", "--join", c.url, "--dir", dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "ASSAY_JOIN_TOKEN=" + joinToken}, env...)
 	return startLogged(t, cmd)
 }
