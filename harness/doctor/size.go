@@ -114,7 +114,7 @@ func (s Size) CPUs() (light, heavy float64) {
 // of one GET, and in certified runs, in which garbage collection is rare, 0.8 MiB per VU
 // for ingestion and payment.
 const (
-	workerMemory = 64 << 20
+	workerMemory = 80 << 20 // k6, and 12 MiB of the process that delivers its reports
 	lightVU      = 256 << 10
 	heavyVU      = 1 << 20
 )
