@@ -88,12 +88,16 @@ func (s *server) joinLine(j Join) string {
 	return fmt.Sprintf("ASSAY_JOIN_TOKEN=%s assay worker --join %s", token, s.address)
 }
 
+// fewUnused is how many connections without a request are no sign of an attack: an HTTP
+// client may open one more than it uses.
+const fewUnused = 100
+
 // refused says which connections were refused while the run went on; empty: none.
 func (s *server) refused() string {
 	all := s.Refused()
 	var texts []string
 	for _, why := range slices.Sorted(maps.Keys(all)) {
-		if why != listen.Ended {
+		if why != listen.Ended && !(why == listen.TooLate && all[why] < fewUnused) {
 			texts = append(texts, fmt.Sprintf("%d (%s)", all[why], why))
 		}
 	}

@@ -226,7 +226,7 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 	defer limit.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
+	for waiting := true; waiting; {
 		select {
 		case <-r.coordinator.Done():
 			return
@@ -236,7 +236,18 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 		case <-limit.C:
 		case <-ctx.Done():
 		}
-		r.coordinator.LoseAll("it did not end in time")
-		return
+		waiting = false
 	}
+	if r.local != nil {
+		r.local.Kill()
+		select {
+		case <-r.coordinator.Done():
+			return
+		case <-time.After(killTimeout):
+		}
+	}
+	r.coordinator.LoseAll("it did not end in time")
 }
+
+// killTimeout is how long the end of killed processes may take to be noticed.
+const killTimeout = 2 * time.Second

@@ -22,7 +22,8 @@ const (
 	Ended        Refusal = "the run has ended"
 )
 
-// refusals counts refusals, and logs each kind once a second at most.
+// refusals counts refusals, and logs each kind once a second at most, except TooLate:
+// HTTP clients open a connection more than they use.
 type refusals struct {
 	log *slog.Logger
 
@@ -50,7 +51,7 @@ func (r *refusals) add(why Refusal, from netip.Addr) {
 	}
 	k.count++
 	unlogged := k.count - k.logged
-	due := now.Sub(k.at) >= time.Second
+	due := now.Sub(k.at) >= time.Second && why != TooLate
 	if due {
 		k.logged, k.at = k.count, now
 	}

@@ -123,6 +123,13 @@ func (f *Fleet) Resume() {
 	}
 }
 
+// Kill ends the workers at once; their k6 processes end with them.
+func (f *Fleet) Kill() {
+	for _, w := range f.workers {
+		_ = w.Signal(syscall.SIGKILL) // does nothing if it has ended
+	}
+}
+
 // closeTimeout is how long a worker that was told to end may take.
 const closeTimeout = 2 * time.Second
 
