@@ -47,6 +47,7 @@ type Coordinator struct {
 	started  chan struct{} // closed once t0 is set
 	refusal  error         // why the run cannot start
 	refused  chan struct{} // closed once refusal is set
+	checked  time.Time     // when LoseSilent was last called
 	stop     string        // why the workers are to end their load; empty: they go on
 	ended    chan Exit     // one for each worker, as it ends
 	left     int           // workers that have not ended

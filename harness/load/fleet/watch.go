@@ -66,10 +66,23 @@ func (c *Coordinator) ProcessEnded(pid int, status, output string) bool {
 	return false
 }
 
-// LoseSilent gives up the workers that have not been heard from for wire.LostAfter.
+// checkedWithin is how often LoseSilent is called. After a longer pause this process
+// was suspended or starved, and could not hear its workers.
+const checkedWithin = 5 * time.Second
+
+// LoseSilent gives up the workers that have not been heard from for wire.LostAfter. It
+// is called every second.
 func (c *Coordinator) LoseSilent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	stalled := c.now().Sub(c.checked) > checkedWithin
+	c.checked = c.now()
+	if stalled {
+		for _, m := range c.members {
+			m.heard = c.now()
+		}
+		return
+	}
 	for i, m := range c.members {
 		if silent := c.now().Sub(m.heard); silent > wire.LostAfter {
 			c.exited(i, Exit{Status: Lost, Error: fmt.Sprintf("not heard from for %s", silent.Round(time.Second))})
