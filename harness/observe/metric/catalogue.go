@@ -175,6 +175,13 @@ var catalogue = slices.Concat(
 		},
 	),
 
+	// What the receiver notes on other senders, beside their own metrics.
+	sentBy(
+		SourceForeign,
+		Descriptor{Name: ForeignDelay, Kind: Gauge, Unit: "ms", Labels: []string{attrInstance}, Text: "arrival of an export after the end of its interval by the sender's clock; negative: that clock is ahead"},
+		Descriptor{Name: ForeignRefused, Kind: Counter, Labels: []string{"metric", "reason"}, Text: "data points that were not recorded, by reason: kind, buckets, value, time, order, attributes, series"},
+	),
+
 	sentBy(
 		SourceLedger,
 		Descriptor{Name: Ledger, Kind: Counter, SLO: ledgers, Key: "ledger", Text: "missing: acknowledged transactions that were not persisted; duplicated: transactions persisted more often than acknowledged"},

@@ -1,17 +1,15 @@
 package metric
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Decode decodes one ExportMetricsServiceRequest. It returns an error that names the
-// metric for what it cannot represent: cumulative sums, histograms with explicit
-// bounds, negative observations in buckets, summaries.
+// Decode decodes one ExportMetricsServiceRequest of our own frames. It returns an error
+// that names the metric for what Encode does not write.
 func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 
 // Decoder decodes many requests. It caches their series and reuses all other memory:
@@ -22,25 +20,23 @@ func Decode(data []byte) ([]Frame, error) { return new(Decoder).Decode(data) }
 // every point, which takes longer than the rest of judging a record. Field numbers are
 // those of OTLP's .proto files.
 type Decoder struct {
-	series map[string]Series // by name, unit and attributes as encoded
-	key    []byte            // scratch, key of series
-	data   [][]byte          // scratch, data messages of one metric
-	timed  []timed
-	points []Point
-	frames []Frame
-	hists  []*histBuffer
-	taken  int // number of hists in use
-}
+	series         map[string]Series // by name, unit and attributes as encoded
+	key            []byte            // scratch, key of series
+	data           [][]byte          // scratch, data messages of one metric
+	bounds, counts []uint64          // scratch, of one histogram
+	points         []Point
+	frames         []Frame
+	hists          []*histBuffer
+	taken          int // number of hists in use
+	buckets        int // of the exponential histograms of this call
 
-// timed is a point with the end of its interval.
-type timed struct {
-	end   uint64 // unix ns
-	point Point
+	export  *Export  // receives the points of foreign senders; nil: they are an error
+	foreign *foreign // the foreign sender whose resource is read; nil: our own
 }
 
 // Decode is like the function Decode.
 func (d *Decoder) Decode(data []byte) ([]Frame, error) {
-	d.points, d.frames, d.taken = d.points[:0], d.frames[:0], 0
+	d.points, d.frames, d.taken, d.buckets = d.points[:0], d.frames[:0], 0, 0
 	for b := data; len(b) > 0; {
 		f, rest, err := next(b)
 		if b = rest; err == nil && f.is(1, protowire.BytesType) {
@@ -56,35 +52,53 @@ func (d *Decoder) Decode(data []byte) ([]Frame, error) {
 // resource reads a message ResourceMetrics.
 func (d *Decoder) resource(b []byte) error {
 	var who sender
-	d.timed = d.timed[:0]
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		b = rest
-		switch {
-		case err != nil:
-		case f.is(1, protowire.BytesType):
-			err = who.read(f.bytes)
-		case f.is(2, protowire.BytesType):
-			err = d.scope(f.bytes)
-		}
-		if err != nil {
+	err := eachField(b, 1, func(resource []byte) error { return who.read(resource) })
+	switch {
+	case err != nil:
+		return err
+	case who.own:
+		d.foreign = nil
+	case d.export == nil:
+		return errors.New("a resource without " + attrSource)
+	default:
+		if d.foreign, err = newForeign(b, who.service); err != nil {
 			return err
 		}
 	}
-	if !who.own {
-		d.foreign(who.service)
-		return nil
-	}
 	first := len(d.points)
-	for _, t := range d.timed {
-		d.points = append(d.points, t.point)
+	if err := eachField(b, 2, d.scope); err != nil || d.foreign != nil {
+		return err
 	}
 	who.frame.Points = slices.Clip(d.points[first:])
 	d.frames = append(d.frames, who.frame)
 	return nil
 }
 
-// sender holds the attributes of a resource.
+// scope reads a message ScopeMetrics.
+func (d *Decoder) scope(b []byte) error {
+	if d.foreign != nil {
+		if err := d.foreign.readScope(b); err != nil {
+			return err
+		}
+	}
+	return eachField(b, 2, d.metric)
+}
+
+// eachField visits the messages in one field of a message.
+func eachField(b []byte, number protowire.Number, visit func([]byte) error) error {
+	for len(b) > 0 {
+		f, rest, err := next(b)
+		if b = rest; err == nil && f.is(number, protowire.BytesType) {
+			err = visit(f.bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sender holds the attributes of a resource that we set, and the name of a foreign one.
 type sender struct {
 	own     bool // it is this program, which numbers its frames
 	frame   Frame
@@ -92,15 +106,8 @@ type sender struct {
 }
 
 func (s *sender) read(b []byte) error {
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err != nil {
-			return err
-		}
-		if b = rest; !f.is(1, protowire.BytesType) {
-			continue
-		}
-		a, err := readAttribute(f.bytes)
+	return eachField(b, 1, func(encoded []byte) error {
+		a, err := readAttribute(encoded)
 		if err != nil {
 			return err
 		}
@@ -118,40 +125,13 @@ func (s *sender) read(b []byte) error {
 			s.frame.Sequence = number
 		case attrSecond:
 			s.frame.Second = int64(number)
+		case attrLength:
+			s.frame.Length = int64(number)
 		case attrClosing:
 			s.frame.Closing = a.kind == anyBool && a.number != 0
 		case attrService:
 			s.service = text
 		}
-	}
-	return nil
-}
-
-// foreign makes a frame for each second of a foreign sender.
-func (d *Decoder) foreign(service string) {
-	slices.SortStableFunc(d.timed, func(a, b timed) int { return cmp.Compare(a.second(), b.second()) })
-	for i := 0; i < len(d.timed); {
-		first, second := len(d.points), d.timed[i].second()
-		for ; i < len(d.timed) && d.timed[i].second() == second; i++ {
-			d.points = append(d.points, d.timed[i].point)
-		}
-		d.frames = append(d.frames, Frame{Source: foreignPrefix + service, Second: second, Points: slices.Clip(d.points[first:])})
-	}
-}
-
-// second is the unix second in which the interval ends.
-func (t timed) second() int64 { return (int64(min(t.end, math.MaxInt64)) - 1) / nanos }
-
-// scope reads a message ScopeMetrics.
-func (d *Decoder) scope(b []byte) error {
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if b = rest; err == nil && f.is(2, protowire.BytesType) {
-			err = d.metric(f.bytes)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }

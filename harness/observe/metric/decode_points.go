@@ -40,7 +40,13 @@ func (d *Decoder) metric(b []byte) error {
 		}
 	}
 	d.key = appendPart(appendPart(d.key[:0], name), unit)
-	if err := d.content(kind); err != nil {
+	var err error
+	if d.foreign != nil {
+		err = d.foreignContent(kind, name)
+	} else {
+		err = d.content(kind)
+	}
+	if err != nil {
 		return fmt.Errorf("metric %q: %w", name, err)
 	}
 	return nil
@@ -50,37 +56,66 @@ func appendPart(b, part []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// content reads the messages Gauge, Sum or ExponentialHistogram of one metric. Several
-// are read like one.
-func (d *Decoder) content(kind protowire.Number) error {
-	const delta = 1 // AGGREGATION_TEMPORALITY_DELTA
-	temporality := int32(0)
+// header is what the data messages of a metric, of which several are read like one, say
+// of all their points.
+type header struct {
+	temporality int32
+	monotonic   bool
+}
+
+// Values of AggregationTemporality.
+const temporalityDelta, temporalityCumulative = 1, 2
+
+func (d *Decoder) header() (h header, err error) {
 	for _, data := range d.data {
 		for b := data; len(b) > 0; {
-			f, rest, err := next(b)
-			if err != nil {
-				return err
+			var f field
+			if f, b, err = next(b); err != nil {
+				return h, err
 			}
-			if b = rest; f.is(2, protowire.VarintType) {
-				temporality = int32(f.value)
+			switch {
+			case f.is(2, protowire.VarintType):
+				h.temporality = int32(f.value)
+			case f.is(3, protowire.VarintType):
+				h.monotonic = f.value != 0
 			}
 		}
 	}
-	var read func(b []byte, prefix int) (timed, error)
+	return h, nil
+}
+
+// content reads the points of one metric of our own.
+func (d *Decoder) content(kind protowire.Number) error {
+	h, err := d.header()
 	switch {
-	case kind == gaugeField:
-		read = func(b []byte, prefix int) (timed, error) { return d.number(b, prefix, Gauge) }
-	case kind == sumField && temporality != delta:
+	case err != nil:
+		return err
+	case kind == sumField && h.temporality != temporalityDelta:
 		return fmt.Errorf("sum is not of delta temporality")
-	case kind == sumField:
-		read = func(b []byte, prefix int) (timed, error) { return d.number(b, prefix, Counter) }
-	case kind == exponentialField && temporality != delta:
+	case kind != gaugeField && kind != sumField && kind != explicitField && kind != exponentialField:
+		return fmt.Errorf("neither sum, gauge nor histogram")
+	case kind != gaugeField && h.temporality != temporalityDelta:
 		return fmt.Errorf("histogram is not of delta temporality")
-	case kind == exponentialField:
-		read = d.histogram
-	default:
-		return fmt.Errorf("neither sum, gauge nor exponential histogram")
 	}
+	return d.eachPoint(kind, func(p dataPoint) error {
+		if p.unfit != nil {
+			return p.unfit
+		}
+		d.points = append(d.points, p.point)
+		return nil
+	})
+}
+
+// dataPoint is a point with what only foreign senders need.
+type dataPoint struct {
+	start, end uint64 // unix ns
+	point      Point
+	missing    bool  // it says that there is no value, or has none
+	unfit      error // it cannot be represented; nil: it can
+}
+
+// eachPoint reads the points of a metric. d.key ends with the point's attributes.
+func (d *Decoder) eachPoint(kind protowire.Number, visit func(dataPoint) error) error {
 	prefix := len(d.key)
 	for _, data := range d.data {
 		for b := data; len(b) > 0; {
@@ -91,55 +126,79 @@ func (d *Decoder) content(kind protowire.Number) error {
 			if b = rest; !f.is(1, protowire.BytesType) {
 				continue
 			}
-			t, err := read(f.bytes, prefix)
+			d.key = d.key[:prefix]
+			var p dataPoint
+			switch kind {
+			case gaugeField:
+				p, err = d.number(f.bytes, Gauge)
+			case sumField:
+				p, err = d.number(f.bytes, Counter)
+			case exponentialField:
+				p, err = d.exponential(f.bytes)
+			case explicitField:
+				p, err = d.explicit(f.bytes)
+			}
+			if err == nil {
+				err = visit(p)
+			}
 			if err != nil {
 				return err
 			}
-			d.timed = append(d.timed, t)
 		}
 	}
 	return nil
 }
 
+// noRecordedValue is the flag of a point without a value.
+const noRecordedValue = 1
+
 // number reads a message NumberDataPoint.
-func (d *Decoder) number(b []byte, prefix int, kind Kind) (t timed, err error) {
-	t.point.Kind, d.key = kind, d.key[:prefix]
+func (d *Decoder) number(b []byte, kind Kind) (p dataPoint, err error) {
+	p.point.Kind, p.missing = kind, true
+	flags := uint64(0)
 	for len(b) > 0 {
 		var f field
 		if f, b, err = next(b); err != nil {
-			return t, err
+			return p, err
 		}
 		switch {
+		case f.is(2, protowire.Fixed64Type):
+			p.start = f.value
 		case f.is(3, protowire.Fixed64Type):
-			t.end = f.value
+			p.end = f.value
 		case f.is(4, protowire.Fixed64Type):
-			t.point.Value = f.float()
+			p.point.Value, p.missing = f.float(), false
 		case f.is(6, protowire.Fixed64Type):
-			t.point.Value = float64(int64(f.value))
+			p.point.Value, p.missing = float64(int64(f.value)), false
 		case f.is(7, protowire.BytesType):
 			d.key = appendPart(d.key, f.bytes)
+		case f.is(8, protowire.VarintType):
+			flags = f.value
 		}
 	}
-	t.point.Series, err = d.seriesOfKey()
-	return t, err
+	p.missing = p.missing || flags&noRecordedValue != 0
+	p.point.Series, err = d.seriesOfKey()
+	return p, err
 }
 
-// histogram reads a message ExponentialHistogramDataPoint.
-func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
+// exponential reads a message ExponentialHistogramDataPoint.
+func (d *Decoder) exponential(b []byte) (p dataPoint, err error) {
 	r := d.histBuffer()
 	h := &r.hist
-	t.point.Kind, t.point.Hist, d.key = Histogram, h, d.key[:prefix]
+	p.point.Kind, p.point.Hist = Histogram, h
 	var info histInfo
 	for len(b) > 0 {
 		var f field
 		if f, b, err = next(b); err != nil {
-			return t, err
+			return p, err
 		}
 		switch {
 		case f.is(1, protowire.BytesType):
 			d.key = appendPart(d.key, f.bytes)
+		case f.is(2, protowire.Fixed64Type):
+			p.start = f.value
 		case f.is(3, protowire.Fixed64Type):
-			t.end = f.value
+			p.end = f.value
 		case f.is(4, protowire.Fixed64Type):
 			h.total = f.value
 		case f.is(5, protowire.Fixed64Type):
@@ -154,6 +213,8 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 			var below []uint64
 			below, err = readBuckets(f.bytes, new(int), nil)
 			info.negative = info.negative || slices.ContainsFunc(below, func(n uint64) bool { return n > 0 })
+		case f.is(10, protowire.VarintType):
+			p.missing = f.value&noRecordedValue != 0
 		case f.is(12, protowire.Fixed64Type):
 			h.min, info.hasMin = f.float(), true
 		case f.is(13, protowire.Fixed64Type):
@@ -162,15 +223,55 @@ func (d *Decoder) histogram(b []byte, prefix int) (t timed, err error) {
 			info.zeroThreshold = f.float()
 		}
 		if err != nil {
-			return t, err
+			return p, err
 		}
 	}
-	h.counts = slices.Clip(r.counts)
-	if err := h.accept(info); err != nil {
-		return t, err
+	h.counts, d.buckets = slices.Clip(r.counts), d.buckets+len(r.counts)
+	p.unfit = h.accept(info)
+	p.point.Series, err = d.seriesOfKey()
+	return p, err
+}
+
+// explicit reads a message HistogramDataPoint.
+func (d *Decoder) explicit(b []byte) (p dataPoint, err error) {
+	h := &Hist{}
+	p.point.Kind, p.point.Hist = Histogram, h
+	var info histInfo
+	d.bounds, d.counts = d.bounds[:0], d.counts[:0]
+	for len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return p, err
+		}
+		switch fixed := f.kind == protowire.Fixed64Type; {
+		case f.is(2, protowire.Fixed64Type):
+			p.start = f.value
+		case f.is(3, protowire.Fixed64Type):
+			p.end = f.value
+		case f.is(4, protowire.Fixed64Type):
+			h.total = f.value
+		case f.is(5, protowire.Fixed64Type):
+			h.sum, info.hasSum = f.float(), true
+		case f.number == 6 && (fixed || f.kind == protowire.BytesType):
+			d.counts, err = readFixed(f, d.counts, maxExplicit+1)
+		case f.number == 7 && (fixed || f.kind == protowire.BytesType):
+			d.bounds, err = readFixed(f, d.bounds, maxExplicit)
+		case f.is(9, protowire.BytesType):
+			d.key = appendPart(d.key, f.bytes)
+		case f.is(10, protowire.VarintType):
+			p.missing = f.value&noRecordedValue != 0
+		case f.is(11, protowire.Fixed64Type):
+			h.min, info.hasMin = f.float(), true
+		case f.is(12, protowire.Fixed64Type):
+			h.max, info.hasMax = f.float(), true
+		}
+		if err != nil {
+			return p, err
+		}
 	}
-	t.point.Series, err = d.seriesOfKey()
-	return t, err
+	p.unfit = h.acceptExplicit(d.bounds, d.counts, info)
+	p.point.Series, err = d.seriesOfKey()
+	return p, err
 }
 
 // histBuffer is a histogram and the reused memory of its counts. The histogram's slice

@@ -10,14 +10,19 @@ type Point struct {
 }
 
 // Frame holds additive metrics of one second from one source. A late completion is
-// sent in a further frame for its second.
+// sent in a further frame for its second. Frames of foreign senders may cover several
+// seconds.
 type Frame struct {
 	Source   string // "worker/0", "database", ...: see the constants
 	Sequence uint64 // 1, 2, 3, ... without gaps within its source; 0: not numbered (foreign OTLP)
-	Second   int64  // unix second to which the points belong
+	Second   int64  // unix second to which the points belong, or in which their interval ends
+	Length   int64  // seconds that the interval touches, Second included; 0 and 1: that second alone
 	Closing  bool   // last frame of its source; its points are totals over the stream
 	Points   []Point
 }
+
+// First is the first second of the interval to which the points belong.
+func (f Frame) First() int64 { return f.Second - max(f.Length, 1) + 1 }
 
 // CounterPoint makes a counter's point.
 func CounterPoint(s Series, v float64) Point { return Point{Series: s, Kind: Counter, Value: v} }

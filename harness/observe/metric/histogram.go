@@ -18,20 +18,31 @@ const minScale = -10
 // Hist is a mergeable histogram of values >= 0. The zero value is empty, at
 // scale Scale. NaN is recorded as 0, and negative values are counted with the zeros,
 // which keeps Count exact; a negative Min reveals them.
+//
+// Histograms of other senders may be coarser: at a lower scale, without their extremes,
+// or with buckets between explicit bounds. These stay as they are (Range), beside the
+// others in a merge, so that AtLeast and Interval state exactly what is known.
 type Hist struct {
 	zero   uint64   // observations <= 0
 	offset int      // bucket index of counts[0]
 	counts []uint64 // dense from the lowest to the highest bucket used
 	total  uint64
 	sum    float64
-	min    float64 // undefined while total is 0
-	max    float64
-	coarse int // Scale - scale: halvings of the resolution; 0: full resolution
+	min    float64 // the smallest observation, or with bounds a value that it does not exceed; undefined while total is 0
+	max    float64 // likewise, the largest, or a value that it reaches
+	coarse int     // Scale - scale: halvings of the resolution; 0: full resolution
+	bounds *bounds // nil: min and max are exact, and all observations are in zero and counts
 }
 
 // Record adds n observations of v.
 func (h *Hist) Record(v float64, n uint64) {
 	if n == 0 {
+		return
+	}
+	if h.bounds != nil {
+		one := &Hist{}
+		one.Record(v, n)
+		h.Merge(one)
 		return
 	}
 	if math.IsNaN(v) {
@@ -95,7 +106,7 @@ func (h *Hist) Merge(other *Hist) {
 	if other == nil || other.total == 0 {
 		return
 	}
-	h.prepareMerge(other.offset, len(other.counts), other.coarse, other.min, other.max)
+	h.prepareMerge(other.offset, len(other.counts), other.coarse, other.min, other.max, other.bounds)
 	shift := h.coarse - other.coarse
 	if shift == 0 && len(other.counts) > 0 {
 		into := h.counts[other.offset-h.offset:][:len(other.counts)]
@@ -113,12 +124,17 @@ func (h *Hist) Merge(other *Hist) {
 }
 
 // prepareMerge prepares for the buckets of another, non-empty histogram: it reduces the
-// resolution to the coarser of both, extends the counts, and updates min and max.
-func (h *Hist) prepareMerge(offset, buckets, coarse int, lowest, highest float64) {
-	if h.total == 0 {
-		h.counts, h.coarse = h.counts[:0], coarse
+// resolution to the coarser of both, extends the counts, and updates min, max and
+// bounds.
+func (h *Hist) prepareMerge(offset, buckets, coarse int, lowest, highest float64, other *bounds) {
+	switch {
+	case h.total == 0:
+		h.counts, h.coarse, h.bounds = h.counts[:0], coarse, other
 		h.min, h.max = lowest, highest
-	} else {
+	case h.bounds != nil || other != nil:
+		h.bounds = mergeBounds(h.extremes(), boundsOr(other, lowest, highest))
+		h.min, h.max = min(h.min, lowest), max(h.max, highest)
+	default:
 		h.min, h.max = min(h.min, lowest), max(h.max, highest)
 	}
 	if h.coarse < coarse {
@@ -187,28 +203,45 @@ func (h *Hist) Count() uint64 { return h.total }
 // Sum is the sum of the observations.
 func (h *Hist) Sum() float64 { return h.sum }
 
-// Mean is the mean observation; false if the histogram is empty.
+// Mean is the mean observation; false if the histogram is empty, or if its sum is not
+// known.
 func (h *Hist) Mean() (float64, bool) {
-	if h.total == 0 {
+	if h.total == 0 || math.IsNaN(h.sum) {
 		return 0, false
 	}
 	return h.sum / float64(h.total), true
 }
 
-// Min is the smallest observation; false if the histogram is empty.
+// Min is the smallest observation, or at least a value that it does not exceed (see
+// Interval); false if the histogram is empty.
 func (h *Hist) Min() (float64, bool) { return h.min, h.total > 0 }
 
-// Max is the largest observation; false if the histogram is empty.
+// Max is the largest observation, or at least a value that it reaches (see Interval);
+// false if the histogram is empty.
 func (h *Hist) Max() (float64, bool) { return h.max, h.total > 0 }
+
+// rankOf is the rank of the q-quantile, ceil(q n), from 1.
+func (h *Hist) rankOf(q float64) uint64 {
+	return max(1, uint64(math.Ceil(min(max(q, 0), 1)*float64(h.total))))
+}
 
 // Quantile is the observation of rank ceil(q n), q in [0, 1]: the smallest observation
 // that at least the share q of all observations does not exceed, to the resolution of
-// the histogram. It is false if the histogram is empty.
+// the histogram: the middle of Interval where that is coarser than ours; where it has no
+// upper end, that of the largest end of a bucket instead. It is false if the histogram is
+// empty.
 func (h *Hist) Quantile(q float64) (float64, bool) {
 	if h.total == 0 || math.IsNaN(q) {
 		return 0, false
 	}
-	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(h.total)))
+	if h.bounds != nil {
+		lower, upper, _ := h.Interval(q)
+		if math.IsInf(upper, 1) {
+			upper = max(lower, h.largestEnd())
+		}
+		return lower + (upper-lower)/2, true
+	}
+	rank := h.rankOf(q)
 	switch {
 	case rank <= 1:
 		return h.min, true
@@ -227,16 +260,20 @@ func (h *Hist) Quantile(q float64) (float64, bool) {
 }
 
 // AtLeast bounds the number of observations >= limit: lo counts the buckets that lie
-// entirely at or above it, hi also the bucket that contains it.
+// entirely at or above it, hi also those that contain it.
 func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
-	if h.total == 0 || limit > h.max {
+	lowest, highest := h.min, h.max
+	if h.bounds != nil {
+		lowest, highest = h.bounds.lowest, h.bounds.highest
+	}
+	if h.total == 0 || limit > highest {
 		return 0, 0
 	}
-	if limit <= h.min {
+	if limit <= lowest {
 		return h.total, h.total
 	}
 	if limit <= 0 {
-		return h.total - h.zero, h.total
+		return h.total - h.zero - h.bounds.unsigned(), h.total
 	}
 	// Upper bounds increase with the index: the first bucket that reaches the limit
 	// may contain it, and all later ones lie above it.
@@ -246,6 +283,10 @@ func (h *Hist) AtLeast(limit float64) (lo, hi uint64) {
 		if i > first || upperBound(h.offset+i-1, h.Scale()) >= limit {
 			lo += h.counts[i]
 		}
+	}
+	if h.bounds != nil {
+		above, reaching := h.bounds.atLeast(limit)
+		lo, hi = lo+above, hi+reaching
 	}
 	return lo, hi
 }

@@ -21,7 +21,7 @@ func sameHist(a, b *Hist) string {
 			c.counts, c.offset = nil, 0
 		}
 		if c.sum = 0; c.total == 0 {
-			c.coarse, c.min, c.max = 0, 0, 0 // undefined
+			c.coarse, c.min, c.max, c.bounds = 0, 0, 0, nil // undefined
 		}
 		return c
 	}
@@ -30,7 +30,7 @@ func sameHist(a, b *Hist) string {
 		return "buckets: " + cmp.Diff(p.counts, q.counts)
 	}
 	p.counts, q.counts = nil, nil // cmp is slow for thousands of buckets
-	if diff := cmp.Diff(p, q, cmp.AllowUnexported(Hist{})); diff != "" {
+	if diff := cmp.Diff(p, q, cmp.AllowUnexported(Hist{}, bounds{})); diff != "" {
 		return diff
 	}
 	return cmp.Diff(a.sum, b.sum, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.EquateNaNs())
@@ -57,10 +57,7 @@ func recorded(values []float64) *Hist {
 
 // hists are histograms of our resolution, or coarser ones as of other senders.
 var hists = rapid.Custom(func(t *rapid.T) *Hist {
-	h := recorded(values(0).Draw(t, "values"))
-	if rapid.Bool().Draw(t, "coarse") {
-		h.coarsen(rapid.IntRange(minScale, Scale).Draw(t, "scale"))
-	}
+	h, _ := histOf(t, values(0).Draw(t, "values"))
 	return h
 })
 

@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -8,30 +10,29 @@ import (
 	colpb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
-// decodeByLibrary is the reference for Decode, with the library's parser.
-func decodeByLibrary(data []byte) ([]Frame, error) {
+// decodeByLibrary is the reference for DecodeExport, with the library's parser. It does
+// not set the digests of points, nor refuse attributes.
+func decodeByLibrary(data []byte) (*Export, error) {
 	req := &colpb.ExportMetricsServiceRequest{}
 	if err := proto.Unmarshal(data, req); err != nil {
 		return nil, fmt.Errorf("decode frames: %w", err)
 	}
-	var frames []Frame
+	e := &Export{}
 	for _, rm := range req.GetResourceMetrics() {
-		fs, err := decodeResource(rm)
-		if err != nil {
+		if err := e.addByLibrary(rm); err != nil {
 			return nil, fmt.Errorf("decode frames: %w", err)
 		}
-		frames = append(frames, fs...)
 	}
-	return frames, nil
+	return e, nil
 }
 
-func decodeResource(rm *metricspb.ResourceMetrics) ([]Frame, error) {
+func (e *Export) addByLibrary(rm *metricspb.ResourceMetrics) error {
 	var f Frame
-	var service string
-	own := false
+	from, own, service := &foreign{}, false, ""
 	for _, a := range rm.GetResource().GetAttributes() {
 		switch a.GetKey() {
 		case attrSource:
@@ -40,111 +41,134 @@ func decodeResource(rm *metricspb.ResourceMetrics) ([]Frame, error) {
 			f.Sequence = uint64(a.GetValue().GetIntValue())
 		case attrSecond:
 			f.Second = a.GetValue().GetIntValue()
+		case attrLength:
+			f.Length = a.GetValue().GetIntValue()
 		case attrClosing:
 			f.Closing = a.GetValue().GetBoolValue()
 		case attrService:
 			service = a.GetValue().GetStringValue()
+		case attrInstance:
+			from.instance = shortened(labelOf(a.GetValue()))
 		}
 	}
-	type timed struct {
-		second int64
-		point  Point
-	}
-	var points []timed
+	from.source = "otlp/" + cmp.Or(shortened(service), "unknown_service")
 	for _, sm := range rm.GetScopeMetrics() {
 		for _, m := range sm.GetMetrics() {
-			err := eachPoint(m, func(end uint64, p Point) {
-				points = append(points, timed{(int64(min(end, math.MaxInt64)) - 1) / nanos, p})
-			})
-			if err != nil {
-				return nil, fmt.Errorf("metric %q: %w", m.GetName(), err)
+			kind, h, points := contentOf(m)
+			unfit := h.unfit(kind)
+			if own && (unfit != nil || kind != gaugeField && h.temporality != temporalityDelta) {
+				// the sums of frames may be of any sign
+				if kind != sumField || h.temporality != temporalityDelta {
+					return fmt.Errorf("metric %q: not our own", m.GetName())
+				}
+			}
+			for _, p := range points {
+				reason, err := p.check(0, 0)
+				switch {
+				case own && p.unfit != nil:
+					return fmt.Errorf("metric %q: %w", m.GetName(), p.unfit)
+				case own:
+					f.Points = append(f.Points, p.point)
+				case unfit != nil:
+					e.refused.add(from.source, m.GetName(), reasonKind, unfit)
+				case err != nil:
+					e.refused.add(from.source, p.point.Series.Name, reason, err)
+				case !p.missing:
+					if kind == sumField && !h.monotonic {
+						p.point.Kind, h.temporality = Gauge, 0
+					}
+					if s := p.point.Hist; s != nil && (math.IsInf(s.sum, 0) || math.IsNaN(s.sum)) {
+						s.sum = math.NaN()
+					}
+					e.points = append(e.points, measured{
+						from: from, start: p.start, end: p.end, point: p.point,
+						cumulative: h.temporality == temporalityCumulative, k6: sm.GetScope().GetName() == "k6",
+					})
+				}
 			}
 		}
 	}
 	if own {
-		for _, t := range points {
-			f.Points = append(f.Points, t.point)
-		}
-		return []Frame{f}, nil
+		e.Frames = append(e.Frames, f)
 	}
-	bySecond := map[int64]*Frame{}
-	var seconds []int64
-	for _, t := range points {
-		g := bySecond[t.second]
-		if g == nil {
-			g = &Frame{Source: "otlp/" + service, Second: t.second}
-			bySecond[t.second] = g
-			seconds = append(seconds, t.second)
-		}
-		g.Points = append(g.Points, t.point)
-	}
-	slices.Sort(seconds)
-	frames := make([]Frame, 0, len(seconds))
-	for _, s := range seconds {
-		frames = append(frames, *bySecond[s])
-	}
-	return frames, nil
+	return nil
 }
 
-func eachPoint(m *metricspb.Metric, yield func(end uint64, p Point)) error {
-	delta := metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
+// contentOf are the points of a metric.
+func contentOf(m *metricspb.Metric) (kind protowire.Number, h header, points []dataPoint) {
 	switch d := m.GetData().(type) {
-	case *metricspb.Metric_Sum:
-		if d.Sum.GetAggregationTemporality() != delta {
-			return fmt.Errorf("sum is not of delta temporality")
-		}
-		for _, p := range d.Sum.GetDataPoints() {
-			yield(p.GetTimeUnixNano(), CounterPoint(decodeSeries(m, p.GetAttributes()), number(p)))
-		}
 	case *metricspb.Metric_Gauge:
-		for _, p := range d.Gauge.GetDataPoints() {
-			yield(p.GetTimeUnixNano(), GaugePoint(decodeSeries(m, p.GetAttributes()), number(p)))
-		}
+		return gaugeField, h, numbersOf(m, Gauge, d.Gauge.GetDataPoints())
+	case *metricspb.Metric_Sum:
+		h = header{int32(d.Sum.GetAggregationTemporality()), d.Sum.GetIsMonotonic()}
+		return sumField, h, numbersOf(m, Counter, d.Sum.GetDataPoints())
 	case *metricspb.Metric_ExponentialHistogram:
-		if d.ExponentialHistogram.GetAggregationTemporality() != delta {
-			return fmt.Errorf("histogram is not of delta temporality")
-		}
 		for _, p := range d.ExponentialHistogram.GetDataPoints() {
 			h := &Hist{
 				zero: p.GetZeroCount(), total: p.GetCount(), sum: p.GetSum(), min: p.GetMin(), max: p.GetMax(),
 				offset: int(p.GetPositive().GetOffset()), counts: p.GetPositive().GetBucketCounts(),
 			}
-			err := h.accept(histInfo{
+			point := dataPoint{start: p.GetStartTimeUnixNano(), end: p.GetTimeUnixNano(), missing: p.GetFlags()&1 != 0}
+			point.unfit = h.accept(histInfo{
 				scale: int(p.GetScale()), zeroThreshold: p.GetZeroThreshold(),
 				negative: slices.ContainsFunc(p.GetNegative().GetBucketCounts(), func(n uint64) bool { return n > 0 }),
 				hasSum:   p.Sum != nil, hasMin: p.Min != nil, hasMax: p.Max != nil,
 			})
-			if err != nil {
-				return err
-			}
-			yield(p.GetTimeUnixNano(), HistPoint(decodeSeries(m, p.GetAttributes()), h))
+			point.point = HistPoint(decodeSeries(m, p.GetAttributes()), h)
+			points = append(points, point)
 		}
-	default:
-		return fmt.Errorf("neither sum, gauge nor exponential histogram")
+		return exponentialField, header{temporality: int32(d.ExponentialHistogram.GetAggregationTemporality())}, points
+	case *metricspb.Metric_Histogram:
+		for _, p := range d.Histogram.GetDataPoints() {
+			h := &Hist{total: p.GetCount(), sum: p.GetSum(), min: p.GetMin(), max: p.GetMax()}
+			limits := make([]uint64, len(p.GetExplicitBounds()))
+			for i, v := range p.GetExplicitBounds() {
+				limits[i] = math.Float64bits(v)
+			}
+			point := dataPoint{start: p.GetStartTimeUnixNano(), end: p.GetTimeUnixNano(), missing: p.GetFlags()&1 != 0}
+			point.unfit = h.acceptExplicit(limits, p.GetBucketCounts(), histInfo{hasSum: p.Sum != nil, hasMin: p.Min != nil, hasMax: p.Max != nil})
+			point.point = HistPoint(decodeSeries(m, p.GetAttributes()), h)
+			points = append(points, point)
+		}
+		return explicitField, header{temporality: int32(d.Histogram.GetAggregationTemporality())}, points
+	case *metricspb.Metric_Summary:
+		for range d.Summary.GetDataPoints() {
+			points = append(points, dataPoint{unfit: errors.New("a summary")})
+		}
+		return summaryField, h, points
 	}
-	return nil
+	return 0, h, nil
+}
+
+func numbersOf(m *metricspb.Metric, kind Kind, all []*metricspb.NumberDataPoint) (points []dataPoint) {
+	for _, p := range all {
+		point := Point{Series: decodeSeries(m, p.GetAttributes()), Kind: kind, Value: number(p)}
+		points = append(points, dataPoint{
+			start: p.GetStartTimeUnixNano(), end: p.GetTimeUnixNano(), point: point,
+			missing: p.GetValue() == nil || p.GetFlags()&1 != 0,
+		})
+	}
+	return points
 }
 
 func decodeSeries(m *metricspb.Metric, attrs []*commonpb.KeyValue) Series {
 	kv := make([]string, 0, 2*len(attrs))
 	for _, a := range attrs {
-		v := a.GetValue().GetStringValue()
-		if _, ok := a.GetValue().GetValue().(*commonpb.AnyValue_StringValue); !ok {
-			v = fmt.Sprint(anyValue(a.GetValue()))
-		}
-		kv = append(kv, a.GetKey(), v)
+		kv = append(kv, a.GetKey(), labelOf(a.GetValue()))
 	}
 	return NewSeries(m.GetName(), m.GetUnit(), kv...)
 }
 
-func anyValue(v *commonpb.AnyValue) any {
+func labelOf(v *commonpb.AnyValue) string {
 	switch x := v.GetValue().(type) {
+	case *commonpb.AnyValue_StringValue:
+		return x.StringValue
 	case *commonpb.AnyValue_IntValue:
-		return x.IntValue
+		return fmt.Sprint(x.IntValue)
 	case *commonpb.AnyValue_DoubleValue:
-		return x.DoubleValue
+		return fmt.Sprint(x.DoubleValue)
 	case *commonpb.AnyValue_BoolValue:
-		return x.BoolValue
+		return fmt.Sprint(x.BoolValue)
 	}
 	return ""
 }

@@ -92,6 +92,9 @@ const (
 	ProcessRunQueue     = "process_runqueue_seconds"
 	ProcessMemory       = "process_resident_memory"
 
+	ForeignDelay   = "otlp_delay"
+	ForeignRefused = "otlp_points_refused"
+
 	Ledger     = "ledger"
 	PersistLag = "persist_lag"
 )

@@ -9,16 +9,17 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	respb "go.opentelemetry.io/proto/otlp/resource/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
 // Resource attributes that identify a frame. A sender that does not set attrSource is
-// foreign: its frames have no sequence, and its points are assigned to the second in
-// which their interval ends.
+// foreign, see DecodeExport.
 const (
 	attrSource   = "assay.source"
 	attrSequence = "assay.sequence"
 	attrSecond   = "assay.second"
+	attrLength   = "assay.length" // missing: one second
 	attrClosing  = "assay.closing"
 	attrService  = "service.name"
 )
@@ -46,24 +47,40 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 		intAttr(attrSequence, int64(f.Sequence)),
 		intAttr(attrSecond, f.Second),
 	}
+	if f.Length > 1 {
+		attrs = append(attrs, intAttr(attrLength, f.Length))
+	}
 	if f.Closing {
 		attrs = append(attrs, &commonpb.KeyValue{Key: attrClosing, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: true}}})
 	}
 	scope := &metricspb.ScopeMetrics{}
 	type identity struct {
 		name, unit string
-		kind       Kind
+		form       protowire.Number
 	}
 	byName := map[identity]*metricspb.Metric{}
-	for _, p := range f.Points {
-		id := identity{p.Series.Name, p.Series.Unit, p.Kind}
+	start, end := uint64(f.First()*nanos), uint64((f.Second+1)*nanos)
+	add := func(p Point, form protowire.Number) {
+		id := identity{p.Series.Name, p.Series.Unit, form}
 		m := byName[id]
 		if m == nil {
-			m = newMetric(p)
+			m = newMetric(p.Series, form)
 			byName[id] = m
 			scope.Metrics = append(scope.Metrics, m)
 		}
-		appendPoint(m, p, f.Second)
+		appendPoint(m, p, start, end)
+	}
+	for _, p := range f.Points {
+		switch p.Kind {
+		case Counter:
+			add(p, sumField)
+		case Gauge:
+			add(p, gaugeField)
+		case Histogram:
+			for _, h := range p.Hist.parts() {
+				add(HistPoint(p.Series, h), h.form())
+			}
+		}
 	}
 	return &metricspb.ResourceMetrics{
 		Resource:     &respb.Resource{Attributes: attrs},
@@ -71,48 +88,40 @@ func encodeFrame(f Frame) *metricspb.ResourceMetrics {
 	}
 }
 
-func newMetric(p Point) *metricspb.Metric {
-	m := &metricspb.Metric{Name: validText(p.Series.Name), Unit: validText(p.Series.Unit)}
+func newMetric(s Series, form protowire.Number) *metricspb.Metric {
+	m := &metricspb.Metric{Name: validText(s.Name), Unit: validText(s.Unit)}
 	delta := metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
-	switch p.Kind {
-	case Counter:
+	switch form {
+	case sumField:
 		m.Data = &metricspb.Metric_Sum{Sum: &metricspb.Sum{AggregationTemporality: delta, IsMonotonic: true}}
-	case Gauge:
+	case gaugeField:
 		m.Data = &metricspb.Metric_Gauge{Gauge: &metricspb.Gauge{}}
-	case Histogram:
+	case exponentialField:
 		m.Data = &metricspb.Metric_ExponentialHistogram{ExponentialHistogram: &metricspb.ExponentialHistogram{AggregationTemporality: delta}}
+	case explicitField:
+		m.Data = &metricspb.Metric_Histogram{Histogram: &metricspb.Histogram{AggregationTemporality: delta}}
 	}
 	return m
 }
 
-func appendPoint(m *metricspb.Metric, p Point, second int64) {
+func appendPoint(m *metricspb.Metric, p Point, start, end uint64) {
 	attrs := make([]*commonpb.KeyValue, 0, len(p.Series.Labels))
 	for _, l := range p.Series.Labels {
 		attrs = append(attrs, stringAttr(l.Key, l.Value))
 	}
-	start, end := uint64(second*nanos), uint64((second+1)*nanos)
-	switch p.Kind {
-	case Counter:
-		s := m.GetSum()
-		s.DataPoints = append(s.DataPoints, numberPoint(attrs, start, end, p.Value))
-	case Gauge:
-		g := m.GetGauge()
-		g.DataPoints = append(g.DataPoints, numberPoint(attrs, start, end, p.Value))
-	case Histogram:
-		h := p.Hist
-		d := &metricspb.ExponentialHistogramDataPoint{
-			Attributes: attrs, StartTimeUnixNano: start, TimeUnixNano: end,
-			Count: h.total, ZeroCount: h.zero, Scale: int32(h.Scale()),
-			Sum: proto.Float64(h.sum),
-		}
-		if h.total > 0 {
-			d.Min, d.Max = proto.Float64(h.min), proto.Float64(h.max)
-		}
-		if len(h.counts) > 0 {
-			d.Positive = &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: int32(h.offset), BucketCounts: h.counts}
-		}
-		eh := m.GetExponentialHistogram()
-		eh.DataPoints = append(eh.DataPoints, d)
+	switch data := m.Data.(type) {
+	case *metricspb.Metric_Sum:
+		data.Sum.DataPoints = append(data.Sum.DataPoints, numberPoint(attrs, start, end, p.Value))
+	case *metricspb.Metric_Gauge:
+		data.Gauge.DataPoints = append(data.Gauge.DataPoints, numberPoint(attrs, start, end, p.Value))
+	case *metricspb.Metric_ExponentialHistogram:
+		d := p.Hist.exponentialPoint()
+		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano = attrs, start, end
+		data.ExponentialHistogram.DataPoints = append(data.ExponentialHistogram.DataPoints, d)
+	case *metricspb.Metric_Histogram:
+		d := p.Hist.explicitPoint()
+		d.Attributes, d.StartTimeUnixNano, d.TimeUnixNano = attrs, start, end
+		data.Histogram.DataPoints = append(data.Histogram.DataPoints, d)
 	}
 }
 

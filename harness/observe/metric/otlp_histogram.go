@@ -38,12 +38,10 @@ func (h *Hist) accept(n histInfo) error {
 	if err := h.fit(); err != nil {
 		return err
 	}
-	if !n.hasMax || !n.hasMin {
-		h.boundsFromBuckets()
-	}
 	if !n.hasSum {
 		h.sumFromBuckets()
 	}
+	h.completeExtremes(n)
 	return h.check()
 }
 
@@ -68,22 +66,33 @@ func (h *Hist) fit() error {
 	return nil
 }
 
-// boundsFromBuckets sets min and max to the bounds of the buckets in use, for a sender
-// that omits them.
-func (h *Hist) boundsFromBuckets() {
-	h.min, h.max = 0, 0
-	first, last, ok := h.used()
-	if !ok {
+// completeExtremes derives what is known of the extremes from the buckets in use, for a
+// sender that omits one or both.
+func (h *Hist) completeExtremes(n histInfo) {
+	if h.total == 0 || n.hasMin && n.hasMax && h.bounds == nil {
 		return
 	}
-	h.max = upperBound(h.offset+last, h.Scale())
-	if h.zero == 0 {
-		h.min = upperBound(h.offset+first-1, h.Scale())
+	e, b := h.ends(), bounds{lowest: h.min, highest: h.max}
+	if h.bounds != nil {
+		b.ranges = h.bounds.ranges
+	}
+	if !n.hasMin { // of observations that may be negative, 0 stands for all
+		b.lowest, h.min = max(e.firstLow, 0), e.firstHigh
+	}
+	if !n.hasMax {
+		b.highest, h.max = e.lastHigh, max(e.lastLow, 0)
+	}
+	if !n.hasMin || !n.hasMax {
+		b.lowest, b.highest = min(b.lowest, b.highest), max(b.lowest, b.highest) // rounding at a bucket's end
+		h.min, h.max = min(h.min, b.highest), max(h.max, b.lowest)
+	}
+	if h.bounds = &b; len(b.ranges) == 0 && b.lowest == h.min && b.highest == h.max {
+		h.bounds = nil
 	}
 }
 
-// sumFromBuckets estimates the sum for a sender that omits it; 0 would read as a mean
-// of 0.
+// sumFromBuckets estimates the sum of exponential buckets for a sender that omits it; 0
+// would read as a mean of 0.
 func (h *Hist) sumFromBuckets() {
 	h.sum = 0
 	for i, n := range h.counts {

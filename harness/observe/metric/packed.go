@@ -18,6 +18,7 @@ type Packed struct {
 	offset   int32
 	length   int32 // buckets
 	coarse   int32
+	bounds   *bounds
 	// counts are varints; a 0 is followed by the number of further zeros.
 	counts []byte
 }
@@ -41,7 +42,7 @@ func (h *Hist) Pack() Packed {
 	return Packed{
 		Sum: h.sum, min: h.min, max: h.max, zero: h.zero, total: h.total,
 		offset: int32(h.offset), length: int32(len(h.counts)), coarse: int32(h.coarse),
-		counts: bytes.Clone(counts),
+		bounds: h.bounds, counts: bytes.Clone(counts),
 	}
 }
 
@@ -53,7 +54,7 @@ func (h *Hist) MergePacked(p *Packed) {
 	if p.total == 0 {
 		return
 	}
-	h.prepareMerge(int(p.offset), int(p.length), int(p.coarse), p.min, p.max)
+	h.prepareMerge(int(p.offset), int(p.length), int(p.coarse), p.min, p.max, p.bounds)
 	h.zero += p.zero
 	h.total += p.total
 	h.sum += p.Sum

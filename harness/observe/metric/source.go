@@ -6,7 +6,8 @@ import (
 )
 
 // Sources of frames, as Frame.Source names them. Workers are numbered
-// (WorkerSource); a foreign sender of OTLP is "otlp/" and its service name.
+// (WorkerSource); a foreign sender of OTLP is "otlp/" and its service name, whatever
+// the number of its instances (IsForeign).
 const (
 	SourceWorker   = "worker"
 	SourceDatabase = "database"
@@ -15,6 +16,7 @@ const (
 	SourceLag      = "lag"      // lag of replicas and of binlog readers
 	SourceReceiver = "receiver" // the coordinator's own, of what it receives
 	SourceGauges   = "gauges"   // gauges of the service that the profile names
+	SourceForeign  = "otlp"     // in the catalogue only: senders other than this program, by OTLP
 
 	// Catalogue sources that no frame has: k6's metrics are sent by the workers, and
 	// the ledger is compared after the run.
@@ -24,7 +26,7 @@ const (
 
 const (
 	workerPrefix  = SourceWorker + "/"
-	foreignPrefix = "otlp/"
+	foreignPrefix = SourceForeign + "/"
 )
 
 // WorkerSource names the frames of worker i, from 0: "worker/0".
@@ -33,5 +35,6 @@ func WorkerSource(i int) string { return workerPrefix + strconv.Itoa(i) }
 // IsWorker reports whether a frame of this source comes from a worker.
 func IsWorker(source string) bool { return strings.HasPrefix(source, workerPrefix) }
 
-// IsForeign reports whether a frame of this source comes from another program.
+// IsForeign reports whether the points of a frame of this source come from another
+// program, by OTLP.
 func IsForeign(source string) bool { return strings.HasPrefix(source, foreignPrefix) }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
@@ -42,7 +43,8 @@ type Receiver struct {
 	mu       sync.Mutex
 	frames   map[string]uint64 // highest sequence accepted, by source
 	acks     map[string]uint64 // likewise, of acknowledgements
-	accepted uint64            // messages that were passed on
+	foreign  *metric.Accumulation
+	accepted uint64 // messages that were passed on
 	closed   bool
 
 	flushing sync.Mutex
@@ -51,7 +53,10 @@ type Receiver struct {
 
 // New returns a receiver of the messages that the keys allow.
 func New(sinks Sinks, keys wire.Keys, log *slog.Logger) *Receiver {
-	return &Receiver{sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{}}
+	return &Receiver{
+		sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{},
+		foreign: metric.NewAccumulation(time.Now()),
+	}
 }
 
 // Continue ignores the messages up to these numbers, by source, which the record of a
@@ -109,24 +114,54 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	if !ok {
 		return
 	}
-	frames, err := metric.Decode(body)
+	export, err := metric.DecodeExport(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	for _, f := range frames {
+	for _, f := range export.Frames {
 		if !r.allows(req, f.Source) {
 			http.Error(w, fmt.Sprintf("frames of %q are not this sender's", f.Source), http.StatusForbidden)
 			return
 		}
 	}
-	if err := r.commit(r.take(frames)); err != nil {
+	if export.Foreign() && !r.allows(req, metric.SourceForeign+"/") {
+		http.Error(w, "metrics without a source are not this sender's", http.StatusForbidden)
+		return
+	}
+	number, err := r.take(export.Frames)
+	var response []byte // empty: everything was accepted
+	if err == nil && export.Foreign() {
+		number, response, err = r.takeForeign(export)
+	}
+	if err := r.commit(number, err); err != nil {
 		r.refuse(w, "frame not recorded", err)
 		return
 	}
-	// An empty body is an empty ExportMetricsServiceResponse: everything was accepted.
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(response) // a sender that has gone sends again
+}
+
+// takeForeign passes on what senders other than this program measured. It returns the
+// message's number, for commit, and the response to the sender.
+func (r *Receiver) takeForeign(export *metric.Export) (number uint64, response []byte, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, nil, errClosed
+	}
+	taken := r.foreign.Take(export, time.Now())
+	for _, step := range taken.Steps {
+		if err := r.sinks.Frame(step.Frame); err != nil {
+			return 0, nil, err
+		}
+		step.Commit()
+	}
+	for _, text := range taken.Notices {
+		r.log.Warn("points of another sender refused", "reason", text)
+	}
+	r.accepted++
+	return r.accepted, taken.Response, nil
 }
 
 // Take passes on a frame of this process, without making it durable.

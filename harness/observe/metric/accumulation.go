@@ -1,0 +1,163 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Bounds on what is kept of foreign senders over a run.
+const (
+	maxForeignSeries  = 1 << 14
+	maxForeignBuckets = 1 << 22 // of all cumulative histograms together
+	maxClockError     = time.Hour
+	maxInterval       = 24 * 60 * 60 // s; longer ones are cut, which no run's windows can notice
+)
+
+// Accumulation makes frames of the points of foreign senders. It keeps the last totals of
+// each cumulative series, and turns further ones into increases:
+//
+//   - the first total of a series counts whole if the sender began to count during the
+//     run, or if an earlier export of the same metric did not hold the series; else it is
+//     only the base of the later ones;
+//   - a total below the last one is the first since a restart, and counts whole;
+//   - repeated points are ignored, and so are totals older than the last one.
+//
+// Levels (gauges, and sums that may decrease) are gauges with the label
+// service.instance.id, so that the instances of a service do not replace each other.
+//
+// A point counts for the interval since the one before it. An accumulation keeps a bounded
+// number of series. It is not safe for concurrent use.
+type Accumulation struct {
+	opened   uint64 // unix ns
+	series   map[digest]total
+	streams  map[digest]stream
+	buckets  int // of all totals
+	reported refusals
+}
+
+// NewAccumulation makes one for a run whose receiver was opened at this time.
+func NewAccumulation(opened time.Time) *Accumulation {
+	return &Accumulation{opened: uint64(max(opened.UnixNano(), 0)), series: map[digest]total{}, streams: map[digest]stream{}}
+}
+
+// total is the state of a series after its last point.
+type total struct {
+	points uint64       // so far
+	end    uint64       // of the latest, unix ns
+	value  float64      // of a cumulative counter
+	hist   *Hist        // of a cumulative histogram
+	recent [4][2]uint64 // intervals of the latest increases, of a series that is not cumulative
+}
+
+// stream is when a metric was exported last, and before that; unix ns, 0: not.
+type stream struct{ last, before uint64 }
+
+// increase is a point over the interval (since, end].
+type increase struct {
+	since, end uint64
+	point      Point
+}
+
+// errBase: a total is only the base of later ones. errRepeated: it was received before.
+var errBase, errRepeated = errors.New("base"), errors.New("repeated")
+
+// refused is an error with one of the reasons.
+type refused struct {
+	error
+	reason string
+}
+
+// advance compares a point with the last one of its series, before, which does not exist
+// where known is false; exported is when its stream was exported before. It returns the
+// new total and the increase. With errBase the total is new, but there is no increase;
+// with other errors the point is to be left out.
+func (a *Accumulation) advance(p measured, before total, known bool, exported stream) (after total, up increase, err error) {
+	after = total{points: before.points + 1, end: max(before.end, p.end), recent: before.recent}
+	up = increase{since: before.end, end: p.end, point: p.point}
+	switch {
+	case p.point.Kind == Gauge:
+		if up.since = p.end - 1; known {
+			err = outdated(p.end, before.end)
+		}
+	case p.cumulative:
+		if after.value, after.hist = p.point.Value, p.point.Hist; known {
+			up.subtract(before)
+			err = outdated(p.end, before.end)
+		} else {
+			up.since, err = a.begin(p, exported)
+		}
+	default:
+		switch {
+		case p.start > 0:
+			up.since = p.start
+		case known:
+			err = outdated(p.end, before.end)
+		default:
+			err = errBase
+		}
+		interval := [2]uint64{up.since, p.end}
+		if slices.Contains(before.recent[:], interval) {
+			err = errRepeated
+		}
+		copy(after.recent[1:], before.recent[:])
+		after.recent[0] = interval
+	}
+	switch {
+	case err != nil:
+	case up.since > p.end:
+		err = refused{errors.New("it ends before its start"), reasonTime}
+	case p.point.Kind == Counter && up.point.Value < 0:
+		err = refused{fmt.Errorf("an increase by %g", up.point.Value), reasonValue}
+	}
+	return after, up, err
+}
+
+// outdated is the error for a point that is not newer than the last one of its series;
+// nil: it is newer.
+func outdated(end, last uint64) error {
+	switch {
+	case end > last:
+		return nil
+	case end == last:
+		return errRepeated
+	}
+	return refused{fmt.Errorf("it is %s older than one received before", time.Duration(last-end)), reasonOrder}
+}
+
+// begin is since when the first total of a series counts.
+func (a *Accumulation) begin(p measured, exported stream) (since uint64, err error) {
+	earlier := exported.last
+	if earlier >= p.end { // another point of the same export
+		earlier = exported.before
+	}
+	switch {
+	case earlier > 0 && earlier < p.end:
+		return max(p.start, earlier), nil
+	case p.start >= a.opened:
+		return p.start, nil
+	}
+	return 0, errBase
+}
+
+// subtract makes the point the increase since a total. Where it is smaller, the sender
+// counts anew.
+func (u *increase) subtract(before total) {
+	if u.point.Kind == Counter {
+		if u.point.Value >= before.value {
+			u.point.Value -= before.value
+		}
+		return
+	}
+	if since, ok := u.point.Hist.since(before.hist); ok {
+		u.point.Hist = since
+	}
+}
+
+// seconds are the unix seconds that the interval touches.
+func (u increase) seconds() (first, last int64) {
+	last = int64((u.end - 1) / uint64(nanos))
+	first = min(int64(u.since/uint64(nanos)), last)
+	return max(first, last-maxInterval+1), last
+}
