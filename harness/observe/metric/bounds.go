@@ -125,6 +125,10 @@ func (b *bounds) atLeast(limit float64) (lo, hi uint64) {
 	return lo, hi
 }
 
+// Coarse is whether the histogram is less exact than those that we record: whether
+// Interval has a width.
+func (h *Hist) Coarse() bool { return h.total > 0 && (h.bounds != nil || h.coarse > 0) }
+
 // Interval is between which values the observation of Quantile lies; upper may be
 // infinite. Both are Quantile itself where all observations are recorded at our own
 // resolution. It is false if the histogram is empty.
@@ -132,13 +136,13 @@ func (h *Hist) Interval(q float64) (lower, upper float64, ok bool) {
 	if h.total == 0 || math.IsNaN(q) {
 		return 0, 0, false
 	}
-	if h.bounds == nil && h.coarse == 0 {
+	if !h.Coarse() {
 		v, _ := h.Quantile(q)
 		return v, v, true
 	}
 	b, rank := h.extremes(), h.rankOf(q)
 	byHigh := slices.SortedFunc(slices.Values(b.ranges), func(x, y Range) int { return cmp.Compare(x.High, y.High) })
-	lower = h.endOfRank(rank, b.ranges, -1, func(r Range) float64 { return r.Low })
+	lower = h.endOfRank(rank, b.ranges, -1, Range.lower)
 	upper = h.endOfRank(rank, byHigh, 0, func(r Range) float64 { return r.High })
 	if lower <= 0 { // perhaps negative
 		lower = b.lowest

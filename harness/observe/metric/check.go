@@ -58,10 +58,7 @@ func (h *Hist) ends() ends {
 	}
 	if h.bounds != nil {
 		for _, r := range h.bounds.ranges {
-			if r.Low == 0 {
-				r.Low = math.Inf(-1)
-			}
-			add(r.Low, r.High)
+			add(r.lower(), r.High)
 		}
 	}
 	return e

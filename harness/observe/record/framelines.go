@@ -15,6 +15,7 @@ type frameLine struct {
 	Source   string            `json:"source"`
 	Sequence uint64            `json:"sequence"`
 	Second   int64             `json:"second"`
+	Seconds  int64             `json:"seconds,omitempty"` // of the interval that ends with second, where it has several
 	Closing  bool              `json:"closing,omitempty"`
 	Metric   string            `json:"metric"`
 	Unit     string            `json:"unit,omitempty"`
@@ -22,10 +23,26 @@ type frameLine struct {
 	Value    *float64          `json:"value,omitempty"`
 	Count    *uint64           `json:"count,omitempty"`
 	Sum      *float64          `json:"sum,omitempty"`
-	P50      *float64          `json:"p50,omitempty"`
-	P95      *float64          `json:"p95,omitempty"`
-	P99      *float64          `json:"p99,omitempty"`
-	Max      *float64          `json:"max,omitempty"`
+	percentiles
+	Lower *percentiles `json:"lower,omitempty"` // between which the percentiles lie, of a sender with coarser buckets than ours
+	Upper *percentiles `json:"upper,omitempty"`
+}
+
+type percentiles struct {
+	P50 *float64 `json:"p50,omitempty"`
+	P95 *float64 `json:"p95,omitempty"`
+	P99 *float64 `json:"p99,omitempty"`
+	Max *float64 `json:"max,omitempty"`
+}
+
+// percentilesOf are the finite values of a function of q.
+func percentilesOf(at func(q float64) (float64, bool)) (p percentiles) {
+	for q, into := range map[float64]**float64{0.5: &p.P50, 0.95: &p.P95, 0.99: &p.P99, 1: &p.Max} {
+		if v, ok := at(q); ok {
+			*into = finite(v)
+		}
+	}
+	return p
 }
 
 // WriteLines writes the points of all frames of a sealed run folder as JSON lines:
@@ -51,6 +68,9 @@ func WriteLines(w io.Writer, dir string) error {
 
 func lineOf(f metric.Frame, p metric.Point) frameLine {
 	l := frameLine{Source: f.Source, Sequence: f.Sequence, Second: f.Second, Closing: f.Closing, Metric: p.Series.Name, Unit: p.Series.Unit}
+	if f.Length > 1 {
+		l.Seconds = f.Length
+	}
 	for _, label := range p.Series.Labels {
 		if l.Labels == nil {
 			l.Labels = map[string]string{}
@@ -63,10 +83,11 @@ func lineOf(f metric.Frame, p metric.Point) frameLine {
 	}
 	count := p.Hist.Count()
 	l.Count, l.Sum = &count, finite(p.Hist.Sum())
-	for q, into := range map[float64]**float64{0.5: &l.P50, 0.95: &l.P95, 0.99: &l.P99, 1: &l.Max} {
-		if v, ok := p.Hist.Quantile(q); ok {
-			*into = finite(v)
-		}
+	l.percentiles = percentilesOf(p.Hist.Quantile)
+	if p.Hist.Coarse() {
+		lower := percentilesOf(func(q float64) (float64, bool) { v, _, ok := p.Hist.Interval(q); return v, ok })
+		upper := percentilesOf(func(q float64) (float64, bool) { _, v, ok := p.Hist.Interval(q); return v, ok })
+		l.Lower, l.Upper = &lower, &upper
 	}
 	return l
 }

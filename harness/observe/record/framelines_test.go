@@ -23,6 +23,9 @@ func TestWriteLines(t *testing.T) {
 			metric.HistPoint(took, hist(2, 2, 2)), metric.HistPoint(took, hist(2, 2, 2, math.Inf(1))), metric.HistPoint(took, hist()),
 		}},
 		metric.Frame{Source: "worker/0", Sequence: 2, Second: 101, Closing: true, Points: []metric.Point{metric.CounterPoint(depth, 1)}},
+		metric.Frame{Source: "otlp/shop", Second: 110, Length: 10, Points: []metric.Point{
+			metric.CounterPoint(depth, 2), metric.HistPoint(took, metrictest.Explicit(t, []float64{100, 250}, 120, 130, 140, 300)),
+		}},
 	)
 	var got strings.Builder
 	if err := record.WriteLines(&got, dir); err != nil {
@@ -36,6 +39,10 @@ func TestWriteLines(t *testing.T) {
 ` + first + `"took","unit":"ms","labels":{"name":"pay"},"count":4,"p50":2}
 ` + first + `"took","unit":"ms","labels":{"name":"pay"},"count":0,"sum":0}
 {"source":"worker/0","sequence":2,"second":101,"closing":true,"metric":"depth","value":1}
+{"source":"otlp/shop","sequence":0,"second":110,"seconds":10,"metric":"depth","value":2}
+{"source":"otlp/shop","sequence":0,"second":110,"seconds":10,"metric":"took","unit":"ms","labels":{"name":"pay"},"count":4,"sum":690,` +
+		`"p50":175,"p95":250,"p99":250,"max":250,` +
+		`"lower":{"p50":100,"p95":250,"p99":250,"max":250},"upper":{"p50":250}}
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)

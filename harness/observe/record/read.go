@@ -127,6 +127,9 @@ func (t *Timeline) Series(name string) (all []metric.Series) {
 // Seconds lists the seconds that have a point, in order.
 func (t *Timeline) Seconds() (all []int64) {
 	for _, s := range t.series {
+		if s.length > 0 { // foreign
+			continue
+		}
 		for i := range s.points {
 			if i == 0 || s.points[i].second != s.points[i-1].second {
 				all = append(all, s.points[i].second)

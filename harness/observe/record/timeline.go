@@ -2,20 +2,24 @@ package record
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"assay/harness/observe/metric"
 )
 
 // Timeline holds the merged frames of a run: for each series and second the value of
-// each source, and histograms over all sources. The order in which frames are added
-// does not matter; of several gauges of one source in one second the one with the
-// highest sequence counts. A frame whose sequence was added before is ignored, so that
-// a resend counts once. It keeps no reference to the frames' points except their
-// labels. Reading sorts on first use: a timeline must not be shared by goroutines.
+// each source, and histograms over all sources. What foreign senders measured is kept
+// apart, because it covers intervals of several seconds (Foreign). The order in which
+// frames are added does not matter; of several gauges of one source in one second the
+// one with the highest sequence counts. A frame whose sequence was added before is
+// ignored, so that a resend counts once. It keeps no reference to the frames' points
+// except their labels. Reading sorts on first use: a timeline must not be shared by
+// goroutines.
 type Timeline struct {
-	series   map[string]*timeSeries   // by series key and kind
+	series   map[string]*timeSeries   // by series key and kind, and of foreign ones by what else separates them
 	named    map[string][]*timeSeries // by name; each list sorted by key if sorted
+	foreign  map[string][]*timeSeries // likewise
 	sorted   bool
 	key      []byte // scratch
 	sources  map[string]*stream
@@ -44,7 +48,7 @@ type stream struct {
 
 // NewTimeline makes an empty timeline.
 func NewTimeline() *Timeline {
-	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, sources: map[string]*stream{}}
+	return &Timeline{series: map[string]*timeSeries{}, named: map[string][]*timeSeries{}, foreign: map[string][]*timeSeries{}, sources: map[string]*stream{}}
 }
 
 // Add merges one frame.
@@ -66,7 +70,7 @@ func (t *Timeline) Add(f metric.Frame) {
 	}
 	src.Frames++
 	for _, p := range f.Points {
-		t.seriesOf(p).add(f, src.number, p)
+		t.seriesOf(p, f).add(f, src.number, p)
 	}
 	t.bySource.add(f)
 }
@@ -92,14 +96,22 @@ func clone(points []metric.Point) []metric.Point {
 	return points
 }
 
-func (t *Timeline) seriesOf(p metric.Point) *timeSeries {
+func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 	t.key = append(p.Series.AppendKey(t.key[:0]), 0, byte(p.Kind))
+	named, length := t.named, int64(0)
+	if metric.IsForeign(f.Source) {
+		named, length = t.foreign, max(f.Length, 1)
+		for _, part := range []string{f.Source, p.Series.Unit} {
+			t.key = append(append(t.key, 0xff), part...) // which no text holds, as all are UTF-8
+		}
+		t.key = binary.AppendVarint(append(t.key, 0xff), length)
+	}
 	s := t.series[string(t.key)]
 	if s == nil {
 		key := string(t.key)
-		s = &timeSeries{key: key, series: p.Series, kind: p.Kind}
+		s = &timeSeries{key: key, series: p.Series, kind: p.Kind, source: f.Source, length: length}
 		t.series[key] = s
-		t.named[p.Series.Name] = append(t.named[p.Series.Name], s)
+		named[p.Series.Name] = append(named[p.Series.Name], s)
 		t.sorted = false
 	}
 	return s
@@ -129,13 +141,20 @@ func (t *Timeline) ranks() []int32 {
 	return t.ranked
 }
 
-// of lists the series of a name in the order of their keys.
+// of lists the series of a name in the order of their keys, without foreign ones.
 func (t *Timeline) of(name string) []*timeSeries {
-	if !t.sorted {
-		for _, all := range t.named {
+	t.sortSeries()
+	return t.named[name]
+}
+
+func (t *Timeline) sortSeries() {
+	if t.sorted {
+		return
+	}
+	for _, named := range []map[string][]*timeSeries{t.named, t.foreign} {
+		for _, all := range named {
 			slices.SortFunc(all, func(a, b *timeSeries) int { return cmp.Compare(a.key, b.key) })
 		}
-		t.sorted = true
 	}
-	return t.named[name]
+	t.sorted = true
 }

@@ -13,6 +13,8 @@ type timeSeries struct {
 	key    string
 	series metric.Series
 	kind   metric.Kind
+	source string // of a foreign series; the others are those of all sources
+	length int64  // seconds of the intervals of a foreign series; 0: it is not foreign
 	// points are the values of counters and gauges, and the sums of histograms. They
 	// are kept by frame, and sorted by second, source and sequence before they are
 	// read, so that they are added up in an order independent of their arrival.
