@@ -94,6 +94,7 @@ func buildSLOs(slos []verdict.SLO) []SLO {
 			Samples: s.Samples, Violations: s.Violations, AtLeast: s.AtLeast, AtMost: s.AtMost, Allowed: s.Allowed, Cleared: s.Cleared,
 			DesignEffect: round(s.DesignEffect), Effective: round(s.Effective), Needed: round(s.Needed), Correlation: round(s.Correlation),
 			FailedWindow: s.FailedWindow, CloseWindow: s.CloseWindow,
+			ObservedAtLeast: roundNear(s.ObservedAtLeast, s.Limit), ObservedAtMost: roundNear(s.ObservedAtMost, s.Limit),
 			Verdict: s.Outcome.String(),
 		})
 	}
@@ -125,6 +126,7 @@ func buildLatency(all []verdict.Latency) map[string]Latency {
 			Unit: "ms", Count: l.Count,
 			Percentiles: buildPercentiles(l.Percentiles), Max: round(l.Max), Mean: round(l.Mean),
 			Lower: buildPercentiles(l.Lower), Upper: buildPercentiles(l.Upper),
+			AtLeast: buildEnds(l.AtLeast), AtMost: buildEnds(l.AtMost),
 		}
 	}
 	return out
@@ -132,6 +134,14 @@ func buildLatency(all []verdict.Latency) map[string]Latency {
 
 func buildPercentiles(p verdict.Percentiles) Percentiles {
 	return Percentiles{P50: round(p.P50), P90: round(p.P90), P95: round(p.P95), P99: round(p.P99), P999: round(p.P999)}
+}
+
+// buildEnds is nil where all values are known.
+func buildEnds(e verdict.Ends) *Ends {
+	if e == (verdict.Ends{}) {
+		return nil
+	}
+	return &Ends{P50: round(e.P50), P90: round(e.P90), P95: round(e.P95), P99: round(e.P99), P999: round(e.P999), Max: round(e.Max)}
 }
 
 func buildWaits(waits []diagnose.Wait) []Wait {

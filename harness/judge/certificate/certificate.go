@@ -77,7 +77,7 @@ type SLO struct {
 	Unit       string   `json:"unit" jsonschema:"optional"` // of limit, observed, lower and upper
 	Limit      float64  `json:"limit"`
 	Observed   *float64 `json:"observed"`
-	Lower      *float64 `json:"lower"`
+	Lower      *float64 `json:"lower"` // ends of the interval of the observed value
 	Upper      *float64 `json:"upper"`
 	Basis      string   `json:"basis" jsonschema:"enum=counted,enum=inferred"` // of the verdict: counted in this run, or inferred at 95 % confidence
 	Samples    *int64   `json:"samples" jsonschema:"minimum=0"`
@@ -97,6 +97,12 @@ type SLO struct {
 	FailedWindow *int   `json:"failed_window" jsonschema:"minimum=1,optional"` // judged window, from 1, that breaks the SLO by itself while all windows together do not; null: none
 	CloseWindow  *int   `json:"close_window" jsonschema:"minimum=1,optional"`  // judged window, from 1, with more violations than allowed, but too few to fail; null: none
 	Verdict      string `json:"verdict" jsonschema:"enum=PASS,enum=FAIL,enum=INVALID,enum=INCONCLUSIVE"`
+
+	// Between which values the observed one lies, where other senders than the workers
+	// measured coarsely; observed is the middle then.
+
+	ObservedAtLeast *float64 `json:"observed_at_least,omitempty"`
+	ObservedAtMost  *float64 `json:"observed_at_most,omitempty"` // missing too where the measurement has no upper bound
 }
 
 // Rule is one validity rule and its result. LIMITATION: the rule holds, but limits
@@ -120,6 +126,20 @@ type Latency struct {
 	Mean  *float64    `json:"mean"`
 	Lower Percentiles `json:"lower" jsonschema:"optional"` // lower ends of the percentiles' confidence intervals; null: the samples give no bound
 	Upper Percentiles `json:"upper" jsonschema:"optional"` // upper ends, likewise
+
+	AtLeast *Ends `json:"at_least,omitempty"` // between which values those lie that are measured coarsely, by other senders than the workers
+	AtMost  *Ends `json:"at_most,omitempty"`
+}
+
+// Ends are one end of the intervals between which values of a distribution lie; missing:
+// the value is known, or the measurement has no upper bound.
+type Ends struct {
+	P50  *float64 `json:"p50,omitempty" jsonschema:"minimum=0"`
+	P90  *float64 `json:"p90,omitempty" jsonschema:"minimum=0"`
+	P95  *float64 `json:"p95,omitempty" jsonschema:"minimum=0"`
+	P99  *float64 `json:"p99,omitempty" jsonschema:"minimum=0"`
+	P999 *float64 `json:"p999,omitempty" jsonschema:"minimum=0"`
+	Max  *float64 `json:"max,omitempty"`
 }
 
 // Percentiles of a distribution, or one end of their confidence intervals; null: no

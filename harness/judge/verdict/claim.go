@@ -88,7 +88,12 @@ func failReason(e *evidence, v Verdict) string {
 	var figures []string
 	// A failed transaction violates a latency SLO however fast it was: the observed
 	// latency may be within the limit.
-	if first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit) {
+	switch {
+	case first.ObservedAtLeast != nil && first.ObservedAtMost != nil:
+		figures = append(figures, fmt.Sprintf("%s to %s%s observed", number(*first.ObservedAtLeast), number(*first.ObservedAtMost), unitSuffix(first.Unit)))
+	case first.ObservedAtLeast != nil:
+		figures = append(figures, "at least "+number(*first.ObservedAtLeast)+unitSuffix(first.Unit)+" observed")
+	case first.Observed != nil && (first.Unit != "ms" || *first.Observed >= first.Limit):
 		figures = append(figures, number(*first.Observed)+unitSuffix(first.Unit)+" observed")
 	}
 	if first.Violations != nil && first.Metric != metric.Ledger {

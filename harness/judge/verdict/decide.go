@@ -14,6 +14,17 @@ type criterion struct {
 	// exact: the samples are the whole population, as the arrivals of a schedule
 	// are. One violation more than allowed is a FAIL.
 	exact bool
+	// lumped: samples of several seconds are booked together, so that the correlation of
+	// neighbouring seconds is not known.
+	lumped bool
+}
+
+// infer is the inferred test. Nothing is inferred from seconds whose correlation is not
+// known.
+func (c criterion) infer(counted []stats.Batch, series *distribution) stats.Inference {
+	inferred := c.test.Infer(counted, series.countLargest)
+	inferred.LongEnough = inferred.LongEnough && !c.lumped
+	return inferred
 }
 
 // criterionFor is the criterion of an SLO that a share q of the samples may violate.
@@ -33,11 +44,11 @@ type decision struct {
 // Where the run is undecided, and the measured and the cleared violations by
 // themselves would give different outcomes, the generator hides what the system did.
 func (e *evidence) decide(out *SLO, c criterion, v violations) {
-	out.PlannedBasis = c.basis
+	out.PlannedBasis, out.Lumped, c.lumped = c.basis, v.lumped, v.lumped
 	total, cleared := stats.Sum(v.possible), stats.Sum(v.cleared)
 	allowed := stats.Allowed(c.test.Q, int64(total.N))
 	out.Allowed, out.Cleared = &allowed, pointer(int64(cleared.K))
-	inferred := c.test.Infer(v.possible, v.series.countLargest)
+	inferred := c.infer(v.possible, v.series)
 	if c.test.Q > 0 && !c.exact {
 		out.Effective, out.Needed, out.LongEnough = &inferred.Effective, &inferred.Needed, inferred.LongEnough
 		if finite(inferred.DesignEffect) {
@@ -94,7 +105,7 @@ func (c criterion) holds(counted []stats.Batch, series *distribution) (spec.Basi
 	if clear && c.basis == spec.Counted {
 		return spec.Counted, true
 	}
-	inferred := c.test.Infer(counted, series.countLargest)
+	inferred := c.infer(counted, series)
 	switch {
 	case inferred.Outcome == stats.Holds && inferred.LongEnough:
 		return spec.Inferred, true
@@ -125,7 +136,7 @@ func (c criterion) broken(counted []stats.Batch, series *distribution) (spec.Bas
 	if c.exact || stats.Count(c.test.Q, n, k) == stats.Broken {
 		return spec.Counted, true
 	}
-	inferred := c.test.Infer(counted, series.countLargest)
+	inferred := c.infer(counted, series)
 	switch {
 	case inferred.Outcome == stats.Broken && inferred.LongEnough:
 		return spec.Inferred, true

@@ -48,7 +48,7 @@ func (e *evidence) outcomes() Outcomes {
 func (e *evidence) latency() []Latency {
 	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
 	seen := map[string]bool{}
-	for _, s := range e.Timeline.Series(metric.RequestDuration) {
+	for _, s := range e.seriesOf(metric.RequestDuration) {
 		name := s.Label("name") // empty also selects the series without one
 		if seen[name] {
 			continue
@@ -72,22 +72,24 @@ func endpointName(name string) string {
 func describe(name string, d *distribution) Latency {
 	l := Latency{Name: name, Count: int64(d.all.Count())}
 	for _, p := range []struct {
-		q                float64
-		is, lower, upper **float64
+		q                             float64
+		is, lower, upper, least, most **float64
 	}{
-		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50},
-		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90},
-		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95},
-		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99},
-		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999},
+		{0.5, &l.P50, &l.Lower.P50, &l.Upper.P50, &l.AtLeast.P50, &l.AtMost.P50},
+		{0.9, &l.P90, &l.Lower.P90, &l.Upper.P90, &l.AtLeast.P90, &l.AtMost.P90},
+		{0.95, &l.P95, &l.Lower.P95, &l.Upper.P95, &l.AtLeast.P95, &l.AtMost.P95},
+		{0.99, &l.P99, &l.Lower.P99, &l.Upper.P99, &l.AtLeast.P99, &l.AtMost.P99},
+		{0.999, &l.P999, &l.Lower.P999, &l.Upper.P999, &l.AtLeast.P999, &l.AtMost.P999},
 	} {
 		if v, ok := d.all.Quantile(p.q); ok {
 			*p.is = &v
 			*p.lower, *p.upper = d.interval(p.q)
+			*p.least, *p.most = d.ends(p.q)
 		}
 	}
-	if highest, ok := d.all.Max(); ok {
+	if highest, ok := d.all.Quantile(1); ok {
 		l.Max = &highest
+		l.AtLeast.Max, l.AtMost.Max = d.ends(1)
 	}
 	if mean, ok := d.all.Mean(); ok {
 		l.Mean = &mean

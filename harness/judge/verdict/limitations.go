@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -35,6 +36,7 @@ func limitations(e *evidence, rules []Rule) []string {
 		all = append(all, "ledger: "+l.Reason)
 	}
 	all = append(all, e.unjudgedChecks()...)
+	all = append(all, e.foreignLimitations()...)
 	all = append(all,
 		"durability when a process or host is killed was not tested")
 	all = append(all, e.shortRun()...)
@@ -86,12 +88,16 @@ func (e *evidence) unjudgedChecks() []string {
 }
 
 // shortRun names the SLOs that should have been inferred, but were counted because the
-// run was too short.
-func (e *evidence) shortRun() []string {
-	var names []string
+// run was too short, or because other senders reported too rarely.
+func (e *evidence) shortRun() (all []string) {
+	var names, lumped []string
 	longest := 0.0
 	for _, s := range e.slos {
 		if s.Outcome != Pass || s.PlannedBasis != spec.Inferred || s.Basis == spec.Inferred {
+			continue
+		}
+		if s.Lumped {
+			lumped = append(lumped, s.name())
 			continue
 		}
 		names = append(names, s.name())
@@ -99,14 +105,18 @@ func (e *evidence) shortRun() []string {
 			longest = max(longest, *s.Correlation)
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	state := func(names []string, why string) {
+		if len(names) > 0 {
+			all = append(all, fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", joinFirst(names, 3), why))
+		}
 	}
 	why := fmt.Sprintf("%d judged seconds are too few", e.seconds)
 	if longest > 0 {
 		why += fmt.Sprintf(" for a correlation time of %s s", number(longest))
 	}
-	return []string{fmt.Sprintf("counted in this run, without 95 %% confidence: %s (%s)", joinFirst(names, 3), why)}
+	state(names, why)
+	state(lumped, fmt.Sprintf("senders by OTLP report less often than every %d s", stats.MinBatch))
+	return all
 }
 
 // countedText states what describes this run only.

@@ -139,13 +139,14 @@ func generatorLag(e *evidence) Rule {
 	return r
 }
 
-// possibleViolations is the largest possible number of violations as measured.
+// possibleViolations is the largest possible number of violations as measured, without
+// those that are only possible because other senders measure coarsely.
 func (s SLO) possibleViolations() int64 {
 	switch {
 	case s.Violations != nil:
 		return *s.Violations
 	case s.AtMost != nil:
-		return *s.AtMost
+		return *s.AtMost - s.ForeignDoubt
 	}
 	return 0
 }

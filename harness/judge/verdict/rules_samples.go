@@ -106,8 +106,8 @@ func perClass(e *evidence) Rule {
 // pooledOnly are the SLOs on several endpoints of a run with more endpoint names than
 // are recorded separately.
 func (e *evidence) pooledOnly() (all []string) {
-	overflowed := slices.ContainsFunc(e.Timeline.Series(metric.RequestDuration), func(s metric.Series) bool {
-		return s.Label(metric.OverflowLabel) != ""
+	overflowed := slices.ContainsFunc(e.seriesOf(metric.RequestDuration), func(s metric.Series) bool {
+		return s.Label(metric.OverflowLabel) != "" || s.Label(metric.ForeignOverflowLabel) != ""
 	})
 	for _, s := range e.Plan.Profile.SLOs {
 		named := slices.ContainsFunc(s.Selector, func(l metric.Label) bool { return l.Key == "name" })

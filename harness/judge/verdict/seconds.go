@@ -34,7 +34,9 @@ type distribution struct {
 	evidence *evidence
 	name     string
 	selector []metric.Label
-	all      *metric.Hist
+	all      *metric.Hist            // with the samples of other senders that belong to a window for certain
+	own      uint64                  // samples in all without those
+	foreign  []contribution          // of other senders
 	counted  map[float64]exceedances // by limit
 }
 
@@ -53,12 +55,32 @@ func (e *evidence) distribution(name string, selector []metric.Label) *distribut
 	for _, span := range e.spans {
 		e.Timeline.MergeHist(d.all, name, selector, span)
 	}
+	d.own, d.foreign = d.all.Count(), e.contributions(name, metric.Histogram, selector)
+	for _, c := range d.foreign {
+		if c.whole {
+			c.Merge(d.all)
+		}
+	}
 	e.distributions[key] = d
 	return d
 }
 
-// each visits the histogram of each judged second. h is valid during the visit only.
+// each visits the histogram of each judged second, with the samples of other senders
+// whose interval ends in it. h is valid during the visit only.
 func (d *distribution) each(visit func(second int, h *metric.Hist)) {
+	rest := d.foreign
+	d.eachOwn(func(i int, h *metric.Hist) {
+		for ; len(rest) > 0 && rest[0].second == i; rest = rest[1:] {
+			if rest[0].whole {
+				rest[0].Merge(h)
+			}
+		}
+		visit(i, h)
+	})
+}
+
+// eachOwn is each without other senders.
+func (d *distribution) eachOwn(visit func(second int, h *metric.Hist)) {
 	h, i := &metric.Hist{}, 0
 	for _, span := range d.evidence.spans {
 		for at := span.From; at < span.To; at++ {
@@ -132,11 +154,29 @@ func (d *distribution) interval(p float64) (lower, upper *float64) {
 	n := float64(d.all.Count())
 	deff := stats.Test{Q: 1 - p, Alpha: stats.Alpha}.Infer(d.countLargest(n*(1-p)), d.countLargest).DesignEffect
 	low, high, hasLow, hasHigh := stats.QuantileRanks(n/deff, p)
-	if v, ok := d.all.Quantile(low); ok && hasLow {
+	if v, _, ok := d.all.Interval(low); ok && hasLow {
 		lower = &v
 	}
-	if v, ok := d.all.Quantile(high); ok && hasHigh {
+	if _, v, ok := d.all.Interval(high); ok && hasHigh && finite(v) {
 		upper = &v
 	}
 	return lower, upper
+}
+
+// resolution is the width, relative to its lower end, up to which a quantile is known as a
+// number: about that of our own buckets.
+const resolution = 0.01
+
+// ends are between which values the p-quantile of the samples lies, where these are known
+// less exactly than as a number; the upper one is nil where there is no such value. Both
+// are nil where it is known, or has no data.
+func (d *distribution) ends(p float64) (least, most *float64) {
+	lower, upper, ok := d.all.Interval(p)
+	if !ok || upper <= lower*(1+resolution) {
+		return nil, nil
+	}
+	if finite(upper) {
+		most = &upper
+	}
+	return &lower, most
 }

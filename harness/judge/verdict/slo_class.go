@@ -89,7 +89,7 @@ func (e *evidence) endpoints(s spec.SLO) (all []spec.SLO) {
 			return nil
 		}
 	}
-	for _, series := range e.Timeline.Series(metric.RequestDuration) {
+	for _, series := range e.seriesOf(metric.RequestDuration) {
 		if name := series.Label("name"); name != "" && series.Matches(s.Selector) && !names[name] {
 			names[name] = true
 			endpoint := s

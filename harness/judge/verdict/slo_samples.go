@@ -14,14 +14,16 @@ import (
 func judgeLatency(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, unitOf(e, s))
 	d := e.distribution(s.Metric, s.Selector)
-	out.Observed = observed(d.all, s)
+	out.observe(d, s)
 	v := e.latencyViolations(s, d)
 	if stats.Sum(v.possible).N == 0 {
 		return out
 	}
 	out.count(v.certain, v.possible)
+	out.ForeignDoubt = int64(v.doubt)
 	if s.Aggregate != spec.Percentile {
 		e.judgeMax(&out, v)
+		out.Lower, out.Upper = out.ObservedAtLeast, out.ObservedAtMost
 		return out
 	}
 	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
@@ -43,11 +45,12 @@ func (e *evidence) judgeMax(out *SLO, v violations) {
 func judgeRate(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "share")
 	v := e.rateViolations(s)
-	total := stats.Sum(v.certain)
+	total := stats.Sum(v.booked)
 	if total.N == 0 {
 		return out
 	}
 	out.count(v.certain, v.possible)
+	out.ForeignDoubt = int64(v.doubt)
 	e.decide(&out, e.criterionFor(s.AllowedShare(), s), v)
 	share := total.K / total.N
 	out.Observed = &share
@@ -56,13 +59,26 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 			out.Lower, out.Upper = &lower, &upper
 		}
 	}
-	if s.AtLeast() {
-		share = (total.N - total.K) / total.N
+	if v.uncertain {
+		least, most := stats.Sum(v.certain), stats.Sum(v.possible)
+		out.ObservedAtLeast, out.ObservedAtMost = pointer(least.K/least.N), pointer(most.K/most.N)
 		if out.Lower != nil {
-			out.Lower, out.Upper = pointer(1-*out.Upper), pointer(1-*out.Lower)
+			out.Lower, out.Upper = pointer(min(*out.Lower, *out.ObservedAtLeast)), pointer(max(*out.Upper, *out.ObservedAtMost))
 		}
 	}
+	if s.AtLeast() {
+		share = (total.N - total.K) / total.N
+		complement(&out.Lower, &out.Upper)
+		complement(&out.ObservedAtLeast, &out.ObservedAtMost)
+	}
 	return out
+}
+
+// complement replaces the ends of an interval of a share by those of the rest.
+func complement(lower, upper **float64) {
+	if *lower != nil && *upper != nil {
+		*lower, *upper = pointer(1-**upper), pointer(1-**lower)
+	}
 }
 
 // judgeThroughput decides the implicit SLO: a system that answers some arrivals in time
@@ -123,15 +139,16 @@ func unitOf(e *evidence, s spec.SLO) string {
 	return "ms"
 }
 
-func observed(h *metric.Hist, s spec.SLO) *float64 {
-	v, ok := h.Max()
+// observe sets the observed percentile or maximum.
+func (out *SLO) observe(d *distribution, s spec.SLO) {
+	q := 1.0
 	if s.Aggregate == spec.Percentile {
-		v, ok = h.Quantile(s.Quantile)
+		q = s.Quantile
 	}
-	if !ok {
-		return nil
+	if v, ok := d.all.Quantile(q); ok {
+		out.Observed = &v
+		out.ObservedAtLeast, out.ObservedAtMost = d.ends(q)
 	}
-	return &v
 }
 
 // allowedViolations is how many of n samples may violate a percentile or a maximum.

@@ -31,8 +31,12 @@ type SLO struct {
 	Unit       string // of Observed and Limit: "ms", "share" or "count"
 	Limit      float64
 	Observed   *float64 // percentiles to the histogram's resolution of 0.28 %; the outcome rests on the counts
-	Lower      *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
-	Upper      *float64
+	// ObservedAtLeast and ObservedAtMost are between which values the true one lies, where
+	// coarse buckets of other senders do not tell it; Observed is the middle. ObservedAtMost
+	// is nil too where there is no such bound.
+	ObservedAtLeast, ObservedAtMost *float64
+	Lower                           *float64 // interval of Observed, each side at stats.Alpha; nil where the samples do not bound it
+	Upper                           *float64
 	// PlannedBasis is the basis required for a PASS. Basis is that of the outcome: this
 	// run alone, or the test at 95 % confidence.
 	PlannedBasis spec.Basis
@@ -59,6 +63,11 @@ type SLO struct {
 	// CloseWindow is the first judged window, from 1, with more violations than it
 	// allows but not enough to break the condition; nil if there is none.
 	CloseWindow *int
+	// ForeignDoubt is how many possible violations more than certain ones are due to other
+	// senders, whose buckets and intervals are coarser.
+	ForeignDoubt int64
+	// Lumped: other senders report several seconds at once, so that nothing is inferred.
+	Lumped bool
 	// HiddenByGenerator: the outcome depends on the time that the generator itself
 	// added, so that it is not known what the system did.
 	HiddenByGenerator bool
@@ -94,11 +103,21 @@ type Latency struct {
 	Count int64
 	Percentiles
 	Lower, Upper Percentiles // of the interval of each, each side at stats.Alpha
-	Max, Mean    *float64
+	// AtLeast and AtMost are between which values a percentile or the maximum lies, where
+	// coarse buckets of other senders do not tell it; nil for the others, and where there is
+	// no upper value.
+	AtLeast, AtMost Ends
+	Max, Mean       *float64
 }
 
 // Percentiles of a distribution. nil is "no data", or for an interval "not bounded".
 type Percentiles struct{ P50, P90, P95, P99, P999 *float64 }
+
+// Ends are one end of the intervals between which percentiles and the maximum lie.
+type Ends struct {
+	Percentiles
+	Max *float64
+}
 
 // TransactionName is the name of the transaction's latency.
 const TransactionName = "transaction"

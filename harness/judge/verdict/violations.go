@@ -20,6 +20,12 @@ type violations struct {
 	// cleared are the certain violations without the time that the generator itself
 	// added (RULEBOOK section 1a).
 	cleared []stats.Batch
+	// booked are the samples of a rate that belong to a judged second for certain; only
+	// those of other senders may not, and then the violations are uncertain too.
+	booked    []stats.Batch
+	uncertain bool
+	doubt     float64 // possible violations of other senders that are not certain
+	lumped    bool    // samples of several seconds are booked together
 	// series is the latency from whose largest values the correlation of neighbouring
 	// samples is estimated.
 	series *distribution
@@ -36,11 +42,11 @@ func (v violations) possibleCleared() []stats.Batch {
 }
 
 // latencyViolations counts the samples that violate an SLO on latency by the workers'
-// exact counters. Where these do not cover the metric (thresholds other than the run's,
-// foreign senders) it bounds them by the histogram's buckets.
+// exact counters. Where these do not cover the workers' samples (thresholds other than
+// the run's) it bounds them by the histogram's buckets, as always those of other senders.
 func (e *evidence) latencyViolations(s spec.SLO, d *distribution) violations {
 	v := violations{series: d}
-	if exact := e.exactCounts(s, metric.Violations); stats.Sum(exact).N > 0 && stats.Sum(exact).N >= float64(d.all.Count()) {
+	if exact := e.exactCounts(s, metric.Violations); stats.Sum(exact).N > 0 && stats.Sum(exact).N >= float64(d.own) {
 		v.certain, v.possible = exact, exact
 		v.cleared = e.exactCleared(s, exact)
 	} else {
@@ -50,6 +56,7 @@ func (e *evidence) latencyViolations(s spec.SLO, d *distribution) violations {
 		v.cleared = e.certainlyCleared(s, d)
 	}
 	v.possible = e.addOpenRequests(s, v.possible)
+	e.foreignLatency(s, d).addTo(&v)
 	return v
 }
 
@@ -96,13 +103,9 @@ func (e *evidence) has(name string, selector []metric.Label) bool {
 func (e *evidence) boundedViolations(s spec.SLO, d *distribution) (certain, possible []stats.Batch) {
 	bound := minViolating(s)
 	bad, exact := e.violatingOutcomes(s)
-	d.each(func(i int, h *metric.Hist) {
-		lo, hi := h.AtLeast(bound)
+	d.eachOwn(func(i int, h *metric.Hist) {
+		low, high := atLeast(h, bound)
 		n, window := float64(h.Count()), e.windows[i]
-		low, high := float64(lo), float64(hi)
-		if highest, _ := h.Max(); highest >= bound && n > 0 {
-			low = max(low, 1) // the maximum is exact
-		}
 		if exact {
 			low = min(n, max(low, bad[i]))
 		}
@@ -112,6 +115,16 @@ func (e *evidence) boundedViolations(s spec.SLO, d *distribution) (certain, poss
 		possible = append(possible, stats.Batch{N: n, K: high, Stratum: window})
 	})
 	return certain, possible
+}
+
+// atLeast bounds the number of observations at or over a limit. At least the largest one
+// is for certain, as histograms know it better than by its bucket.
+func atLeast(h *metric.Hist, limit float64) (low, high float64) {
+	lo, hi := h.AtLeast(limit)
+	if highest, ok := h.Max(); ok && highest >= limit {
+		lo = max(lo, 1)
+	}
+	return float64(lo), float64(hi)
 }
 
 // minViolating is the smallest value that violates an upper bound.
@@ -138,7 +151,7 @@ func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stat
 			first[n] = at
 		}
 	}
-	d.each(func(i int, h *metric.Hist) {
+	d.eachOwn(func(i int, h *metric.Hist) {
 		second, n := first[i], float64(h.Count())
 		added := 0.0
 		slowest, _ := h.Max()
@@ -165,11 +178,7 @@ func (e *evidence) certainlyCleared(s spec.SLO, d *distribution) (certain []stat
 // inequality); the result is the largest over several x.
 func minOverBound(h, delay *metric.Hist, bound float64) (k float64) {
 	at := func(x, delayed float64) {
-		lo, _ := h.AtLeast(bound + x)
-		certain := float64(lo)
-		if highest, ok := h.Max(); ok && highest >= bound+x {
-			certain = max(certain, 1) // the maximum is exact
-		}
+		certain, _ := atLeast(h, bound+x)
 		k = max(k, certain-delayed)
 	}
 	longest, _ := delay.Max()
@@ -229,7 +238,8 @@ func (e *evidence) rateViolations(s spec.SLO) violations {
 	if v.cleared == nil {
 		v.cleared = e.withoutUnanswered(s, v.certain)
 	}
-	v.possible = e.addOpenRequests(s, v.certain)
+	v.possible, v.booked = e.addOpenRequests(s, v.certain), v.certain
+	e.foreignRate(s).addTo(&v)
 	return v
 }
 

@@ -125,6 +125,26 @@ func (b *bounds) atLeast(limit float64) (lo, hi uint64) {
 	return lo, hi
 }
 
+// Around is how many observations may be at or over a limit or below it, as their
+// buckets contain it, and between which values these are. high may be infinite.
+func (h *Hist) Around(limit float64) (n uint64, low, high float64) {
+	least, most := h.AtLeast(limit)
+	if n = most - least; n == 0 {
+		return 0, 0, 0
+	}
+	low, high = limit, limit
+	if i := bucketOf(limit, h.Scale()) - h.offset; i >= 0 && i < len(h.counts) && h.counts[i] > 0 {
+		low, high = upperBound(h.offset+i-1, h.Scale()), upperBound(h.offset+i, h.Scale())
+	}
+	for _, r := range h.ranges() {
+		if r.Low < limit && limit <= r.High {
+			low, high = min(low, max(r.lower(), 0)), max(high, r.High)
+		}
+	}
+	b := h.extremes()
+	return n, max(low, b.lowest), min(high, b.highest)
+}
+
 // Coarse is whether the histogram is less exact than those that we record: whether
 // Interval has a width.
 func (h *Hist) Coarse() bool { return h.total > 0 && (h.bounds != nil || h.coarse > 0) }

@@ -117,6 +117,9 @@ const DefaultSampleRate = 10
 const (
 	MaxSeries     = 200
 	OverflowLabel = "overflow"
+	// ForeignOverflowLabel is the same of OpenTelemetry's SDKs, which have limits of their
+	// own.
+	ForeignOverflowLabel = "otel.metric.overflow"
 )
 
 // LabelReader identifies the replica of a series of replica_lag.

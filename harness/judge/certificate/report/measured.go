@@ -36,10 +36,26 @@ func latency(c certificate.Certificate, limit int) page.Section {
 	}
 	for _, name := range names {
 		l := c.Latency[name]
-		ms := func(v *float64) string { return quantity.OptionalValue(v, "ms") }
-		t.Rows = append(t.Rows, page.Cells(name, quantity.Count(&l.Count), ms(l.P50), ms(l.P90), ms(l.P95), ms(l.P99), ms(l.P999), ms(l.Max), ms(l.Mean)))
+		least, most := cmp.Or(l.AtLeast, &certificate.Ends{}), cmp.Or(l.AtMost, &certificate.Ends{})
+		t.Rows = append(t.Rows, page.Cells(
+			name, quantity.Count(&l.Count), between(l.P50, least.P50, most.P50), between(l.P90, least.P90, most.P90),
+			between(l.P95, least.P95, most.P95), between(l.P99, least.P99, most.P99), between(l.P999, least.P999, most.P999),
+			between(l.Max, least.Max, most.Max), quantity.OptionalValue(l.Mean, "ms"),
+		))
 	}
 	return section("Latency, ms", t)
+}
+
+// between is a value in ms, or between which values it lies, where that is all that is
+// known.
+func between(v, least, most *float64) string {
+	switch {
+	case least == nil:
+		return quantity.OptionalValue(v, "ms")
+	case most == nil:
+		return "over " + quantity.OptionalValue(least, "ms")
+	}
+	return quantity.Range(least, most, "ms")
 }
 
 func latencies(c certificate.Certificate) page.Block {

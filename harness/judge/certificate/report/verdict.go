@@ -34,12 +34,18 @@ func passed(verdict string) int {
 	return 0
 }
 
-// observed is the measured value.
+// observed is the measured value, or between which values it lies.
 func observed(s certificate.SLO) string {
-	if s.Observed == nil {
+	near := func(v *float64) string { return quantity.Near(*v, s.Limit, s.Unit) }
+	switch {
+	case s.Observed == nil:
 		return quantity.NoData
+	case s.ObservedAtLeast != nil && s.ObservedAtMost != nil:
+		return near(s.ObservedAtLeast) + " to " + near(s.ObservedAtMost)
+	case s.ObservedAtLeast != nil:
+		return "at least " + near(s.ObservedAtLeast)
 	}
-	return quantity.Near(*s.Observed, s.Limit, s.Unit)
+	return near(s.Observed)
 }
 
 // violations is the number of violations of an SLO, and how many are allowed.
