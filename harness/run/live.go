@@ -43,6 +43,9 @@ func newWatcher(abort []spec.Abort) *watcher {
 }
 
 func (w *watcher) add(f metric.Frame) {
+	if metric.IsForeign(f.Source) {
+		return // it says nothing of the last second, and its clock may differ
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.latest = max(w.latest, f.Second)

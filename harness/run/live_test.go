@@ -35,3 +35,23 @@ func TestAbortConditionHoldsForWholeSpan(t *testing.T) {
 		}
 	}
 }
+
+// Senders other than the workers neither stop a run nor move its clock.
+func TestWatcherIgnoresOtherSenders(t *testing.T) {
+	w := newWatcher([]spec.Abort{{Metric: "http_req_failed", Expression: "rate>0.5 for 1s", Share: 0.5, For: time.Second}})
+	points := []metric.Point{
+		metric.CounterPoint(metric.NewSeries("http_req_failed.occurred", ""), 10),
+		metric.CounterPoint(metric.NewSeries("http_req_failed.total", ""), 10),
+		metric.CounterPoint(metric.NewSeries(metric.TransactionsScheduled, ""), 10),
+	}
+	for _, second := range []int64{100, 1_000_000} {
+		w.add(metric.Frame{Source: "otlp/shop", Second: second, Points: points})
+		if w.abortCondition(0, second) != nil || w.at(second) != (Live{}) {
+			t.Errorf("second %d: aborted, or %+v", second, w.at(second))
+		}
+	}
+	w.add(metric.Frame{Source: metric.WorkerSource(0), Second: 101, Points: points})
+	if w.abortCondition(0, 101) == nil || w.at(101).Scheduled != 10 {
+		t.Errorf("a worker's frame is ignored: %+v", w.at(101))
+	}
+}

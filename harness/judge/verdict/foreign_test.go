@@ -160,66 +160,79 @@ func TestForeignSamples(t *testing.T) {
 	}{
 		"far below the limit": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 60), 16, 1, 46, sdkBounds), Pass,
-			"12..12/1800", "", []string{sent("1200", "1800", "http_req_duration")},
+			"12..12/1800", "",
+			[]string{sent("1200", "1800", "http_req_duration")},
 		},
 		"around the limit": {
 			p95Under250, exported(t, "otlp/k6", every(40, 120, 240), 16, 1, 46, sdkBounds), Inconclusive,
-			"12..1212/1800", "106 to 250", []string{
+			"12..1212/1800", "106 to 250",
+			[]string{
 				sent("1200", "1800", "http_req_duration"),
 				"of otlp/k6, 1200 samples are only known to lie between 100 and 250 ms, and may violate http_req_duration p(95)<250 or not (its buckets include their upper bound: p(95)<=250 would be counted exactly)",
 			},
 		},
 		"at the bound of a bucket, which it includes": {
 			atMost250, exported(t, "otlp/k6", every(40, 120, 250), 16, 1, 46, sdkBounds), Pass,
-			"12..12/1800", "106 to 250", []string{sent("1200", "1800", "http_req_duration")},
+			"12..12/1800", "106 to 250",
+			[]string{sent("1200", "1800", "http_req_duration")},
 		},
 		"above the limit": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 260), 16, 1, 46, sdkBounds), Fail,
-			"612..612/1800", "250 to 500", []string{sent("1200", "1800", "http_req_duration")},
+			"612..612/1800", "250 to 500",
+			[]string{sent("1200", "1800", "http_req_duration")},
 		},
 		"in our own buckets": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 240), 16, 1, 46, nil), Pass,
-			"12..12/1800", "", []string{sent("1200", "1800", "http_req_duration")},
+			"12..12/1800", "",
+			[]string{sent("1200", "1800", "http_req_duration")},
 		},
 		"above the highest bound": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 20000), 16, 1, 46, []float64{100}), Inconclusive,
-			"12..612/1800", "106 to ", []string{
+			"12..612/1800", "106 to ",
+			[]string{
 				sent("1200", "1800", "http_req_duration"),
 				"of otlp/k6, 600 samples are only known to lie above 100 ms, and may violate http_req_duration p(95)<250 or not",
 			},
 		},
 		"a maximum within its bucket": {
 			under2000, exported(t, "otlp/k6", every(40, 20, 900), 16, 1, 46, sdkBounds), Pass,
-			"0..0/1800", "750 to 1000", []string{sent("1200", "1800", "http_req_duration")},
+			"0..0/1800", "750 to 1000",
+			[]string{sent("1200", "1800", "http_req_duration")},
 		},
 		"a maximum that its bucket leaves open": {
 			under2000, exported(t, "otlp/k6", every(40, 20, 1900), 16, 1, 46, sdkBounds), Inconclusive,
-			"0..600/1800", "1000 to 2500", []string{
+			"0..600/1800", "1000 to 2500",
+			[]string{
 				sent("1200", "1800", "http_req_duration"),
 				"of otlp/k6, 600 samples are only known to lie between 1000 and 2500 ms, and may violate http_req_duration max<2000 or not",
 			},
 		},
 		"exports across the window's ends": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 60), 1, 10, 48, sdkBounds), Pass,
-			"12..12/1400", "", []string{
+			"12..12/1400", "",
+			[]string{
 				sent("800", "1400", "http_req_duration") + "; 680 more, in intervals of up to 10 s, may belong to a judged window or not",
 			},
 		},
 		"slow samples across the window's start": {
 			p95Under250, exported(t, "otlp/k6", append(every(1, 20), sample{15.5, 300, false}, sample{16.5, 300, false}), 12, 5, 48, nil), Pass,
-			"12..14/627", "", []string{sent("25", "625", "http_req_duration") + "; 12 more, in intervals of up to 5 s, may belong to a judged window or not"},
+			"12..14/627", "",
+			[]string{sent("25", "625", "http_req_duration") + "; 12 more, in intervals of up to 5 s, may belong to a judged window or not"},
 		},
 		"reports that begin late": {
 			p95Under250, exported(t, "otlp/k6", every(40, 20, 60), 26, 1, 40, sdkBounds), Pass,
-			"12..12/1160", "", []string{sent("560", "1160", "http_req_duration") + "; it reported for 14 of 30 judged seconds"},
+			"12..12/1160", "",
+			[]string{sent("560", "1160", "http_req_duration") + "; it reported for 14 of 30 judged seconds"},
 		},
 		"failures": {
 			failedUnder, exported(t, "otlp/k6", append(every(1, 20), slices.Repeat([]sample{{20.5, 20, true}}, 300)...), 16, 1, 46, sdkBounds), Fail,
-			"300..300/930", "", []string{sent("330", "930", "http_req_failed")},
+			"300..300/930", "",
+			[]string{sent("330", "930", "http_req_failed")},
 		},
 		"failures across the window's start": {
 			failedUnder, exported(t, "otlp/k6", append(every(1, 20), slices.Repeat([]sample{{15.5, 20, true}}, 300)...), 11, 10, 48, sdkBounds), Inconclusive,
-			"0..300/920", "0 to 0.33", []string{sent("20", "620", "http_req_failed") + "; 317 more, in intervals of up to 10 s, may belong to a judged window or not"},
+			"0..300/920", "0 to 0.33",
+			[]string{sent("20", "620", "http_req_failed") + "; 317 more, in intervals of up to 10 s, may belong to a judged window or not"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,7 +305,8 @@ func TestForeignSendersCannotInterfere(t *testing.T) {
 		}
 	}
 	at := synthetic.T0.Unix() + 20
-	frames = append(frames,
+	frames = append(
+		frames,
 		metric.Frame{Source: "otlp/shop", Second: at, Points: []metric.Point{
 			metric.CounterPoint(metric.NewSeries(metric.DataSent, "By", "scenario", "x"), 1e6),
 			metric.CounterPoint(metric.NewSeries(metric.RequestFailed+metric.RateOccurred, ""), math.NaN()),

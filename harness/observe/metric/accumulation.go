@@ -60,7 +60,8 @@ type increase struct {
 	point      Point
 }
 
-// errBase: a total is only the base of later ones. errRepeated: it was received before.
+// errBase: a total is only the base of later ones. errRepeated: it was received before, or
+// is part of one that was.
 var errBase, errRepeated = errors.New("base"), errors.New("repeated")
 
 // refused is an error with one of the reasons.
@@ -114,16 +115,13 @@ func (a *Accumulation) advance(p measured, before total, known bool, exported st
 	return after, up, err
 }
 
-// outdated is the error for a point that is not newer than the last one of its series;
-// nil: it is newer.
+// outdated is the error for a point that is not newer than the last one of its series,
+// which holds all that an older total does; nil: it is newer.
 func outdated(end, last uint64) error {
-	switch {
-	case end > last:
+	if end > last {
 		return nil
-	case end == last:
-		return errRepeated
 	}
-	return refused{fmt.Errorf("it is %s older than one received before", time.Duration(last-end)), reasonOrder}
+	return errRepeated
 }
 
 // begin is since when the first total of a series counts.

@@ -253,7 +253,8 @@ func TestRefusals(t *testing.T) {
 	changes.GetSum().IsMonotonic = false
 	stale := gaugeOf("stale", value(1, 2, 3), &metricspb.NumberDataPoint{TimeUnixNano: at(2)})
 	stale.GetGauge().DataPoints[0].Flags = noRecordedValue
-	data := export("", service("shop"), summary, changes, stale,
+	data := export(
+		"", service("shop"), summary, changes, stale,
 		sumOf(metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_UNSPECIFIED, "unspecified", value(1, 2, 3)),
 		sumOf(cumulative, "decrease", value(1, 2, -3)),
 		sumOf(cumulative, "ahead", value(1, 4000, 3)),

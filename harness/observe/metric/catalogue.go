@@ -179,7 +179,7 @@ var catalogue = slices.Concat(
 	sentBy(
 		SourceForeign,
 		Descriptor{Name: ForeignDelay, Kind: Gauge, Unit: "ms", Labels: []string{attrInstance}, Text: "arrival of an export after the end of its interval by the sender's clock; negative: that clock is ahead"},
-		Descriptor{Name: ForeignRefused, Kind: Counter, Labels: []string{"metric", "reason"}, Text: "data points that were not recorded, by reason: kind, buckets, value, time, order, attributes, series"},
+		Descriptor{Name: ForeignRefused, Kind: Counter, Labels: []string{"metric", "reason"}, Text: "data points that were not recorded, by reason: kind, buckets, value, time, attributes, series"},
 	),
 
 	sentBy(

@@ -16,7 +16,6 @@ const (
 	reasonBuckets    = "buckets"    // a histogram that contradicts itself, or has negative observations
 	reasonValue      = "value"      // not a finite number, or a decrease
 	reasonTime       = "time"       // it does not say when it was measured, or that is not now
-	reasonOrder      = "order"      // older than a point that was received before
 	reasonAttributes = "attributes" // too many or too long
 	reasonSeries     = "series"     // more series than are kept
 )

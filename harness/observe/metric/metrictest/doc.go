@@ -1,5 +1,7 @@
 // Package metrictest checks frames, for the tests of the packages that send them: against
-// the catalogue of metrics, and against what a stream of frames must be.
+// the catalogue of metrics, against what a stream of frames must be, and histograms
+// against the values recorded in them.
 //
-// Input: frames. Output: failures of the test, and histograms to compare with.
+// Input: frames, histograms, values. Output: failures of the test, and histograms to
+// compare with.
 package metrictest
