@@ -54,7 +54,8 @@ func (e *evidence) contributions(name string, kind metric.Kind, selector []metri
 	return all
 }
 
-// unit is that of a metric's samples: of the catalogue, else of the script's own series.
+// unit is that of a metric's samples: of the catalogue, else of the script's own series,
+// else of the first of other senders.
 func (e *evidence) unit(name string) string {
 	if d, known := metric.Find(name); known {
 		return d.Unit
@@ -64,6 +65,9 @@ func (e *evidence) unit(name string) string {
 	}
 	for _, s := range e.Timeline.Series(name) {
 		return s.Unit
+	}
+	for _, p := range e.Timeline.Foreign(name, nil, record.All) {
+		return p.Series.Unit
 	}
 	return "ms"
 }

@@ -133,10 +133,7 @@ func unitOf(e *evidence, s spec.SLO) string {
 	if d := s.Descriptor(); d.Name != "" {
 		return cmp.Or(d.Unit, "count")
 	}
-	for _, series := range e.Timeline.Series(s.Metric) {
-		return series.Unit
-	}
-	return "ms"
+	return e.unit(s.Metric)
 }
 
 // observe sets the observed percentile or maximum.

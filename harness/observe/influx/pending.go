@@ -29,9 +29,10 @@ func newPending(limit int) *pending {
 }
 
 // add adds a frame. A frame for an evicted second makes that second incomplete: points
-// of the late frame alone would overwrite those of the whole second.
+// of the late frame alone would overwrite those of the whole second. Other senders are
+// not part of the view: their intervals are longer, and their clocks may differ.
 func (p *pending) add(f metric.Frame) {
-	if f.Closing || len(f.Points) == 0 || !representable(f.Second) {
+	if f.Closing || metric.IsForeign(f.Source) || len(f.Points) == 0 || !representable(f.Second) {
 		return
 	}
 	if _, evicted := p.done[f.Second]; evicted {
@@ -98,6 +99,5 @@ func (p *pending) missing() int { return len(p.due(endOfTime)) + len(p.incomplet
 const endOfTime = int64(1) << 62
 
 // representable reports whether a second can be a timestamp of InfluxDB, which is in
-// nanoseconds in 64 bits with some values reserved. A foreign OTLP sender may send any
-// time.
+// nanoseconds in 64 bits with some values reserved. A frame may have any.
 func representable(second int64) bool { return second > -9_223_372_030 && second < 9_223_372_030 }

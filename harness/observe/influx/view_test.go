@@ -163,7 +163,8 @@ func TestPending(t *testing.T) {
 		{"the second is written and evicted", func() { written(2); p.evictBefore(3) }, "[3] [1] 3 2"},
 		{"a second after the limit stays", func() { written(3); p.evictBefore(3) }, "[] [1] 3 1"},
 		{"a late frame for an evicted second", func() { p.add(frame(2)) }, "[] [1 2] 3 2"},
-		{"the closing frame, an empty one and an invalid time are ignored", func() {
+		{"the closing frame, an empty one, an invalid time and other senders are ignored", func() {
+			p.add(metric.Frame{Source: "otlp/shop", Second: 9, Points: frame(9).Points})
 			p.add(metric.Frame{Second: 9, Closing: true, Points: frame(9).Points})
 			p.add(metric.Frame{Second: 9})
 			p.add(frame(1 << 60))
