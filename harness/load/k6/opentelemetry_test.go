@@ -22,6 +22,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/metric/metrictest"
 	"assay/harness/observe/record"
+	"assay/harness/wire"
 )
 
 // TestMain runs k6 when the test binary is re-executed with the argument k6.
@@ -72,7 +73,7 @@ func runExported(t *testing.T, env ...string) (frames []metric.Frame, samples []
 	}))
 	t.Cleanup(target.Close)
 
-	const token = "ru=n's, token"
+	keys := wire.NewKeys("a run", "ru=n's, token")
 	recorder := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
 		data, err := metric.Encode(f) // as in a record
 		if err != nil {
@@ -81,10 +82,10 @@ func runExported(t *testing.T, env ...string) (frames []metric.Frame, samples []
 		decoded, err := metric.Decode(data)
 		frames = append(frames, decoded...)
 		return err
-	}}, slog.New(slog.DiscardHandler))
+	}}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	recorder.Routes(mux)
-	coordinator := httptest.NewServer(receiver.Authorize(token, mux))
+	coordinator := httptest.NewServer(receiver.Authorize(keys, mux))
 	t.Cleanup(coordinator.Close)
 
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -229,10 +230,10 @@ func TestServiceBeforeAndAfterARestart(t *testing.T) {
 	flush(before, false)
 
 	received := &sinks{}
-	r := receiver.New(receiver.Sinks{Frame: received.frame}, slog.New(slog.DiscardHandler))
+	r := receiver.New(receiver.Sinks{Frame: received.frame}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	r.Routes(mux)
-	accept := receiver.Authorize(token, mux)
+	accept := receiver.Authorize(keys, mux)
 	handler.Store(&accept)
 	check := func(want int) {
 		t.Helper()
@@ -267,4 +268,28 @@ func TestServiceBeforeAndAfterARestart(t *testing.T) {
 	})
 	check(35)
 	r.Close()
+}
+
+// A worker's credential is for its own frames only.
+func TestWorkersSendNoMetricsOfOthers(t *testing.T) {
+	_, url, received := listen(t)
+	i := startInstance(t, url, "", sdkForm{metricdata.CumulativeTemporality, sdk.DefaultAggregationSelector(sdk.InstrumentKindHistogram)}, time.Hour)
+	i.served.Add(t.Context(), 1)
+	if err := i.provider.ForceFlush(t.Context()); err != nil || len(received.frames) == 0 {
+		t.Fatalf("with the run's token: %d frames, %v", len(received.frames), err)
+	}
+	n := len(received.frames)
+	client, err := otlpmetrichttp.New(
+		t.Context(), otlpmetrichttp.WithEndpointURL(url+"/v1/metrics"), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
+		otlpmetrichttp.WithHeaders(map[string]string{"Authorization": "Bearer " + keys.Credential(0, "identity")}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = client.Export(t.Context(), &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{{
+		Name: "served", Data: metricdata.Gauge[int64]{DataPoints: []metricdata.DataPoint[int64]{{Time: time.Now(), Value: 1}}},
+	}}}}})
+	if err == nil || !strings.Contains(err.Error(), "403") || len(received.frames) != n {
+		t.Errorf("with a worker's credential: %d frames, %v", len(received.frames)-n, err)
+	}
 }
