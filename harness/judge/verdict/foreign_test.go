@@ -385,3 +385,28 @@ func TestForeignIntervalsAreNotInferred(t *testing.T) {
 		}
 	}
 }
+
+// Each of another sender's endpoints is judged by itself too; whether it is over its limit
+// may be open, or not known because its sender did not tell all endpoints apart.
+func TestForeignEndpoints(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ms       float64
+		overflow bool
+		want     string
+		outcome  Outcome
+	}{
+		"within": {60, false, "", Pass},
+		"open":   {240, false, `perhaps over the limit for a single endpoint, which is measured too coarsely to tell: http_req_duration{name:https\://shop/pay} p(95)<250`, Pass},
+		"over":   {300, false, "", Fail},
+		"pooled": {60, true, "more than 200 endpoints: judged only over all of them together: http_req_duration p(95)<250", Pass},
+	} {
+		frames := exported(t, "otlp/k6", every(2, tt.ms), 16, 1, 46, sdkBounds)
+		if tt.overflow {
+			frames[3].Points[0].Series = metric.NewSeries(metric.RequestDuration, "ms", metric.ForeignOverflowLabel, "true")
+		}
+		r := ruleOf(t, Judge(withForeign([]spec.SLO{p95Under250}, frames...).Record()), "per-class")
+		if r.Outcome != tt.outcome || r.Limitation != tt.want {
+			t.Errorf("%s: %v, %q, want %v, %q", name, r.Outcome, r.Limitation, tt.outcome, tt.want)
+		}
+	}
+}

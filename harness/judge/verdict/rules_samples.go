@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"assay/harness/judge/stats"
 	"assay/harness/observe/metric"
@@ -72,7 +73,7 @@ func perClass(e *evidence) Rule {
 		Detail:  "no SLO covers several endpoints",
 		Advice:  "Fix the endpoint that breaks the SLO, or give it an SLO of its own.",
 	}
-	var broken, over []string
+	var broken, over, perhaps []string
 	for _, c := range e.classes {
 		text := c.slo.MetricText() + " " + c.slo.Expression
 		switch {
@@ -80,22 +81,25 @@ func perClass(e *evidence) Rule {
 			broken = append(broken, text)
 		case c.over:
 			over = append(over, text)
+		case c.perhaps:
+			perhaps = append(perhaps, text)
 		}
 	}
 	if len(e.classes) > 0 {
 		r.Detail = fmt.Sprintf("none of %d conditions on single endpoints is broken", len(e.classes))
 	}
+	var limits []string
 	if len(over) > 0 {
-		r.Limitation = "over the limit for a single endpoint, but not significantly: " + joinFirst(over, 3)
+		limits = append(limits, "over the limit for a single endpoint, but not significantly: "+joinFirst(over, 3))
+	}
+	if len(perhaps) > 0 {
+		limits = append(limits, "perhaps over the limit for a single endpoint, which is measured too coarsely to tell: "+joinFirst(perhaps, 3))
 	}
 	if pooled := e.pooledOnly(); len(pooled) > 0 {
-		text := fmt.Sprintf("more than %d endpoints: judged only over all of them together: %s", metric.MaxSeries, joinFirst(pooled, 3))
-		if r.Limitation != "" {
-			text = r.Limitation + "; " + text
-		}
-		r.Limitation = text
+		limits = append(limits, fmt.Sprintf("more than %d endpoints: judged only over all of them together: %s", metric.MaxSeries, joinFirst(pooled, 3)))
 		r.Advice = "Give requests whose URLs differ only by an id the same name (the tag name, or http.url)."
 	}
+	r.Limitation = strings.Join(limits, "; ")
 	if len(broken) > 0 {
 		*r.Observed, r.Outcome, r.Limitation = float64(len(broken)), Fail, ""
 		r.Detail = "broken for a single endpoint: " + joinFirst(broken, 3)

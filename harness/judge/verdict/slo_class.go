@@ -12,6 +12,7 @@ type class struct {
 	slo     spec.SLO // with the endpoint's name in its selector
 	p       float64  // probability of at least this many violations, were the endpoint exactly at its limit
 	over    bool     // more violations than the endpoint's own samples allow
+	perhaps bool     // likewise, if all those count that other senders' buckets or intervals leave open
 	outcome Outcome  // Fail, or 0
 }
 
@@ -62,7 +63,9 @@ func (e *evidence) judgeClass(s spec.SLO) (class, bool) {
 	if most.N == 0 {
 		return c, false
 	}
-	if c.over = most.K > float64(stats.Allowed(q, int64(most.N))); !c.over {
+	allowed := float64(stats.Allowed(q, int64(most.N)))
+	c.over, c.perhaps = most.K-v.doubt > allowed, most.K > allowed
+	if !c.perhaps {
 		return c, true // needs no test, like most of a thousand endpoints
 	}
 	switch {

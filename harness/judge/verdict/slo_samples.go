@@ -60,10 +60,13 @@ func judgeRate(e *evidence, s spec.SLO) SLO {
 		}
 	}
 	if v.uncertain {
-		least, most := stats.Sum(v.certain), stats.Sum(v.possible)
-		out.ObservedAtLeast, out.ObservedAtMost = pointer(least.K/least.N), pointer(most.K/most.N)
+		certain, possible := stats.Sum(v.certain), stats.Sum(v.possible)
+		least, most := certain.K/certain.N, possible.K/possible.N
+		if least < most {
+			out.ObservedAtLeast, out.ObservedAtMost = &least, &most
+		}
 		if out.Lower != nil {
-			out.Lower, out.Upper = pointer(min(*out.Lower, *out.ObservedAtLeast)), pointer(max(*out.Upper, *out.ObservedAtMost))
+			out.Lower, out.Upper = pointer(min(*out.Lower, least)), pointer(max(*out.Upper, most))
 		}
 	}
 	if s.AtLeast() {

@@ -157,19 +157,3 @@ func (h *Hist) exactExtremes() (lowest, highest *float64) {
 	}
 	return lowest, highest
 }
-
-// readFixed appends a repeated field of 64 bits per value, packed or not, up to one more
-// than the limit.
-func readFixed(f field, all []uint64, limit int) ([]uint64, error) {
-	if f.kind == protowire.Fixed64Type {
-		return append(all, f.value), nil
-	}
-	for b := f.bytes; len(b) > 0 && len(all) <= limit; {
-		v, n := protowire.ConsumeFixed64(b)
-		if n < 0 {
-			return all, protowire.ParseError(n)
-		}
-		all, b = append(all, v), b[n:]
-	}
-	return all, nil
-}
