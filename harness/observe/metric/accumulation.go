@@ -11,6 +11,7 @@ import (
 const (
 	maxForeignSeries  = 1 << 14
 	maxForeignBuckets = 1 << 22 // of all cumulative histograms together
+	maxForeignRanges  = 1 << 12 // distinct explicit buckets: those of a merged histogram
 	maxClockError     = time.Hour
 	maxInterval       = 24 * 60 * 60 // s; longer ones are cut, which no run's windows can notice
 )
@@ -34,12 +35,13 @@ type Accumulation struct {
 	series   map[digest]total
 	streams  map[digest]stream
 	buckets  int // of all totals
+	ranges   map[[2]float64]bool
 	reported refusals
 }
 
 // NewAccumulation makes one for a run whose receiver was opened at this time.
 func NewAccumulation(opened time.Time) *Accumulation {
-	return &Accumulation{opened: uint64(max(opened.UnixNano(), 0)), series: map[digest]total{}, streams: map[digest]stream{}}
+	return &Accumulation{opened: uint64(max(opened.UnixNano(), 0)), series: map[digest]total{}, streams: map[digest]stream{}, ranges: map[[2]float64]bool{}}
 }
 
 // total is the state of a series after its last point.

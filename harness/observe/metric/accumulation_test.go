@@ -348,6 +348,29 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// Senders that change their explicit bounds do not make merged histograms without end;
+// those whose bounds are known go on.
+func TestExplicitBucketsAreBounded(t *testing.T) {
+	a, refused := NewAccumulation(opened), 0
+	send := func(name string, end float64, bound float64) {
+		h := explicitMetric(&metricspb.HistogramDataPoint{Count: 2, StartTimeUnixNano: at(1), TimeUnixNano: at(end), ExplicitBounds: []float64{bound}, BucketCounts: []uint64{1, 1}})
+		h.Name = name
+		frames, _ := receive(t, a, export("", nil, h), end)
+		refused += len(refusedText(frames))
+	}
+	send("usual", 2, 250)
+	for i := range maxForeignRanges {
+		send("changing", 3+float64(i)/10, 1000+float64(i))
+	}
+	if want := maxForeignRanges - (maxForeignRanges-2)/2; refused != want || len(a.ranges) > maxForeignRanges {
+		t.Errorf("%d refused, want %d; %d buckets", refused, want, len(a.ranges))
+	}
+	before := refused
+	if send("usual", 500, 250); refused != before {
+		t.Error("a sender whose buckets are known is refused")
+	}
+}
+
 // A request of which not all frames were recorded may be repeated: nothing is lost, and
 // nothing counts twice.
 func TestRepeatAfterAFailure(t *testing.T) {

@@ -65,7 +65,10 @@ type header struct {
 // Values of AggregationTemporality.
 const temporalityDelta, temporalityCumulative = 1, 2
 
-func (d *Decoder) header() (h header, err error) {
+func (d *Decoder) header(kind protowire.Number) (h header, err error) {
+	if kind == gaugeField { // which has none of these fields
+		return h, nil
+	}
 	for _, data := range d.data {
 		for b := data; len(b) > 0; {
 			var f field
@@ -85,7 +88,7 @@ func (d *Decoder) header() (h header, err error) {
 
 // content reads the points of one metric of our own.
 func (d *Decoder) content(kind protowire.Number) error {
-	h, err := d.header()
+	h, err := d.header(kind)
 	switch {
 	case err != nil:
 		return err

@@ -160,8 +160,12 @@ func unusual() (all [][]byte) {
 	exponential := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), point)
 	exponential = protowire.AppendVarint(protowire.AppendTag(exponential, 2, protowire.VarintType), uint64(delta))
 	hist := protowire.AppendBytes(protowire.AppendTag(nil, exponentialField, protowire.BytesType), exponential)
+	// A field that a gauge does not have, with the number of a sum's temporality.
+	odd := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), write(&metricspb.NumberDataPoint{TimeUnixNano: 5, Value: &metricspb.NumberDataPoint_AsInt{AsInt: 1}}))
+	odd = protowire.AppendVarint(protowire.AppendTag(odd, 2, protowire.VarintType), uint64(cumulative))
+	odd = protowire.AppendBytes(protowire.AppendTag(nil, gaugeField, protowire.BytesType), odd)
 	return append(
-		all,
+		all, request(nil, odd),
 		request(nil, twice), request(nil, replaced), request(nil, hist), request(nil, nil),
 		request(nil, write(sum(cumulative, 1))), request(nil, write(&metricspb.Metric{Data: &metricspb.Metric_Summary{Summary: &metricspb.Summary{}}})),
 	)

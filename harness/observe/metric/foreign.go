@@ -128,7 +128,7 @@ func digestOf(parts ...[]byte) (d digest) {
 
 // foreignContent reads the points of one metric of a foreign sender.
 func (d *Decoder) foreignContent(kind protowire.Number, name []byte) error {
-	h, err := d.header()
+	h, err := d.header(kind)
 	if err != nil {
 		return err
 	}

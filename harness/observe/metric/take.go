@@ -29,6 +29,7 @@ type update struct {
 	total  total
 	stream digest
 	end    uint64
+	ranges []Range // of the point
 }
 
 // Commit makes the state after the frame the current one.
@@ -40,6 +41,9 @@ func (s Step) Commit() {
 		s.of.buckets += u.total.size() - s.of.series[u.series].size()
 		s.of.series[u.series] = u.total
 		s.of.streams[u.stream] = s.of.streams[u.stream].at(u.end)
+		for _, r := range u.ranges {
+			s.of.ranges[[2]float64{r.Low, r.High}] = true
+		}
 	}
 }
 
@@ -64,8 +68,9 @@ type taking struct {
 	now     time.Time
 	totals  map[digest]total // of the series in the request, after the points so far
 	streams map[digest]stream
-	created int // series that are new
-	buckets int // of all totals
+	created int                 // series that are new
+	buckets int                 // of all totals
+	ranges  map[[2]float64]bool // that are new
 	refused refusals
 	steps   []*Step
 	byFrame map[frameKey]*Step
@@ -86,7 +91,7 @@ func (a *Accumulation) Take(e *Export, now time.Time) (t Taken) {
 	}
 	in := &taking{
 		of: a, now: now, buckets: a.buckets, totals: map[digest]total{}, streams: map[digest]stream{},
-		byFrame: map[frameKey]*Step{}, newest: map[*foreign]uint64{},
+		ranges: map[[2]float64]bool{}, byFrame: map[frameKey]*Step{}, newest: map[*foreign]uint64{},
 	}
 	for key, r := range e.refused {
 		in.refused.count(key, r)
@@ -126,6 +131,9 @@ func (a *Accumulation) Take(e *Export, now time.Time) (t Taken) {
 // point adds one point to its frame, which it returns.
 func (in *taking) point(p measured) (*Step, update, error) {
 	u := update{series: p.series, stream: p.stream, end: p.end}
+	if p.point.Hist != nil {
+		u.ranges = p.point.Hist.ranges()
+	}
 	if off := in.now.Sub(time.Unix(0, int64(p.end))); off.Abs() > maxClockError { // also where it overflows
 		return nil, u, refused{fmt.Errorf("its time differs by more than %s from this host's", maxClockError), reasonTime}
 	}
@@ -148,6 +156,9 @@ func (in *taking) point(p measured) (*Step, update, error) {
 	case in.buckets+grown > maxForeignBuckets:
 		return nil, u, refused{fmt.Errorf("more than %d buckets in the histograms of other senders", maxForeignBuckets), reasonSeries}
 	}
+	if !in.admit(u.ranges) {
+		return nil, u, refused{fmt.Errorf("more than %d distinct buckets of other senders", maxForeignRanges), reasonBuckets}
+	}
 	if !known {
 		in.created++
 	}
@@ -163,6 +174,24 @@ func (in *taking) point(p measured) (*Step, update, error) {
 	}
 	step.Frame.Points = append(step.Frame.Points, convert(up.point, p.k6)...)
 	return step, u, nil
+}
+
+// admit notes the explicit buckets of a histogram; false if there are too many with those
+// before.
+func (in *taking) admit(ranges []Range) bool {
+	var more [][2]float64
+	for _, r := range ranges {
+		if key := [2]float64{r.Low, r.High}; !in.of.ranges[key] && !in.ranges[key] {
+			more = append(more, key)
+		}
+	}
+	if len(more) > 0 && len(in.of.ranges)+len(in.ranges)+len(more) > maxForeignRanges {
+		return false
+	}
+	for _, key := range more {
+		in.ranges[key] = true
+	}
+	return true
 }
 
 // counts notes that a point of a sender counts.
