@@ -99,7 +99,8 @@ func TestMessages(t *testing.T) {
 		body, _ := io.ReadAll(r.Body) // a short body differs
 		got <- message{
 			r.Method, r.URL.Path, wire.Bearer(r), r.Header.Get("Content-Type"),
-			[3]string{r.Header.Get(wire.HeaderSource), r.Header.Get(wire.HeaderSequence), r.Header.Get(wire.HeaderOffset)}, string(body),
+			[3]string{r.Header.Get(wire.HeaderSource), r.Header.Get(wire.HeaderSequence), r.Header.Get(wire.HeaderOffset)},
+			string(body),
 		}
 		w.Header().Set(wire.HeaderClock, `{"offset_ms":1,"drift_ms":2,"round_trip_ms":3}`)
 		_, _ = io.WriteString(w, answers[r.URL.Path])
@@ -123,13 +124,15 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			func() (any, error) { a, err := l.Archive(t.Context()); return string(a), err },
-			message{"GET", wire.PathArchive, "own", "", [3]string{}, ""}, "tar",
+			message{"GET", wire.PathArchive, "own", "", [3]string{}, ""},
+			"tar",
 		},
 		{
 			func() (any, error) {
 				return nil, l.Ready(t.Context(), wire.Ready{Metrics: map[string]string{"m": "trend"}, Archive: "aa", PID: 9})
 			},
-			message{"POST", wire.PathReady, "own", "application/json", [3]string{}, `{"metrics":{"m":"trend"},"archive":"aa","pid":9}`}, nil,
+			message{"POST", wire.PathReady, "own", "application/json", [3]string{}, `{"metrics":{"m":"trend"},"archive":"aa","pid":9}`},
+			nil,
 		},
 		{
 			func() (any, error) { return l.Start(t.Context(), json.RawMessage(`{"b":2}`)) },
@@ -148,7 +151,8 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			func() (any, error) { return nil, l.Acknowledged(t.Context(), 7, []byte("entries")) },
-			message{"POST", wire.PathAcknowledged, "own", "text/plain", [3]string{"worker/1", "7"}, "entries"}, nil,
+			message{"POST", wire.PathAcknowledged, "own", "text/plain", [3]string{"worker/1", "7"}, "entries"},
+			nil,
 		},
 		{
 			func() (any, error) { return l.Heartbeat(t.Context()) },
@@ -157,11 +161,13 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			func() (any, error) { return nil, l.Log(t.Context(), 12, []byte("line\n")) },
-			message{"POST", wire.PathLog, "own", "text/plain", [3]string{"", "", "12"}, "line\n"}, nil,
+			message{"POST", wire.PathLog, "own", "text/plain", [3]string{"", "", "12"}, "line\n"},
+			nil,
 		},
 		{
 			func() (any, error) { return nil, l.Exit(t.Context(), wire.Exit{Status: "0"}) },
-			message{"POST", wire.PathExit, "own", "application/json", [3]string{}, `{"status":"0"}`}, nil,
+			message{"POST", wire.PathExit, "own", "application/json", [3]string{}, `{"status":"0"}`},
+			nil,
 		},
 	} {
 		answer, err := c.send()

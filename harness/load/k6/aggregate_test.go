@@ -73,7 +73,7 @@ func TestTransactionsCountInTheirScheduledSecond(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), DisplacedAfter: 10 * time.Millisecond})
 	t0 := time.Now().Truncate(time.Second)
-	a.start(t0, t0)
+	a.start(t0, t0.Truncate(time.Second))
 	// Scheduled in second 0, done in second 3; one of its requests failed.
 	a.add([]metrics.SampleContainer{
 		&arrivals.TransactionStart{Due: 500 * time.Millisecond, VU: "7", Lag: 20 * time.Millisecond},

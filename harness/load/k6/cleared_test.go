@@ -97,7 +97,7 @@ func TestViolationsCleared(t *testing.T) {
 			k := newK6Metrics()
 			a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
 			t0 := time.Now().Add(-time.Minute)
-			a.start(t0, t0)
+			a.start(t0, t0.Truncate(time.Second))
 			one := c.txn
 			one.Due, one.Stalls = time.Second, stalled(c.stalls...)
 			if one.Outcome != arrivals.Dropped {
@@ -132,7 +132,7 @@ func TestOpenRequestsAreCounted(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "payment", SLOs: paySLOs(), Timeout: 5 * time.Second})
 	t0 := time.Now().Add(-time.Minute)
-	a.start(t0, t0)
+	a.start(t0, t0.Truncate(time.Second))
 	begun := func(vu string, due time.Duration) *arrivals.TransactionStart {
 		return &arrivals.TransactionStart{Due: due, VU: vu}
 	}
@@ -159,7 +159,7 @@ func TestOwnTrendsAreCleared(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{slo("checkout_time"), slo("basket_size")}, Timeout: time.Second})
 	t0 := time.Now().Add(-time.Minute)
-	a.start(t0, t0)
+	a.start(t0, t0.Truncate(time.Second))
 	tags := k.registry.RootTagSet().With(arrivals.VUTag, "1")
 	sample := func(m *metrics.Metric) metrics.Samples {
 		return metrics.Samples{{TimeSeries: metrics.TimeSeries{Metric: m, Tags: tags}, Time: t0.Add(1200 * ms), Value: 150}}
@@ -202,7 +202,7 @@ func TestChecksAreCleared(t *testing.T) {
 		k := newK6Metrics()
 		a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: []spec.SLO{checks}, Timeout: time.Second})
 		t0 := time.Now().Add(-time.Minute)
-		a.start(t0, t0)
+		a.start(t0, t0.Truncate(time.Second))
 		request := k.trail(t0.Add(1100*ms), "pay", "7", 90*ms, true)
 		for i := range request.Samples {
 			request.Samples[i].Tags = request.Samples[i].Tags.With("status", tt.status)
@@ -227,7 +227,7 @@ func TestEndedPartsAreCountedByTheirEnd(t *testing.T) {
 	k := newK6Metrics()
 	a := newAggregate(Session{Run: "r", Scenario: "s", SLOs: paySLOs(), Timeout: time.Second})
 	t0 := time.Now().Add(-time.Minute)
-	a.start(t0, t0)
+	a.start(t0, t0.Truncate(time.Second))
 	a.add([]metrics.SampleContainer{
 		&arrivals.TransactionStart{Due: time.Second, VU: "7", Stalls: stalled()},
 		k.trail(t0.Add(3500*ms), "pay", "7", 2400*ms, false),

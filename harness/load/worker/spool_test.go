@@ -22,7 +22,8 @@ func message(n, size int) item {
 func take(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, s *spool, n, size int) {
+}, s *spool, n, size int,
+) {
 	t.Helper()
 	got, found, err := s.first()
 	want := message(n, size)

@@ -31,5 +31,6 @@ func workers(c certificate.Certificate) []page.Block {
 	}
 	return []page.Block{section("Workers", t, note(
 		"Times in ms, over the judged windows. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
-			"Start: delay of the worker's first arrival. Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that."))}
+			"Start: delay of the worker's first arrival. Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that.",
+	))}
 }
