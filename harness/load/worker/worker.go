@@ -174,6 +174,7 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	if n := s.spool.waiting(); n > 0 {
 		return status, fmt.Errorf("%s: %d reports were not delivered: %w", s.assignment.Source, n, context.Cause(s.lost))
 	}
+	s.say("all reports are delivered; k6 ended: %s", status)
 	return status, nil
 }
 
