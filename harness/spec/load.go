@@ -13,8 +13,10 @@ const (
 	// MaxRate is the highest rate of a profile, in arrivals per second over the whole
 	// fleet; a higher one must be a typo.
 	MaxRate = 1e6
-	// MaxWorkers is the largest number of workers of one run (docs/capacity.md).
-	MaxWorkers = 1000
+	// MaxWorkers is the largest number of workers that one run starts on a machine.
+	MaxWorkers = 64
+	// MaxFleet is the largest number of workers that join one run (docs/capacity.md).
+	MaxFleet = 1000
 	// MinHold is the shortest time that can be judged at all.
 	MinHold = 10 * time.Second
 	// MaxDuration bounds each phase and the whole load.

@@ -118,6 +118,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err != nil {
 		return nil, err
 	}
+	f.remote = f.fleet.engine == engineJoin
 	shared, err := f.options(c, file)
 	if err != nil {
 		return nil, err

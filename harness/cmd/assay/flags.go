@@ -31,6 +31,7 @@ func usage(next, format string, args ...any) error {
 type runFlags struct {
 	thresholds string
 	workers    int
+	remote     bool // workers join from other machines
 	target     string
 	allow      []string
 	db         string
@@ -84,8 +85,12 @@ func (f *runFlags) chooseSeed(c *cobra.Command) uint64 {
 
 // options returns the options that all runs of the command share.
 func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error) {
-	if f.workers < 1 || f.workers > spec.MaxWorkers {
-		return run.Options{}, fmt.Errorf("--workers is %d: it must be from 1 to %d", f.workers, spec.MaxWorkers)
+	most := spec.MaxWorkers
+	if f.remote {
+		most = spec.MaxFleet
+	}
+	if f.workers < 1 || f.workers > most {
+		return run.Options{}, fmt.Errorf("--workers is %d: it must be from 1 to %d", f.workers, most)
 	}
 	executable, err := os.Executable()
 	if err != nil {
