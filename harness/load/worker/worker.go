@@ -47,6 +47,12 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 	if err != nil {
 		return "", err
 	}
+	// Before it joins: from then on a worker that fails costs the run.
+	dir, err := os.MkdirTemp(o.Dir, "assay-worker-")
+	if err != nil {
+		return "", hint.With(fmt.Errorf("make worker's folder: %w", err), "name a folder that this user may write to: --dir")
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	link := wire.New(address.URL, o.Token, address.TLS(o.Token))
 	defer link.Close()
 	a, err := join(ctx, link, o, say)
@@ -54,11 +60,6 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 		return "", err
 	}
 	say("%s of %d in run %s, for %s", a.Source, a.Of, a.Run, a.Target)
-	dir, err := os.MkdirTemp(o.Dir, "assay-worker-")
-	if err != nil {
-		return "", fmt.Errorf("make worker's folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := newSession(link, a, dir, c, say)
 	s.answered()
 	return s.run(ctx, o.Executable)
@@ -71,7 +72,7 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 		hello.Machine = o.Machine(hello.Machine)
 	}
 	var said wire.Waiting
-	answered := time.Now()
+	answered, waits := time.Now(), false
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		a, waiting, err := link.Join(ctx, hello)
 		var refused *wire.RefusedError
@@ -92,6 +93,9 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 			return wire.Assignment{}, fmt.Errorf("join %s: %w", link.URL(), err)
 		case time.Since(answered) > o.Wait:
 			return wire.Assignment{}, hint.With(fmt.Errorf("join %s: %w", link.URL(), err), "start the coordinator first, or wait longer for it: --wait 10m")
+		case !waits:
+			say("waiting for the coordinator: %v", err)
+			waits = true
 		}
 		select {
 		case <-ctx.Done():
