@@ -43,6 +43,9 @@ With ASSAY_INFLUX_URL, or an InfluxDB in the local stack, the run is written the
 as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signed
 (assay help keygen).
 
+With --engine join it waits for workers on other machines (assay help worker), which
+show the token of ASSAY_JOIN_TOKEN, or a random one that it prints.
+
 The run folder has the certificate as certificate.json, certificate.html (with
 charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
 GitHub Actions, the Markdown is appended to it.`,
@@ -53,7 +56,11 @@ GitHub Actions, the Markdown is appended to it.`,
 
   # A remote service and its database; the password stays in the environment.
   export ASSAY_DB='assay:secret@tcp(db.test:3306)/shop'
-  assay certify checkout --target http://shop.test:8080 --allow-target shop.test`,
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test
+
+  # Four workers on other machines, each started with the line that this prints.
+  assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
+    --engine join --workers 4 --listen 10.0.0.5:7077`,
 		Args: arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment"),
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	engineJoin  = "join"
 )
 
+// envListen names the address for --listen, as in a container. It is for workers that
+// join: if they wait already, they must not join a run that starts its own.
+const envListen = "ASSAY_LISTEN"
+
 // fleetFlags are the options on workers from other machines.
 type fleetFlags struct {
 	engine  string
@@ -29,7 +34,7 @@ type fleetFlags struct {
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.engine, "engine", engineLocal, "local: start the workers on this machine; join: wait for workers that join (assay worker)")
-	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 0.0.0.0:7077 (default: a free port of loopback)")
+	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default: a free port of loopback; with --engine join, ASSAY_LISTEN)")
 	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on")
 	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
@@ -51,6 +56,9 @@ func (f *fleetFlags) apply(o *run.Options) error {
 	}
 	o.Join = f.join
 	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
+	if o.Join.Remote {
+		o.Join.Listen = cmp.Or(f.join.Listen, os.Getenv(envListen))
+	}
 	return nil
 }
 

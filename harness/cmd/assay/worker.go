@@ -25,16 +25,27 @@ func newWorker() *cobra.Command {
 the whole command, gets its share of the load and the script, runs it in k6, and
 ends with the run. ASSAY_JOIN_TOKEN is the run's token.
 
+The coordinator must have the key whose fingerprint the URL ends with. If the token
+was chosen before the run, the URL needs no fingerprint: the key is derived from the
+token, and workers may be started before the coordinator.
+
 If the coordinator does not answer for a while, the worker goes on and delivers its
-reports later; after 30 s it ends its load. Nothing is left on this machine.`,
-		Example: `  ASSAY_JOIN_TOKEN=... assay worker --join https://10.0.0.5:7077#sha256:...`,
-		Args:    noArguments,
+reports later; after 30 s it ends its load. Nothing is left on this machine.
+
+Exit codes: 0 after a run, 2 if the worker could not join or its reports could not
+be delivered, otherwise that of k6.`,
+		Example: `  ASSAY_JOIN_TOKEN=... assay worker --join https://10.0.0.5:7077#sha256:...
+
+  # With a token of one's own, in any order:
+  export ASSAY_JOIN_TOKEN=$(openssl rand -hex 32)
+  assay worker --join https://10.0.0.5:7077 --wait 1h`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Token, o.Output = os.Getenv(local.EnvToken), c.ErrOrStderr()
 			return work(c, o)
 		},
 	}
-	c.Flags().StringVar(&o.URL, "join", "", "URL of the coordinator, with the fingerprint of its key")
+	c.Flags().StringVar(&o.URL, "join", "", "URL of the coordinator, with or without the fingerprint of its key")
 	c.Flags().DurationVar(&o.Wait, "wait", 5*time.Minute, "how long to wait for a coordinator that does not answer yet")
 	c.Flags().StringVar(&o.Dir, "dir", "", "folder for temporary files (default: the system's)")
 	return c
