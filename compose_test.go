@@ -20,6 +20,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"assay/harness/project"
+	"assay/harness/wire/identity"
 )
 
 // composed is a new project as `assay init` and docker/setup.sh leave it: what
@@ -69,10 +70,10 @@ func load(ctx context.Context, dir string, env map[string]string) (*types.Projec
 	})
 }
 
-// passwords are those of .env.
+// passwords are those of .env, and the workers' token.
 func (c composed) passwords() map[string]string {
 	found := maps.Clone(c.env)
-	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasSuffix(name, "_PASSWORD") })
+	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasSuffix(name, "_PASSWORD") && name != "ASSAY_JOIN_TOKEN" })
 	return found
 }
 
@@ -94,13 +95,13 @@ func value(s types.ServiceConfig, name string) string {
 
 func TestComposeServices(t *testing.T) {
 	c := compose(t)
-	if want := []string{"assay", "grafana", "influxdb", "mysql", "target"}; !slices.Equal(c.project.ServiceNames(), want) {
+	if want := []string{"assay", "grafana", "influxdb", "mysql", "target", "worker"}; !slices.Equal(c.project.ServiceNames(), want) {
 		t.Fatalf("services %v, want %v", c.project.ServiceNames(), want)
 	}
 	for name, s := range c.project.Services {
-		isServer := len(s.Profiles) == 0
-		if isServer == (name == "assay") {
-			t.Errorf("%s: profiles %v: up must start the servers, and not assay", name, s.Profiles)
+		isServer := name != "assay" && name != "worker"
+		if isStarted := len(s.Profiles) == 0 && s.GetScale() == 1; isStarted != isServer {
+			t.Errorf("%s: profiles %v, scale %d: up must start the servers only", name, s.Profiles, s.GetScale())
 		}
 		if isServer && (s.HealthCheck == nil || s.HealthCheck.Disable || len(s.HealthCheck.Test) < 2) {
 			t.Errorf("%s has no health check", name)
@@ -250,6 +251,40 @@ func TestComposeConnections(t *testing.T) {
 	}
 	if value(influx, "INFLUXDB_HTTP_AUTH_ENABLED") != "true" {
 		t.Error("InfluxDB asks for no password")
+	}
+}
+
+// TestComposeWorkers: a worker finds the coordinator, by the same address and with the same
+// token, may be started before it, again and again, and knows and keeps nothing else.
+func TestComposeWorkers(t *testing.T) {
+	c := compose(t)
+	run, worker := c.service(t, "assay"), c.service(t, "worker")
+	if len(worker.Profiles) > 0 {
+		t.Errorf("up --scale worker=4 refuses a service of profiles %v", worker.Profiles)
+	}
+	join := slices.Index(worker.Command, "--join") + 1
+	if worker.Command[0] != "worker" || join == 0 || join == len(worker.Command) {
+		t.Fatalf("the command is %v", worker.Command)
+	}
+	address, err := identity.ParseAddress(worker.Command[join])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if address.URL != "https://"+value(run, "ASSAY_LISTEN") || address.Host != run.Hostname {
+		t.Errorf("workers join %s; the host %s listens on %s", address.URL, run.Hostname, value(run, "ASSAY_LISTEN"))
+	}
+	token := value(worker, "ASSAY_JOIN_TOKEN")
+	if err := identity.CheckToken(token); err != nil || token != value(run, "ASSAY_JOIN_TOKEN") {
+		t.Errorf("the token is not that of the coordinator, or cannot be used: %v", err)
+	}
+	if len(worker.Environment) != 1 || len(worker.Volumes) > 0 || len(worker.DependsOn) > 0 {
+		t.Errorf("a worker has variables %v, volumes %v, and depends on %v", worker.Environment, worker.Volumes, worker.DependsOn)
+	}
+	if worker.Restart != types.RestartPolicyUnlessStopped {
+		t.Errorf("a worker that has ended with its run is started again %q", worker.Restart)
+	}
+	if worker.Image != run.Image || worker.User != run.User || strings.HasPrefix(worker.User, "0:") {
+		t.Errorf("workers are %s of user %s, the coordinator %s of user %s", worker.Image, worker.User, run.Image, run.User)
 	}
 }
 

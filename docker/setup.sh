@@ -3,7 +3,7 @@
 #
 # usage: sh docker/setup.sh
 #
-#   .env     random passwords, unless it has them already; mode 0600
+#   .env     random passwords and the workers' token, unless it has them; mode 0600
 #   runs/    for run folders; writable for the container's user
 #   bin/k6   a link to bin/assay, which is copied into the image
 set -eu
@@ -35,4 +35,5 @@ set_once ASSAY_USER "$user:$group"
 for name in MYSQL_ROOT SERVICE COLLECTOR INFLUX_ADMIN INFLUX INFLUX_READER GRAFANA; do
 	set_once "ASSAY_${name}_PASSWORD" "$(random)"
 done
+set_once ASSAY_JOIN_TOKEN "$(random)"
 mv "$new" .env
