@@ -156,9 +156,15 @@ func TestChangedScript(t *testing.T) {
 func TestStopped(t *testing.T) {
 	const script = "trap 'exit 105' TERM; echo ready; while :; do sleep 0.05; done"
 	t.Run("by the coordinator", func(t *testing.T) {
-		c := &coordinator{assignment: share(), archive: []byte("tar"), stop: "enough"}
+		c := &coordinator{assignment: share(), archive: []byte("tar")}
+		go func() {
+			polltest.Until(t, "k6 runs", func() bool { return len(c.got(wire.PathLog)) > 0 })
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stop = "enough"
+		}()
 		status, output, err := runWorker(t.Context(), t, c, script)
-		if status == "0" || err != nil || !strings.Contains(output, "worker: stopping: enough\n") {
+		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: enough\n") {
 			t.Errorf("%q, %v: %s", status, err, output)
 		}
 	})
