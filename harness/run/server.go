@@ -9,6 +9,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,10 +30,19 @@ type server struct {
 	token   string
 }
 
-// token is the run's token.
-func (o Options) token() (string, error) {
-	token := cmp.Or(o.Join.Token, rand.Text())
-	return token, identity.CheckToken(token)
+// keys check who sends. Workers that a run starts itself have a random token: workers of
+// the user's own, which may wait at the same address, do not take their places.
+func (o Options) keys() (wire.Keys, error) {
+	if o.Join.Token == "" {
+		return wire.NewKeys(o.ID, rand.Text()), nil
+	}
+	if err := identity.CheckToken(o.Join.Token); err != nil {
+		return wire.Keys{}, err
+	}
+	if o.Join.Remote {
+		return wire.NewKeys(o.ID, o.Join.Token), nil
+	}
+	return wire.NewKeys(o.ID, rand.Text()).WithPushToken(o.Join.Token), nil
 }
 
 // identity is the coordinator's key. Workers that were started with a token of the
@@ -72,10 +83,26 @@ func serve(j Join, keys wire.Keys, log *slog.Logger, c *fleet.Coordinator, r *re
 	}
 	at := s.Address()
 	s.address = identity.Address{
-		URL:         "https://" + cmp.Or(j.Advertise, net.JoinHostPort(at.Addr().String(), strconv.Itoa(int(at.Port())))),
+		URL:         "https://" + cmp.Or(j.Advertise, net.JoinHostPort(reachable(at.Addr()), strconv.Itoa(int(at.Port())))),
 		Fingerprint: key.Fingerprint(),
 	}
 	return s, nil
+}
+
+// reachable is an address by which other machines may reach one that is listened on: for
+// every address of this host, the first that is not of loopback or of one link only.
+func reachable(a netip.Addr) string {
+	if !a.IsUnspecified() {
+		return a.String()
+	}
+	all, _ := net.InterfaceAddrs() // none: the name of this host may do
+	for _, one := range all {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			return p.Addr().String()
+		}
+	}
+	name, _ := os.Hostname()
+	return cmp.Or(name, "localhost")
 }
 
 // joinLine is the line that starts a worker elsewhere. A token that the user has set is

@@ -31,11 +31,10 @@ func (o Options) tool() wire.Tool {
 // gather listens for workers, starts those of this machine, and waits until all have
 // joined.
 func (r *run) gather(ctx context.Context) error {
-	token, err := r.token()
+	keys, err := r.keys()
 	if err != nil {
 		return err
 	}
-	keys := wire.NewKeys(r.ID, token)
 	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
 	r.coordinator = fleet.NewCoordinator(fleet.Options{Workers: r.Workers, Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics})
 	if r.server, err = serve(r.Join, keys, r.Log, r.coordinator, r.receiver); err != nil {

@@ -15,12 +15,20 @@ import (
 // foreign metrics. A worker that has joined has a credential of its own: its messages
 // cannot be taken for those of another worker, or of another run with the same token.
 type Keys struct {
-	run   string
-	token string
+	run    string
+	token  string
+	pushed string // token for foreign metrics alone; empty: none
 }
 
 // NewKeys returns the keys of a run.
-func NewKeys(run, token string) Keys { return Keys{run, token} }
+func NewKeys(run, token string) Keys { return Keys{run: run, token: token} }
+
+// WithPushToken also accepts a token that lets its holder send foreign metrics, and not
+// join: a run that starts its own workers admits no others.
+func (k Keys) WithPushToken(token string) Keys {
+	k.pushed = token
+	return k
+}
 
 // Token is the run's token.
 func (k Keys) Token() string { return k.token }
@@ -40,6 +48,7 @@ func (k Keys) sign(number int, identity string) string {
 // Sender is who sent a request.
 type Sender struct {
 	Worker   bool
+	MayJoin  bool   // holds the run's token
 	Number   int    // of a worker
 	Identity string // of a worker
 }
@@ -53,6 +62,9 @@ func (k Keys) Sender(bearer string) (Sender, bool) {
 	// Digests, whose length says nothing of the token's.
 	got, want := sha256.Sum256([]byte(bearer)), sha256.Sum256([]byte(k.token))
 	if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+		return Sender{MayJoin: true}, true
+	}
+	if want = sha256.Sum256([]byte(k.pushed)); k.pushed != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 		return Sender{}, true
 	}
 	parts := strings.Split(bearer, ".")

@@ -215,8 +215,14 @@ func TestStartThatDoesNotCome(t *testing.T) {
 // A credential names one worker of one run, and cannot be changed into another one.
 func TestKeys(t *testing.T) {
 	keys := wire.NewKeys("run", "token")
-	if s, ok := keys.Sender("token"); !ok || s.Worker {
+	if s, ok := keys.Sender("token"); !ok || s != (wire.Sender{MayJoin: true}) {
 		t.Errorf("the token: %+v, %t", s, ok)
+	}
+	if s, ok := keys.WithPushToken("push").Sender("push"); !ok || s != (wire.Sender{}) {
+		t.Errorf("a token for foreign metrics: %+v, %t", s, ok)
+	}
+	if s, ok := keys.Sender("push"); ok {
+		t.Errorf("another run's token for foreign metrics: %+v", s)
 	}
 	own := keys.Credential(12, "identity")
 	if s, ok := keys.Sender(own); !ok || s != (wire.Sender{Worker: true, Number: 12, Identity: "identity"}) {

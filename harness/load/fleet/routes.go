@@ -35,6 +35,10 @@ const (
 )
 
 func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
+	if sender, known := c.Keys.Sender(wire.Bearer(r)); !known || !sender.MayJoin {
+		http.Error(w, "this run starts its own workers", http.StatusForbidden)
+		return
+	}
 	var h wire.Hello
 	if !decode(w, r, &h) {
 		return
