@@ -334,6 +334,7 @@ func TestWorkersThatMayNotJoin(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+	c.await("was not admitted: the worker is version v0.0.1")
 	c.worker(hosts[0])
 	if v := verdict.Judge(c.wait()); v.Outcome != verdict.Pass && !onlySlow(v, verdict.Pass) {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)

@@ -93,6 +93,9 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 		case e := <-r.unjoined:
 			return nil, fmt.Errorf("a worker ended before it joined (%s): %s", e.Status, e.Output)
 		case <-tick.C:
+			for _, text := range r.coordinator.Rejected() {
+				r.note(text)
+			}
 			if n := r.coordinator.Joined(); n != said && r.Join.Remote {
 				said = n
 				r.step(fmt.Sprintf("%d of %d workers have joined", n, r.Workers))

@@ -47,6 +47,7 @@ type Coordinator struct {
 	started  chan struct{} // closed once t0 is set
 	refusal  error         // why the run cannot start
 	refused  chan struct{} // closed once refusal is set
+	rejected []string      // why workers were not admitted, since the last call of Rejected
 	checked  time.Time     // when LoseSilent was last called
 	stop     string        // why the workers are to end their load; empty: they go on
 	ended    chan Exit     // one for each worker, as it ends
@@ -138,6 +139,26 @@ func toolText(t wire.Tool) string {
 		text += ", modified"
 	}
 	return text
+}
+
+// maxRejected bounds what a stranger with the token can fill.
+const maxRejected = 10
+
+// Rejected is why workers were not admitted since its last call, a line for each.
+func (c *Coordinator) Rejected() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	texts := c.rejected
+	c.rejected = nil
+	return texts
+}
+
+func (c *Coordinator) reject(h wire.Hello, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.rejected) < maxRejected {
+		c.rejected = append(c.rejected, fmt.Sprintf("a worker on %.100q was not admitted: %v", h.Machine.Name, why))
+	}
 }
 
 // forgetAbsent forgets workers that do not wait any more.

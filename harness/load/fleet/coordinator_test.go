@@ -224,6 +224,9 @@ func TestJoin(t *testing.T) {
 	if _, _, err := l.Join(t.Context(), old); err == nil || !strings.Contains(err.Error(), "the worker is version v1.2.3 of commit fedcba987654, the coordinator version v1.2.3 of commit 0123456789ab") {
 		t.Errorf("another build: %v", err)
 	}
+	if all := c.Rejected(); len(all) != 1 || !strings.HasPrefix(all[0], `a worker on "host-1" was not admitted: the worker is version v1.2.3`) || len(c.Rejected()) > 0 {
+		t.Errorf("rejected %q", all)
+	}
 	worker := c.join(t, 2)
 	if again, _, err := l.Join(t.Context(), hello(0)); err != nil || again.Credential != keys.Credential(0, "identity 0") {
 		t.Errorf("an answer that was lost: %+v, %v", again, err)

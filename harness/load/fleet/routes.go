@@ -49,6 +49,7 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 	}
 	m, err := c.join(h)
 	if err != nil {
+		c.reject(h, err)
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
