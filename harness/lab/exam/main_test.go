@@ -17,8 +17,9 @@ import (
 
 	"assay/harness/lab/exam/slowdisk"
 	"assay/harness/lab/target"
-	"assay/harness/load/k6"
+	"assay/harness/load/worker/workertest"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/wire"
 )
 
 // recordsDir holds the records of all cases, which -update replaces.
@@ -28,7 +29,6 @@ var update = flag.Bool("update", false, "keep the records of the cases in "+reco
 
 // Programs that the test binary is when it is re-executed, by its first argument.
 const (
-	asWorker  = "k6"
 	asService = "target"
 	asProgram = "slow-disk" // SOCKET PROGRAM ARGS...: a program on a slow disk
 	asPinned  = "pinned"    // one|rest PROGRAM ARGS...: a program on the first CPU, or on all others
@@ -42,9 +42,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	workertest.Main(wire.Tool{})
 	if len(os.Args) > 1 {
 		if program := map[string]func([]string) error{
-			asWorker:  func(args []string) error { k6.Main(args); return nil },
 			asService: serve,
 			asProgram: func(args []string) error { return slowdisk.Exec(args[0], args[1], args[2:]...) },
 			asPinned:  pinned,
