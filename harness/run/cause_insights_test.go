@@ -27,7 +27,7 @@ type redoLog struct {
 // The flush times differ by far more than a busy machine adds.
 const (
 	flushTime     = 10 * time.Millisecond
-	slowFlushTime = 100 * time.Millisecond
+	slowFlushTime = 250 * time.Millisecond
 )
 
 func (l *redoLog) ServeHTTP(http.ResponseWriter, *http.Request) {
