@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"math"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -148,7 +149,8 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 // runAll certifies one profile after the other.
 func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
 	latest := ""
-	if f.out == "" {
+	resumed := f.fleet.resume
+	if f.out == "" || resumed != "" && filepath.Dir(filepath.Clean(resumed)) == filepath.Clean(f.runs) {
 		latest = f.runs
 	}
 	var results []trial.Result
