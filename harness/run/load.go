@@ -17,7 +17,11 @@ const overtime = 85 * time.Second
 // stops it early.
 func (r *run) load(ctx context.Context) {
 	end := r.plan.Duration() + r.plan.Timeout
-	overdue := time.NewTimer(time.Until(r.t0) + end + overtime)
+	limit := time.Until(r.t0) + end + overtime
+	if r.Resume { // later than that, too: its workers may have ended, or still be lost
+		limit = max(limit, stopTimeout)
+	}
+	overdue := time.NewTimer(limit)
 	defer overdue.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -55,14 +55,14 @@ type Options struct {
 
 // Join is how workers reach the coordinator.
 type Join struct {
-	Remote      bool          // workers join by themselves; else they are started on this machine
-	Listen      string        // host:port; empty: a free port of loopback
-	Advertise   string        // host:port that workers are told; empty: Listen
-	Token       string        // of the run; empty: a random one
-	Timeout     time.Duration // for all workers to join; 0: DefaultJoinTimeout
-	Certificate string        // file of a given TLS certificate; empty: one is made for the run
-	Key         string        // file of its private key
-	ByCPUs      bool          // shares of the load are in proportion to the workers' CPUs; else equal
+	Remote      bool          `json:"remote"`                // workers join by themselves; else they are started on this machine
+	Listen      string        `json:"listen"`                // host:port; empty: a free port of loopback
+	Advertise   string        `json:"advertise,omitempty"`   // host:port that workers are told; empty: Listen
+	Token       string        `json:"-"`                     // of the run; empty: a random one
+	Timeout     time.Duration `json:"-"`                     // for all workers to join; 0: DefaultJoinTimeout
+	Certificate string        `json:"certificate,omitempty"` // file of a given TLS certificate; empty: one is made for the run
+	Key         string        `json:"key,omitempty"`         // file of its private key
+	ByCPUs      bool          `json:"-"`                     // shares of the load are in proportion to the workers' CPUs; else equal
 }
 
 // DefaultJoinTimeout is enough for a person to start workers by hand.

@@ -23,9 +23,26 @@ const stateFile = "coordinator.json"
 
 func (r *run) statePath() string { return filepath.Join(r.Dir, stateFile) }
 
-// saveState writes what a restarted coordinator needs.
+// savedState is what a restarted coordinator needs.
+type savedState struct {
+	fleet.State
+	Join Join `json:"join"` // without the token
+}
+
 func (r *run) saveState() error {
-	data, err := json.Marshal(r.coordinator.State())
+	s := savedState{r.coordinator.State(), r.Join}
+	s.Join.Listen = r.server.Address().String()
+	for _, file := range []*string{&s.Join.Certificate, &s.Join.Key} {
+		if *file == "" {
+			continue
+		}
+		path, err := filepath.Abs(*file)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", stateFile, err)
+		}
+		*file = path
+	}
+	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", stateFile, err)
 	}
@@ -34,13 +51,14 @@ func (r *run) saveState() error {
 
 // resume continues a run under load whose coordinator was killed: workers that run on
 // deliver what they hold, and the record is sealed at the end as usual. If it is too
-// late, the sealed record says so. ID, plan and target are those of the record.
+// late, the sealed record says so. ID, plan, target and the address to listen on are those
+// of the run.
 func resume(ctx context.Context, o Options) error {
 	if o.Join.Token == "" {
 		return hint.With(errors.New("a run can be continued only with its token"), "set ASSAY_JOIN_TOKEN, as for the command that started it")
 	}
 	r := &run{Options: o, writeErrors: make(chan error, 1), delays: receiver.NewDelays()}
-	var state fleet.State
+	var state savedState
 	data, err := os.ReadFile(r.statePath())
 	if err == nil {
 		err = json.Unmarshal(data, &state)
@@ -48,7 +66,10 @@ func resume(ctx context.Context, o Options) error {
 	if err != nil {
 		return hint.With(fmt.Errorf("continue run %s: its load had not begun: %w", o.Dir, err), "certify again")
 	}
-	if err := r.reopen(state); err != nil {
+	token := r.Join.Token
+	r.Join = state.Join
+	r.Join.Token = token
+	if err := r.reopen(state.State); err != nil {
 		return err
 	}
 	if err := r.listenAgain(); err != nil {
@@ -58,7 +79,7 @@ func resume(ctx context.Context, o Options) error {
 	r.t0 = now.Add(state.T0.Sub(now.Round(0)))
 	away := time.Since(r.t0).Round(time.Second)
 	r.step(fmt.Sprintf("continuing %s, %s after its start", r.ID, away))
-	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: nothing that workers reported is lost, and what only it measured has a gap", away))
+	r.Limitations = append(r.Limitations, fmt.Sprintf("the coordinator was killed under load, and continued the run %s after its start: what only it measured has a gap", away))
 	r.openView(ctx)
 	r.startCollectors(ctx)
 	if e := r.resumed.Environment; e != nil {

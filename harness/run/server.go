@@ -75,7 +75,7 @@ func serve(j Join, keys wire.Keys, log *slog.Logger, c *fleet.Coordinator, r *re
 		Address: j.Listen, Identity: key, Handler: mux, Log: log,
 		Authorize: func(bearer string) bool { _, known := keys.Sender(bearer); return known },
 		Bodies: map[string]int64{
-			wire.PathStart: fleet.MaxSetup, wire.PathLog: fleet.MaxLogPart, wire.PathMetrics: receiver.MaxBody, wire.PathAcknowledged: receiver.MaxBody,
+			wire.PathStart: fleet.MaxMessage, wire.PathLog: fleet.MaxLogPart, wire.PathMetrics: receiver.MaxBody, wire.PathAcknowledged: receiver.MaxBody,
 		},
 	})
 	if err != nil {
@@ -87,6 +87,15 @@ func serve(j Join, keys wire.Keys, log *slog.Logger, c *fleet.Coordinator, r *re
 		Fingerprint: key.Fingerprint(),
 	}
 	return s, nil
+}
+
+// here is the address for workers on this host, which need not reach the advertised one.
+func (s *server) here() identity.Address {
+	at := s.Address()
+	if at.Addr().IsUnspecified() {
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+	}
+	return identity.Address{URL: "https://" + at.String(), Fingerprint: s.address.Fingerprint}
 }
 
 // reachable is an address by which other machines may reach one that is listened on: for

@@ -52,7 +52,7 @@ func (r *run) gather(ctx context.Context) error {
 
 // startLocal starts the workers on this machine.
 func (r *run) startLocal() (err error) {
-	if r.local, err = local.Start(r.Executable, r.server.address.String(), r.server.token, r.Workers); err != nil {
+	if r.local, err = local.Start(r.Executable, r.server.here().String(), r.server.token, r.Workers); err != nil {
 		return err
 	}
 	r.unjoined = make(chan local.Ended, r.Workers)

@@ -117,17 +117,21 @@ func (l *Link) Ready(ctx context.Context, r Ready) error {
 	return err
 }
 
-// Start waits for the common start. It blocks until every worker is ready, or ctx is
-// done.
-func (l *Link) Start(ctx context.Context, setup json.RawMessage) (s StartResponse, err error) {
+// Start waits for the common start. The response is nil while other workers are not
+// ready: then Start is to be called again.
+func (l *Link) Start(ctx context.Context, setup json.RawMessage) (*StartResponse, error) {
 	answer, err := l.postJSON(ctx, PathStart, StartRequest{Setup: setup})
+	if err == nil && answer.status == http.StatusAccepted {
+		return nil, nil //nolint:nilnil // not yet
+	}
+	var s StartResponse
 	if err == nil {
 		err = json.Unmarshal(answer.body, &s)
 	}
 	if err != nil {
-		return StartResponse{}, fmt.Errorf("wait for start: %w", err)
+		return nil, fmt.Errorf("wait for start: %w", err)
 	}
-	return s, nil
+	return &s, nil
 }
 
 // Frames sends encoded frames once. The clock is known only to the parent process of a

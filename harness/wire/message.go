@@ -10,7 +10,7 @@ const (
 	PathJoin         = "/v1/join"         // POST Hello; Assignment when all workers have joined, or 202 with Waiting: repeat the request
 	PathArchive      = "/v1/archive"      // GET; the script as `k6 archive` makes it
 	PathReady        = "/v1/ready"        // POST Ready; 204, or 4xx with the reason why the run cannot start
-	PathStart        = "/v1/start"        // POST StartRequest; answered by StartResponse once every worker is ready
+	PathStart        = "/v1/start"        // POST StartRequest; StartResponse once every worker is ready, or 202: repeat the request
 	PathMetrics      = "/v1/metrics"      // POST OTLP protobuf
 	PathAcknowledged = "/v1/acknowledged" // POST ledger entries; headers name source and sequence
 	PathHeartbeat    = "/v1/heartbeat"    // POST; answered by Pulse
@@ -31,6 +31,9 @@ const (
 // from for this long is lost (ours). A shorter interruption of the network, or a restart
 // of the coordinator, harms no run.
 const LostAfter = 30 * time.Second
+
+// MaxSetup bounds setup()'s result, bytes of JSON.
+const MaxSetup = 16 << 20
 
 // Tool is the build of a program. Worker and coordinator must be of the same build.
 type Tool struct {

@@ -137,12 +137,12 @@ func TestMessages(t *testing.T) {
 		{
 			func() (any, error) { return l.Start(t.Context(), json.RawMessage(`{"b":2}`)) },
 			message{"POST", wire.PathStart, "own", "application/json", [3]string{}, `{"setup":{"b":2}}`},
-			wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
+			&wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
 		},
 		{
 			func() (any, error) { return l.Start(t.Context(), nil) },
 			message{"POST", wire.PathStart, "own", "application/json", [3]string{}, `{}`},
-			wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
+			&wire.StartResponse{T0: at, Setup: json.RawMessage(`{"a":1}`)},
 		},
 		{
 			func() (any, error) { c, err := l.Frames(t.Context(), []byte("frames")); return *c, err },
@@ -180,14 +180,19 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Until all workers have joined, the answer says how many have.
-func TestWaitingToJoin(t *testing.T) {
+// Until all workers have joined, the answer says how many have; until all are ready, there
+// is no start.
+func TestWaitingForOthers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		_, _ = io.WriteString(w, `{"joined":1,"of":3}`)
 	}))
 	defer server.Close()
-	a, waiting, err := wire.New(server.URL, "token", nil).Join(t.Context(), wire.Hello{})
+	l := wire.New(server.URL, "token", nil)
+	if s, err := l.Start(t.Context(), nil); s != nil || err != nil {
+		t.Errorf("started: %v, %v", s, err)
+	}
+	a, waiting, err := l.Join(t.Context(), wire.Hello{})
 	if a != nil || waiting != (wire.Waiting{Joined: 1, Of: 3}) || err != nil {
 		t.Errorf("%v, %v, %v", a, waiting, err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"math"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -149,8 +148,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 // runAll certifies one profile after the other.
 func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []run.Options, key *signature.PrivateKey) error {
 	latest := ""
-	resumed := f.fleet.resume
-	if f.out == "" || resumed != "" && filepath.Dir(filepath.Clean(resumed)) == filepath.Clean(f.runs) {
+	if f.out == "" || f.fleet.resumesIn(f.runs) {
 		latest = f.runs
 	}
 	var results []trial.Result

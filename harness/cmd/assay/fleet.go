@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func (f *fleetFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
 	fs.StringVar(&f.join.Key, "tls-key", "", "its private key")
-	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load")
+	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load, with its ASSAY_JOIN_TOKEN")
 }
 
 // apply sets the options of a run.
@@ -62,6 +63,11 @@ func (f *fleetFlags) apply(o *run.Options) error {
 	return nil
 }
 
+// resumesIn reports whether the run to continue is in this folder of runs.
+func (f *fleetFlags) resumesIn(runs string) bool {
+	return f.resume != "" && filepath.Dir(filepath.Clean(f.resume)) == filepath.Clean(runs)
+}
+
 // continued are the options of a run that goes on, with what its record says.
 func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Options, error) {
 	p, err := record.ReadPlan(f.resume)
@@ -73,5 +79,8 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 	}
 	o := shared
 	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided
+	if f.resumesIn(o.Journal) {
+		o.Attempt = record.Attempts(o.Journal, p.Profile.Name, o.Tool.Revision) // this one is among them
+	}
 	return []run.Options{o}, nil
 }

@@ -58,10 +58,11 @@ type Coordinator struct {
 // member is one worker.
 type member struct {
 	hello   wire.Hello
-	asking  int       // requests to join that wait for the answer
+	joining int       // its requests to join that are not answered yet
 	asked   time.Time // when the last one ended
 	used    bool      // it has its share: its identity cannot join again
 	waits   bool      // for the start
+	closed  bool      // its stream was complete before the coordinator was restarted
 	k6      int       // pid
 	heard   time.Time
 	logging sync.Mutex
@@ -104,10 +105,10 @@ func NewCoordinator(o Options) *Coordinator {
 	}
 }
 
-// present is how long a worker that waits to join may take to ask again.
-const present = 3 * time.Second
+// absentAfter is how long a worker that waits to join may take to ask again.
+const absentAfter = 3 * time.Second
 
-// join finds or adds a worker that wants to join.
+// join finds or adds a worker that wants to join. It waits until leave.
 func (c *Coordinator) join(h wire.Hello) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,15 +120,37 @@ func (c *Coordinator) join(h wire.Hello) (*member, error) {
 		if c.members[at].used {
 			return nil, errors.New("this identity has joined already")
 		}
+		c.members[at].joining++
+		c.completeFleet()
 		return c.members[at], nil
 	}
 	if c.isComplete() {
 		return nil, fmt.Errorf("the run has its %d workers", c.Workers)
 	}
 	c.forgetAbsent()
-	m := &member{hello: h}
+	m := &member{hello: h, joining: 1}
 	c.members = append(c.members, m)
+	c.completeFleet()
 	return m, nil
+}
+
+// leave ends a request to join.
+func (c *Coordinator) leave(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.joining, m.asked = m.joining-1, c.now()
+}
+
+// completeFleet ends the joining once enough workers wait.
+func (c *Coordinator) completeFleet() {
+	if c.isComplete() {
+		return
+	}
+	waiting := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.joining == 0 })
+	if len(waiting) >= c.Workers {
+		c.members = waiting[:c.Workers]
+		close(c.complete)
+	}
 }
 
 func toolText(t wire.Tool) string {
@@ -163,7 +186,7 @@ func (c *Coordinator) reject(h wire.Hello, why error) {
 
 // forgetAbsent forgets workers that do not wait any more.
 func (c *Coordinator) forgetAbsent() {
-	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m.asking == 0 && c.now().Sub(m.asked) > present })
+	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m.joining == 0 && c.now().Sub(m.asked) > absentAfter })
 }
 
 func (c *Coordinator) isComplete() bool {
@@ -172,21 +195,6 @@ func (c *Coordinator) isComplete() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// asking counts the requests of a worker that wait.
-func (c *Coordinator) asking(m *member, change int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m.asking, m.asked = m.asking+change, c.now()
-	if c.isComplete() {
-		return
-	}
-	waiting := slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.asking == 0 })
-	if len(waiting) >= c.Workers {
-		c.members = waiting[:c.Workers]
-		close(c.complete)
 	}
 }
 

@@ -94,6 +94,9 @@ func wait(ctx context.Context, l *wire.Link, setup string) <-chan started {
 	done := make(chan started, 1)
 	go func() {
 		g, err := l.Start(ctx, json.RawMessage(setup))
+		if g == nil {
+			g = &wire.StartResponse{}
+		}
 		done <- started{g.T0, string(g.Setup), err}
 	}()
 	return done
@@ -259,14 +262,58 @@ func TestMissingWorkers(t *testing.T) {
 	}
 }
 
+// Workers that join at one moment all get their shares, with no other worker's.
+func TestWorkersJoinAtOnce(t *testing.T) {
+	const workers = 200
+	c := coordinate(t, workers, anyMetrics)
+	watching, end := context.WithCancel(t.Context())
+	defer end()
+	go func() {
+		for watching.Err() == nil {
+			c.Joined()
+		}
+	}()
+	numbers := make(chan int, workers)
+	for i := range workers {
+		go func() {
+			l := wire.New(c.url, keys.Token(), nil)
+			defer l.Close()
+			a, waiting, err := l.Join(t.Context(), hello(i))
+			if err != nil || a == nil {
+				t.Errorf("%+v, %v", waiting, err)
+				end()
+				numbers <- -1
+				return
+			}
+			numbers <- a.Number
+		}()
+	}
+	if _, err := c.AwaitWorkers(watching); err != nil {
+		t.Fatal(err)
+	}
+	shares := make([]wire.Assignment, workers)
+	for i := range shares {
+		shares[i].Number = i
+	}
+	c.Assign(shares, nil, c.logs)
+	seen := map[int]bool{}
+	for range workers {
+		seen[<-numbers] = true
+	}
+	if len(seen) != workers {
+		t.Errorf("%d workers have a number of their own", len(seen))
+	}
+}
+
 // Exits come from the workers, from their processes on this machine, or from silence.
 func TestExits(t *testing.T) {
 	c := coordinate(t, 4, anyMetrics)
 	worker := c.join(t, 4)
 	const failed = `time="2026-11-20T23:54:40Z" level=error msg="Error: no stock\n\tat file:///srv/pay.js:1:34(3)\n" hint="script exception"` + "\n"
 	for offset := 0; offset < len(failed); offset += 40 {
-		part := []byte(failed[offset:min(offset+40, len(failed))])
-		for range 2 { // the answer to the first was lost
+		part := []byte(failed[max(0, offset-5):min(offset+40, len(failed))])
+		offset := max(0, offset-5) // a part was written before an error
+		for range 2 {              // the answer to the first was lost
 			if err := worker[1].Log(t.Context(), int64(offset), part); err != nil {
 				t.Fatal(err)
 			}
@@ -274,6 +321,10 @@ func TestExits(t *testing.T) {
 	}
 	if log, err := os.ReadFile(filepath.Join(c.logs, "worker-1.log")); string(log) != failed || err != nil {
 		t.Errorf("log %q, %v", log, err)
+	}
+	var refused *wire.RefusedError
+	if err := worker[1].Log(t.Context(), int64(len(failed)+1), []byte("x")); !errors.As(err, &refused) {
+		t.Errorf("a part after a gap: %v", err)
 	}
 	if err := errors.Join(worker[0].Exit(t.Context(), wire.Exit{Status: "0"}), worker[1].Exit(t.Context(), wire.Exit{Status: "107"})); err != nil {
 		t.Fatal(err)
@@ -316,7 +367,6 @@ func TestMalformedMessages(t *testing.T) {
 			"not JSON":     {http.MethodPost, "ready", http.StatusBadRequest},
 			"cut off":      {http.MethodPost, `{"identity":"worker/0"`, http.StatusBadRequest},
 			"wrong type":   {http.MethodPost, `[7]`, http.StatusBadRequest},
-			"too large":    {http.MethodPost, `{"setup":"` + strings.Repeat("x", 17<<20) + `"}`, http.StatusRequestEntityTooLarge},
 			"wrong method": {http.MethodGet, "", http.StatusMethodNotAllowed},
 		} {
 			req, err := http.NewRequestWithContext(t.Context(), m.method, c.url+path, strings.NewReader(m.body))

@@ -13,25 +13,26 @@ import (
 	"assay/harness/wire"
 )
 
-// Routes adds the coordinator's paths.
+// Routes adds the coordinator's paths. The server bounds the bodies.
 func (c *Coordinator) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathJoin, c.handleJoin)
 	mux.HandleFunc("GET "+wire.PathArchive, c.ofMember(c.handleArchive))
 	mux.HandleFunc("POST "+wire.PathReady, c.ofMember(c.handleReady))
 	mux.HandleFunc("POST "+wire.PathStart, c.ofMember(c.handleStart))
-	mux.HandleFunc("POST "+wire.PathHeartbeat, c.ofMember(c.handleHeartbeat))
+	mux.HandleFunc("POST "+wire.PathHeartbeat, c.handleHeartbeat)
 	mux.HandleFunc("POST "+wire.PathLog, c.ofMember(c.handleLog))
 	mux.HandleFunc("POST "+wire.PathExit, c.ofMember(c.handleExit))
 }
 
 const (
-	// MaxSetup bounds the largest message at the start, with setup()'s result, bytes.
-	MaxSetup = 16 << 20
+	// MaxMessage bounds the largest message, that of the start with setup()'s result,
+	// bytes.
+	MaxMessage = wire.MaxSetup + 1<<10
 	// MaxLogPart bounds a part of a worker's log, bytes.
 	MaxLogPart = 4 << 20
-	// joinTimeout is how long a request to join waits for the others before it is
-	// answered: intermediaries end connections that are silent for longer.
-	joinTimeout = 20 * time.Second
+	// waitLimit is how long a request waits for other workers before it is answered:
+	// intermediaries end connections that are silent for longer.
+	waitLimit = 20 * time.Second
 )
 
 func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
@@ -53,14 +54,13 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
-	c.asking(m, 1)
-	defer c.asking(m, -1)
+	defer c.leave(m)
 	select {
 	case <-c.assigned:
 		c.assign(w, m)
 	case <-c.refused:
 		http.Error(w, c.refusal.Error(), http.StatusConflict)
-	case <-time.After(joinTimeout):
+	case <-time.After(waitLimit):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		_ = json.NewEncoder(w).Encode(wire.Waiting{Joined: c.Joined(), Of: c.Workers}) // it asks again
@@ -147,6 +147,9 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request, number
 	case <-c.refused:
 		http.Error(w, "the run was refused: another worker cannot start", http.StatusConflict)
 		return
+	case <-time.After(waitLimit):
+		w.WriteHeader(http.StatusAccepted) // it asks again
+		return
 	case <-r.Context().Done():
 		return
 	}
@@ -156,8 +159,14 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request, number
 	respond(w, answer)
 }
 
-func (c *Coordinator) handleHeartbeat(w http.ResponseWriter, _ *http.Request, _ int) {
+// handleHeartbeat notes the time before it waits for a lock: what it waits is not time in
+// the network.
+func (c *Coordinator) handleHeartbeat(w http.ResponseWriter, r *http.Request) {
 	received := c.now()
+	c.ofMember(func(w http.ResponseWriter, _ *http.Request, _ int) { c.answerHeartbeat(w, received) })(w, r)
+}
+
+func (c *Coordinator) answerHeartbeat(w http.ResponseWriter, received time.Time) {
 	c.mu.Lock()
 	why := c.stop
 	if c.refusal != nil && why == "" {
@@ -170,13 +179,18 @@ func (c *Coordinator) handleHeartbeat(w http.ResponseWriter, _ *http.Request, _ 
 // handleLog appends a part of a worker's log, unless it was appended before.
 func (c *Coordinator) handleLog(w http.ResponseWriter, r *http.Request, number int) {
 	offset, err := strconv.ParseInt(r.Header.Get(wire.HeaderOffset), 10, 64)
-	text, readErr := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxLogPart))
+	text, readErr := io.ReadAll(r.Body)
 	if err := errors.Join(err, readErr); err != nil {
 		http.Error(w, "malformed part of a log: "+err.Error(), http.StatusBadRequest)
 		return
 	}
 	if err := c.appendLog(number, offset, text); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		status := http.StatusServiceUnavailable
+		var gap *gapError
+		if errors.As(err, &gap) {
+			status = http.StatusConflict
+		}
+		http.Error(w, err.Error(), status)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -194,12 +208,8 @@ func (c *Coordinator) handleExit(w http.ResponseWriter, r *http.Request, number 
 }
 
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxSetup)).Decode(into)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		http.Error(w, fmt.Sprintf("setup() returned more than %d MiB", large.Limit>>20), http.StatusRequestEntityTooLarge)
-	case err != nil:
+	err := json.NewDecoder(r.Body).Decode(into)
+	if err != nil {
 		http.Error(w, "malformed message: "+err.Error(), http.StatusBadRequest)
 	}
 	return err == nil

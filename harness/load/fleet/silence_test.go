@@ -9,22 +9,20 @@ import (
 )
 
 // A worker is lost after 30 s of silence, but not because the coordinator itself was
-// suspended.
+// suspended. One whose stream was complete before a restart has ended, unless it still
+// says how.
 func TestLoseSilent(t *testing.T) {
 	now := time.Unix(1000, 0)
-	hellos := []wire.Hello{{Identity: "a"}, {Identity: "b"}, {Identity: "c"}}
-	c := Continue(Options{}, State{T0: now, Members: hellos}, func(i int) bool { return i == 2 }, t.TempDir())
+	hellos := []wire.Hello{{Identity: "a"}, {Identity: "b"}, {Identity: "c"}, {Identity: "d"}}
+	c := Continue(Options{}, State{T0: now, Members: hellos}, func(i int) bool { return i >= 2 }, t.TempDir())
 	c.now = func() time.Time { return now }
 	lost := func() (sources []string) {
-		for _, m := range []int{0, 1, 2} {
+		for _, m := range []int{0, 1, 2, 3} {
 			if e := c.members[m].exit; e != nil && e.Status == Lost {
 				sources = append(sources, e.Source)
 			}
 		}
 		return sources
-	}
-	if e := <-c.Ended(); e.Source != "worker/2" || e.Status != Closed {
-		t.Errorf("a worker that had ended before the restart: %s", e)
 	}
 	c.LoseSilent()
 	second := func(heard ...int) {
@@ -35,6 +33,22 @@ func TestLoseSilent(t *testing.T) {
 			}
 		}
 		c.LoseSilent()
+	}
+	for range 5 {
+		second(0, 1, 3)
+	}
+	if len(c.ended) > 0 {
+		t.Errorf("ended after 5 s: %s", <-c.ended)
+	}
+	second(0, 1, 3)
+	if e := <-c.Ended(); e.Source != "worker/2" || e.Status != Closed {
+		t.Errorf("a worker that had ended before the restart: %s", e)
+	}
+	c.mu.Lock()
+	c.exited(3, Exit{Status: "107"})
+	c.mu.Unlock()
+	if e := <-c.Ended(); e.Source != "worker/3" || e.Status != "107" {
+		t.Errorf("a worker that ends after the restart: %s", e)
 	}
 	for range 40 {
 		second(0, 1)
@@ -51,7 +65,7 @@ func TestLoseSilent(t *testing.T) {
 	if got := lost(); !slices.Equal(got, []string{"worker/1"}) {
 		t.Errorf("lost after 31 s: %v", got)
 	}
-	if c.heard(wire.Sender{Number: 0, Identity: "x"}) || c.heard(wire.Sender{Number: 3, Identity: "a"}) {
+	if c.heard(wire.Sender{Number: 0, Identity: "x"}) || c.heard(wire.Sender{Number: 4, Identity: "a"}) {
 		t.Error("a stranger is heard")
 	}
 }

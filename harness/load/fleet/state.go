@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"os"
 	"time"
 
@@ -26,12 +25,13 @@ func (c *Coordinator) State() State {
 	return s
 }
 
-// errEnded is why a worker is not waited for after a restart: its stream was complete,
-// and how its process ended is not known.
-var errEnded = errors.New("its stream was complete before the coordinator was restarted")
-
-// Closed is the status of a worker that had ended before its coordinator was restarted.
+// Closed is the status of a worker whose stream was complete before its coordinator was
+// restarted, and that has not said since how it ended.
 const Closed = "closed"
+
+// closedAfter is for how long such a worker must not have been heard from: one that has
+// not ended sends a message a second.
+const closedAfter = 5 * time.Second
 
 // Continue makes a coordinator of a run that has started, whose workers send their next
 // messages to it. closed reports whether a worker's stream was complete. logs is the
@@ -41,7 +41,7 @@ func Continue(o Options, s State, closed func(number int) bool, logs string) *Co
 	c := NewCoordinator(o)
 	c.logs, c.t0, c.waiting = logs, s.T0, o.Workers
 	for i, h := range s.Members {
-		m := &member{hello: h, used: true, waits: true, heard: c.now()}
+		m := &member{hello: h, used: true, waits: true, closed: closed(i), heard: c.now()}
 		c.members = append(c.members, m)
 		if info, err := os.Stat(c.logPath(i)); err == nil {
 			m.logged = info.Size()
@@ -50,11 +50,6 @@ func Continue(o Options, s State, closed func(number int) bool, logs string) *Co
 	c.shares = make([]wire.Assignment, o.Workers)
 	for _, done := range []chan struct{}{c.complete, c.assigned, c.started} {
 		close(done)
-	}
-	for i := range c.members {
-		if closed(i) {
-			c.exited(i, Exit{Status: Closed, Error: errEnded.Error()})
-		}
 	}
 	return c
 }

@@ -84,7 +84,10 @@ func (c *Coordinator) LoseSilent() {
 		return
 	}
 	for i, m := range c.members {
-		if silent := c.now().Sub(m.heard); silent > wire.LostAfter {
+		switch silent := c.now().Sub(m.heard); {
+		case m.closed && silent > closedAfter:
+			c.exited(i, Exit{Status: Closed, Error: "its stream was complete before the coordinator was restarted"})
+		case silent > wire.LostAfter:
 			c.exited(i, Exit{Status: Lost, Error: fmt.Sprintf("not heard from for %s", silent.Round(time.Second))})
 		}
 	}

@@ -60,9 +60,12 @@ func (w *worker) Ready(ctx context.Context, registered map[string]string) error 
 
 // Start waits for the common start, and sets the aggregate's t0.
 func (w *worker) Start(ctx context.Context, ownSetup []byte) (time.Time, []byte, error) {
-	start, err := w.wire.Start(ctx, json.RawMessage(ownSetup))
-	if err != nil {
-		return time.Time{}, nil, err
+	var start *wire.StartResponse
+	for start == nil {
+		var err error
+		if start, err = w.wire.Start(ctx, json.RawMessage(ownSetup)); err != nil {
+			return time.Time{}, nil, err
+		}
 	}
 	local := start.Local
 	if local.IsZero() {

@@ -68,7 +68,7 @@ func (p *parent) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.Archive, m.PID = p.session.assignment.Archive, p.session.k6PID()
-	err := p.session.retry(r.Context(), func(ctx context.Context) error { return p.session.link.Ready(ctx, m) })
+	err := p.session.attempt(r.Context(), func(ctx context.Context) error { return p.session.link.Ready(ctx, m) })
 	if err != nil {
 		fail(w, err)
 		return
@@ -81,14 +81,20 @@ func (p *parent) start(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &m) {
 		return
 	}
-	var answer wire.StartResponse
-	err := p.session.retry(r.Context(), func(ctx context.Context) (err error) {
-		answer, err = p.session.link.Start(ctx, m.Setup)
-		return err
-	})
-	if err != nil {
-		fail(w, err)
+	if len(m.Setup) > wire.MaxSetup {
+		http.Error(w, fmt.Sprintf("setup() returned more than %d MiB", wire.MaxSetup>>20), http.StatusRequestEntityTooLarge)
 		return
+	}
+	var answer *wire.StartResponse
+	for answer == nil {
+		err := p.session.attempt(r.Context(), func(ctx context.Context) (err error) {
+			answer, err = p.session.link.Start(ctx, m.Setup)
+			return err
+		})
+		if err != nil {
+			fail(w, err)
+			return
+		}
 	}
 	answer.Local = time.Now().Add(p.session.clock.until(answer.T0))
 	p.session.say("starting at %s", answer.T0.UTC().Format(time.TimeOnly))

@@ -64,13 +64,13 @@ func (s *session) silence() time.Duration {
 	return time.Since(s.begin) - time.Duration(s.heard.Load())
 }
 
-// retry repeats send until it succeeds, is refused, or the coordinator is lost.
-func (s *session) retry(ctx context.Context, send func(context.Context) error) error {
+// attempt repeats send until it succeeds, is refused, or the coordinator is lost.
+func (s *session) attempt(ctx context.Context, send func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.lost, cancel)()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := send(ctx)
+		err := sendOnce(ctx, send)
 		var refused *wire.RefusedError
 		switch {
 		case err == nil || errors.As(err, &refused):
@@ -89,13 +89,10 @@ func (s *session) retry(ctx context.Context, send func(context.Context) error) e
 	}
 }
 
-// attempt is retry for messages that are answered at once.
-func (s *session) attempt(ctx context.Context, send func(context.Context) error) error {
-	return s.retry(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-		defer cancel()
-		return send(ctx)
-	})
+func sendOnce(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	return send(ctx)
 }
 
 // heartbeats exchanges timestamps with the coordinator until ctx is done, follows its

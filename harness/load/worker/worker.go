@@ -74,7 +74,7 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 	var said wire.Waiting
 	answered, waits := time.Now(), false
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		a, waiting, err := link.Join(ctx, hello)
+		a, waiting, err := askToJoin(ctx, link, hello)
 		var refused *wire.RefusedError
 		switch {
 		case err == nil && a != nil:
@@ -102,6 +102,12 @@ func join(ctx context.Context, link *wire.Link, o Options, say func(string, ...a
 		case <-time.After(pause):
 		}
 	}
+}
+
+func askToJoin(ctx context.Context, link *wire.Link, hello wire.Hello) (*wire.Assignment, wire.Waiting, error) {
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	return link.Join(ctx, hello)
 }
 
 func refusalHint(r *wire.RefusedError) string {
