@@ -1,5 +1,7 @@
 package metric
 
+import "slices"
+
 // Point is the value of one series in the second of its frame: Value of a counter or
 // a gauge, Hist of a histogram.
 type Point struct {
@@ -23,6 +25,17 @@ type Frame struct {
 
 // First is the first second of the interval to which the points belong.
 func (f Frame) First() int64 { return f.Second - max(f.Length, 1) + 1 }
+
+// Clone copies the frame with its histograms.
+func (f Frame) Clone() Frame {
+	f.Points = slices.Clone(f.Points)
+	for i, p := range f.Points {
+		if p.Hist != nil {
+			f.Points[i].Hist = p.Hist.Clone()
+		}
+	}
+	return f
+}
 
 // CounterPoint makes a counter's point.
 func CounterPoint(s Series, v float64) Point { return Point{Series: s, Kind: Counter, Value: v} }

@@ -37,7 +37,7 @@ func (f Foreign) Within(span Span) bool { return f.Over.From >= span.From && f.O
 
 // Foreign lists the points of foreign senders whose interval touches the span, of all
 // series of that name that match the selector: by series, then by time. Histograms of
-// one series, source and interval are one point.
+// one series, source and interval are one point; of gauges the last one counts.
 func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all []Foreign) {
 	t.sortSeries()
 	for _, s := range t.foreign[name] {
@@ -45,7 +45,7 @@ func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all
 			continue
 		}
 		s.sort(t.ranks())
-		point := func(second int64) Foreign {
+		interval := func(second int64) Foreign {
 			return Foreign{Source: s.source, Series: s.series, Kind: s.kind, Over: Span{From: second - s.length + 1, To: second + 1}}
 		}
 		// An interval ends in its second, and begins up to its length before.
@@ -53,18 +53,18 @@ func (t *Timeline) Foreign(name string, selector []metric.Label, span Span) (all
 		if s.kind == metric.Histogram {
 			first := sort.Search(len(s.hists), func(i int) bool { return s.hists[i].second >= span.From })
 			for i := first; i < len(s.hists) && touches(s.hists[i].second); i++ {
-				f := point(s.hists[i].second)
+				f := interval(s.hists[i].second)
 				f.hist = &s.hists[i].hist
 				all = append(all, f)
 			}
 			continue
 		}
-		first := sort.Search(len(s.points), func(i int) bool { return s.points[i].second >= span.From })
-		for i := first; i < len(s.points) && touches(s.points[i].second); i++ {
-			f := point(s.points[i].second)
-			f.Value = s.points[i].value
+		to := max(span.To, span.To+s.length-1) // the first, if span is All
+		t.eachIn(s, s.columns, Span{From: span.From, To: to}, func(p point) {
+			f := interval(p.second)
+			f.Value = p.value
 			all = append(all, f)
-		}
+		})
 	}
 	return all
 }

@@ -31,7 +31,7 @@ func (s Span) Seconds() int64 { return s.To - s.From }
 // Sum adds up a counter within the span, over all sources and all series of that name
 // that match the selector; false where none has a point in the span.
 func (t *Timeline) Sum(name string, selector []metric.Label, span Span) (total float64, found bool) {
-	t.each(name, metric.Counter, selector, span, func(p *point) { total, found = total+p.value, true })
+	t.each(name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
 	return total, found
 }
 
@@ -61,14 +61,14 @@ func (t *Timeline) MergeHist(into *metric.Hist, name string, selector []metric.L
 // point.
 func (t *Timeline) Counts(name string, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
-	t.each(name, metric.Counter, selector, span, func(p *point) { out[p.second-span.From] += p.value })
+	t.each(name, metric.Counter, selector, span, func(p point) { out[p.second-span.From] += p.value })
 	return out
 }
 
 // Totals is the sum of a histogram's observations by second, in the form of Counts.
 func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []float64 {
 	out := make([]float64, max(0, span.Seconds()))
-	t.each(name, metric.Histogram, selector, span, func(p *point) { out[p.second-span.From] += p.value })
+	t.each(name, metric.Histogram, selector, span, func(p point) { out[p.second-span.From] += p.value })
 	return out
 }
 
@@ -76,34 +76,25 @@ func (t *Timeline) Totals(name string, selector []metric.Label, span Span) []flo
 // a value.
 func (t *Timeline) Gauge(name string, selector []metric.Label, source string, span Span) (values []float64, ok []bool) {
 	values, ok = make([]float64, max(0, span.Seconds())), make([]bool, max(0, span.Seconds()))
-	from := t.numberOf(source)
-	t.each(name, metric.Gauge, selector, span, func(p *point) {
-		if p.source == from {
-			values[p.second-span.From] += p.value
-			ok[p.second-span.From] = true
-		}
+	t.eachOf(source, name, metric.Gauge, selector, span, func(p point) {
+		values[p.second-span.From] += p.value
+		ok[p.second-span.From] = true
 	})
 	return values, ok
 }
 
 // SumOf is Sum for one source.
 func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span) (total float64, found bool) {
-	from := t.numberOf(source)
-	t.each(name, metric.Counter, selector, span, func(p *point) {
-		if p.source == from {
-			total, found = total+p.value, true
-		}
-	})
+	t.eachOf(source, name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
 	return total, found
 }
 
 // CountOf is the number of observations of a histogram from one source, over the whole
 // run and all series of that name.
 func (t *Timeline) CountOf(source, name string) (n uint64) {
-	from := t.numberOf(source)
 	for _, s := range t.of(name) {
-		if from >= 0 && int(from) < len(s.observations) {
-			n += s.observations[from]
+		for _, c := range t.columnOf(source, s) {
+			n += c.observations
 		}
 	}
 	return n
@@ -112,7 +103,7 @@ func (t *Timeline) CountOf(source, name string) (n uint64) {
 // BySecond is Sum for each second that has a point, over the whole run.
 func (t *Timeline) BySecond(name string, selector []metric.Label) map[int64]float64 {
 	out := map[int64]float64{}
-	t.each(name, metric.Counter, selector, All, func(p *point) { out[p.second] += p.value })
+	t.each(name, metric.Counter, selector, All, func(p point) { out[p.second] += p.value })
 	return out
 }
 
@@ -130,11 +121,12 @@ func (t *Timeline) Seconds() (all []int64) {
 		if s.length > 0 { // foreign
 			continue
 		}
-		for i := range s.points {
-			if i == 0 || s.points[i].second != s.points[i-1].second {
-				all = append(all, s.points[i].second)
+		before := len(all)
+		t.eachIn(s, s.ranked(t.ranks()), All, func(p point) {
+			if len(all) == before || all[len(all)-1] != p.second {
+				all = append(all, p.second)
 			}
-		}
+		})
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -143,36 +135,47 @@ func (t *Timeline) Seconds() (all []int64) {
 // GaugeSum adds up a gauge in one second over all sources and all series of that name
 // that match the selector; false where none has a value in it.
 func (t *Timeline) GaugeSum(name string, selector []metric.Label, second int64) (total float64, found bool) {
-	t.each(name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p *point) {
+	t.each(name, metric.Gauge, selector, Span{From: second, To: second + 1}, func(p point) {
 		total, found = total+p.value, true
 	})
 	return total, found
 }
 
-// numberOf is the source's number, or -1 if it sent nothing.
-func (t *Timeline) numberOf(source string) int32 {
-	if s := t.sources[source]; s != nil {
-		return s.number
+// columnOf is the column of a source in a series; empty if there is none.
+func (t *Timeline) columnOf(source string, s *timeSeries) []*column {
+	from := t.sources[source]
+	if from == nil {
+		return nil
 	}
-	return -1
+	i, found := s.findColumn(from.number)
+	if !found {
+		return nil
+	}
+	return s.columns[i : i+1]
 }
 
 // each visits the values within a span in a fixed order, so that sums of
 // floating-point numbers are reproducible. Of a gauge it visits only the last value of
 // each source and second.
-func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p *point)) {
+func (t *Timeline) each(name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
 	for _, s := range t.of(name) {
-		if s.kind != kind || !s.series.Matches(selector) {
-			continue
-		}
-		s.sort(t.ranks())
-		first := sort.Search(len(s.points), func(i int) bool { return s.points[i].second >= span.From })
-		for i := first; i < len(s.points) && s.points[i].second < span.To; i++ {
-			p := &s.points[i]
-			if kind == metric.Gauge && i+1 < len(s.points) && s.points[i+1].second == p.second && s.points[i+1].source == p.source {
-				continue
-			}
-			visit(p)
+		if s.kind == kind && s.series.Matches(selector) {
+			t.eachIn(s, s.ranked(t.ranks()), span, visit)
 		}
 	}
+}
+
+// eachOf is each for one source.
+func (t *Timeline) eachOf(source, name string, kind metric.Kind, selector []metric.Label, span Span, visit func(p point)) {
+	for _, s := range t.of(name) {
+		if s.kind == kind && s.series.Matches(selector) {
+			t.eachIn(s, t.columnOf(source, s), span, visit)
+		}
+	}
+}
+
+// eachIn is each for some columns of a series.
+func (t *Timeline) eachIn(s *timeSeries, columns []*column, span Span, visit func(p point)) {
+	s.sort(t.ranks())
+	s.each(columns, span, visit)
 }

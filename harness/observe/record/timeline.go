@@ -41,9 +41,9 @@ type Source struct {
 // stream is a Source while frames are added.
 type stream struct {
 	Source
-	number  int32           // in the order of arrival
-	seen    map[uint64]bool // sequences received
-	closing uint64          // sequence of the closing frame
+	number  int32     // in the order of arrival
+	seen    sequences // received
+	closing uint64    // sequence of the closing frame
 }
 
 // NewTimeline makes an empty timeline.
@@ -54,16 +54,13 @@ func NewTimeline() *Timeline {
 // Add merges one frame.
 func (t *Timeline) Add(f metric.Frame) {
 	src := t.source(f.Source)
-	if f.Sequence > 0 {
-		if src.seen[f.Sequence] {
-			return
-		}
-		src.seen[f.Sequence] = true
+	if f.Sequence > 0 && !src.seen.add(f.Sequence) {
+		return
 	}
 	src.Highest = max(src.Highest, f.Sequence)
 	if f.Closing {
 		if !src.Closed || f.Sequence > src.closing {
-			src.Totals, src.closing = clone(f.Points), f.Sequence
+			src.Totals, src.closing = f.Clone().Points, f.Sequence
 		}
 		src.Closed = true
 		return
@@ -78,22 +75,11 @@ func (t *Timeline) Add(f metric.Frame) {
 func (t *Timeline) source(name string) *stream {
 	src := t.sources[name]
 	if src == nil {
-		src = &stream{Source: Source{Name: name}, number: int32(len(t.order)), seen: map[uint64]bool{}}
+		src = &stream{Source: Source{Name: name}, number: int32(len(t.order))}
 		t.sources[name] = src
 		t.order, t.ranked = append(t.order, src), nil
 	}
 	return src
-}
-
-// clone copies points and their histograms, which belong to the sender.
-func clone(points []metric.Point) []metric.Point {
-	points = slices.Clone(points)
-	for i, p := range points {
-		if p.Hist != nil {
-			points[i].Hist = p.Hist.Clone()
-		}
-	}
-	return points
 }
 
 func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
@@ -121,7 +107,7 @@ func (t *Timeline) seriesOf(p metric.Point, f metric.Frame) *timeSeries {
 func (t *Timeline) Sources() []Source {
 	all := make([]Source, 0, len(t.order))
 	for _, s := range t.order {
-		s.Missing = s.Highest - uint64(len(s.seen))
+		s.Missing = s.Highest - s.seen.count
 		all = append(all, s.Source)
 	}
 	slices.SortFunc(all, func(a, b Source) int { return cmp.Compare(a.Name, b.Name) })

@@ -15,22 +15,13 @@ type timeSeries struct {
 	kind   metric.Kind
 	source string // of a foreign series; the others are those of all sources
 	length int64  // seconds of the intervals of a foreign series; 0: it is not foreign
-	// points are the values of counters and gauges, and the sums of histograms. They
-	// are kept by frame, and sorted by second, source and sequence before they are
-	// read, so that they are added up in an order independent of their arrival.
-	points       []point
-	observations []uint64       // count of a histogram's observations, by source
-	hists        []packedSecond // histograms, sorted by second
-	open         []*openSecond  // seconds that are not packed, the most recently used last
-	dirty        bool           // frames were added since the last sort
-}
-
-// point is the value of one frame.
-type point struct {
-	second   int64
-	sequence uint64
-	value    float64
-	source   int32
+	// columns are the values of counters and gauges, and the sums of histograms, sorted by
+	// the number of their source. They are kept by frame, and read by second, source and
+	// sequence, so that they are added up in an order independent of their arrival.
+	columns []*column
+	hists   []packedSecond // histograms, sorted by second
+	open    []*openSecond  // seconds that are not packed, the most recently used last
+	dirty   bool           // frames were added since the last sort
 }
 
 // packedSecond is a histogram over all sources in one second, empty while the second is
@@ -52,16 +43,26 @@ const maxOpen = 4
 
 func (s *timeSeries) add(f metric.Frame, source int32, p metric.Point) {
 	s.dirty = true
-	value := p.Value
+	c, value := s.column(source), p.Value
 	if p.Kind == metric.Histogram {
 		value = p.Hist.Sum()
 		s.at(f.Second).Merge(p.Hist)
-		for len(s.observations) <= int(source) {
-			s.observations = append(s.observations, 0)
-		}
-		s.observations[source] += p.Hist.Count()
+		c.observations += p.Hist.Count()
 	}
-	s.points = append(s.points, point{f.Second, f.Sequence, value, source})
+	c.add(point{f.Second, f.Sequence, value, source}, s.kind)
+}
+
+// column is that of a source.
+func (s *timeSeries) column(source int32) *column {
+	i, found := s.findColumn(source)
+	if !found {
+		s.columns = slices.Insert(s.columns, i, &column{source: source})
+	}
+	return s.columns[i]
+}
+
+func (s *timeSeries) findColumn(source int32) (int, bool) {
+	return slices.BinarySearchFunc(s.columns, source, func(c *column, source int32) int { return cmp.Compare(c.source, source) })
 }
 
 // at opens the histogram of a second.
@@ -113,22 +114,54 @@ func (s *timeSeries) sort(ranks []int32) {
 		s.close(o)
 	}
 	s.open = nil
-	slices.SortStableFunc(s.points, func(a, b point) int {
-		if a.second != b.second {
-			return cmp.Compare(a.second, b.second)
-		}
-		order := cmp.Or(cmp.Compare(ranks[a.source], ranks[b.source]), cmp.Compare(a.sequence, b.sequence))
-		if order == 0 && s.kind != metric.Gauge { // of gauges without a sequence the last to arrive counts
-			order = cmp.Compare(a.value, b.value)
-		}
-		return order
-	})
-	points := s.points
 	for i := range s.hists {
-		p := &s.hists[i]
-		p.hist.Sum = 0
-		for ; len(points) > 0 && points[0].second == p.second; points = points[1:] {
-			p.hist.Sum += points[0].value
+		s.hists[i].hist.Sum = 0
+	}
+	for _, c := range s.ranked(ranks) {
+		c.sort(s.kind)
+		hists := s.hists
+		for at := c.read(); at.more && len(hists) > 0; at.next() {
+			for hists[0].second < at.second {
+				hists = hists[1:]
+			}
+			hists[0].hist.Sum += at.value
+		}
+	}
+}
+
+// ranked are the columns by the rank of their source.
+func (s *timeSeries) ranked(ranks []int32) []*column {
+	return slices.SortedFunc(slices.Values(s.columns), func(a, b *column) int { return cmp.Compare(ranks[a.source], ranks[b.source]) })
+}
+
+// each visits the points of columns within a span, by second and then by column. Of a
+// gauge it visits only the last value of each column and second.
+func (s *timeSeries) each(columns []*column, span Span, visit func(point)) {
+	cursors := make([]cursor, 0, len(columns))
+	for _, c := range columns {
+		at := c.read()
+		for at.more && at.second < span.From {
+			at.next()
+		}
+		cursors = append(cursors, at)
+	}
+	for {
+		second := span.To
+		for i := range cursors {
+			if c := &cursors[i]; c.more && c.second < second {
+				second = c.second
+			}
+		}
+		if second == span.To {
+			return
+		}
+		for i := range cursors {
+			for c := &cursors[i]; c.more && c.second == second; {
+				p := c.point
+				if c.next(); s.kind != metric.Gauge || !c.more || c.second != second {
+					visit(p)
+				}
+			}
 		}
 	}
 }
