@@ -222,16 +222,25 @@ func (r *run) close() (err error) {
 	return err
 }
 
-// frame adds one frame to the record.
-func (r *run) frame(f metric.Frame) error {
-	if err := r.writer.Frame(f); err != nil {
+// frames adds the frames of one message to the record. encoded is the message; nil: they
+// are to be encoded.
+func (r *run) frames(frames []metric.Frame, encoded []byte) (err error) {
+	if encoded == nil {
+		encoded, err = metric.Encode(frames...)
+	}
+	if err == nil {
+		err = r.writer.Frames(encoded)
+	}
+	if err != nil {
 		return r.failWrite(err)
 	}
-	r.watch.add(f)
-	r.delays.Add(f)
-	r.looks.add(f)
-	if r.view != nil {
-		r.view.Add(f)
+	for _, f := range frames {
+		r.watch.add(f)
+		r.delays.Add(f)
+		r.looks.add(f)
+		if r.view != nil {
+			r.view.Add(f)
+		}
 	}
 	return nil
 }

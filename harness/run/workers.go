@@ -35,7 +35,7 @@ func (r *run) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.receiver = receiver.New(receiver.Sinks{Frame: r.frame, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
+	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
 	r.coordinator = fleet.NewCoordinator(fleet.Options{Workers: r.Workers, Tool: r.tool(), Keys: keys, Check: r.Profile.CheckMetrics})
 	if r.server, err = serve(r.Join, keys, r.Log, r.coordinator, r.receiver); err != nil {
 		return err

@@ -223,7 +223,12 @@ func (b *bench) startSink() (*sink, error) {
 func receiveInMemory() (*receiver.Receiver, *record.Timeline) {
 	timeline := record.NewTimeline()
 	return receiver.New(receiver.Sinks{
-		Frame:        func(f metric.Frame) error { timeline.Add(f); return nil },
+		Frames: func(frames []metric.Frame, _ []byte) error {
+			for _, f := range frames {
+				timeline.Add(f)
+			}
+			return nil
+		},
 		Acknowledged: func(string, uint64, []ledger.Entry) error { return nil },
 	}, benchKeys, slog.Default()), timeline
 }

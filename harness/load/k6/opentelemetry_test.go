@@ -74,8 +74,8 @@ func runExported(t *testing.T, env ...string) (frames []metric.Frame, samples []
 	t.Cleanup(target.Close)
 
 	keys := wire.NewKeys("a run", "ru=n's, token")
-	recorder := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
-		data, err := metric.Encode(f) // as in a record
+	recorder := receiver.New(receiver.Sinks{Frames: func(received []metric.Frame, _ []byte) error {
+		data, err := metric.Encode(received...) // as in a record
 		if err != nil {
 			return err
 		}

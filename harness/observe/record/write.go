@@ -39,7 +39,7 @@ const (
 // during the run.
 const flushInterval = time.Second
 
-// Writer appends to a run folder until it is sealed. Frame, Acknowledged and Flush must
+// Writer appends to a run folder until it is sealed. Frames, Acknowledged and Flush must
 // not be called concurrently; Environment and WorkersDir may be called beside them. The
 // other methods, one at a time, are for the end, when nothing is appended any more; Seal,
 // Close and Discard come last.
@@ -56,6 +56,7 @@ type Writer struct {
 	encoder *zstd.Encoder
 	frames  *zstdFile
 	acks    map[string]*zstdFile // by source
+	pending []*zstdFile          // of acks, those appended to since the last flush
 	flushed time.Time            // last call of Flush
 }
 
@@ -141,11 +142,16 @@ func (w *Writer) WorkersDir() string { return w.path(workersDir) }
 
 // Frame appends one frame.
 func (w *Writer) Frame(f metric.Frame) error {
-	data, err := metric.Encode(f)
+	encoded, err := metric.Encode(f)
 	if err != nil {
 		return err
 	}
-	if err := w.frames.append(binary.AppendUvarint(nil, uint64(len(data))), data); err != nil {
+	return w.Frames(encoded)
+}
+
+// Frames appends the frames of one message, as metric.Encode has encoded them.
+func (w *Writer) Frames(encoded []byte) error {
+	if err := w.frames.append(binary.AppendUvarint(nil, uint64(len(encoded))), encoded); err != nil {
 		return err
 	}
 	return w.flushInTime()
@@ -165,6 +171,9 @@ func (w *Writer) Acknowledged(source string, batch uint64, entries []ledger.Entr
 		}
 		w.acks[source] = s
 	}
+	if len(s.pending) == 0 {
+		w.pending = append(w.pending, s)
+	}
 	if err := s.append(text); err != nil {
 		return err
 	}
@@ -182,8 +191,11 @@ func (w *Writer) flushInTime() error {
 func (w *Writer) Flush() error {
 	w.flushed = time.Now()
 	err := w.frames.flush()
-	for _, s := range w.acks {
+	for _, s := range w.pending {
 		err = cmp.Or(err, s.flush())
+	}
+	if err == nil { // else further calls fail too
+		w.pending = w.pending[:0]
 	}
 	return err
 }

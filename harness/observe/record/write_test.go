@@ -281,6 +281,43 @@ func TestNothingFollowsAFailedWrite(t *testing.T) {
 	}
 }
 
+// A flush of acknowledged identities that failed fails for each later message too.
+func TestFailedFlushOfALedgerIsRemembered(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "run"), aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Discard() }()
+	w.flushed = time.Now().Add(time.Hour)
+	must(t, w.Acknowledged("worker/0", 1, []ledger.Entry{entry("a", 1)}), w.Acknowledged("worker/1", 1, []ledger.Entry{entry("b", 1)}))
+	must(t, w.acks["worker/0"].file.Close())
+	for range 2 {
+		if err := w.Flush(); err == nil {
+			t.Error("a failed flush is not an error")
+		}
+	}
+}
+
+// A message of several frames is read as its frames.
+func TestFramesOfOneMessage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, aPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := metric.Encode(latencies("worker/0", 2, 1), latencies("worker/0", 3, 1))
+	must(t, err, w.Frame(latencies("worker/0", 1, 1)), w.Frames(message), w.Frame(latencies("worker/0", 4, 1)), w.Close())
+	w, resumed, err := Resume(dir, func(metric.Frame) error { return nil })
+	if err != nil || resumed.Sequences["worker/0"] != 4 {
+		t.Fatalf("continued after %v, %v", resumed.Sequences, err)
+	}
+	var seen []uint64
+	must(t, w.Replay(func(f metric.Frame) error { seen = append(seen, f.Sequence); return nil }), w.Discard())
+	if diff := cmp.Diff([]uint64{1, 2, 3, 4}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A record can be replayed before it is sealed; nothing can be appended afterwards.
 func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

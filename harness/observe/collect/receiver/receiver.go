@@ -21,7 +21,10 @@ import (
 // Sinks receive the contents of messages. They are called by one goroutine at a time and
 // may block. After an error the sender repeats the message.
 type Sinks struct {
-	Frame func(metric.Frame) error
+	// Frames receives the frames of one message, which are valid until it returns. encoded
+	// is the message, if it holds these frames and nothing else; nil: they are to be
+	// encoded.
+	Frames func(frames []metric.Frame, encoded []byte) error
 	// Acknowledged receives entries. batch is the number of their message within their
 	// source: 1, 2, 3, ...
 	Acknowledged func(source string, batch uint64, entries []ledger.Entry) error
@@ -36,9 +39,10 @@ const MaxBody = 64 << 20
 
 // Receiver receives messages and ignores repeated ones.
 type Receiver struct {
-	sinks Sinks
-	keys  wire.Keys
-	log   *slog.Logger
+	sinks    Sinks
+	keys     wire.Keys
+	log      *slog.Logger
+	decoders sync.Pool // of *metric.Decoder, which know the workers' series
 
 	mu       sync.Mutex
 	frames   map[string]uint64 // highest sequence accepted, by source
@@ -47,8 +51,9 @@ type Receiver struct {
 	accepted uint64 // messages that were passed on
 	closed   bool
 
-	flushing sync.Mutex
-	flushed  uint64 // messages that are durable, of accepted
+	flushing  sync.Mutex
+	flushed   uint64    // messages that are durable, of accepted
+	flushedAt time.Time // when the last flush had ended
 }
 
 // New returns a receiver of the messages that the keys allow.
@@ -56,6 +61,7 @@ func New(sinks Sinks, keys wire.Keys, log *slog.Logger) *Receiver {
 	return &Receiver{
 		sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{},
 		foreign: metric.NewAccumulation(time.Now()),
+		decoders: sync.Pool{New: func() any { return new(metric.Decoder) }},
 	}
 }
 
@@ -95,14 +101,13 @@ func Authorize(keys wire.Keys, next http.Handler) http.Handler {
 	})
 }
 
-// allows reports whether the sender of a request may send frames of this source: a
-// worker its own, and who only knows the run's token foreign ones.
-func (r *Receiver) allows(req *http.Request, source string) bool {
-	sender, known := r.keys.Sender(wire.Bearer(req))
+// allows reports whether a sender may send frames of this source: a worker its own, and
+// who only knows the run's token foreign ones.
+func allows(sender wire.Sender, source string) bool {
 	if sender.Worker {
-		return known && source == metric.WorkerSource(sender.Number)
+		return source == metric.WorkerSource(sender.Number)
 	}
-	return known && metric.IsForeign(source)
+	return metric.IsForeign(source)
 }
 
 func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
@@ -114,25 +119,21 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	if !ok {
 		return
 	}
-	export, err := metric.DecodeExport(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	for _, f := range export.Frames {
-		if !r.allows(req, f.Source) {
-			http.Error(w, fmt.Sprintf("frames of %q are not this sender's", f.Source), http.StatusForbidden)
-			return
-		}
-	}
-	if export.Foreign() && !r.allows(req, metric.SourceForeign+"/") {
-		http.Error(w, "metrics without a source are not this sender's", http.StatusForbidden)
-		return
-	}
-	number, err := r.take(export.Frames)
+	var number uint64
 	var response []byte // empty: everything was accepted
-	if err == nil && export.Foreign() {
-		number, response, err = r.takeForeign(export)
+	var err error
+	switch sender, known := r.keys.Sender(wire.Bearer(req)); {
+	case !known:
+		err = &refusedError{errors.New("the sender is not known"), http.StatusForbidden}
+	case sender.Worker:
+		number, err = r.takeReport(metric.WorkerSource(sender.Number), body)
+	default:
+		number, response, err = r.takeExport(body)
+	}
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		http.Error(w, refused.Error(), refused.status)
+		return
 	}
 	if err := r.commit(number, err); err != nil {
 		r.refuse(w, "frame not recorded", err)
@@ -140,6 +141,52 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(response) // a sender that has gone sends again
+}
+
+// refusedError is what is wrong with a message; to repeat it does not help.
+type refusedError struct {
+	error
+	status int
+}
+
+func notTheSenders(source string) error {
+	return &refusedError{fmt.Errorf("frames of %q are not this sender's", source), http.StatusForbidden}
+}
+
+// takeReport passes on the frames of a worker. It returns the message's number, for
+// commit.
+func (r *Receiver) takeReport(source string, body []byte) (number uint64, err error) {
+	decoder := r.decoders.Get().(*metric.Decoder)
+	defer r.decoders.Put(decoder)
+	frames, err := decoder.Decode(body)
+	if err != nil {
+		return 0, &refusedError{err, http.StatusBadRequest}
+	}
+	for _, f := range frames {
+		if f.Source != source {
+			return 0, notTheSenders(f.Source)
+		}
+	}
+	return r.take(frames, body)
+}
+
+// takeExport passes on what a sender that only knows the run's token measured. It returns
+// the message's number, for commit, and the response to the sender.
+func (r *Receiver) takeExport(body []byte) (number uint64, response []byte, err error) {
+	export, err := metric.DecodeExport(body)
+	if err != nil {
+		return 0, nil, &refusedError{err, http.StatusBadRequest}
+	}
+	for _, f := range export.Frames {
+		if !metric.IsForeign(f.Source) {
+			return 0, nil, notTheSenders(f.Source)
+		}
+	}
+	number, err = r.take(export.Frames, nil)
+	if err == nil && export.Foreign() {
+		number, response, err = r.takeForeign(export)
+	}
+	return number, response, err
 }
 
 // takeForeign passes on what senders other than this program measured. It returns the
@@ -152,7 +199,7 @@ func (r *Receiver) takeForeign(export *metric.Export) (number uint64, response [
 	}
 	taken := r.foreign.Take(export, time.Now())
 	for _, step := range taken.Steps {
-		if err := r.sinks.Frame(step.Frame); err != nil {
+		if err := r.sinks.Frames([]metric.Frame{step.Frame}, nil); err != nil {
 			return 0, nil, err
 		}
 		step.Commit()
@@ -166,13 +213,18 @@ func (r *Receiver) takeForeign(export *metric.Export) (number uint64, response [
 
 // Take passes on a frame of this process, without making it durable.
 func (r *Receiver) Take(f metric.Frame) error {
-	_, err := r.take([]metric.Frame{f})
+	_, err := r.take([]metric.Frame{f}, nil)
 	return err
 }
 
-// commit returns when the messages up to number are durable. While one request flushes,
-// others wait, and the first of them then flushes for all (group commit): a thousand
-// workers need far fewer flushes than messages.
+// FlushEvery is the shortest time from one flush to the next. All workers send at the end
+// of each second. On a coordinator with one core a flush would otherwise be of a single
+// message: it ends before the next message was read. Larger ones need a third of the CPU
+// time and, as the record is compressed by flush, half of the disk (docs/capacity.md).
+const FlushEvery = 5 * time.Millisecond
+
+// commit returns when the messages up to number are durable. While one request waits to
+// flush and flushes, others are accepted, and the flush is for them too (group commit).
 func (r *Receiver) commit(number uint64, err error) error {
 	if err != nil {
 		return err
@@ -185,6 +237,7 @@ func (r *Receiver) commit(number uint64, err error) error {
 	if r.flushed >= number {
 		return nil
 	}
+	time.Sleep(FlushEvery - time.Since(r.flushedAt))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -193,30 +246,37 @@ func (r *Receiver) commit(number uint64, err error) error {
 	if err := r.sinks.Flush(); err != nil {
 		return err
 	}
-	r.flushed = r.accepted
+	r.flushed, r.flushedAt = r.accepted, time.Now()
 	return nil
 }
 
-// take passes frames on, except repeated ones. A source numbers its frames from 1 and
-// sends them in order, so a frame whose number is not higher than the last one is a
-// repetition. Gaps are passed on, so that the rule "frames" can detect them. It returns
-// the message's number, for commit; a repeated message waits for the first one too.
-func (r *Receiver) take(frames []metric.Frame) (number uint64, err error) {
+// take passes on the frames of one message, except repeated ones. A source numbers its
+// frames from 1 and sends them in order, so a frame whose number is not higher than the
+// last one is a repetition. Gaps are passed on, so that the rule "frames" can detect them.
+// It returns the message's number, for commit; a repeated message waits for the first one
+// too.
+func (r *Receiver) take(frames []metric.Frame, encoded []byte) (number uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return 0, errClosed
 	}
+	fresh, highest := make([]metric.Frame, 0, len(frames)), map[string]uint64{}
 	for _, f := range frames {
-		if f.Sequence != 0 && f.Sequence <= r.frames[f.Source] {
-			continue
+		if f.Sequence != 0 {
+			if f.Sequence <= max(r.frames[f.Source], highest[f.Source]) {
+				encoded = nil
+				continue
+			}
+			highest[f.Source] = f.Sequence
 		}
-		if err := r.sinks.Frame(f); err != nil {
+		fresh = append(fresh, f)
+	}
+	if len(fresh) > 0 {
+		if err := r.sinks.Frames(fresh, encoded); err != nil {
 			return 0, err
 		}
-		if f.Sequence != 0 {
-			r.frames[f.Source] = f.Sequence
-		}
+		maps.Copy(r.frames, highest)
 	}
 	r.accepted++
 	return r.accepted, nil
@@ -229,7 +289,7 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", wire.HeaderSource, wire.HeaderSequence), http.StatusBadRequest)
 		return
 	}
-	if !r.allows(req, source) {
+	if sender, known := r.keys.Sender(wire.Bearer(req)); !known || !allows(sender, source) {
 		http.Error(w, fmt.Sprintf("acknowledgements of %q are not this sender's", source), http.StatusForbidden)
 		return
 	}

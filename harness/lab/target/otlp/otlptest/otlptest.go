@@ -32,13 +32,14 @@ func Start(t *testing.T) *Receiver {
 	t.Helper()
 	r := &Receiver{}
 	keys := wire.NewKeys("run", Token)
-	decoder := receiver.New(receiver.Sinks{Frame: func(f metric.Frame) error {
-		if f.Points[0].Series.Name == metric.ForeignDelay { // the receiver's own
-			return nil
-		}
+	decoder := receiver.New(receiver.Sinks{Frames: func(frames []metric.Frame, _ []byte) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.frames = append(r.frames, f)
+		for _, f := range frames {
+			if f.Points[0].Series.Name != metric.ForeignDelay { // the receiver's own
+				r.frames = append(r.frames, f.Clone())
+			}
+		}
 		return nil
 	}}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
