@@ -130,9 +130,9 @@ func (b *bench) judgeOnce(ctx context.Context, dir string) (judging, error) {
 // verdicts are the exit codes of verdicts other than PASS.
 var verdicts = []int{1, 3, 4}
 
-func of(all []judging, value func(judging) float64) (values []float64) {
-	for _, j := range all {
-		values = append(values, value(j))
+func of[T any](all []T, value func(T) float64) (values []float64) {
+	for _, one := range all {
+		values = append(values, value(one))
 	}
 	return values
 }

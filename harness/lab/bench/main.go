@@ -21,6 +21,7 @@ type bench struct {
 	mariadbd string
 	dir      string // for temporary files
 	rounds   int
+	profiles string // folder for CPU profiles of the coordinator; empty: none are made
 	target   *target
 }
 
@@ -34,6 +35,8 @@ func main() {
 			do = loadDatabase
 		case recordArg:
 			do = writeRecord
+		case coordinateArg:
+			do = coordinate
 		}
 	}
 	if err := do(); err != nil {
@@ -47,11 +50,12 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,collector,closed,open,memory", "parts to measure; collector-parts too")
+	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,capacity", "parts to measure; collector-parts and capacity-limit too")
+	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b := &bench{rounds: *rounds, mysqld: *mysqld, mariadbd: *mariadbd}
+	b := &bench{rounds: *rounds, mysqld: *mysqld, mariadbd: *mariadbd, profiles: *profiles}
 	if b.assay, err = filepath.Abs(*assay); err != nil {
 		return err
 	}
@@ -71,11 +75,14 @@ func measure() (err error) {
 		pinned bool
 	}{
 		{"judge", b.judgeCost, false},
+		{"judge-fleets", b.judgeFleets, false},
 		{"collector", b.collectorCost, false},
 		{"collector-parts", b.collectorParts, false},
 		{"closed", b.closedLoop, true},
 		{"open", b.openModel, true},
 		{"memory", b.memory, true},
+		{"capacity", b.capacity, true},
+		{"capacity-limit", b.capacityLimit, true},
 	} {
 		if !slices.Contains(parts, part.name) {
 			continue

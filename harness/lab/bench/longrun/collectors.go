@@ -28,15 +28,16 @@ func (s *stream) close(second int64, totals ...metric.Point) []metric.Frame {
 
 // collectors make the frames of all sources other than workers.
 type collectors struct {
-	database, host, service stream
-	workers                 int
-	random                  *rand.Rand
+	database, host, service, receiver stream
+	shape                             Shape
+	random                            *rand.Rand
 }
 
-func newCollectors(workers int) *collectors {
+func newCollectors(s Shape) *collectors {
 	return &collectors{
-		database: stream{source: "database"}, host: stream{source: "host"}, service: stream{source: "service"},
-		workers: workers, random: rand.New(rand.NewPCG(2, 0)),
+		database: stream{source: metric.SourceDatabase}, host: stream{source: metric.SourceHost},
+		service: stream{source: metric.SourceService}, receiver: stream{source: metric.SourceReceiver},
+		shape: s, random: rand.New(rand.NewPCG(2, 0)),
 	}
 }
 
@@ -45,11 +46,12 @@ func (c *collectors) second(second int64, tps float64) []metric.Frame {
 		c.database.frame(second, c.ofDatabase(tps)),
 		c.host.frame(second, c.ofHost()),
 		c.service.frame(second, c.ofService(tps)),
+		c.receiver.frame(second, c.ofReceiver()),
 	}
 }
 
 func (c *collectors) close(second int64) (all []metric.Frame) {
-	for _, s := range []*stream{&c.database, &c.host, &c.service} {
+	for _, s := range []*stream{&c.database, &c.host, &c.service, &c.receiver} {
 		all = append(all, s.close(second)...)
 	}
 	return all
@@ -124,7 +126,10 @@ func (c *collectors) ofHost() (points []metric.Point) {
 		count(float64(c.random.IntN(1e8)), metric.HostNetReceived, "interface", i)
 		count(float64(c.random.IntN(1e8)), metric.HostNetSent, "interface", i)
 	}
-	for i := range c.workers {
+	for i := range c.shape.Workers {
+		if c.shape.Remote {
+			break
+		}
 		count(0.6, metric.ProcessCPU, "process", metric.WorkerSource(i))
 		gauge(3e8, metric.ProcessMemory, "process", metric.WorkerSource(i))
 	}
@@ -141,4 +146,12 @@ func (c *collectors) ofService(tps float64) []metric.Point {
 		metric.CounterPoint(metric.Of(metric.ServiceQueries), 4*tps),
 		metric.CounterPoint(metric.Of(metric.ServiceQueryTime), 12*tps*(1+c.random.Float64()/10)),
 	}
+}
+
+// ofReceiver are the delays of the workers' reports.
+func (c *collectors) ofReceiver() (points []metric.Point) {
+	for i := range c.shape.Workers {
+		points = append(points, metric.GaugePoint(metric.Of(metric.ReceiveDelay, "worker", metric.WorkerSource(i)), 150+100*c.random.Float64()))
+	}
+	return points
 }

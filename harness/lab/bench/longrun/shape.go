@@ -17,6 +17,8 @@ type Shape struct {
 	Workers int
 	Hold    time.Duration // the judged window; the other stages take a minute
 	Rate    float64       // requests per second of the whole fleet
+	Small   bool          // about 60 series from each worker, as from the scenario of payments; else about 100
+	Remote  bool          // the workers run on other hosts
 }
 
 // Event is the shape of a certificate's run for a large event.
@@ -41,9 +43,14 @@ func (s Shape) scope() string {
 	return spec.ScopeCertificate
 }
 
-func (s Shape) profile() spec.Profile {
+// Profile is the profile of the run.
+func (s Shape) Profile() spec.Profile {
+	shown := []float64{95, 99, 99.9}
+	if s.Small {
+		shown = shown[:1]
+	}
 	percentiles := func(name string, bounds map[float64]float64, selector ...metric.Label) (all []spec.SLO) {
-		for _, p := range []float64{95, 99, 99.9} {
+		for _, p := range shown {
 			all = append(all, spec.SLO{
 				Metric: name, Selector: selector, Expression: fmt.Sprintf("p(%g)<%g", p, bounds[p]),
 				Aggregate: spec.Percentile, Quantile: p / 100, Operator: "<", Bound: bounds[p],
@@ -70,9 +77,17 @@ func (s Shape) profile() spec.Profile {
 	return p
 }
 
+// endpoints are those that a transaction may call.
+func (s Shape) endpoints() []endpoint {
+	if s.Small {
+		return endpoints[:2]
+	}
+	return endpoints
+}
+
 // Write writes the record to a new folder.
 func (s Shape) Write(dir string) (err error) {
-	p := s.profile()
+	p := s.Profile()
 	load, err := plan.New(p, s.Workers, seed)
 	if err != nil {
 		return err
@@ -89,7 +104,7 @@ func (s Shape) Write(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.writeFrames(w, p, load); err != nil {
+	if err := s.writeFrames(w, load); err != nil {
 		return errors.Join(err, w.Discard())
 	}
 	facts := record.Facts{
@@ -112,23 +127,19 @@ func (s Shape) Write(dir string) (err error) {
 }
 
 // writeFrames writes the frames second by second, in the order of arrival.
-func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) error {
-	var workers []*worker
+func (s Shape) writeFrames(w *record.Writer, load plan.Plan) error {
+	var workers []*Worker
 	for i := range s.Workers {
-		workers = append(workers, newWorker(i, p))
+		workers = append(workers, s.NewWorker(i))
 	}
-	collectors := newCollectors(s.Workers)
+	collectors := newCollectors(s)
 	last := t0.Unix()
-	for i, scheduled := range arrivals(load) {
+	for i, scheduled := range Arrivals(load) {
 		second := t0.Unix() + int64(i)
 		last = second + 1
 		var frames []metric.Frame
 		for n, worker := range workers {
-			share := scheduled / int64(s.Workers)
-			if int64(n) < scheduled%int64(s.Workers) {
-				share++
-			}
-			frames = append(frames, worker.second(second, share)...)
+			frames = append(frames, worker.Second(second, Share(scheduled, n, s.Workers))...)
 		}
 		frames = append(frames, collectors.second(second, float64(scheduled))...)
 		if err := write(w, frames); err != nil {
@@ -137,7 +148,7 @@ func (s Shape) writeFrames(w *record.Writer, p spec.Profile, load plan.Plan) err
 	}
 	var frames []metric.Frame
 	for _, worker := range workers {
-		frames = append(frames, worker.close(last)...)
+		frames = append(frames, worker.Close(last)...)
 	}
 	return write(w, append(frames, collectors.close(last)...))
 }
@@ -151,8 +162,17 @@ func write(w *record.Writer, frames []metric.Frame) error {
 	return nil
 }
 
-// arrivals is the number of transactions scheduled in each second of the plan.
-func arrivals(pl plan.Plan) []int64 {
+// Share is the part of worker i of some arrivals.
+func Share(arrivals int64, i, workers int) int64 {
+	share := arrivals / int64(workers)
+	if int64(i) < arrivals%int64(workers) {
+		share++
+	}
+	return share
+}
+
+// Arrivals is the number of transactions scheduled in each second of the plan.
+func Arrivals(pl plan.Plan) []int64 {
 	var perSecond []int64
 	for _, s := range pl.Stages {
 		before, seconds := int64(0), int(s.Duration/time.Second)

@@ -61,40 +61,48 @@ var (
 	queueing = newSpread(lognormal{0.05, 0.3, 1})
 )
 
-// worker makes the frames of one worker.
-type worker struct {
+// Worker makes the frames of one worker.
+type Worker struct {
 	stream
-	slos   []spec.SLO
-	random *rand.Rand
-	totals map[string]float64 // samples, by metric
+	slos      []spec.SLO
+	endpoints []endpoint
+	random    *rand.Rand
+	totals    map[string]float64 // samples, by metric
 }
 
-func newWorker(i int, p spec.Profile) *worker {
-	return &worker{
-		stream: stream{source: metric.WorkerSource(i)}, slos: p.SLOs,
+// NewWorker makes worker i of a run of the shape.
+func (s Shape) NewWorker(i int) *Worker {
+	return &Worker{
+		stream: stream{source: metric.WorkerSource(i)}, slos: s.Profile().SLOs, endpoints: s.endpoints(),
 		random: rand.New(rand.NewPCG(seed, uint64(i))), totals: map[string]float64{},
 	}
 }
 
-// second returns the worker's frames of a second in which n transactions were scheduled:
-// one of those that ended, one of those that end late, and one of its own resource usage.
-func (w *worker) second(second, n int64) []metric.Frame {
+// Second returns the worker's frames of a second in which n transactions were scheduled:
+// one of those that ended, one of those that end late if there are any, and one about the
+// worker itself.
+func (w *Worker) Second(second, n int64) []metric.Frame {
 	late := min(n, poisson(w.random, lateShare*float64(n)))
 	ended := w.transactions(n, n-late)
-	return []metric.Frame{
-		w.frame(second, append(ended, w.requests(n)...)),
-		w.frame(second, w.transactions(0, late)),
-		w.frame(second, []metric.Point{
-			metric.CounterPoint(metric.Of(metric.WorkerCPU), 0.5+0.1*w.random.Float64()),
-			metric.GaugePoint(metric.Of(metric.WorkerCPUs), 2),
-			metric.CounterPoint(metric.Of(metric.WorkerRunQueue), 0.01*w.random.Float64()),
-			metric.GaugePoint(metric.Of(metric.WorkerMemory), 3e8),
-		}),
+	frames := []metric.Frame{w.frame(second, append(ended, w.requests(n)...))}
+	if late > 0 {
+		frames = append(frames, w.frame(second, w.transactions(0, late)))
 	}
+	return append(frames, w.frame(second, []metric.Point{
+		metric.CounterPoint(metric.Of(metric.WorkerCPU), 0.5+0.1*w.random.Float64()),
+		metric.GaugePoint(metric.Of(metric.WorkerCPUs), 2),
+		metric.CounterPoint(metric.Of(metric.WorkerRunQueue), 0.01*w.random.Float64()),
+		metric.GaugePoint(metric.Of(metric.WorkerMemory), 3e8),
+		metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "steal"), 0),
+		metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "other"), 2),
+		metric.GaugePoint(metric.Of(metric.WorkerClockOffset), 1+0.1*w.random.NormFloat64()),
+		metric.GaugePoint(metric.Of(metric.WorkerClockDrift), 0.1*w.random.NormFloat64()),
+		metric.GaugePoint(metric.Of(metric.WorkerRoundTrip), 0.3+0.1*w.random.ExpFloat64()),
+	}))
 }
 
 // transactions returns the metrics of n ended transactions.
-func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
+func (w *Worker) transactions(scheduled, n int64) (points []metric.Point) {
 	hist := func(name string, s *spread, bounds ...float64) []int64 {
 		h := &metric.Hist{}
 		reach := s.draw(w.random, n, h, bounds...)
@@ -117,7 +125,9 @@ func (w *worker) transactions(scheduled, n int64) (points []metric.Point) {
 		count(metric.TransactionsScheduled, scheduled, "scenario", scenario)
 	}
 	count(metric.Transactions, n-failed, "outcome", metric.Completed, "scenario", scenario)
-	count(metric.Transactions, failed, "outcome", metric.Failed, "scenario", scenario)
+	if failed > 0 {
+		count(metric.Transactions, failed, "outcome", metric.Failed, "scenario", scenario)
+	}
 	w.totals[metric.Transactions] += float64(n)
 	return points
 }
@@ -133,7 +143,7 @@ func judged(s spec.SLO, samples, violations int64) []metric.Point {
 }
 
 // decidedBy lists the SLOs of a metric and name, with their bounds.
-func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []float64) {
+func (w *Worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []float64) {
 	for _, s := range w.slos {
 		if s.Metric == name && (len(s.Selector) == 0 || s.Selector[0].Value == endpoint) {
 			slos, bounds = append(slos, s), append(bounds, s.Bound)
@@ -143,7 +153,7 @@ func (w *worker) decidedBy(name, endpoint string) (slos []spec.SLO, bounds []flo
 }
 
 // requests returns k6's metrics of n requests, one per transaction.
-func (w *worker) requests(n int64) (points []metric.Point) {
+func (w *Worker) requests(n int64) (points []metric.Point) {
 	counter := func(name string, v float64, labels ...string) {
 		points = append(points, metric.CounterPoint(metric.Of(name, append(labels, "scenario", scenario)...), v))
 	}
@@ -162,9 +172,9 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 		return reach
 	}
 	left, failures := n, int64(0)
-	for i, e := range endpoints {
+	for i, e := range w.endpoints {
 		some := min(left, int64(e.share*float64(n)))
-		if i == len(endpoints)-1 {
+		if i == len(w.endpoints)-1 {
 			some = left
 		}
 		left -= some
@@ -183,7 +193,9 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 			hist(p.name, s, some, nil, "name", e.name)
 		}
 		counter("http_reqs", float64(some-failed), "name", e.name, "method", "POST", "status", "200")
-		counter("http_reqs", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
+		if failed > 0 {
+			counter("http_reqs", float64(failed), "name", e.name, "method", "POST", "status", "500", "error_code", "1500")
+		}
 		rate(requestFailed, failed, some, "name", e.name)
 		rate("checks", some-failed, some, "name", e.name, "check", "answered")
 	}
@@ -205,8 +217,8 @@ func (w *worker) requests(n int64) (points []metric.Point) {
 		metric.GaugePoint(metric.Of("vus"), 500), metric.GaugePoint(metric.Of("vus_max"), 500))
 }
 
-// close returns the last frame, with the totals.
-func (w *worker) close(second int64) []metric.Frame {
+// Close returns the last frame, with the totals.
+func (w *Worker) Close(second int64) []metric.Frame {
 	points := []metric.Point{
 		metric.CounterPoint(metric.Of(metric.WorkerSeed, "seed", strconv.Itoa(seed)), 1),
 		metric.GaugePoint(metric.Of(metric.WorkerStartDelay), 0.1),
@@ -214,5 +226,5 @@ func (w *worker) close(second int64) []metric.Frame {
 	for _, name := range slices.Sorted(maps.Keys(w.totals)) {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSamples, "metric", name), w.totals[name]))
 	}
-	return w.stream.close(second, points...)
+	return w.close(second, points...)
 }
