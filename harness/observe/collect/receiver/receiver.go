@@ -60,7 +60,7 @@ type Receiver struct {
 func New(sinks Sinks, keys wire.Keys, log *slog.Logger) *Receiver {
 	return &Receiver{
 		sinks: sinks, keys: keys, log: log, frames: map[string]uint64{}, acks: map[string]uint64{},
-		foreign: metric.NewAccumulation(time.Now()),
+		foreign:  metric.NewAccumulation(time.Now()),
 		decoders: sync.Pool{New: func() any { return new(metric.Decoder) }},
 	}
 }
