@@ -95,10 +95,14 @@ func (b *bench) capacityMemory(ctx context.Context) error {
 
 func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
+// mostWorkers is the largest fleet to try: twice as many need more descriptors than a
+// process has by default in most distributions.
+const mostWorkers = 3200
+
 // capacityLimit adds workers until the coordinator does not keep up.
 func (b *bench) capacityLimit(ctx context.Context) error {
 	fmt.Println("coordinator on one core, one message a second from each worker:")
-	for n := fleets[0]; ; n *= 2 {
+	for n := fleets[0]; n <= mostWorkers; n *= 2 {
 		c, err := b.fleetCost(ctx, fleetRun{n, false, fleetMeasured})
 		if err != nil {
 			return fmt.Errorf("%d workers: %w", n, err)
@@ -106,9 +110,10 @@ func (b *bench) capacityLimit(ctx context.Context) error {
 		fmt.Printf("  %5d workers: share of the core %.2f (waited for it %.2f), senders' share %.2f, ms until acknowledged p50 %.0f, p99 %.0f, max %.0f, resident %.0f MiB, %d descriptors, joined and started in %.1f s, %d attempts repeated\n",
 			n, c.share(), c.waited(), c.senders, c.delay(0.5), c.delay(0.99), c.delay(1), c.to.memory/(1<<20), c.to.files, c.start.Seconds(), c.counts.Repeated)
 		if c.delay(0.99) > float64(acceptedDelay/time.Millisecond) {
-			return nil
+			break
 		}
 	}
+	return nil
 }
 
 // judgeFleets measures how long the records of fleets take to judge, and in how much

@@ -77,13 +77,15 @@ func (w *worker) run(ctx context.Context, archive string) error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
-	var start wire.StartResponse
-	err = w.send(ctx, func(ctx context.Context) (err error) {
-		start, err = w.link.Start(ctx, json.RawMessage("null"))
-		return err
-	})
-	if err != nil {
-		return err
+	var start *wire.StartResponse
+	for start == nil {
+		err := w.send(ctx, func(ctx context.Context) (err error) {
+			start, err = w.link.Start(ctx, json.RawMessage("null"))
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if len(w.prepared) == 0 {
 		w.t0 = start.T0.Unix()

@@ -33,8 +33,8 @@ type Sinks struct {
 	Flush func() error
 }
 
-// MaxBody bounds one message, bytes: a frame of 200 series with wide histograms is less than
-// 1 MiB, and a worker that lost its connection sends up to 15 s of frames at once.
+// MaxBody bounds one message, bytes: the frames of one second with 200 series of wide
+// histograms are less than 1 MiB (ours).
 const MaxBody = 64 << 20
 
 // Receiver receives messages and ignores repeated ones.
@@ -90,15 +90,13 @@ func (r *Receiver) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathAcknowledged, r.handleAcknowledged)
 }
 
-// Authorize rejects requests without a token of the run.
-func Authorize(keys wire.Keys, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, known := keys.Sender(wire.Bearer(r)); !known {
-			http.Error(w, "the run's token is missing or wrong", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// sender is who sent a request; false: it was refused.
+func (r *Receiver) sender(w http.ResponseWriter, req *http.Request) (wire.Sender, bool) {
+	sender, known := r.keys.Sender(wire.Bearer(req))
+	if !known {
+		http.Error(w, "the run's token is missing or wrong", http.StatusUnauthorized)
+	}
+	return sender, known
 }
 
 // allows reports whether a sender may send frames of this source: a worker its own, and
@@ -115,6 +113,10 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "send OTLP as application/x-protobuf", http.StatusUnsupportedMediaType)
 		return
 	}
+	sender, ok := r.sender(w, req)
+	if !ok {
+		return
+	}
 	body, ok := read(w, req)
 	if !ok {
 		return
@@ -122,12 +124,9 @@ func (r *Receiver) handleMetrics(w http.ResponseWriter, req *http.Request) {
 	var number uint64
 	var response []byte // empty: everything was accepted
 	var err error
-	switch sender, known := r.keys.Sender(wire.Bearer(req)); {
-	case !known:
-		err = &refusedError{errors.New("the sender is not known"), http.StatusForbidden}
-	case sender.Worker:
+	if sender.Worker {
 		number, err = r.takeReport(metric.WorkerSource(sender.Number), body)
-	default:
+	} else {
 		number, response, err = r.takeExport(body)
 	}
 	var refused *refusedError
@@ -289,7 +288,11 @@ func (r *Receiver) handleAcknowledged(w http.ResponseWriter, req *http.Request) 
 		http.Error(w, fmt.Sprintf("headers %s and %s must name source and sequence", wire.HeaderSource, wire.HeaderSequence), http.StatusBadRequest)
 		return
 	}
-	if sender, known := r.keys.Sender(wire.Bearer(req)); !known || !allows(sender, source) {
+	sender, ok := r.sender(w, req)
+	if !ok {
+		return
+	}
+	if !allows(sender, source) {
 		http.Error(w, fmt.Sprintf("acknowledgements of %q are not this sender's", source), http.StatusForbidden)
 		return
 	}

@@ -81,7 +81,7 @@ func listen(t *testing.T) (r *receiver.Receiver, url string, received *sinks) {
 	r = receiver.New(receiver.Sinks{Frames: received.take, Acknowledged: received.acknowledged, Flush: received.flush}, keys, slog.New(slog.DiscardHandler))
 	mux := http.NewServeMux()
 	r.Routes(mux)
-	s := httptest.NewServer(receiver.Authorize(keys, mux))
+	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return r, s.URL, received
 }
