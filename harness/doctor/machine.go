@@ -20,9 +20,12 @@ func descriptors(have uint64, all []Size) Finding {
 	case have == 0:
 		return warn(CheckDescriptors, "not known", needed, "the limit on open files cannot be read", "ulimit -n")
 	case have < need:
+		who, why := "a worker", fmt.Sprintf("with connections of %d VUs", s.WorkerVUs)
+		if s.WorkerVUs == 0 {
+			who, why = "the coordinator", fmt.Sprintf("with connections of %d workers", s.Workers)
+		}
 		return fail(CheckDescriptors, observed, needed, fmt.Sprintf(
-			"the limit on open files is %d per process, and a worker%s needs %d, with connections of %d VUs",
-			have, s.forProfile(), need, s.WorkerVUs,
+			"the limit on open files is %d per process, and %s%s needs %d, %s", have, who, s.forProfile(), need, why,
 		), remedy)
 	case have < need+uint64(s.WorkerVUs):
 		return warn(CheckDescriptors, observed, needed, fmt.Sprintf(

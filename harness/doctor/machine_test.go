@@ -47,6 +47,8 @@ func TestDescriptors(t *testing.T) {
 		{83, []Size{sql}, Lacking, "needs 84"}, // with connections to the database
 		{10_063, []Size{small, large}, Lacking, "a worker for large needs 10064"},
 		{20_064, []Size{large, small}, OK, ""}, // the limit is per worker
+		{1024, coordinators([]Size{{Profile: "fleet", Workers: 241, WorkerVUs: 9}}), Lacking, "the coordinator for fleet needs 1028, with connections of 241 workers"},
+		{1024, coordinators([]Size{{Profile: "fleet", Workers: 240, WorkerVUs: 9}}), OK, ""},
 	} {
 		t.Run(fmt.Sprint(c.have, c.sizes[0].Profile), func(t *testing.T) { expect(t, descriptors(c.have, c.sizes), c.state, c.words) })
 	}

@@ -218,8 +218,8 @@ func (r *Receiver) Take(f metric.Frame) error {
 
 // FlushEvery is the shortest time from one flush to the next. All workers send at the end
 // of each second. On a coordinator with one core a flush would otherwise be of a single
-// message: it ends before the next message was read. Larger ones need a third of the CPU
-// time and, as the record is compressed by flush, half of the disk (docs/capacity.md).
+// message: it ends before the next message was read. As the record is compressed by flush,
+// its frames then take twice as much disk (docs/capacity.md).
 const FlushEvery = 5 * time.Millisecond
 
 // commit returns when the messages up to number are durable. While one request waits to
