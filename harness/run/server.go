@@ -42,7 +42,7 @@ func (o Options) keys() (wire.Keys, error) {
 	if o.Join.Remote {
 		return wire.NewKeys(o.ID, o.Join.Token), nil
 	}
-	return wire.NewKeys(o.ID, rand.Text()).WithPushToken(o.Join.Token), nil
+	return wire.NewKeys(o.ID, rand.Text()).WithForeignToken(o.Join.Token), nil
 }
 
 // identity is the coordinator's key. Workers that were started with a token of the

@@ -15,18 +15,18 @@ import (
 // foreign metrics. A worker that has joined has a credential of its own: its messages
 // cannot be taken for those of another worker, or of another run with the same token.
 type Keys struct {
-	run    string
-	token  string
-	pushed string // token for foreign metrics alone; empty: none
+	run     string
+	token   string
+	foreign string // token for foreign metrics alone; empty: none
 }
 
 // NewKeys returns the keys of a run.
 func NewKeys(run, token string) Keys { return Keys{run: run, token: token} }
 
-// WithPushToken also accepts a token that lets its holder send foreign metrics, and not
+// WithForeignToken also accepts a token that lets its holder send foreign metrics, and not
 // join: a run that starts its own workers admits no others.
-func (k Keys) WithPushToken(token string) Keys {
-	k.pushed = token
+func (k Keys) WithForeignToken(token string) Keys {
+	k.foreign = token
 	return k
 }
 
@@ -64,7 +64,7 @@ func (k Keys) Sender(bearer string) (Sender, bool) {
 	if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 		return Sender{MayJoin: true}, true
 	}
-	if want = sha256.Sum256([]byte(k.pushed)); k.pushed != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+	if want = sha256.Sum256([]byte(k.foreign)); k.foreign != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 		return Sender{}, true
 	}
 	parts := strings.Split(bearer, ".")

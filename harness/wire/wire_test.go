@@ -223,7 +223,7 @@ func TestKeys(t *testing.T) {
 	if s, ok := keys.Sender("token"); !ok || s != (wire.Sender{MayJoin: true}) {
 		t.Errorf("the token: %+v, %t", s, ok)
 	}
-	if s, ok := keys.WithPushToken("push").Sender("push"); !ok || s != (wire.Sender{}) {
+	if s, ok := keys.WithForeignToken("push").Sender("push"); !ok || s != (wire.Sender{}) {
 		t.Errorf("a token for foreign metrics: %+v, %t", s, ok)
 	}
 	if s, ok := keys.Sender("push"); ok {

@@ -19,6 +19,10 @@ import (
 // to a whole second. Every worker activates its VUs in it.
 const headStart = 1500 * time.Millisecond
 
+// waitLimit is how long a request waits for other workers before it is answered:
+// intermediaries end connections that are silent for longer (a minute is a common limit).
+const waitLimit = 20 * time.Second
+
 // Options is what a coordinator needs.
 type Options struct {
 	Workers int
@@ -32,7 +36,8 @@ type Options struct {
 // Coordinator lets workers join, starts all of them at one t0, and knows how each ended.
 type Coordinator struct {
 	Options
-	now func() time.Time
+	now       func() time.Time
+	waitLimit time.Duration
 
 	mu       sync.Mutex
 	members  []*member     // in the order of joining, which is that of their numbers once all have joined
@@ -99,7 +104,7 @@ func (e Exit) String() string {
 // NewCoordinator makes a coordinator.
 func NewCoordinator(o Options) *Coordinator {
 	return &Coordinator{
-		Options: o, now: time.Now, left: o.Workers,
+		Options: o, now: time.Now, waitLimit: waitLimit, left: o.Workers,
 		complete: make(chan struct{}), assigned: make(chan struct{}), started: make(chan struct{}), refused: make(chan struct{}),
 		ended: make(chan Exit, o.Workers), done: make(chan struct{}),
 	}

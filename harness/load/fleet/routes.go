@@ -30,9 +30,6 @@ const (
 	MaxMessage = wire.MaxSetup + 1<<10
 	// MaxLogPart bounds a part of a worker's log, bytes.
 	MaxLogPart = 4 << 20
-	// waitLimit is how long a request waits for other workers before it is answered:
-	// intermediaries end connections that are silent for longer.
-	waitLimit = 20 * time.Second
 )
 
 func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +57,7 @@ func (c *Coordinator) handleJoin(w http.ResponseWriter, r *http.Request) {
 		c.assign(w, m)
 	case <-c.refused:
 		http.Error(w, c.refusal.Error(), http.StatusConflict)
-	case <-time.After(waitLimit):
+	case <-time.After(c.waitLimit):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
 		_ = json.NewEncoder(w).Encode(wire.Waiting{Joined: c.Joined(), Of: c.Workers}) // it asks again
@@ -146,7 +143,7 @@ func (c *Coordinator) handleStart(w http.ResponseWriter, r *http.Request, number
 	case <-c.refused:
 		http.Error(w, "the run was refused: another worker cannot start", http.StatusConflict)
 		return
-	case <-time.After(waitLimit):
+	case <-time.After(c.waitLimit):
 		w.WriteHeader(http.StatusAccepted) // it asks again
 		return
 	case <-r.Context().Done():

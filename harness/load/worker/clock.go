@@ -26,17 +26,17 @@ func (e exchange) roundTrip() time.Duration {
 	return e.returned.Sub(e.sent) - e.answered.Sub(e.received)
 }
 
-// kept is how many exchanges are compared: of the last ones the one with the shortest
+// compared is how many exchanges are compared: of the last ones the one with the shortest
 // round trip counts, which waited least (RFC 5905, section 10: the clock filter has 8
 // stages).
-const kept = 8
+const compared = 8
 
 // clock is the worker's clock compared with the coordinator's.
 type clock struct {
 	now func() time.Time // does not follow changes of the machine's clock
 
 	mu      sync.Mutex
-	last    []exchange // at most kept
+	last    []exchange // at most compared
 	started bool
 	atStart time.Duration // offset that the start signal was converted by
 }
@@ -51,7 +51,7 @@ func newClock() *clock {
 func (c *clock) add(e exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.last) == kept {
+	if len(c.last) == compared {
 		c.last = c.last[1:]
 	}
 	c.last = append(c.last, e)

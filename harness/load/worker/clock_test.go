@@ -52,7 +52,7 @@ func TestFastestExchangeCounts(t *testing.T) {
 		c.add(exchanged(now, ahead, 300*time.Millisecond, 0, 0)) // looks like 350 ms
 	}
 	c.add(exchanged(now, ahead, time.Millisecond, time.Second, time.Millisecond))
-	for range kept - 1 {
+	for range compared - 1 {
 		c.add(exchanged(now, ahead, 0, 0, 300*time.Millisecond)) // looks like 650 ms
 	}
 	if s := c.state(); s.OffsetMs != 500 || s.RoundTripMs != 2 || s.DriftMs != 0 {
@@ -80,7 +80,7 @@ func TestDriftCountsFromTheStart(t *testing.T) {
 	if s := c.state(); s.DriftMs != 0 || s.OffsetMs != 60_000 {
 		t.Errorf("%+v", s)
 	}
-	for range kept {
+	for range compared {
 		c.add(exchanged(now, time.Minute+20*time.Millisecond, time.Millisecond, 0, time.Millisecond))
 	}
 	if s := c.state(); s.DriftMs != 20 || s.OffsetMs != 60_020 {

@@ -108,7 +108,7 @@ func (s *session) heartbeats(ctx context.Context) {
 			s.stop(fmt.Sprintf("the coordinator has not answered for %s", silent.Round(time.Second)))
 		}
 		pause := heartbeatEvery
-		if n < kept { // the offset must be known at the start
+		if n < compared { // the offset must be known at the start
 			pause /= 10
 		}
 		select {
