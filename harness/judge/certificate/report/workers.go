@@ -23,7 +23,7 @@ func workers(c certificate.Certificate) []page.Block {
 	for _, w := range fleet {
 		row := page.Cells(w.Worker, w.Host, quantity.Format(w.Share, "share"), quantity.Count(w.Transactions), ms(w.P95Ms), ms(w.P99Ms),
 			quantity.Optional(w.CPUShare, "share"), ms(w.LagP99Ms), ms(w.StartDelayMs), ms(w.ClockOffsetMs), ms(w.ClockDriftMs), ms(w.RoundTripMs),
-			quantity.Count(&w.FramesReceived)+" of "+quantity.Count(w.FramesExpected))
+			frames(w))
 		if w.Unlike {
 			row[4].State, row[5].State = page.Doubtful, page.Doubtful
 		}
@@ -33,4 +33,13 @@ func workers(c certificate.Certificate) []page.Block {
 		"Times in ms, over the judged windows. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
 			"Start: delay of the worker's first arrival. Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that.",
 	))}
+}
+
+// frames are those received, of those expected if some are missing.
+func frames(w certificate.Worker) string {
+	received, expected := quantity.Count(&w.FramesReceived), quantity.Count(w.FramesExpected)
+	if received == expected {
+		return received
+	}
+	return received + " of " + expected
 }
