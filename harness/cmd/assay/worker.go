@@ -30,7 +30,8 @@ was chosen before the run, the URL needs no fingerprint: the key is derived from
 token, and workers may be started before the coordinator.
 
 If the coordinator does not answer for a while, the worker goes on and delivers its
-reports later; after 30 s it ends its load. Nothing is left on this machine.
+reports later; after 30 s it ends its load. Nothing is left on this machine, but the
+temporary folder of a worker that is killed: the next worker removes it.
 
 Exit codes: 0 after a run, 2 if the worker could not join or its reports could not
 be delivered, otherwise that of k6.`,

@@ -48,11 +48,11 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 		return "", err
 	}
 	// Before it joins: from then on a worker that fails costs the run.
-	dir, err := os.MkdirTemp(o.Dir, "assay-worker-")
+	dir, remove, err := makeFolder(o.Dir)
 	if err != nil {
 		return "", hint.With(fmt.Errorf("make worker's folder: %w", err), "name a folder that this user may write to: --dir")
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	link := wire.New(address.URL, o.Token, address.TLS(o.Token))
 	defer link.Close()
 	a, err := join(ctx, link, o, say)

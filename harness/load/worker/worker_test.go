@@ -250,3 +250,30 @@ func TestOnlyK6Reports(t *testing.T) {
 		t.Errorf("%d reports wait", n)
 	}
 }
+
+// Workers that make their folders at the same time do not remove each other's.
+func TestFoldersMadeAtOnce(t *testing.T) {
+	parent := t.TempDir()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 20 {
+				dir, remove, err := makeFolder(parent)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(dir, archiveFile), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				if err := remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
