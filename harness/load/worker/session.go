@@ -22,9 +22,10 @@ type session struct {
 	log        logBuffer
 	say        func(format string, args ...any)
 
-	k6    atomic.Pointer[child]
-	heard atomic.Int64 // when the coordinator last answered, ns since begin
-	begin time.Time
+	k6        atomic.Pointer[child]
+	heard     atomic.Int64 // when the coordinator last answered, ns since begin
+	begin     time.Time
+	lostAfter time.Duration // wire.LostAfter
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed when the load is to end
@@ -44,7 +45,7 @@ const (
 )
 
 func newSession(link *wire.Link, a wire.Assignment, dir string, c *clock, say func(string, ...any)) *session {
-	s := &session{link: link.As(a), assignment: a, dir: dir, clock: c, spool: newSpool(dir), say: say, begin: time.Now(), stopping: make(chan struct{})}
+	s := &session{link: link.As(a), assignment: a, dir: dir, clock: c, spool: newSpool(dir, say), say: say, lostAfter: wire.LostAfter, begin: time.Now(), stopping: make(chan struct{})}
 	s.lost, s.giveUp = context.WithCancelCause(context.Background())
 	return s
 }
@@ -101,10 +102,10 @@ func (s *session) heartbeats(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		s.exchange(ctx)
 		switch silent := s.silence(); {
-		case silent > 2*wire.LostAfter && s.ended():
+		case silent > 2*s.lostAfter && s.ended():
 			s.giveUp(fmt.Errorf("the coordinator has not answered for %s", silent.Round(time.Second)))
 			return
-		case silent > wire.LostAfter:
+		case silent > s.lostAfter:
 			s.stop(fmt.Sprintf("the coordinator has not answered for %s", silent.Round(time.Second)))
 		}
 		pause := heartbeatEvery

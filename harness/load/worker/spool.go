@@ -30,26 +30,32 @@ var errSpoolFull = errors.New("too many reports wait for the coordinator")
 // spool is a queue of messages in memory and, when that is full, in a file without a
 // name, which the system removes with the process however it ends.
 type spool struct {
-	dir  string
-	wake chan struct{} // receives after a message was added, and when the spool is closed
+	dir      string
+	inMemory int                              // bytes
+	say      func(format string, args ...any) // prints progress
+	wake     chan struct{}                    // receives after a message was added, and when the spool is closed
 
-	mu     sync.Mutex
-	memory []item
-	size   int // of the bodies in memory
-	file   *os.File
-	spans  []span // of the messages in the file, in order
-	end    int64  // of the file
-	closed bool
+	mu      sync.Mutex
+	queue   []entry
+	size    int // of the bodies in memory
+	file    *os.File
+	stored  int   // messages in the file
+	end     int64 // of the file
+	refused bool  // the disk has not taken the last message that was written to it
+	closed  bool
 }
 
-// span is a message in the file.
-type span struct {
-	item
-	at   int64
-	size int
+// entry is a message in the queue.
+type entry struct {
+	item         // without its body if it is in the file
+	stored bool  // it is in the file
+	at     int64 // in the file
+	size   int
 }
 
-func newSpool(dir string) *spool { return &spool{dir: dir, wake: make(chan struct{}, 1)} }
+func newSpool(dir string, say func(string, ...any)) *spool {
+	return &spool{dir: dir, inMemory: inMemory, say: say, wake: make(chan struct{}, 1)}
+}
 
 // push adds a message. It fails if neither memory nor disk takes it.
 func (s *spool) push(i item) error {
@@ -58,26 +64,23 @@ func (s *spool) push(i item) error {
 	if s.closed {
 		return errors.New("the worker has ended")
 	}
-	if len(s.spans) == 0 && s.size+len(i.body) <= inMemory {
-		s.keep(i)
-		return nil
-	}
-	if err := s.write(i); err != nil {
-		// The order must stay: what follows a message on disk cannot go to memory.
-		if len(s.spans) > 0 || s.size+len(i.body) > inMemoryOnly {
+	e := entry{item: i, size: len(i.body)}
+	if s.size+e.size > s.inMemory {
+		err := s.write(&e)
+		if err != nil && !s.refused {
+			s.say("reports for the coordinator cannot be written to disk, and wait in memory: %v", err)
+		}
+		s.refused = err != nil
+		if err != nil && s.size+e.size > inMemoryOnly {
 			return fmt.Errorf("%w: %w", errSpoolFull, err)
 		}
-		s.keep(i)
-		return nil
 	}
+	if !e.stored {
+		s.size += e.size
+	}
+	s.queue = append(s.queue, e)
 	s.signal()
 	return nil
-}
-
-func (s *spool) keep(i item) {
-	s.memory = append(s.memory, i)
-	s.size += len(i.body)
-	s.signal()
 }
 
 func (s *spool) signal() {
@@ -88,7 +91,7 @@ func (s *spool) signal() {
 }
 
 // write appends a message to the file.
-func (s *spool) write(i item) error {
+func (s *spool) write(e *entry) error {
 	if s.file == nil {
 		f, err := os.CreateTemp(s.dir, "spool-")
 		if err != nil {
@@ -99,15 +102,14 @@ func (s *spool) write(i item) error {
 		}
 		s.file = f
 	}
-	if s.end+int64(len(i.body)) > onDisk {
+	if s.end+int64(e.size) > onDisk {
 		return fmt.Errorf("%d MiB are on disk", s.end>>20)
 	}
-	if _, err := s.file.WriteAt(i.body, s.end); err != nil {
+	if _, err := s.file.WriteAt(e.body, s.end); err != nil {
 		return err
 	}
-	at := span{item: i, at: s.end, size: len(i.body)}
-	at.body = nil
-	s.spans, s.end = append(s.spans, at), s.end+int64(at.size)
+	e.stored, e.at, e.body = true, s.end, nil
+	s.stored, s.end = s.stored+1, s.end+int64(e.size)
 	return nil
 }
 
@@ -115,34 +117,32 @@ func (s *spool) write(i item) error {
 func (s *spool) first() (item, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.memory) > 0 {
-		return s.memory[0], true, nil
-	}
-	if len(s.spans) == 0 {
+	if len(s.queue) == 0 {
 		return item{}, false, nil
 	}
-	at := s.spans[0]
-	i := at.item
-	i.body = make([]byte, at.size)
-	if _, err := io.ReadFull(io.NewSectionReader(s.file, at.at, int64(at.size)), i.body); err != nil {
-		return item{}, false, fmt.Errorf("read the spool: %w", err)
+	e := s.queue[0]
+	if e.stored {
+		e.body = make([]byte, e.size)
+		if _, err := io.ReadFull(io.NewSectionReader(s.file, e.at, int64(e.size)), e.body); err != nil {
+			return item{}, false, fmt.Errorf("read the spool: %w", err)
+		}
 	}
-	return i, true, nil
+	return e.item, true, nil
 }
 
 // remove removes the oldest message.
 func (s *spool) remove() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.memory) > 0 {
-		s.size -= len(s.memory[0].body)
-		s.memory[0] = item{}
-		s.memory = s.memory[1:]
+	e := s.queue[0]
+	s.queue[0] = entry{} // frees the body
+	s.queue = s.queue[1:]
+	if !e.stored {
+		s.size -= e.size
 		return
 	}
-	s.spans = s.spans[1:]
-	if len(s.spans) == 0 { // what follows goes to memory again
-		s.spans, s.end = nil, 0
+	if s.stored--; s.stored == 0 {
+		s.end = 0
 		_ = s.file.Truncate(0) // frees the disk; if it fails, the file is overwritten
 	}
 }
@@ -151,7 +151,7 @@ func (s *spool) remove() {
 func (s *spool) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.memory) + len(s.spans)
+	return len(s.queue)
 }
 
 // close ends the queue: it takes no more messages. done frees it.

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+func quiet(string, ...any) {}
+
 func message(n, size int) item {
 	return item{frames: n%2 == 0, sequence: uint64(n), body: bytes.Repeat([]byte{byte(n)}, size)}
 }
@@ -38,7 +40,7 @@ func take(t interface {
 func TestSpoolKeepsOrder(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSpool(dir)
+		s := newSpool(dir, quiet)
 		defer s.free()
 		sizes := map[int]int{}
 		in, out := 0, 0
@@ -71,7 +73,7 @@ func TestSpoolKeepsOrder(t *testing.T) {
 
 // The file shrinks when its messages are delivered.
 func TestSpoolFreesDisk(t *testing.T) {
-	s := newSpool(t.TempDir())
+	s := newSpool(t.TempDir(), quiet)
 	defer s.free()
 	for n := range 20 {
 		if err := s.push(message(n, 1<<20)); err != nil {
@@ -119,7 +121,7 @@ func fullDisk(t *testing.T) string {
 func TestSpoolOnFullDisk(t *testing.T) {
 	for name, dir := range map[string]string{"full": fullDisk(t), "missing": filepath.Join(t.TempDir(), "nowhere")} {
 		t.Run(name, func(t *testing.T) {
-			s := newSpool(dir)
+			s := newSpool(dir, quiet)
 			defer s.free()
 			const size = 1 << 20
 			taken := 0
@@ -144,9 +146,38 @@ func TestSpoolOnFullDisk(t *testing.T) {
 	}
 }
 
+// A disk that fills while messages are on it refuses further ones, which wait in memory:
+// the order stays, and the worker says so once.
+func TestSpoolOnDiskThatFills(t *testing.T) {
+	const size = 10 << 10 // six of which fit on the disk
+	var said []string
+	s := newSpool(fullDisk(t), func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	defer s.free()
+	s.inMemory = 2 * size
+	for n := range 20 {
+		if err := s.push(message(n, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.stored != 6 || s.size != 14*size || len(said) != 1 || !strings.Contains(said[0], "no space left on device") {
+		t.Errorf("%d messages are on disk, %d bytes in memory; said %q", s.stored, s.size, said)
+	}
+	for n := range 20 {
+		take(t, s, n, size)
+	}
+	for n := range 4 {
+		if err := s.push(message(n, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.stored != 2 || len(said) != 1 {
+		t.Errorf("%d messages are on the disk, which has room again; said %q", s.stored, said)
+	}
+}
+
 // A closed spool takes no more, and delivers what it has.
 func TestSpoolIsClosed(t *testing.T) {
-	s := newSpool(t.TempDir())
+	s := newSpool(t.TempDir(), quiet)
 	if err := s.push(message(0, 1)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,9 +29,11 @@ type Options struct {
 	Dir        string        // parent of the worker's folder; empty: the system's for temporary files
 	Output     io.Writer     // progress
 
-	// For tests; nil: none.
-	Skew    func(time.Time) time.Time       // changes the worker's clock
-	Machine func(wire.Machine) wire.Machine // changes what the worker says of its machine
+	// For tests; zero: none.
+	Skew      func(time.Time) time.Time       // changes the worker's clock
+	Machine   func(wire.Machine) wire.Machine // changes what the worker says of its machine
+	InMemory  int                             // bytes of reports in memory, before they are written to disk
+	LostAfter time.Duration                   // without an answer of the coordinator, in place of wire.LostAfter
 }
 
 // Run takes part in one run and returns how k6 ended: its exit status, "0" after a load
@@ -61,6 +64,7 @@ func Run(ctx context.Context, o Options) (status string, err error) {
 	}
 	say("%s of %d in run %s, for %s", a.Source, a.Of, a.Run, a.Target)
 	s := newSession(link, a, dir, c, say)
+	s.spool.inMemory, s.lostAfter = cmp.Or(o.InMemory, inMemory), cmp.Or(o.LostAfter, wire.LostAfter)
 	s.answered()
 	return s.run(ctx, o.Executable)
 }

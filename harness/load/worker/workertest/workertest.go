@@ -36,12 +36,14 @@ func Main(tool wire.Tool) {
 
 // Environment variables that change a worker of the test binary.
 const (
-	EnvVersion = "ASSAY_TEST_VERSION" // its version
-	EnvClock   = "ASSAY_TEST_CLOCK"   // offset and drift of its clock, like "500ms 2ms" (per second); it is on another machine then
-	EnvCPUs    = "ASSAY_TEST_CPUS"    // CPUs that it says it has
+	EnvVersion   = "ASSAY_TEST_VERSION"    // its version
+	EnvClock     = "ASSAY_TEST_CLOCK"      // offset and drift of its clock, like "500ms 2ms" (per second); it is on another machine then
+	EnvCPUs      = "ASSAY_TEST_CPUS"       // CPUs that it says it has
+	EnvInMemory  = "ASSAY_TEST_IN_MEMORY"  // bytes of reports in memory, before they are written to disk
+	EnvLostAfter = "ASSAY_TEST_LOST_AFTER" // how long it goes on without an answer of its coordinator
 )
 
-func change(o *worker.Options) error {
+func change(o *worker.Options) (err error) {
 	if version := os.Getenv(EnvVersion); version != "" {
 		o.Tool.Version = version
 	}
@@ -67,6 +69,16 @@ func change(o *worker.Options) error {
 			return err
 		}
 		o.Machine = func(m wire.Machine) wire.Machine { m.CPUs = n; return m }
+	}
+	if text := os.Getenv(EnvInMemory); text != "" {
+		if o.InMemory, err = strconv.Atoi(text); err != nil {
+			return err
+		}
+	}
+	if text := os.Getenv(EnvLostAfter); text != "" {
+		if o.LostAfter, err = time.ParseDuration(text); err != nil {
+			return err
+		}
 	}
 	return nil
 }
