@@ -55,7 +55,8 @@ func checkNothingLost(t *testing.T, c *coordinated, r record.Run) {
 // otherwise.
 type fault struct {
 	join   func(c *coordinated, hosts []*networktest.Host) // starts the workers; nil: each on its host, at once
-	env    string                                          // of the second worker
+	env    []string                                        // of the second worker
+	all    []string                                        // environment of all workers
 	strike func(c *coordinated, hosts []*networktest.Host) // in the hold; nil: nothing happens
 	hold   time.Duration
 	disk   bool // the second worker has its temporary files on a small disk
@@ -63,6 +64,7 @@ type fault struct {
 	verdict verdict.Outcome
 	rule    string // that makes the run INVALID
 	detail  string // of the rule
+	says    string // that the second worker prints
 	limits  string // limitation
 	whole   bool   // nothing is lost
 }
@@ -121,6 +123,7 @@ func TestFaultsOfFleets(t *testing.T) {
 		},
 		"a worker is cut off for 10 s, with a full disk": {
 			hold: 20 * time.Second, verdict: verdict.Pass, limits: "reached the record up to", whole: true, disk: true,
+			env: []string{workertest.EnvInMemory + "=16384"}, says: "cannot be written to disk, and wait in memory: ",
 			strike: func(c *coordinated, hosts []*networktest.Host) {
 				fill(c.site.t, c.site.disk)
 				hosts[1].Cut()
@@ -133,13 +136,13 @@ func TestFaultsOfFleets(t *testing.T) {
 			strike: func(_ *coordinated, hosts []*networktest.Host) { hosts[1].Cut() },
 		},
 		"a clock is 500 ms ahead": {
-			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: workertest.EnvClock + "=500ms 0ms",
+			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: []string{workertest.EnvClock + "=500ms 0ms"},
 		},
 		"a clock is a minute behind": {
-			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: workertest.EnvClock + "=-1m 0ms",
+			hold: 6 * time.Second, verdict: verdict.Pass, whole: true, env: []string{workertest.EnvClock + "=-1m 0ms"},
 		},
 		"a clock drifts": { // by more than a tenth of 1000 ms
-			hold: 10 * time.Second, verdict: verdict.Invalid, rule: "clock", detail: " ms against the coordinator's during the run", whole: true, env: workertest.EnvClock + "=0s 25ms",
+			hold: 10 * time.Second, verdict: verdict.Invalid, rule: "clock", detail: " ms against the coordinator's during the run", whole: true, env: []string{workertest.EnvClock + "=0s 25ms"},
 		},
 		"strangers send": {
 			hold: 8 * time.Second, verdict: verdict.Pass, whole: true,
@@ -154,14 +157,20 @@ func TestFaultsOfFleets(t *testing.T) {
 				c.start("continuing")
 			},
 		},
-		"the coordinator is killed and continues too late": {
-			hold: 8 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not close its stream",
+		"the coordinator is killed and continues after the workers ended their load": {
+			hold: 20 * time.Second, verdict: verdict.Invalid, rule: "complete", detail: " judged seconds: worker/", all: []string{workertest.EnvLostAfter + "=10s"},
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				c.kill()
-				for i := range 3 {
-					_ = syscall.Kill(k6Of(c.site.t, c, i), syscall.SIGKILL)
-				}
-				time.Sleep(time.Second)
+				c.awaitWorkers("stopping: the coordinator has not answered for ")
+				c.options.Resume = true
+				c.start("continuing")
+			},
+		},
+		"the coordinator is killed and continues too late": {
+			hold: 30 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not close its stream", all: []string{workertest.EnvLostAfter + "=4s"},
+			strike: func(c *coordinated, _ []*networktest.Host) {
+				c.kill()
+				c.awaitWorkers("reports were not delivered: the coordinator has not answered for ")
 				c.options.Resume = true
 				c.start("continuing")
 			},
@@ -220,15 +229,15 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 		f.join(c, hosts)
 	} else {
 		for i, h := range hosts {
-			switch {
-			case i == 1 && f.env != "":
-				c.worker(h, f.env)
-			case i == 1 && f.disk:
-				s.disk = smallDisk(t)
-				c.workerIn(h, s.disk)
-			default:
-				c.worker(h)
+			dir, env := s.temporary, f.all
+			if i == 1 {
+				env = slices.Concat(f.all, f.env)
 			}
+			if i == 1 && f.disk {
+				s.disk = smallDisk(t)
+				dir = s.disk
+			}
+			c.workerIn(h, dir, env...)
 		}
 	}
 	if f.strike != nil {
@@ -246,6 +255,9 @@ func (f fault) run(t *testing.T) verdict.Verdict {
 	}
 	if !strings.Contains(strings.Join(v.Limitations, "\n"), f.limits) {
 		t.Errorf("limitations: %q", v.Limitations)
+	}
+	if text := logOf(c.started[1].PID); !strings.Contains(text, f.says) {
+		t.Errorf("the second worker does not say %q:\n%s", f.says, text)
 	}
 	polltest.Until(t, "the workers have removed their files", func() bool {
 		left, err := filepath.Glob(filepath.Join(s.temporary, "*"))

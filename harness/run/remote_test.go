@@ -102,7 +102,8 @@ type coordinated struct {
 	site    *site
 	options coordinatorOptions
 	process *process.Child
-	url     string // that workers join
+	url     string           // that workers join
+	started []*process.Child // workers
 
 	mu    sync.Mutex
 	lines []string
@@ -251,7 +252,19 @@ func (c *coordinated) workerIn(h *networktest.Host, dir string, env ...string) *
 	t.Helper()
 	cmd := h.Command(t.Context(), executable(t), "worker", "--join", c.url, "--dir", dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "ASSAY_JOIN_TOKEN=" + joinToken}, env...)
-	return startLogged(t, cmd)
+	child := startLogged(t, cmd)
+	c.started = append(c.started, child)
+	return child
+}
+
+// awaitWorkers waits until every worker has printed this text.
+func (c *coordinated) awaitWorkers(text string) {
+	c.site.t.Helper()
+	for _, child := range c.started {
+		polltest.Until(c.site.t, fmt.Sprintf("worker %d says %q", child.PID, text), func() bool {
+			return strings.Contains(logOf(child.PID), text)
+		})
+	}
 }
 
 // logs are the files of the output of startLogged's commands, by pid.
