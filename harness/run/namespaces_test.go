@@ -3,11 +3,13 @@ package run_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,12 +20,17 @@ import (
 	"assay/harness/servers/networktest"
 )
 
-// tail answers after a time with a long tail that depends on nothing but the request's
-// number: 5 ms to 9 ms, and every fiftieth 100 ms.
-type tail struct{}
+// tail answers after a time with a long tail, which depends on nothing but the request's
+// number: 5 ms to 9 ms, and one in fifty 100 ms to 140 ms.
+type tail struct{ requests atomic.Uint64 }
 
-func (tail) ServeHTTP(http.ResponseWriter, *http.Request) {
-	time.Sleep(5 * time.Millisecond)
+func (h *tail) ServeHTTP(http.ResponseWriter, *http.Request) {
+	random := rand.New(rand.NewPCG(1, h.requests.Add(1)))
+	ms := 5 + 4*random.Float64()
+	if random.IntN(50) == 0 {
+		ms = 100 + 40*random.Float64()
+	}
+	time.Sleep(time.Duration(ms * float64(time.Millisecond)))
 }
 
 // One, two, four and eight workers on hosts of their own follow the same schedule
@@ -34,7 +41,7 @@ func TestFleetIsOneWorker(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, tail{})
+			s := newSite(t, &tail{})
 			raw := t.TempDir()
 			c := s.certify(p, n, func(o *coordinatorOptions) { o.Outputs = []string{"csv=" + filepath.Join(raw, "%d.csv")} })
 			c.workers(n)
@@ -50,9 +57,12 @@ func TestFleetIsOneWorker(t *testing.T) {
 			if h.Count() != uint64(len(pooled)) {
 				t.Errorf("the record has %d samples, the workers wrote %d", h.Count(), len(pooled))
 			}
-			for _, q := range []float64{0.5, 0.9, 0.95, 0.99} {
+			for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 1} {
 				got, _ := h.Quantile(q)
 				want := pooled[int(math.Ceil(q*float64(len(pooled))))-1]
+				if q >= 0.99 && want < 100 {
+					t.Errorf("p%g of the pooled samples is %.3f ms: they have no long tail", 100*q, want)
+				}
 				if math.Abs(got-want) > 0.005*want {
 					t.Errorf("p%g is %.3f ms in the record, %.3f ms in the pooled samples", 100*q, got, want)
 				}
@@ -75,7 +85,7 @@ func TestFleetIsOneWorker(t *testing.T) {
 func TestWorkerOnSlowPath(t *testing.T) {
 	t.Parallel()
 	expectPass(t, func(t *testing.T) verdict.Verdict {
-		s := newSite(t, tail{})
+		s := newSite(t, &tail{})
 		p := loose(steady(80, 15*time.Second))
 		p.SLOs[0].Bound = 400
 		c := s.certify(p, 4, nil)
@@ -111,7 +121,7 @@ func TestWorkerOnSlowPath(t *testing.T) {
 func TestSoakOfFleets(t *testing.T) {
 	temporary := t.TempDir()
 	one := func(t *testing.T) {
-		s := newSite(t, tail{})
+		s := newSite(t, &tail{})
 		s.temporary = temporary
 		c := s.certify(loose(steady(40, time.Second)), 2, nil)
 		c.workers(2)
