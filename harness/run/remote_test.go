@@ -35,10 +35,20 @@ type coordinatorOptions struct {
 	Workers                     int
 	Seed                        uint64
 	AllowHosts                  []string
-	Join                        run.Join
+	Join                        joinOptions
 	Outputs                     []string
 	StartTimeout                time.Duration
 	Resume                      bool
+}
+
+// joinOptions is run.Join, which as JSON has no token.
+type joinOptions struct {
+	Remote            bool
+	Listen, Advertise string
+	Token             string
+	Timeout           time.Duration
+	Certificate, Key  string
+	ByCPUs            bool
 }
 
 // runCoordinator makes the run whose options are in the file of the second argument. Its
@@ -61,7 +71,7 @@ func runCoordinator() error {
 	var mu sync.Mutex
 	return run.Run(ctx, run.Options{
 		ID: c.ID, Dir: c.Dir, File: spec.File{Path: c.Thresholds}, Profile: c.Profile, Workers: c.Workers, Seed: c.Seed, Target: c.Target,
-		AllowHosts: c.AllowHosts, Join: c.Join, Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable,
+		AllowHosts: c.AllowHosts, Join: run.Join(c.Join), Resume: c.Resume, Outputs: c.Outputs, StartTimeout: c.StartTimeout, Scope: "smoke", Executable: executable,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Progress: func(e run.Event) {
 			mu.Lock()
@@ -120,7 +130,7 @@ func (s *site) certify(p spec.Profile, workers int, change func(*coordinatorOpti
 	c := &coordinated{site: s, options: coordinatorOptions{
 		ID: fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)), Dir: filepath.Join(dir, "run"), Thresholds: filepath.Join(dir, "thresholds.json"),
 		Target: s.url, Profile: p, Workers: workers, Seed: 1, AllowHosts: []string{s.target.Addr().String()},
-		Join: run.Join{Remote: true, Token: joinToken, Listen: s.coordinator.Addr().String() + ":7077", Timeout: time.Minute},
+		Join: joinOptions{Remote: true, Token: joinToken, Listen: s.coordinator.Addr().String() + ":7077", Timeout: time.Minute},
 	}}
 	if change != nil {
 		change(&c.options)
