@@ -141,16 +141,21 @@ func TestSoakOfFleets(t *testing.T) {
 	}
 }
 
-// networkNamespaces counts the network namespaces of all processes.
+// networkNamespaces counts the network namespaces of this test's processes, which all run
+// its binary. Others on this machine may make namespaces at the same time.
 func networkNamespaces(t *testing.T) int {
 	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]bool{}
-	for _, link := range links {
-		if name, err := os.Readlink(link); err == nil { // else the process has ended
+	own, all := executable(t), map[string]bool{}
+	for _, p := range processes {
+		program, err := os.Readlink(p + "/exe")
+		if err != nil || program != own {
+			continue // it has ended, or is not of this test
+		}
+		if name, err := os.Readlink(p + "/ns/net"); err == nil {
 			all[name] = true
 		}
 	}
