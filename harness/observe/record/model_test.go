@@ -45,8 +45,31 @@ func (m *model) hist(source, name string, selector []metric.Label, span Span) *m
 	return h
 }
 
-// gauge adds up a gauge in one second: the newest value of each source and series.
+// gauge adds up a gauge in one second.
 func (m *model) gauge(source, name string, selector []metric.Label, second int64) (total float64, found bool) {
+	for _, v := range m.gauges(source, name, selector, second) {
+		total, found = total+v, true
+	}
+	return total, found
+}
+
+// largest is the largest value of a gauge within a span.
+func (m *model) largest(name string, selector []metric.Label, span Span) (largest float64, found bool) {
+	for _, f := range m.frames {
+		if f.Second < span.From || f.Second >= span.To {
+			continue
+		}
+		for _, v := range m.gauges("", name, selector, f.Second) {
+			if !found || v > largest {
+				largest, found = v, true
+			}
+		}
+	}
+	return largest, found
+}
+
+// gauges are the newest values of a gauge in one second, by source and series.
+func (m *model) gauges(source, name string, selector []metric.Label, second int64) map[string]float64 {
 	newest := map[string]metric.Frame{}
 	value := map[string]float64{}
 	m.each(source, name, metric.Gauge, selector, Span{second, second + 1}, func(f metric.Frame, p metric.Point) {
@@ -55,10 +78,7 @@ func (m *model) gauge(source, name string, selector []metric.Label, second int64
 			newest[key], value[key] = f, p.Value
 		}
 	})
-	for _, v := range value {
-		total, found = total+v, true
-	}
-	return total, found
+	return value
 }
 
 var (
@@ -145,6 +165,7 @@ func compareWithModel(t *rapid.T, timeline *Timeline, model *model) {
 		same("sum", of(timeline.Sum(name, selector, span)), of(model.sum("", name, selector, span)))
 		same("histogram", histText(timeline.Hist(name, selector, span)), histText(model.hist("", name, selector, span)))
 		same("gauge sum", of(timeline.GaugeSum(name, selector, 103)), of(model.gauge("", name, selector, 103)))
+		same("largest gauge", of(timeline.MaxGauge(name, selector, span)), of(model.largest(name, selector, span)))
 		counts := timeline.Counts(name, selector, Span{100, 112})
 		for i, n := range counts {
 			second := Span{100 + int64(i), 101 + int64(i)}
@@ -157,6 +178,10 @@ func compareWithModel(t *rapid.T, timeline *Timeline, model *model) {
 		for _, source := range append(someSources, "nobody") {
 			same("sum of "+source, of(timeline.SumOf(source, name, selector, span)), of(model.sum(source, name, selector, span)))
 			same("count of "+source, timeline.CountOf(source, name), model.hist(source, name, nil, All).Count())
+			for i, n := range timeline.CountsOf([]string{source, "worker/none"}, name, selector, Span{100, 112}) {
+				want, _ := model.sum(source, name, selector, Span{100 + int64(i), 101 + int64(i)})
+				same("counts of "+source, n, want)
+			}
 			values, ok := timeline.Gauge(name, selector, source, Span{100, 112})
 			for i := range values {
 				same("gauge of "+source, of(values[i], ok[i]), of(model.gauge(source, name, selector, 100+int64(i))))

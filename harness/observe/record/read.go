@@ -83,10 +83,30 @@ func (t *Timeline) Gauge(name string, selector []metric.Label, source string, sp
 	return values, ok
 }
 
+// MaxGauge is the largest value of a gauge within the span, over all sources and all
+// series of that name that match the selector; false where none has a value in it.
+func (t *Timeline) MaxGauge(name string, selector []metric.Label, span Span) (largest float64, found bool) {
+	t.each(name, metric.Gauge, selector, span, func(p point) {
+		if !found || p.value > largest {
+			largest, found = p.value, true
+		}
+	})
+	return largest, found
+}
+
 // SumOf is Sum for one source.
 func (t *Timeline) SumOf(source, name string, selector []metric.Label, span Span) (total float64, found bool) {
 	t.eachOf(source, name, metric.Counter, selector, span, func(p point) { total, found = total+p.value, true })
 	return total, found
+}
+
+// CountsOf is Counts for some sources.
+func (t *Timeline) CountsOf(sources []string, name string, selector []metric.Label, span Span) []float64 {
+	out := make([]float64, max(0, span.Seconds()))
+	for _, source := range sources {
+		t.eachOf(source, name, metric.Counter, selector, span, func(p point) { out[p.second-span.From] += p.value })
+	}
+	return out
 }
 
 // CountOf is the number of observations of a histogram from one source, over the whole
