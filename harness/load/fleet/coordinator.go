@@ -48,6 +48,7 @@ type Coordinator struct {
 	setup    json.RawMessage
 	waiting  int // workers that wait for the start
 	t0       time.Time
+	steady   steadyClock   // from when t0 is set on: what the workers compare their clocks with
 	started  chan struct{} // closed once t0 is set
 	refusal  error         // why the run cannot start
 	refused  chan struct{} // closed once refusal is set
@@ -165,7 +166,8 @@ func (c *Coordinator) awaitsStart(m *member, setup json.RawMessage) {
 		c.waiting++
 	}
 	if c.waiting == c.Workers && c.t0.IsZero() {
-		c.t0 = c.now().Add(headStart + time.Second - 1).Truncate(time.Second)
+		c.steady = newSteadyClock(c.now())
+		c.t0 = c.steady.wall.Add(headStart + time.Second - 1).Truncate(time.Second)
 		close(c.started)
 	}
 }

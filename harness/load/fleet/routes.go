@@ -164,12 +164,12 @@ func (c *Coordinator) handleHeartbeat(w http.ResponseWriter, r *http.Request) {
 
 func (c *Coordinator) answerHeartbeat(w http.ResponseWriter, received time.Time) {
 	c.mu.Lock()
-	why := c.stop
+	steady, why := c.steady, c.stop
 	if c.refusal != nil && why == "" {
 		why = "the run was refused"
 	}
 	c.mu.Unlock()
-	respond(w, wire.Pulse{Received: received, Answered: c.now(), Stop: why})
+	respond(w, wire.Pulse{Received: steady.read(received), Answered: steady.read(c.now()), Stop: why})
 }
 
 // handleLog appends a part of a worker's log, unless it was appended before.

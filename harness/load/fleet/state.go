@@ -39,7 +39,7 @@ const closedAfter = 5 * time.Second
 func Continue(o Options, s State, closed func(number int) bool, logs string) *Coordinator {
 	o.Workers = len(s.Members)
 	c := NewCoordinator(o)
-	c.logs, c.t0, c.waiting = logs, s.T0, o.Workers
+	c.logs, c.t0, c.steady, c.waiting = logs, s.T0, newSteadyClock(c.now()), o.Workers
 	for i, h := range s.Members {
 		m := &member{hello: h, used: true, waits: true, closed: closed(i), heard: c.now()}
 		c.members = append(c.members, m)
