@@ -269,7 +269,7 @@ type Worker struct {
 	RoundTripMs    *float64 `json:"round_trip_ms" jsonschema:"minimum=0"`  // to the coordinator; the clocks are compared to within half of it
 	FramesExpected *int64   `json:"frames_expected" jsonschema:"minimum=0"`
 	FramesReceived int64    `json:"frames_received" jsonschema:"minimum=0"`
-	Unlike         bool     `json:"unlike"` // its transactions were slower than those of the other workers
+	Unlike         bool     `json:"unlike"` // its transactions were slower or faster than those of the other workers
 }
 
 // Environment is the system and the tools of the run.

@@ -25,15 +25,18 @@ type Worker struct {
 	RoundTripMs    *float64 // longest to the coordinator; the clocks are compared to within half of it
 	FramesExpected *int64
 	FramesReceived int64
-	Unlike         bool // its transactions were slower than those of the other workers (rule workers-even)
+	Unlike         bool // its transactions were slower or faster than those of the other workers (rule workers-even)
 }
 
 // workerTable describes each worker of the plan.
 func (e *evidence) workerTable() (all []Worker) {
-	unlike, _ := e.unlikeWorker()
+	unlike := map[string]bool{}
+	for _, w := range e.compareWorkers() {
+		unlike[w.source] = w.unlike
+	}
 	for i, source := range e.workers() {
 		s := e.streams[source]
-		w := Worker{Source: source, Share: e.plan.Workers[i].Share, CPUShare: e.workerCPUShare(source), FramesReceived: int64(s.Frames), Unlike: source == unlike}
+		w := Worker{Source: source, Share: e.plan.Workers[i].Share, CPUShare: e.workerCPUShare(source), FramesReceived: int64(s.Frames), Unlike: unlike[source]}
 		if w.Share == 0 { // an old record
 			w.Share = 1 / float64(len(e.plan.Workers))
 		}

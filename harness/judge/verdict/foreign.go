@@ -18,7 +18,7 @@ import (
 // it is not known whether they belong to it. These count as possible violations, which
 // a PASS needs, and as possible samples without one, which a FAIL needs.
 
-// contribution is a point of a foreign sender that touches a judged window.
+// contribution is a point of another sender that touches a judged window.
 type contribution struct {
 	record.Foreign
 	second int  // in all judged seconds: that in which the interval ends, or the nearest one of the window
@@ -33,7 +33,7 @@ func mayContribute(name string) bool {
 	return !known || d.From(metric.SourceK6)
 }
 
-// contributions are the points of foreign senders in the judged windows, in the order of
+// contributions are the points of other senders in the judged windows, in the order of
 // their seconds. A unit other than that of the metric's own samples, or another kind,
 // is left out: see foreignLimitations.
 func (e *evidence) contributions(name string, kind metric.Kind, selector []metric.Label) (all []contribution) {

@@ -37,7 +37,7 @@ func (e *evidence) foreignLimitations() (all []string) {
 		all = append(all, e.delays()...)
 	}
 	if n := len(all); n > maxForeignLimitations {
-		all = append(all[:maxForeignLimitations-1:maxForeignLimitations-1], fmt.Sprintf("and %d more about senders by OTLP", n-maxForeignLimitations+1))
+		all = append(all[:maxForeignLimitations-1:maxForeignLimitations-1], fmt.Sprintf("and %d more about other senders", n-maxForeignLimitations+1))
 	}
 	return all
 }

@@ -354,11 +354,11 @@ func TestForeignLimitationsAreBounded(t *testing.T) {
 	v := Judge(withForeign([]spec.SLO{p95Under250}, frames...).Record())
 	n := 0
 	for _, l := range v.Limitations {
-		if strings.Contains(l, "otlp/") || strings.Contains(l, "by OTLP") {
+		if strings.Contains(l, "otlp/") || strings.Contains(l, "other senders") {
 			n++
 		}
 	}
-	if n != maxForeignLimitations || !slices.Contains(v.Limitations, "and 29 more about senders by OTLP") {
+	if n != maxForeignLimitations || !slices.Contains(v.Limitations, "and 29 more about other senders") {
 		t.Errorf("%d: %q", n, v.Limitations)
 	}
 }
@@ -379,7 +379,7 @@ func TestForeignIntervalsAreNotInferred(t *testing.T) {
 		c.Frames = append(c.Frames, exported(t, "otlp/k6", samples, 0.5, interval, 618, nil)...)
 		v := Judge(c.Record())
 		s := v.SLOs[0]
-		limitation := "counted in this run, without 95 % confidence: http_req_duration p(95)<250 (senders by OTLP report less often than every 2 s)"
+		limitation := "counted in this run, without 95 % confidence: http_req_duration p(95)<250 (other senders report less often than every 2 s)"
 		if s.Outcome != Pass || s.Basis != want || slices.Contains(v.Limitations, limitation) != (want == spec.Counted) {
 			t.Errorf("every %g s: %v, %s: %q", interval, s.Outcome, s.Basis, v.Limitations)
 		}

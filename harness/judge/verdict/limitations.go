@@ -115,7 +115,7 @@ func (e *evidence) shortRun() (all []string) {
 		why += fmt.Sprintf(" for a correlation time of %s s", number(longest))
 	}
 	state(names, why)
-	state(lumped, fmt.Sprintf("senders by OTLP report less often than every %d s", stats.MinBatch))
+	state(lumped, fmt.Sprintf("other senders report less often than every %d s", stats.MinBatch))
 	return all
 }
 

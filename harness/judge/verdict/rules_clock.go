@@ -1,17 +1,23 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 )
 
 // clock: all parts of the run had one clock. The offset of a worker's machine is
-// corrected at the start; what it drifts by after that moves the worker's arrivals and
-// its seconds. The coordinator's wall clock is compared with the database's by
-// persist_lag; latencies are measured on a monotonic clock.
+// corrected at the start; what it is off by after that moves the worker's arrivals and
+// its seconds. Neither worker nor coordinator follows changes of its wall clock under
+// load for that, so that the two findings are independent: the coordinator's wall clock
+// is compared with the database's by persist_lag only; latencies are measured on a
+// monotonic clock.
 func clock(e *evidence) Rule {
 	r := Rule{
 		Unit:    "ms",
@@ -23,24 +29,10 @@ func clock(e *evidence) Rule {
 	if tightest < math.Inf(1) {
 		r.Limit = pointer(spec.ClockShare * tightest)
 	}
-	worker, drift := e.driftingWorker()
 	if e.Facts.ClockStepMs != nil {
 		e.judgeStep(&r, math.Abs(*e.Facts.ClockStepMs), compared)
 	}
-	if worker.source == "" || r.Observed != nil && *r.Observed >= drift {
-		return r
-	}
-	r.Observed = &drift
-	text := fmt.Sprintf("the clock of %s drifted by %s ms against the coordinator's", e.workerName(worker.source), number(drift))
-	if r.Limit == nil || drift <= *r.Limit {
-		return r
-	}
-	// What the round trips leave open is no evidence.
-	if worker.certain > *r.Limit {
-		r.Outcome, r.Detail = Invalid, text+" during the run"
-	} else if r.Outcome == Pass {
-		r.Limitation = fmt.Sprintf("%s, known to within %s ms", text, number(drift-worker.certain))
-	}
+	e.judgeDrift(&r)
 	return r
 }
 
@@ -60,30 +52,70 @@ func (e *evidence) judgeStep(r *Rule, step float64, compared bool) {
 	r.Limitation = r.Detail + "; no latency depends on it"
 }
 
-// drifting is a worker whose clock changed against the coordinator's.
-type drifting struct {
-	source  string
-	certain float64 // ms, without what the round trips leave open
+// judgeDrift judges the clocks of the workers: INVALID where one was certainly off by
+// more than the limit in some second, a limitation where it may have been.
+func (e *evidence) judgeDrift(r *Rule) {
+	all := e.clockReadings()
+	if len(all) == 0 {
+		return
+	}
+	largest := slices.MaxFunc(all, func(a, b clockReading) int { return cmp.Compare(a.off, b.off) })
+	surest := slices.MaxFunc(all, func(a, b clockReading) int { return cmp.Compare(a.certain(), b.certain()) })
+	text := func(c clockReading) string {
+		return fmt.Sprintf("the clock of %s drifted by %s ms against the coordinator's", e.workerName(c.source), number(c.off))
+	}
+	switch {
+	case r.Limit != nil && surest.certain() > *r.Limit && r.Outcome == Invalid:
+		r.Detail += "; " + text(surest) + " during the run"
+	case r.Limit != nil && surest.certain() > *r.Limit:
+		r.Outcome, r.Observed, r.Detail = Invalid, &surest.off, text(surest)+" during the run"
+	case r.Limit != nil && largest.off > *r.Limit:
+		unsure := fmt.Sprintf("%s, known to within %s ms", text(largest), number(largest.within))
+		if r.Limitation != "" {
+			unsure = r.Limitation + "; " + unsure
+		}
+		r.Limitation = unsure
+		fallthrough
+	default:
+		r.Detail += "; " + text(largest)
+		if r.Observed == nil || largest.off > *r.Observed {
+			r.Observed = &largest.off
+		}
+	}
 }
 
-// driftingWorker is the worker whose clock certainly drifted most, and the drift as
-// measured, in ms. Workers on the coordinator's machine have its clock.
-func (e *evidence) driftingWorker() (worst drifting, drift float64) {
+// clockReading is by how much a worker's clock was off in one second, after the
+// correction at the start. With d1 and d2, the delays of a request and of its answer, the
+// offset as measured (theta of RFC 5905, section 8) is wrong by |d1 - d2| / 2, which is at
+// most half of the round trip, d1 + d2, of the same exchange; those of other seconds say
+// nothing of it. The correction adds no error, however wrong: it is what was applied.
+type clockReading struct {
+	source string
+	off    float64 // ms, as measured, without its sign
+	within float64 // ms
+}
+
+// certain is by how much the clock was off at least, in ms; negative where it may not
+// have been off at all.
+func (c clockReading) certain() float64 { return c.off - c.within }
+
+// clockReadings are those of all workers from the start of the load to the end of the
+// schedule. Workers on the coordinator's machine have its clock.
+func (e *evidence) clockReadings() (all []clockReading) {
+	span := record.SpanOf(e.Facts.T0, plan.Window{End: e.plan.Duration()})
 	for _, w := range e.Environment.Workers {
 		if w.Local {
 			continue
 		}
-		measured, roundTrip := largest(e.gauges(w.Source, metric.WorkerClockDrift)), largest(e.gauges(w.Source, metric.WorkerRoundTrip))
-		if measured == nil || roundTrip == nil {
-			continue
-		}
-		// The offset is known to within half of the round trip, now and at the start.
-		certain := max(0, math.Abs(*measured)-*roundTrip)
-		if worst.source == "" || certain > worst.certain {
-			worst, drift = drifting{w.Source, certain}, math.Abs(*measured)
+		drift, known := e.Timeline.Gauge(metric.WorkerClockDrift, nil, w.Source, span)
+		roundTrip, measured := e.Timeline.Gauge(metric.WorkerRoundTrip, nil, w.Source, span)
+		for i := range drift {
+			if known[i] && measured[i] {
+				all = append(all, clockReading{w.Source, math.Abs(drift[i]), roundTrip[i] / 2})
+			}
 		}
 	}
-	return worst, drift
+	return all
 }
 
 // tightestBound is the smallest bound of an SLO on a duration, in ms, and whether any

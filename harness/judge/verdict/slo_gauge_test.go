@@ -235,7 +235,7 @@ func TestQueueDepthWithoutData(t *testing.T) {
 	c := queued(func(int) float64 { return -1 }, depthMax(500))
 	c.Run.Facts.Collectors = append(c.Run.Facts.Collectors, record.Collect{Source: metric.SourceGauges, State: "failed", Reason: "no metric jobs"})
 	for i := range c.Frames {
-		if c.Frames[i].Source == metric.WorkerSource(0) && !c.Frames[i].Closing { // a script's own, or a foreign sender's
+		if c.Frames[i].Source == metric.WorkerSource(0) && !c.Frames[i].Closing { // a script's own, or another sender's
 			c.Frames[i].Points = append(slices.Clip(c.Frames[i].Points), metric.GaugePoint(metric.Of("queue_depth"), 1))
 		}
 	}
