@@ -89,7 +89,7 @@ func TestFaultsOfFleets(t *testing.T) {
 	faults := map[string]fault{
 		"none": {hold: 6 * time.Second, verdict: verdict.Pass, whole: true},
 		"a worker is killed": {
-			hold: 12 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "worker/1 was killed (signal: killed)",
+			hold: 12 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "worker/1 did not report to its end: it was killed on ",
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				_ = syscall.Kill(k6Of(c.site.t, c, 1), syscall.SIGKILL)
 			},
@@ -167,7 +167,7 @@ func TestFaultsOfFleets(t *testing.T) {
 			},
 		},
 		"the coordinator is killed and continues too late": {
-			hold: 30 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not close its stream", all: []string{workertest.EnvLostAfter + "=4s"},
+			hold: 30 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not report to its end: it is lost on ", all: []string{workertest.EnvLostAfter + "=4s"},
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				c.kill()
 				c.awaitWorkers("reports were not delivered: the coordinator has not answered for ")

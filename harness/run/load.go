@@ -3,9 +3,12 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"assay/harness/load/fleet"
+	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
 
@@ -49,6 +52,7 @@ func (r *run) load(ctx context.Context) {
 		case now := <-tick.C:
 			r.watchClock(now)
 			r.coordinator.LoseSilent()
+			r.reportSilent()
 			stage = r.reportSecond(stage)
 			r.reportView()
 			// After the end of the schedule there is no load to stop.
@@ -103,6 +107,25 @@ func (r *run) explainExits() {
 		if e.Status != "0" && e.Status != fleet.Closed && r.stopped == "" {
 			r.stopped = e.String()
 		}
+	}
+}
+
+// reportSilent reports workers that are not heard from, once, and that they are again.
+func (r *run) reportSilent() {
+	now := r.coordinator.Silent()
+	for _, i := range slices.Sorted(maps.Keys(now)) {
+		if !r.silent[i] {
+			r.step(now[i])
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(r.silent)) {
+		if now[i] == "" && !r.coordinator.HasEnded(i) {
+			r.step(metric.WorkerSource(i) + " is heard from again")
+		}
+	}
+	r.silent = map[int]bool{}
+	for i := range now {
+		r.silent[i] = true
 	}
 }
 

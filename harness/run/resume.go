@@ -26,11 +26,12 @@ func (r *run) statePath() string { return filepath.Join(r.Dir, stateFile) }
 // savedState is what a restarted coordinator needs.
 type savedState struct {
 	fleet.State
-	Join Join `json:"join"` // without the token
+	Join  Join   `json:"join"`  // without the token
+	Token string `json:"token"` // a signature that only the run's token makes
 }
 
 func (r *run) saveState() error {
-	s := savedState{r.coordinator.State(), r.Join}
+	s := savedState{r.coordinator.State(), r.Join, wire.NewKeys(r.ID, r.Join.Token).Proof()}
 	s.Join.Listen = r.server.Address().String()
 	for _, file := range []*string{&s.Join.Certificate, &s.Join.Key} {
 		if *file == "" {
@@ -63,12 +64,16 @@ func resume(ctx context.Context, o Options) error {
 	if err == nil {
 		err = json.Unmarshal(data, &state)
 	}
-	if err != nil {
+	switch {
+	case record.CheckSeal(o.Dir) == nil:
+		return hint.With(fmt.Errorf("continue run %s: it is complete, and its record is sealed", o.Dir), "assay judge "+o.Dir)
+	case err != nil:
 		return hint.With(fmt.Errorf("continue run %s: its load had not begun: %w", o.Dir, err), "certify again")
+	case wire.NewKeys(o.ID, o.Join.Token).Proof() != state.Token:
+		return hint.With(fmt.Errorf("continue run %s: ASSAY_JOIN_TOKEN is not the token of this run", o.Dir), "set the token with which the run was started; if Assay chose it, the run cannot be continued")
 	}
-	token := r.Join.Token
 	r.Join = state.Join
-	r.Join.Token = token
+	r.Join.Token = o.Join.Token
 	if err := r.reopen(state.State); err != nil {
 		return err
 	}

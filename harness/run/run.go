@@ -83,6 +83,7 @@ type run struct {
 	looks       *looks              // nil: the plan has a single look
 	ended       time.Time           // when the load was stopped early
 
+	silent  map[int]bool   // workers that were not heard from in the last second
 	resumed record.Resumed // what the record held when the coordinator was restarted
 
 	writeErrors chan error // holds the first failure to append to the record
@@ -134,6 +135,9 @@ func (r *run) start(ctx context.Context) error {
 	now := time.Now()
 	r.t0 = now.Add(t0.Sub(now.Round(0)))
 	r.beginView(environment)
+	if r.Join.Remote && r.Join.Token != "" {
+		r.step("if this coordinator is killed, continue within 30 s: assay certify --resume " + r.Dir)
+	}
 	return r.saveState()
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"assay/harness/doctor"
@@ -41,8 +42,11 @@ func (r *run) gather(ctx context.Context) error {
 		return err
 	}
 	if r.Join.Remote {
-		r.step("waiting for workers: start each with")
+		r.step(fmt.Sprintf("waiting for workers, 0 of %d: start each with", r.Workers))
 		r.step(r.server.joinLine(r.Join))
+		if r.server.Address().Addr().IsLoopback() && r.Join.Advertise == "" {
+			r.note("this address is for workers on this machine; for others, listen on an address of this machine's network: --listen ADDRESS:PORT")
+		}
 	} else if err := r.startLocal(); err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 	}()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for said := 0; ; {
+	for said := ""; ; {
 		select {
 		case d := <-done:
 			if d.err != nil && r.Join.Remote {
@@ -96,9 +100,10 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 			for _, text := range r.coordinator.Rejected() {
 				r.note(text)
 			}
-			if n := r.coordinator.Joined(); n != said && r.Join.Remote {
-				said = n
-				r.step(fmt.Sprintf("%d of %d workers have joined", n, r.Workers))
+			hosts := r.coordinator.Hosts()
+			if text := strings.Join(hosts, ", "); text != said && r.Join.Remote {
+				said = text
+				r.step(fmt.Sprintf("%d of %d workers have joined, on: %s", len(hosts), r.Workers, cmp.Or(text, "none")))
 			}
 		}
 	}

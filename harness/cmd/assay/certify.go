@@ -8,6 +8,7 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
+	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/trial"
 )
@@ -60,8 +61,17 @@ GitHub Actions, the Markdown is appended to it.`,
 
   # Four workers on other machines, each started with the line that this prints.
   assay certify checkout --target http://shop.test:8080 --allow-target shop.test \
-    --engine join --workers 4 --listen 10.0.0.5:7077`,
-		Args: arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment"),
+    --engine join --workers 4 --listen 10.0.0.5:7077
+
+  # Continue such a run, whose coordinator was killed under load, within 30 s.
+  export ASSAY_JOIN_TOKEN=...
+  assay certify --resume runs/20261123T141434Z-checkout-d60c`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f.fleet.resume != "" {
+				return nil // the run has its profile
+			}
+			return arguments(1, math.MaxInt, "no profile was named", "for example: assay certify payment")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error { return f.certify(c, args) },
 	}
 	f.addSystem(c)
@@ -119,6 +129,13 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	file, err := trial.ReadThresholds(f.thresholds)
 	if err != nil {
 		return nil, err
+	}
+	if f.fleet.resume != "" && len(names) == 0 {
+		p, err := record.ReadPlan(f.fleet.resume)
+		if err != nil {
+			return nil, err
+		}
+		names = []string{p.Profile.Name}
 	}
 	change := f.load.change(c)
 	profiles, err := change.Profiles(file, names)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,12 +36,12 @@ type fleetFlags struct {
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&f.engine, "engine", engineLocal, "local: start the workers on this machine; join: wait for workers that join (assay worker)")
-	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default: a free port of loopback; with --engine join, ASSAY_LISTEN)")
-	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on")
+	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default with --engine join: ASSAY_LISTEN; else a free port of loopback)")
+	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
 	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
-	fs.StringVar(&f.join.Key, "tls-key", "", "its private key")
+	fs.StringVar(&f.join.Key, "tls-key", "", "private key of --tls-cert")
 	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load, with its ASSAY_JOIN_TOKEN")
 }
 
@@ -54,6 +55,13 @@ func (f *fleetFlags) apply(o *run.Options) error {
 	}
 	if f.join.Timeout < time.Second {
 		return usage("for example: --join-timeout 10m", "--join-timeout is %s: it must be at least 1s", f.join.Timeout)
+	}
+	for _, a := range []struct{ name, value string }{
+		{"--listen", f.join.Listen}, {"--advertise", f.join.Advertise}, {envListen, os.Getenv(envListen)},
+	} {
+		if host, port, err := net.SplitHostPort(a.value); a.value != "" && (err != nil || host == "" || port == "") {
+			return usage("for example: 10.0.0.5:7077; 0.0.0.0:7077 is every address of this host", "%s is %q: it must be ADDRESS:PORT", a.name, a.value)
+		}
 	}
 	o.Join = f.join
 	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
@@ -75,7 +83,7 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 		return nil, err
 	}
 	if len(names) != 1 || names[0] != p.Profile.Name {
-		return nil, usage("assay certify "+p.Profile.Name+" --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
+		return nil, usage("assay certify --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
 	}
 	o := shared
 	o.Resume, o.Dir, o.ID, o.Profile, o.Target, o.Undecided = true, f.resume, p.Run, p.Profile, p.Target, verdict.Undecided

@@ -34,7 +34,7 @@ reports later; after 30 s it ends its load. Nothing is left on this machine, but
 temporary folder of a worker that is killed: the next worker removes it.
 
 Exit codes: 0 after a run, 2 if the worker could not join or its reports could not
-be delivered, otherwise that of k6.`,
+be delivered, otherwise that of k6 (105: the load was ended before its schedule).`,
 		Example: `  ASSAY_JOIN_TOKEN=... assay worker --join https://10.0.0.5:7077#sha256:...
 
   # With a token of one's own, in any order:

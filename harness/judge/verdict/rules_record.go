@@ -27,32 +27,46 @@ func frames(e *evidence) Rule {
 	return r
 }
 
+// endOf is how a worker ended that did not end by itself; empty: it did, or that is not
+// known.
+func (e *evidence) endOf(worker string) string {
+	for i, w := range e.Facts.Workers {
+		if w.Source != worker {
+			continue
+		}
+		where := ""
+		if all := e.Environment.Workers; i < len(all) && all[i].Source == worker {
+			where = " on " + all[i].Host.Name
+		}
+		switch {
+		case strings.HasPrefix(w.Exit, "signal:"):
+			return fmt.Sprintf(": it was killed%s (%s)", where, w.Exit)
+		case w.Exit == record.ExitLost:
+			return fmt.Sprintf(": it is lost%s (%s)", where, w.Error)
+		}
+	}
+	return ""
+}
+
 // checkStreams compares the streams of the plan's workers with their totals. expected
 // is nil where a worker did not report how many frames it sent.
 func checkStreams(e *evidence) (expected *int64, received int64, problems []string) {
 	planned := map[string]bool{}
 	sum, known := int64(0), true
-	killed := map[string]string{}
-	for _, w := range e.Facts.Workers {
-		if strings.HasPrefix(w.Exit, "signal:") {
-			killed[w.Source] = w.Exit
-		}
-	}
 	for _, w := range e.workers() {
 		planned[w] = true
 		s, found := e.streams[w]
 		received += int64(s.Frames)
-		if why := killed[w]; why != "" {
-			problems = append(problems, fmt.Sprintf("%s was killed (%s)", w, why))
-		}
 		sent, reported := total(s, metric.WorkerFrames, "")
 		sum += int64(sent)
 		known = known && reported
 		switch {
 		case !found:
-			problems = append(problems, w+" sent nothing")
+			problems = append(problems, w+" sent nothing"+e.endOf(w))
 		case !s.Closed:
-			problems = append(problems, w+" did not close its stream")
+			problems = append(problems, w+" did not report to its end"+e.endOf(w))
+		case e.endOf(w) != "":
+			problems = append(problems, w+" reported to its end, but did not end by itself"+e.endOf(w))
 		case !reported:
 			problems = append(problems, w+" closed without its totals")
 		case s.Missing > 0:

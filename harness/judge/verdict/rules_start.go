@@ -10,6 +10,9 @@ import (
 	"assay/harness/observe/record"
 )
 
+// seeFrames is the advice on what a worker does not report if it does not end by itself.
+const seeFrames = "See the rule frames."
+
 // seeded: every worker drew arrivals and data from the plan's seed, so that the run
 // can be repeated.
 func seeded(e *evidence) Rule {
@@ -21,6 +24,11 @@ func seeded(e *evidence) Rule {
 	}
 	var other []string
 	for _, w := range e.workers() {
+		if !e.streams[w].Closed { // the seed is in its last frame
+			other = append(other, w+" did not report to its end, where it names its seed")
+			r.Advice = seeFrames
+			continue
+		}
 		reported := "none"
 		for _, p := range e.streams[w].Totals {
 			if p.Series.Name == metric.WorkerSeed {
@@ -60,6 +68,8 @@ func startSkew(e *evidence) Rule {
 		}
 	}
 	switch {
+	case missing != "" && !e.streams[missing].Closed:
+		r.Detail, r.Advice = missing+" did not report to its end, where it names the delay of its first arrival", seeFrames
 	case missing != "":
 		r.Detail = missing + " did not report its first arrival"
 	case first > last:

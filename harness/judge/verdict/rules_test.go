@@ -114,13 +114,13 @@ func TestBrokenRules(t *testing.T) {
 		}, "the generator itself started 10 of 600 transactions more than 100ms late"},
 		"stream not closed": {"frames", func(c *synthetic.Case) {
 			drop(c, func(f metric.Frame) bool { return f.Source == "worker/1" && f.Closing })
-		}, "worker/1 did not close its stream"},
+		}, "worker/1 did not report to its end"},
 		"worker missing": {"frames", func(c *synthetic.Case) {
 			drop(c, func(f metric.Frame) bool { return f.Source == "worker/0" })
 		}, "worker/0 sent nothing"},
 		"worker killed": {"frames", func(c *synthetic.Case) {
 			c.Run.Facts.Workers[0].Exit = "signal: killed"
-		}, "worker/0 was killed (signal: killed)"},
+		}, "worker/0 reported to its end, but did not end by itself: it was killed on synthetic (signal: killed)"},
 		"a counter without end": {"frames", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.Violations, times(math.NaN()))
 		}, "slo_violations is not a finite number"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/wire"
 )
 
@@ -84,7 +85,7 @@ type Exit struct {
 }
 
 // Lost is the status of a worker that was not heard from any more.
-const Lost = "lost"
+const Lost = record.ExitLost
 
 // String is one line.
 func (e Exit) String() string {

@@ -113,6 +113,20 @@ func (c *Coordinator) Joined() int {
 	return len(c.members)
 }
 
+// Hosts names the machines of the workers that wait for their share, in the order of
+// joining.
+func (c *Coordinator) Hosts() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isComplete() {
+		c.forgetAbsent()
+	}
+	for _, m := range c.members {
+		names = append(names, m.hello.Machine.Name)
+	}
+	return names
+}
+
 // AwaitWorkers waits until all workers have joined, and returns what they said, by
 // number.
 func (c *Coordinator) AwaitWorkers(ctx context.Context) (all []wire.Hello, err error) {

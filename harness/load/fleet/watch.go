@@ -93,6 +93,32 @@ func (c *Coordinator) LoseSilent() {
 	}
 }
 
+// silentAfter is how long a worker was not heard from before it is reported: it sends a
+// message a second.
+const silentAfter = 5 * time.Second
+
+// Silent describes the workers that have not ended and have not been heard from for some
+// seconds, by number.
+func (c *Coordinator) Silent() map[int]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[int]string{}
+	for i, m := range c.members {
+		if silent := c.now().Sub(m.heard); m.exit == nil && silent > silentAfter {
+			all[i] = fmt.Sprintf("%s on %s has not been heard from for %s; it is lost after %s",
+				metric.WorkerSource(i), m.hello.Machine.Name, silent.Round(time.Second), wire.LostAfter)
+		}
+	}
+	return all
+}
+
+// HasEnded reports whether a worker has ended, or is lost.
+func (c *Coordinator) HasEnded(number int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[number].exit != nil
+}
+
 // LoseAll gives up the workers that have not ended.
 func (c *Coordinator) LoseAll(why string) {
 	c.mu.Lock()

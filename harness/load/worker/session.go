@@ -140,7 +140,7 @@ func (s *session) exchange(ctx context.Context) {
 	s.answered()
 	s.clock.add(e)
 	if pulse.Stop != "" {
-		s.stop(pulse.Stop)
+		s.stop("the coordinator ends the load: " + pulse.Stop)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestStopped(t *testing.T) {
 			c.stop = "enough"
 		}()
 		status, output, err := runWorker(t.Context(), t, c, script)
-		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: enough\n") {
+		if status != "105" || err != nil || !strings.Contains(output, "worker: stopping: the coordinator ends the load: enough\n") {
 			t.Errorf("%q, %v: %s", status, err, output)
 		}
 	})

@@ -20,7 +20,7 @@ var (
 	// ErrNotSealed: the run has no manifest because it did not finish; it cannot be
 	// judged.
 	ErrNotSealed = hint.With(errors.New("the record is not sealed: the run did not finish"),
-		"certify again: an unfinished run cannot be judged")
+		"certify again: an unfinished run cannot be judged; if only its coordinator was killed, and workers on other machines still wait: assay certify --resume FOLDER")
 	// ErrChanged: files differ from the manifest.
 	ErrChanged = hint.With(errors.New("the record has changed since it was sealed"),
 		"restore the record as it was sealed, or certify again")

@@ -136,10 +136,13 @@ const (
 	StateFailed = "failed"
 )
 
+// ExitLost is the exit of a worker that was not heard from any more.
+const ExitLost = "lost"
+
 // Worker is how one worker ended.
 type Worker struct {
 	Source string `json:"source"`           // "worker/0"
-	Exit   string `json:"exit"`             // "0", "signal: killed", ...
+	Exit   string `json:"exit"`             // "0", "signal: killed", ExitLost, ...
 	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
 }

@@ -51,8 +51,8 @@ func (a Address) verify(shown []*x509.Certificate, token string) error {
 		return nil
 	}
 	return hint.With(
-		fmt.Errorf("the coordinator at %s presented the key %s, expected the token's key (%s) or a certificate that this system trusts: %w", a.URL, got, derived, err),
-		"add the fingerprint of the join line to the URL: #sha256:..., or name the authority's file in SSL_CERT_FILE",
+		fmt.Errorf("the coordinator at %s has the key %s, not the token's (%s), and its certificate is not trusted: %w", a.URL, got, derived, err),
+		"compare ASSAY_JOIN_TOKEN with the coordinator's; if the coordinator chose the token, add the fingerprint of its join line to the URL: #sha256:...",
 	)
 }
 

@@ -61,7 +61,7 @@ func Serve(o Options) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+		return nil, hint.With(err, "give an address of this host, and a port that no other program has")
 	}
 	s := &Server{options: o, refusals: newRefusals(o.Log), served: make(chan struct{})}
 	s.gate = newGate(listener, o.Identity.TLS(), o.Limits, s.refusals)

@@ -39,7 +39,7 @@ func TestMarkdownRenders(t *testing.T) {
 	for _, want := range []string{
 		"INVALID: synthetic, 20 tps for 30 s, smoke scope",
 		"Not signed",
-		"frames (INVALID): worker/1 was killed (signal: killed); worker/1 did not close its stream. Check the workers' logs",
+		"frames (INVALID): worker/1 did not report to its end: it was killed on synthetic (signal: killed). Check the workers' logs",
 		"window (LIMITATION): 30 s judged: a smoke, too short to certify",
 		c.Claim, c.Evidence.ManifestSHA256,
 		"durability when a process or host is killed was not tested",
