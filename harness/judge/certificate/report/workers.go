@@ -30,8 +30,10 @@ func workers(c certificate.Certificate) []page.Block {
 		t.Rows = append(t.Rows, row)
 	}
 	return []page.Block{section("Workers", t, note(
-		"Times in ms, over the judged windows. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
-			"Start: delay of the worker's first arrival. Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that.",
+		"Times in ms, over the judged windows. Share: of the schedule. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
+			"CPU: k6's share of the CPUs that it may use. Lag: by how much the worker itself started transactions late. Start: delay of its first one. "+
+			"Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that. "+
+			"Round trip: to the coordinator and back. Frames: reports in the record.",
 	))}
 }
 
