@@ -42,7 +42,6 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"release-connections": releaseConnections,
 	"mount-tmpfs":         mountTmpfs,
 	"no-processes":        noProcesses,
-	"await-exit":          awaitExit,
 	"await-file":          awaitFile,
 	"write-block":         writeBlock,
 	"run-blocks":          runBlocks,

@@ -150,22 +150,6 @@ func noProcesses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await-exit WORD waits until no process of the script has the word in its command
-// line.
-func awaitExit(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: await-exit WORD")
-	}
-	waitUntil(ts, "processes of "+args[0]+" do not exit", func() bool {
-		for _, line := range scriptProcesses(ts) {
-			if strings.Contains(line, args[0]) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // await-file PATTERN waits until a file matches the pattern.
 func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

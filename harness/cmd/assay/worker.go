@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +58,8 @@ func work(c *cobra.Command, o worker.Options) (err error) {
 	if o.URL == "" || o.Token == "" {
 		return usage("copy the line that the coordinator prints", "worker needs --join URL and the run's token in ASSAY_JOIN_TOKEN")
 	}
+	// Who started it may have ended, and k6 is to be stopped as usual.
+	signal.Ignore(syscall.SIGPIPE)
 	if o.Executable, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,8 +28,10 @@ type session struct {
 	begin     time.Time
 	lostAfter time.Duration // wire.LostAfter
 
-	stopOnce sync.Once
-	stopping chan struct{} // closed when the load is to end
+	parent      int         // pid of the process that started this one
+	interrupted atomic.Bool // this process was
+	stopOnce    sync.Once
+	stopping    chan struct{} // closed when the load is to end
 	// lost is done, with the cause, when nothing can be delivered any more.
 	lost   context.Context
 	giveUp context.CancelCauseFunc
@@ -45,7 +48,7 @@ const (
 )
 
 func newSession(link *wire.Link, a wire.Assignment, dir string, c *clock, say func(string, ...any)) *session {
-	s := &session{link: link.As(a), assignment: a, dir: dir, clock: c, spool: newSpool(dir, say), say: say, lostAfter: wire.LostAfter, begin: time.Now(), stopping: make(chan struct{})}
+	s := &session{link: link.As(a), assignment: a, dir: dir, clock: c, spool: newSpool(dir, say), say: say, lostAfter: wire.LostAfter, begin: time.Now(), parent: os.Getppid(), stopping: make(chan struct{})}
 	s.lost, s.giveUp = context.WithCancelCause(context.Background())
 	return s
 }
@@ -102,6 +105,9 @@ func (s *session) heartbeats(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		s.exchange(ctx)
 		switch silent := s.silence(); {
+		case s.orphaned() && s.ended():
+			s.giveUp(errors.New("the coordinator, which had started this worker, has ended"))
+			return
 		case silent > 2*s.lostAfter && s.ended():
 			s.giveUp(fmt.Errorf("the coordinator has not answered for %s", silent.Round(time.Second)))
 			return
@@ -143,6 +149,10 @@ func (s *session) exchange(ctx context.Context) {
 		s.stop("the coordinator ends the load: " + pulse.Stop)
 	}
 }
+
+// orphaned reports whether the coordinator that started this process has ended, which the
+// kernel tells by SIGTERM: nobody waits for its reports.
+func (s *session) orphaned() bool { return s.interrupted.Load() && os.Getppid() != s.parent }
 
 // stop ends the load. k6 interrupts its iterations and reports them.
 func (s *session) stop(why string) {

@@ -178,7 +178,10 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	delivery.Go(s.deliver)
 	delivery.Go(func() { s.sendLog(running) })
 	delivery.Go(func() { s.stopK6(c) })
-	interrupted := context.AfterFunc(ctx, func() { s.stop("interrupted") })
+	interrupted := context.AfterFunc(ctx, func() {
+		s.interrupted.Store(true)
+		s.stop("interrupted")
+	})
 	status = c.status()
 	interrupted()
 	p.close()
