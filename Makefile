@@ -41,14 +41,13 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
-# The longest packages start first, and three at a time on two cores, as they mostly wait
-# for runs to end. `make lint` runs go vet.
+# The longest packages start first. `make lint` runs go vet.
 TESTED := ./harness/run ./harness/cmd/assay ./harness/lab/exam ./...
 
 .PHONY: test
 test: ## Set up what is missing, and run the tests on real servers (about 10 minutes, two cores)
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -vet=off -p 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(TESTED)
+	@$(SERVERS) $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(TESTED)
 
 .PHONY: long
 long: ## Run the tests that take minutes each
