@@ -95,12 +95,17 @@ func TestWorkerOnSlowPath(t *testing.T) {
 		r := c.wait()
 		v := verdict.Judge(r)
 		var unlike []verdict.Worker
-		mean, pooled := 0.0, *v.Latency[0].P95
+		mean, pooled, fastest := 0.0, *v.Latency[0].P95, math.Inf(1)
 		for _, w := range v.Generator.Fleet {
-			mean += *w.P95Ms / 4
+			mean, fastest = mean+*w.P95Ms/4, min(fastest, *w.P95Ms)
 			if w.Unlike {
 				unlike = append(unlike, w)
 			}
+		}
+		if fastest > 60 { // the delay on the slow path does not stand out
+			t.Logf("the machine is too busy: p95 of the fastest worker %.0f ms", fastest)
+			v.Outcome = verdict.Inconclusive
+			return v
 		}
 		if len(unlike) != 1 || *unlike[0].P95Ms < 120 || *unlike[0].RoundTripMs < 120 {
 			t.Fatalf("unlike workers: %+v", unlike)
