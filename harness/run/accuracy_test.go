@@ -60,7 +60,7 @@ func TestPercentilesAgreeWithRawLatencies(t *testing.T) {
 		time.Sleep(time.Duration(5e6 * math.Exp(rand.NormFloat64())))
 	}))
 	defer server.Close()
-	o := options(t, steady(300, 20*time.Second), getScript, server.URL)
+	o := options(t, steady(150, 20*time.Second), getScript, server.URL)
 	o.Workers = 2
 	dir := filepath.Dir(o.Dir)
 	o.Outputs = []string{"csv=" + filepath.Join(dir, "raw-%d.csv")}
@@ -97,13 +97,13 @@ func stallingServer(t *testing.T) *httptest.Server {
 
 // A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly from 1 s
 // down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms. On a busy machine
-// both may be higher, because the server takes longer for the 500 requests queued by a
+// both may be higher, because the server takes longer for the 150 requests queued by a
 // stall, but hardly lower. Closed-loop k6 would see none of it: its VUs wait with the
 // server.
 func TestServerStallsCountInLatency(t *testing.T) {
 	t.Parallel()
 	server := stallingServer(t)
-	p := steady(500, 30*time.Second)
+	p := steady(150, 30*time.Second)
 	bound := p.SLOs[0]
 	bound.Expression, bound.Bound = "p(95)<100", 100
 	// Three stalls are too few to decide p(95), and enough to decide p(99).

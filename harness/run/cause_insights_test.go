@@ -80,7 +80,13 @@ func TestCauseFromPerformanceInsights(t *testing.T) {
 		if v.Outcome != verdict.Fail {
 			return v
 		}
-		if b := diagnose.Of(r, v).Bottleneck; b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.MinConfidence {
+		b := diagnose.Of(r, v).Bottleneck
+		if b != nil && b.Component == diagnose.Undetermined { // the machine starved the service as well
+			t.Log(b.Sentence)
+			v.Outcome = verdict.Inconclusive
+			return v
+		}
+		if b == nil || b.Component != "commit" || b.Event != "io/redo_log_flush" || b.Confidence == nil || *b.Confidence < diagnose.MinConfidence {
 			t.Errorf("the bottleneck is %+v", b)
 		}
 		return v
