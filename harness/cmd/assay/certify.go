@@ -8,7 +8,6 @@ import (
 
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/judge/verdict"
-	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/trial"
 )
@@ -130,18 +129,6 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err != nil {
 		return nil, err
 	}
-	if f.fleet.resume != "" && len(names) == 0 {
-		p, err := record.ReadPlan(f.fleet.resume)
-		if err != nil {
-			return nil, err
-		}
-		names = []string{p.Profile.Name}
-	}
-	change := f.load.change(c)
-	profiles, err := change.Profiles(file, names)
-	if err != nil {
-		return nil, err
-	}
 	f.remote = f.fleet.engine == engineJoin
 	shared, err := f.options(c, file)
 	if err != nil {
@@ -156,6 +143,11 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 			f.target, f.out = runs[0].Target, f.fleet.resume
 		}
 		return runs, err
+	}
+	change := f.load.change(c)
+	profiles, err := change.Profiles(file, names)
+	if err != nil {
+		return nil, err
 	}
 	return trial.Certification{
 		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,

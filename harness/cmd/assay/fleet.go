@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ func (f *fleetFlags) apply(o *run.Options) error {
 			return usage("for example: 10.0.0.5:7077; 0.0.0.0:7077 is every address of this host", "%s is %q: it must be ADDRESS:PORT", a.name, a.value)
 		}
 	}
+	if (f.join.Certificate == "") != (f.join.Key == "") {
+		return usage("name both files, or neither", "--tls-cert and --tls-key go together")
+	}
 	o.Join = f.join
 	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
 	if o.Join.Remote {
@@ -82,7 +86,7 @@ func (f *fleetFlags) continued(shared run.Options, names []string) ([]run.Option
 	if err != nil {
 		return nil, err
 	}
-	if len(names) != 1 || names[0] != p.Profile.Name {
+	if len(names) > 0 && !slices.Equal(names, []string{p.Profile.Name}) {
 		return nil, usage("assay certify --resume "+f.resume, "%s is a run of profile %s", f.resume, p.Profile.Name)
 	}
 	o := shared

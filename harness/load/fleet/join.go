@@ -104,14 +104,7 @@ func (c *Coordinator) isComplete() bool {
 }
 
 // Joined is how many workers wait for their share.
-func (c *Coordinator) Joined() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isComplete() {
-		c.forgetAbsent()
-	}
-	return len(c.members)
-}
+func (c *Coordinator) Joined() int { return len(c.Hosts()) }
 
 // Hosts names the machines of the workers that wait for their share, in the order of
 // joining.

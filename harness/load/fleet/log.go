@@ -42,34 +42,28 @@ func (c *Coordinator) appendLog(number int, offset int64, text []byte) (err erro
 // explain completes a worker's exit from its log. A killed worker did not log why: the
 // last error in its log has another cause.
 func (c *Coordinator) explain(number int, e *Exit) {
-	path := c.logPath(number)
-	e.Logged = FirstProblem(head(path))
+	head, tail := ends(c.logPath(number))
+	e.Logged = FirstProblem(head)
 	if code, err := strconv.Atoi(e.Status); err == nil && code != 0 && e.Error == "" {
-		e.Error = LastError(tail(path))
+		e.Error = LastError(tail)
 	}
 }
 
 // partSize bounds what is read of a log, bytes: in an outage it has a line per request.
 const partSize = 64 << 10
 
-// head reads the beginning of a log; nil if it cannot be read.
-func head(path string) []byte { return part(path, func(int64) int64 { return 0 }) }
-
-// tail reads the end of a log; nil if it cannot be read.
-func tail(path string) []byte {
-	return part(path, func(size int64) int64 { return max(0, size-partSize) })
-}
-
-func part(path string, offset func(size int64) int64) []byte {
+// ends reads the beginning and the end of a log; nil if it cannot be read.
+func ends(path string) (head, tail []byte) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	defer f.Close() // read only
 	info, err := f.Stat()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	text, _ := io.ReadAll(io.NewSectionReader(f, offset(info.Size()), partSize))
-	return text
+	head, _ = io.ReadAll(io.NewSectionReader(f, 0, partSize))
+	tail, _ = io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-partSize), partSize))
+	return head, tail
 }

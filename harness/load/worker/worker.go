@@ -138,6 +138,10 @@ func (s *session) run(ctx context.Context, executable string) (status string, er
 	defer end()
 	defer s.giveUp(nil)
 	alive.Go(func() { s.heartbeats(living) })
+	defer context.AfterFunc(ctx, func() {
+		s.interrupted.Store(true)
+		s.stop("interrupted")
+	})()
 	status, err = s.runK6(ctx, executable)
 	exit := wire.Exit{Status: status}
 	if err != nil {
@@ -178,12 +182,7 @@ func (s *session) runK6(ctx context.Context, executable string) (status string, 
 	delivery.Go(s.deliver)
 	delivery.Go(func() { s.sendLog(running) })
 	delivery.Go(func() { s.stopK6(c) })
-	interrupted := context.AfterFunc(ctx, func() {
-		s.interrupted.Store(true)
-		s.stop("interrupted")
-	})
 	status = c.status()
-	interrupted()
 	p.close()
 	s.spool.close()
 	ended()

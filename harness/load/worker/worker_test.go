@@ -152,6 +152,18 @@ func TestChangedScript(t *testing.T) {
 	}
 }
 
+// A result of setup() that is too large for the coordinator is refused before it is sent,
+// in words that name it.
+func TestLargeSetup(t *testing.T) {
+	link := wire.New("http://127.0.0.1:1", "token", nil) // nobody listens there
+	p := parent{session: newSession(link, share(), t.TempDir(), newClock(), t.Logf)}
+	w := httptest.NewRecorder()
+	p.start(w, httptest.NewRequest(http.MethodPost, wire.PathStart, strings.NewReader(`{"setup":"`+strings.Repeat("x", wire.MaxSetup)+`"}`)))
+	if got := w.Body.String(); w.Code != http.StatusRequestEntityTooLarge || got != "setup() returned more than 16 MiB\n" {
+		t.Errorf("answer %d, %q", w.Code, got)
+	}
+}
+
 // The coordinator's order, or an interrupt, ends k6, and its status is reported.
 func TestStopped(t *testing.T) {
 	const script = "trap 'exit 105' TERM; echo ready; while :; do sleep 0.05; done"
