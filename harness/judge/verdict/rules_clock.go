@@ -39,11 +39,11 @@ func clock(e *evidence) Rule {
 // judgeStep judges the largest change of the coordinator's wall clock, in ms.
 func (e *evidence) judgeStep(r *Rule, step float64, compared bool) {
 	r.Observed = &step
-	r.Detail = fmt.Sprintf("the generator's wall clock drifted by at most %s ms", number(step))
+	r.Detail = fmt.Sprintf("the coordinator's wall clock drifted by at most %s ms", number(step))
 	if r.Limit == nil || step <= *r.Limit {
 		return
 	}
-	r.Detail = fmt.Sprintf("the generator's wall clock was stepped by %s ms during the run", number(step))
+	r.Detail = fmt.Sprintf("the coordinator's wall clock was stepped by %s ms during the run", number(step))
 	if compared {
 		r.Outcome = Invalid
 		r.Detail += ", which " + metric.PersistLag + " compares with the database's"

@@ -57,9 +57,9 @@ func TestClocksOfWorkers(t *testing.T) {
 		"drifting the other way":   {"worker/3", constant(0), func(i int) float64 { return -2 * float64(i) }, constant(1), 0, Invalid, "worker/3 on d drifted by 94 ms", ""},
 		"without a known network":  {"worker/1", constant(0), nil, constant(1), 0, Pass, "", ""},
 		"without a round trip":     {"worker/1", constant(0), drifting, nil, 0, Pass, "", ""},
-		"coordinator is stepped":   {"worker/1", constant(0), constant(0.2), constant(1), 200, Pass, "", "the generator's wall clock was stepped by 200 ms during the run; no latency depends on it"},
-		"and the worker drifts":    {"worker/1", constant(0), drifting, constant(1), 200, Invalid, "worker/1 on b drifted by 94 ms", "the generator's wall clock was stepped by 200 ms during the run; no latency depends on it"},
-		"and the worker may drift": {"worker/1", constant(0), drifting, constant(180), -200, Pass, "", "the generator's wall clock was stepped by 200 ms during the run; no latency depends on it; the clock of worker/1 on b drifted by 94 ms against the coordinator's, known to within 90 ms"},
+		"coordinator is stepped":   {"worker/1", constant(0), constant(0.2), constant(1), 200, Pass, "", "the coordinator's wall clock was stepped by 200 ms during the run; no latency depends on it"},
+		"and the worker drifts":    {"worker/1", constant(0), drifting, constant(1), 200, Invalid, "worker/1 on b drifted by 94 ms", "the coordinator's wall clock was stepped by 200 ms during the run; no latency depends on it"},
+		"and the worker may drift": {"worker/1", constant(0), drifting, constant(180), -200, Pass, "", "the coordinator's wall clock was stepped by 200 ms during the run; no latency depends on it; the clock of worker/1 on b drifted by 94 ms against the coordinator's, known to within 90 ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := fleet(60, 60)
@@ -100,7 +100,7 @@ func TestCoordinatorAndWorkerClocks(t *testing.T) {
 	gauge(run, "worker/1", metric.WorkerClockDrift, constant(60))
 	gauge(run, "worker/1", metric.WorkerRoundTrip, constant(1))
 	r := ruleOf(t, Judge(run.Record()), "clock")
-	want := "the generator's wall clock was stepped by 80 ms during the run, which persist_lag compares with the database's; the clock of worker/1 on b drifted by 60 ms against the coordinator's during the run"
+	want := "the coordinator's wall clock was stepped by 80 ms during the run, which persist_lag compares with the database's; the clock of worker/1 on b drifted by 60 ms against the coordinator's during the run"
 	if r.Outcome != Invalid || r.Detail != want || *r.Observed != 80 {
 		t.Errorf("%v, %g: %q", r.Outcome, *r.Observed, r.Detail)
 	}

@@ -78,7 +78,7 @@ func TestBrokenRules(t *testing.T) {
 		}, "600 of 600 planned arrivals occurred, 590 with a measured lag"},
 		"clock set": {"clock", func(c *synthetic.Case) {
 			c.Run.Facts.ClockStepMs = pointer(-2000.0)
-		}, "the generator's wall clock was stepped by 2000 ms during the run, which persist_lag compares with the database's"},
+		}, "the coordinator's wall clock was stepped by 2000 ms during the run, which persist_lag compares with the database's"},
 		"short certificate": {"window", func(c *synthetic.Case) { c.Run.Plan.Scope = "certificate" }, "30 s judged, too short for a certificate"},
 		"window in the warm-up": {"warm-up", func(c *synthetic.Case) {
 			c.Run.Plan.Load.Judged = []plan.Window{{Start: time.Second, End: 31 * time.Second}}
@@ -241,7 +241,7 @@ func TestClockStepWithoutPersistLag(t *testing.T) {
 	*slos = slices.DeleteFunc(slices.Clone(*slos), func(s spec.SLO) bool { return s.Metric == metric.PersistLag })
 	c.Run.Facts.ClockStepMs = pointer(2000.0)
 	r := ruleOf(t, Judge(c.Record()), "clock")
-	if want := "the generator's wall clock was stepped by 2000 ms during the run; no latency depends on it"; r.Outcome != Pass || r.Limitation != want {
+	if want := "the coordinator's wall clock was stepped by 2000 ms during the run; no latency depends on it"; r.Outcome != Pass || r.Limitation != want {
 		t.Errorf("%v, %q", r.Outcome, r.Limitation)
 	}
 }

@@ -108,7 +108,7 @@ type Facts struct {
 	Interrupted bool       `json:"interrupted,omitempty"`
 	Look        int        `json:"look,omitempty"`          // the plan's look, counted from 1, at which the hold ended; 0: the plan has none
 	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
-	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the generator's wall clock; nil: unknown
+	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the coordinator's wall clock; nil: unknown
 	Workers     []Worker   `json:"workers"`
 	Collectors  []Collect  `json:"collectors"`
 	Ledger      LedgerFact `json:"ledger"`
