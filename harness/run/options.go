@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"assay/harness/load/fleet"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
@@ -22,6 +23,7 @@ type Options struct {
 	Overrides  map[string]string // those overrides, for the record
 	Workers    int
 	Join       Join
+	Engine     fleet.Engine // starts workers that are remote; nil: others start them
 	Seed       uint64
 	Target     string             // base URL of the system under test
 	AllowHosts []string           // hosts that load may go to, in addition to loopback and the targets of the file
@@ -55,7 +57,7 @@ type Options struct {
 
 // Join is how workers reach the coordinator.
 type Join struct {
-	Remote      bool          `json:"remote"`                // workers join by themselves; else they are started on this machine
+	Remote      bool          `json:"remote"`                // workers are on other machines; else they are started on this one
 	Listen      string        `json:"listen"`                // host:port; empty: a free port of loopback
 	Advertise   string        `json:"advertise,omitempty"`   // host:port that workers are told; empty: Listen
 	Token       string        `json:"-"`                     // of the run; empty: a random one

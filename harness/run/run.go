@@ -12,7 +12,6 @@ import (
 	"assay/harness/doctor"
 	"assay/harness/hint"
 	"assay/harness/load/fleet"
-	"assay/harness/load/fleet/local"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/collect/service"
@@ -69,8 +68,8 @@ type run struct {
 	server      *server
 	delays      *receiver.Delays
 	coordinator *fleet.Coordinator
-	local       *local.Fleet     // worker processes of this run; nil: workers join by themselves
-	unjoined    chan local.Ended // holds the first worker process that ended before it had joined
+	workers     fleet.Workers    // that the run has started; nil: they are started by others
+	unjoined    chan fleet.Ended // workers that ended before they had joined
 	joined      []wire.Hello     // of the workers, by number
 	collect     *collection
 	service     *service.Collector
@@ -149,6 +148,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Insights != nil {
 		r.step("waiting for the last seconds of Performance Insights")
 	}
+	workers := r.workerFacts(r.ForceStop) // before they are removed
 	collected := r.collect.stop()
 	errs := []error{r.close()}
 	// Before the run's rows are removed: nothing may delay the seal after that.
@@ -165,10 +165,7 @@ func (r *run) finish(ctx context.Context) error {
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
-		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt,
-	}
-	for _, e := range r.coordinator.Exits() {
-		facts.Workers = append(facts.Workers, record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged})
+		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt, Workers: workers,
 	}
 	err = cmp.Or(append(errs, r.writer.Seal(facts))...)
 	_ = os.Remove(r.statePath()) // holds no secret, and is of no use any more
@@ -214,8 +211,8 @@ func (r *run) abandon() error {
 // close ends the workers that are left and stops listening; nothing is added to the
 // record afterwards.
 func (r *run) close() (err error) {
-	if r.local != nil {
-		err = r.local.Close()
+	if r.workers != nil {
+		err = r.workers.Close()
 	}
 	if r.server != nil {
 		err = errors.Join(err, r.server.close())

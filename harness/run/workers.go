@@ -21,6 +21,7 @@ import (
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/wire"
 )
 
@@ -29,8 +30,7 @@ func (o Options) tool() wire.Tool {
 	return wire.Tool{Version: o.Tool.Version, Revision: o.Tool.Revision, Dirty: o.Tool.Dirty}
 }
 
-// gather listens for workers, starts those of this machine, and waits until all have
-// joined.
+// gather listens for workers, starts them, and waits until all have joined.
 func (r *run) gather(ctx context.Context) error {
 	keys, err := r.keys()
 	if err != nil {
@@ -41,29 +41,43 @@ func (r *run) gather(ctx context.Context) error {
 	if r.server, err = serve(r.Join, keys, r.Log, r.coordinator, r.receiver); err != nil {
 		return err
 	}
-	if r.Join.Remote {
-		r.step(fmt.Sprintf("waiting for workers, 0 of %d: start each with", r.Workers))
-		r.step(r.server.joinLine(r.Join))
-		if r.server.Address().Addr().IsLoopback() && r.Join.Advertise == "" {
-			r.note("this address is for workers on this machine; for others, listen on an address of this machine's network: --listen ADDRESS:PORT")
-		}
-	} else if err := r.startLocal(); err != nil {
+	if err := r.startWorkers(ctx); err != nil {
 		return err
 	}
 	r.joined, err = r.awaitWorkers(ctx)
 	return err
 }
 
-// startLocal starts the workers on this machine.
-func (r *run) startLocal() (err error) {
-	if r.local, err = local.Start(r.Executable, r.server.here().String(), r.server.token, r.Workers); err != nil {
+// startWorkers starts the workers, or says how others start them.
+func (r *run) startWorkers(ctx context.Context) (err error) {
+	engine, address := r.Engine, r.server.address
+	switch {
+	case !r.Join.Remote:
+		engine, address = local.Engine{Executable: r.Executable}, r.server.here()
+	case engine == nil:
+		r.step(fmt.Sprintf("waiting for workers, 0 of %d: start each with", r.Workers))
+		r.step(r.server.joinLine(r.Join))
+		if r.server.Address().Addr().IsLoopback() && r.Join.Advertise == "" {
+			r.note("this address is for workers on this machine; for others, listen on an address of this machine's network: --listen ADDRESS:PORT")
+		}
+		return nil
+	}
+	p, err := plan.New(r.Profile, r.Workers, r.Seed)
+	if err != nil {
 		return err
 	}
-	r.unjoined = make(chan local.Ended, r.Workers)
-	go func() { // ends with the last process
+	r.workers, err = engine.Start(ctx, fleet.Launch{
+		Workers: r.Workers, Address: address.String(), Token: r.server.token,
+		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: r.longest(p),
+	})
+	if err != nil {
+		return err
+	}
+	r.unjoined = make(chan fleet.Ended, r.Workers)
+	go func() { // ends with the last worker
 		for range r.Workers {
-			e := <-r.local.Ended()
-			if !r.coordinator.ProcessEnded(e.PID, e.Status, e.Output) {
+			e := <-r.workers.Ended()
+			if !r.coordinator.WorkerEnded(e) {
 				r.unjoined <- e
 			}
 		}
@@ -71,9 +85,18 @@ func (r *run) startLocal() (err error) {
 	return nil
 }
 
+// longest is how long the run can take from the start of its workers on.
+func (r *run) longest(p plan.Plan) time.Duration {
+	return r.joinTimeout() + r.startTimeout() + p.Duration() + p.Timeout + overtime + stopTimeout
+}
+
+func (r *run) joinTimeout() time.Duration { return cmp.Or(r.Join.Timeout, DefaultJoinTimeout) }
+
+func (r *run) startTimeout() time.Duration { return cmp.Or(r.StartTimeout, DefaultStartTimeout) }
+
 // awaitWorkers waits until all workers have joined, and reports how many have.
 func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
-	limit := cmp.Or(r.Join.Timeout, DefaultJoinTimeout)
+	limit := r.joinTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the limit is %s", limit))
 	defer cancel()
 	type result struct {
@@ -87,18 +110,22 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 	}()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	obstacles := map[string]bool{} // that were reported
 	for said := ""; ; {
 		select {
 		case d := <-done:
-			if d.err != nil && r.Join.Remote {
-				d.err = hint.With(d.err, "start the missing ones with the line above, or allow more time: --join-timeout 30m")
-			}
-			return d.all, d.err
+			return d.all, r.joinError(d.err)
 		case e := <-r.unjoined:
 			return nil, fmt.Errorf("a worker ended before it joined (%s): %s", e.Status, e.Output)
 		case <-tick.C:
 			for _, text := range r.coordinator.Rejected() {
 				r.note(text)
+			}
+			for _, text := range r.obstacles() {
+				if !obstacles[text] {
+					obstacles[text] = true
+					r.note(text)
+				}
 			}
 			hosts := r.coordinator.Hosts()
 			if text := strings.Join(hosts, ", "); text != said && r.Join.Remote {
@@ -107,6 +134,28 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 			}
 		}
 	}
+}
+
+// obstacles says why workers have not started yet.
+func (r *run) obstacles() []string {
+	if r.workers == nil {
+		return nil
+	}
+	return r.workers.Obstacles()
+}
+
+// joinError is the error of workers that have not joined in time.
+func (r *run) joinError(err error) error {
+	switch {
+	case err == nil || !r.Join.Remote:
+		return err
+	case r.workers == nil:
+		return hint.With(err, "start the missing ones with the line above, or allow more time: --join-timeout 30m")
+	}
+	if all := r.obstacles(); len(all) > 0 {
+		err = fmt.Errorf("%w; %s", err, all[0])
+	}
+	return hint.With(err, "remove what keeps them from starting, or allow more time: --join-timeout 30m")
 }
 
 // weights are the workers' parts of the load: equal, or by their CPUs.
@@ -165,7 +214,7 @@ func (r *run) workerHosts() (all []record.WorkerHost) {
 	for i, h := range r.joined {
 		m := h.Machine
 		all = append(all, record.WorkerHost{
-			Source: metric.WorkerSource(i), Share: r.plan.Workers[i].Share, Local: m.Boot == here && here != "",
+			Source: metric.WorkerSource(i), Share: r.plan.Workers[i].Share, Local: m.Boot == here && here != "", Pod: m.Pod, Node: m.Node,
 			Host: record.Host{Name: m.Name, OS: m.OS, Kernel: m.Kernel, CPU: m.CPU, CPUs: m.CPUs, Memory: m.Memory},
 		})
 	}
@@ -175,7 +224,7 @@ func (r *run) workerHosts() (all []record.WorkerHost) {
 // awaitStart waits until every worker has initialised, and fails at once when one
 // ends instead. It returns t0.
 func (r *run) awaitStart(ctx context.Context) (time.Time, error) {
-	limit := cmp.Or(r.StartTimeout, DefaultStartTimeout)
+	limit := r.startTimeout()
 	tooLong := fmt.Errorf("the limit is %s", limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLong)
 	defer cancel()
@@ -226,8 +275,8 @@ const stopTimeout = wire.LostAfter + 10*time.Second
 // ctx is done.
 func (r *run) endWorkers(ctx context.Context, why string) {
 	r.coordinator.Stop(why)
-	if r.local != nil {
-		r.local.Resume()
+	if r.workers != nil {
+		r.workers.Resume()
 	}
 	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
@@ -245,8 +294,8 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 		}
 		waiting = false
 	}
-	if r.local != nil {
-		r.local.Kill()
+	if r.workers != nil {
+		r.workers.Kill()
 		select {
 		case <-r.coordinator.Done():
 			return
@@ -258,3 +307,26 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 
 // killTimeout is how long the end of killed processes may take to be noticed.
 const killTimeout = 2 * time.Second
+
+// podsTimeout is how long the cluster may take to say how the pods of workers ended.
+const podsTimeout = 15 * time.Second
+
+// workerFacts is how each worker ended.
+func (r *run) workerFacts(ctx context.Context) (all []record.Worker) {
+	var pods map[string]record.Pod
+	if r.workers != nil {
+		ctx, cancel := context.WithTimeout(ctx, podsTimeout)
+		defer cancel()
+		pods = r.workers.Pods(ctx)
+	}
+	for i, e := range r.coordinator.Exits() {
+		w := record.Worker{Source: e.Source, Exit: e.Status, Error: e.Error, Logged: e.Logged}
+		if i < len(r.joined) { // a continued run does not know
+			if pod, known := pods[r.joined[i].Machine.Pod]; known {
+				w.Pod = &pod
+			}
+		}
+		all = append(all, w)
+	}
+	return all
+}

@@ -26,6 +26,14 @@ const (
 	HeaderClock    = "Assay-Clock"    // from a worker's parent process to its k6: Clock as JSON
 )
 
+// Environment variables of a worker.
+const (
+	EnvJoinToken = "ASSAY_JOIN_TOKEN" // the run's token
+	EnvJoin      = "ASSAY_JOIN"       // address of the coordinator, where a command line cannot hold it
+	EnvPod       = "ASSAY_POD"        // NAMESPACE/NAME, in a cluster
+	EnvNode      = "ASSAY_NODE"       // that the pod runs on
+)
+
 // LostAfter is how long worker and coordinator wait for each other. A worker without an
 // answer for this long ends its load, and a worker that the coordinator has not heard
 // from for this long is lost (ours). A shorter interruption of the network, or a restart
@@ -54,6 +62,8 @@ type Machine struct {
 	Descriptors uint64 `json:"descriptors"` // limit on open files; 0: unknown
 	Boot        string `json:"boot"`        // id of the kernel's boot: the same for all containers of a machine; empty: unknown
 	Namespace   string `json:"namespace"`   // of process ids: two processes with the same one see each other's; empty: unknown
+	Pod         string `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
+	Node        string `json:"node,omitempty"` // that the pod runs on
 }
 
 // Hello is what a worker says when it joins.

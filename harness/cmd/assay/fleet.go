@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/judge/verdict"
-	"assay/harness/load/fleet/local"
 	"assay/harness/observe/record"
 	"assay/harness/run"
+	"assay/harness/wire"
 )
 
 // Where workers come from.
@@ -68,7 +68,7 @@ func (f *fleetFlags) apply(o *run.Options) error {
 		return usage("name both files, or neither", "--tls-cert and --tls-key go together")
 	}
 	o.Join = f.join
-	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(local.EnvToken)
+	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
 	if o.Join.Remote {
 		o.Join.Listen = cmp.Or(f.join.Listen, os.Getenv(envListen))
 	}

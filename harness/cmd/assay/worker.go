@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay/harness/hint"
-	"assay/harness/load/fleet/local"
 	"assay/harness/load/worker"
 	"assay/harness/trial"
 	"assay/harness/wire"
@@ -44,7 +43,7 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
   assay worker --join https://10.0.0.5:7077 --wait 1h`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Token, o.Output = os.Getenv(local.EnvToken), c.ErrOrStderr()
+			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), c.ErrOrStderr()
 			return work(c, o)
 		},
 	}

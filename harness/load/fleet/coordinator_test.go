@@ -329,7 +329,7 @@ func TestExits(t *testing.T) {
 	if err := errors.Join(worker[0].Exit(t.Context(), wire.Exit{Status: "0"}), worker[1].Exit(t.Context(), wire.Exit{Status: "107"})); err != nil {
 		t.Fatal(err)
 	}
-	if !c.ProcessEnded(1002, "signal: killed", "") || !c.ProcessEnded(1000, "2", "late") || c.ProcessEnded(7, "0", "") {
+	if !c.WorkerEnded(fleet.Ended{PID: 1002, Status: "signal: killed"}) || !c.WorkerEnded(fleet.Ended{PID: 1000, Status: "2", Output: "late"}) || c.WorkerEnded(fleet.Ended{PID: 7, Status: "0"}) {
 		t.Error("processes are mistaken")
 	}
 	select {

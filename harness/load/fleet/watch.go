@@ -48,18 +48,17 @@ func (c *Coordinator) exited(number int, e Exit) {
 	}
 }
 
-// ProcessEnded notes that a worker's process on this machine has ended, which the worker
-// may have had no time to say. It reports whether it was that of a worker that has
-// joined.
-func (c *Coordinator) ProcessEnded(pid int, status, output string) bool {
+// WorkerEnded notes that the process or pod of a worker has ended, which the worker may
+// have had no time to say. It reports whether it was that of a worker that has joined.
+func (c *Coordinator) WorkerEnded(e Ended) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.isComplete() {
 		return false
 	}
 	for i, m := range c.members {
-		if m.hello.PID == pid {
-			c.exited(i, Exit{Status: status, Error: output})
+		if e.Pod != "" && m.hello.Machine.Pod == e.Pod || e.Pod == "" && m.hello.PID == e.PID {
+			c.exited(i, Exit{Status: e.Status, Error: e.Output})
 			return true
 		}
 	}

@@ -127,6 +127,7 @@ func thisMachine() wire.Machine {
 	return wire.Machine{
 		Name: d.Name, OS: d.OS, Kernel: d.Kernel, CPU: d.CPU, CPUs: l.CPUs, Memory: d.Memory,
 		Available: l.Memory, Descriptors: l.Descriptors, Boot: host.Boot(), Namespace: host.Namespace(),
+		Pod: os.Getenv(wire.EnvPod), Node: os.Getenv(wire.EnvNode),
 	}
 }
 

@@ -68,6 +68,8 @@ type WorkerHost struct {
 	Share  float64 `json:"share"`  // of the load, (0,1]
 	Local  bool    `json:"local"`  // on the coordinator's machine, so that they have the same clock
 	Host   Host    `json:"host"`
+	Pod    string  `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
+	Node   string  `json:"node,omitempty"` // that the pod ran on
 }
 
 // Host describes one machine.
@@ -145,6 +147,19 @@ type Worker struct {
 	Exit   string `json:"exit"`             // "0", "signal: killed", ExitLost, ...
 	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
+	Pod    *Pod   `json:"pod,omitempty"`    // nil: not in a cluster, or the cluster said nothing
+}
+
+// Pod is what the cluster says of a worker's pod.
+type Pod struct {
+	Name     string    `json:"name"` // NAMESPACE/NAME
+	Node     string    `json:"node,omitempty"`
+	Phase    string    `json:"phase"`               // "Pending", "Running", "Succeeded", "Failed"
+	Reason   string    `json:"reason,omitempty"`    // why it ended, if not by itself: "OOMKilled", "Evicted", "Preempted", "deleted", ...
+	Message  string    `json:"message,omitempty"`   // of the cluster
+	ExitCode *int      `json:"exit_code,omitempty"` // of the worker's container; nil: it has not ended
+	Restarts int       `json:"restarts,omitempty"`  // of the worker's container
+	At       time.Time `json:"at,omitzero"`         // when the coordinator learned of the reason
 }
 
 // Collect is how one collector ended.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,21 +13,24 @@ import (
 	"syscall"
 	"time"
 
+	"assay/harness/load/fleet"
+	"assay/harness/observe/record"
 	"assay/harness/servers/process"
+	"assay/harness/wire"
 )
 
-// Ended is how the process of a worker ended.
-type Ended struct {
-	PID    int
-	Status string // "0", "2", "signal: killed", ...
-	Output string // last line that it printed, without the name of the command; empty: none
+// Engine starts workers on this host.
+type Engine struct {
+	Executable string // this program
 }
+
+var _ fleet.Engine = Engine{}
 
 // Fleet is a set of worker processes on this machine.
 type Fleet struct {
 	dir     string // of their temporary files
 	workers []*process.Child
-	ended   chan Ended // one for each process, as it ends
+	ended   chan fleet.Ended // one for each process, as it ends
 	all     sync.WaitGroup
 }
 
@@ -34,19 +38,16 @@ type Fleet struct {
 // process may set it (root): a worker needs little CPU, but needs it without delay.
 const niceness = -10
 
-// EnvToken is the environment variable that holds the run's token.
-const EnvToken = "ASSAY_JOIN_TOKEN"
-
-// Start starts a number of workers as `executable worker --join url`. When one cannot
-// be started the others are killed.
-func Start(executable, url, token string, workers int) (*Fleet, error) {
+// Start starts each worker as `assay worker --join ADDRESS`. When one cannot be started
+// the others are killed.
+func (e Engine) Start(_ context.Context, l fleet.Launch) (fleet.Workers, error) {
 	dir, err := os.MkdirTemp("", "assay-fleet-")
 	if err != nil {
 		return nil, fmt.Errorf("start workers: %w", err)
 	}
-	f := &Fleet{dir: dir, ended: make(chan Ended, workers)}
-	for i := range workers {
-		if err := f.start(executable, url, token); err != nil {
+	f := &Fleet{dir: dir, ended: make(chan fleet.Ended, l.Workers)}
+	for i := range l.Workers {
+		if err := f.start(e.Executable, l.Address, l.Token); err != nil {
 			return nil, errors.Join(fmt.Errorf("start worker %d: %w", i, err), f.Close())
 		}
 	}
@@ -61,7 +62,7 @@ func (f *Fleet) start(executable, url, token string) error {
 	cmd := exec.Command(executable, "worker", "--join", url, "--dir", f.dir)
 	// Not the database's DSN and not the signing key: the coordinator sends what a
 	// profile allows.
-	cmd.Env = []string{EnvToken + "=" + token}
+	cmd.Env = []string{wire.EnvJoinToken + "=" + token}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if value, set := os.LookupEnv(name); set {
 			cmd.Env = append(cmd.Env, name+"="+value)
@@ -78,7 +79,7 @@ func (f *Fleet) start(executable, url, token string) error {
 	f.all.Go(func() {
 		output := lastLine(read)
 		_ = read.Close()
-		f.ended <- Ended{PID: w.PID, Status: status(w.Err()), Output: output}
+		f.ended <- fleet.Ended{PID: w.PID, Status: status(w.Err()), Output: output}
 	})
 	return nil
 }
@@ -114,7 +115,13 @@ func lastLine(r io.Reader) string {
 }
 
 // Ended receives how each process ended.
-func (f *Fleet) Ended() <-chan Ended { return f.ended }
+func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
+
+// Obstacles is empty: a process either starts or fails.
+func (f *Fleet) Obstacles() []string { return nil }
+
+// Pods is nil.
+func (f *Fleet) Pods(context.Context) map[string]record.Pod { return nil }
 
 // Resume lets suspended workers go on: they must hear that they are to stop.
 func (f *Fleet) Resume() {
