@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"assay/harness/hint"
+)
+
+// Options says which cluster, and where in it. Empty values are those of kubectl.
+type Options struct {
+	Kubeconfig string // file; empty: KUBECONFIG or ~/.kube/config, or else this pod's service account
+	Context    string // of the file
+	Namespace  string // empty: that of the context or of this pod
+}
+
+// Cluster is a namespace of a cluster.
+type Cluster struct {
+	kubernetes.Interface
+	Dynamic   dynamic.Interface // for kinds that client-go has no types of
+	Config    *rest.Config
+	Namespace string
+}
+
+// Requests per second that this program makes at most, and in a burst. The client's
+// defaults, 5 and 10, would delay the start of a fleet.
+const (
+	requestsPerSecond = 50
+	requestsInBurst   = 100
+)
+
+// Connect makes the clients. It sends no request.
+func Connect(o Options) (*Cluster, error) {
+	// The client library logs what its callers handle.
+	klog.SetLogger(logr.Discard())
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: o.Context}
+	overrides.Context.Namespace = o.Namespace
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("find the Kubernetes cluster: %w", err), "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("find the namespace: %w", err)
+	}
+	config.QPS, config.Burst = requestsPerSecond, requestsInBurst
+	config.UserAgent = "assay"
+	c := &Cluster{Config: config, Namespace: namespace}
+	if c.Interface, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
+	}
+	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
+	}
+	return c, nil
+}
+
+// Inside reports whether this process runs in a pod.
+func Inside() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }

@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Components of a run.
+const (
+	Worker      = "worker"
+	Coordinator = "coordinator"
+)
+
+// Labels of https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/.
+const (
+	labelName      = "app.kubernetes.io/name"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelComponent = "app.kubernetes.io/component"
+	labelManager   = "app.kubernetes.io/managed-by"
+)
+
+// Labels are those of a run's objects. name is the run's name in the namespace.
+func Labels(name, component string) map[string]string {
+	all := Selector(name, component)
+	all[labelName], all[labelManager] = "assay", "assay"
+	return all
+}
+
+// Selector are the labels that select the pods of a component of a run.
+func Selector(name, component string) map[string]string {
+	return map[string]string{labelInstance: name, labelComponent: component}
+}
+
+// ListOptions select the objects of a component of a run.
+func ListOptions(name, component string) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labels.SelectorFromSet(Selector(name, component)).String()}
+}

@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"assay/harness/hint"
+)
+
+// resources are the kinds of objects that are created, by the names of their resources.
+var resources = map[schema.GroupVersionKind]string{
+	corev1.SchemeGroupVersion.WithKind("Secret"):              "secrets",
+	corev1.SchemeGroupVersion.WithKind("ConfigMap"):           "configmaps",
+	batchv1.SchemeGroupVersion.WithKind("Job"):                "jobs",
+	networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"): "networkpolicies",
+	{Group: "k6.io", Version: "v1alpha1", Kind: "TestRun"}:    "testruns",
+}
+
+// NameOf is an object's name in its namespace.
+func NameOf(o runtime.Object) string {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return ""
+	}
+	return m.GetName()
+}
+
+// text is an object as messages name it: "job/shop".
+func text(o runtime.Object) string {
+	return strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind) + "/" + NameOf(o)
+}
+
+// Create creates an object with an owner, with which the cluster removes it; nil: none.
+// It returns a reference to the object, for what it owns.
+func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.OwnerReference) (*metav1.OwnerReference, error) {
+	kind := o.GetObjectKind().GroupVersionKind()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", text(o), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	delete(u.Object, "status")
+	if owner != nil {
+		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
+	}
+	var created *unstructured.Unstructured
+	err = retry(ctx, func() (err error) {
+		created, err = c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace).
+			Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
+		return err
+	})
+	if err != nil {
+		return nil, c.explain("create "+text(o), err)
+	}
+	return &metav1.OwnerReference{APIVersion: created.GetAPIVersion(), Kind: created.GetKind(), Name: created.GetName(), UID: created.GetUID()}, nil
+}
+
+// Remove deletes an object and all that it owns, and returns when they are gone or ctx
+// is done. An object that is not there is no error, and neither is one of the same name
+// that is another.
+func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
+	kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
+	what := strings.ToLower(o.Kind) + "/" + o.Name
+	// In the foreground: the object is there until all that it owns is gone.
+	foreground := metav1.DeletePropagationForeground
+	for asked := false; ; {
+		err := retry(ctx, func() error {
+			if !asked {
+				return client.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &o.UID}})
+			}
+			found, err := client.Get(ctx, o.Name, metav1.GetOptions{})
+			if err == nil && found.GetUID() != o.UID {
+				return apierrors.NewNotFound(schema.GroupResource{}, o.Name)
+			}
+			return err
+		})
+		asked = true
+		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+			return nil
+		case err != nil:
+			return hint.With(c.explain("remove "+what, err), fmt.Sprintf("kubectl delete --namespace %s %s", c.Namespace, what))
+		}
+		select {
+		case <-ctx.Done():
+			return hint.With(fmt.Errorf("remove %s: it is still being deleted: %w", what, context.Cause(ctx)), fmt.Sprintf("kubectl get pods --namespace %s", c.Namespace))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// retryEvery is the pause between requests to an API server that does not answer.
+const retryEvery = 500 * time.Millisecond
+
+// retryFor is how long an API server may be away (ours): a minute covers the restart of
+// one, or the change to another one.
+const retryFor = time.Minute
+
+// retry repeats a request while the API server does not answer, until ctx is done.
+func retry(ctx context.Context, request func() error) error {
+	limit := time.NewTimer(retryFor)
+	defer limit.Stop()
+	for {
+		err := request()
+		if err == nil || !away(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-limit.C:
+			return err
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// away reports whether the API server did not answer, or only that it cannot now.
+func away(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
+	}
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || utilnet.IsProbableEOF(err)
+}
+
+// explain says what the API server refused, with the next step.
+func (c *Cluster) explain(what string, err error) error {
+	err = fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)
+	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"):
+		return hint.With(err, fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s | kubectl apply -f -", c.Namespace))
+	case apierrors.IsAlreadyExists(err):
+		return hint.With(err, "another run of this name is in progress, or its objects were left: wait for it, or choose another name: --kubernetes-name")
+	case apierrors.IsUnauthorized(err):
+		return hint.With(err, "log in to the cluster again: kubectl auth whoami")
+	}
+	return err
+}

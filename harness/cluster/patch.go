@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	strict "sigs.k8s.io/json"
+
+	"assay/harness/hint"
+)
+
+// Patch is a user's changes to manifests.
+type Patch []change
+
+// change is one document of a patch.
+type change struct {
+	Kind string `json:"kind"`
+	Meta struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Delete string `json:"$patch"`
+
+	place  string // file and number of the document
+	fields json.RawMessage
+}
+
+// patchHint is the form of a patch.
+const patchHint = "for example: {kind: Pod, spec: {tolerations: [{key: load, operator: Exists}]}}"
+
+// kindPod changes the pods of Jobs.
+const kindPod = "Pod"
+
+// ReadPatch reads a file of YAML documents. Each is a strategic merge patch of the
+// manifests of its kind, and of its metadata.name, if it has one; one of kind Pod is
+// merged into the pods of Jobs.
+func ReadPatch(path string) (Patch, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the patch of manifests: %w", err)
+	}
+	var p Patch
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for i := 1; ; i++ {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return p, nil
+		}
+		place := fmt.Sprintf("%s, document %d", path, i)
+		c := change{place: place}
+		if err == nil {
+			c.fields, err = yaml.ToJSON(text)
+		}
+		if err == nil {
+			err = json.Unmarshal(c.fields, &c)
+		}
+		switch {
+		case err != nil:
+			return nil, hint.With(fmt.Errorf("%s: %s", place, strings.ReplaceAll(err.Error(), "\n", " ")), patchHint)
+		case bytes.Equal(c.fields, []byte("null")): // empty
+			continue
+		case c.Kind == "":
+			return nil, hint.With(fmt.Errorf("%s has no kind", place), patchHint)
+		}
+		p = append(p, c)
+	}
+}
+
+// Apply changes the manifests. A document that changes none of them is an error.
+func (p Patch) Apply(all []runtime.Object) (patched []runtime.Object, err error) {
+	used := make([]bool, len(p))
+	for _, o := range all {
+		removed := false
+		for i, c := range p {
+			if !c.matches(o) {
+				continue
+			}
+			used[i] = true
+			if c.Delete == "delete" {
+				removed = true
+				continue
+			}
+			if o, err = c.apply(o); err != nil {
+				return nil, hint.With(fmt.Errorf("%s: %w", c.place, err), patchHint)
+			}
+		}
+		if !removed {
+			patched = append(patched, o)
+		}
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return nil, hint.With(fmt.Errorf("%s: no manifest is a %s", p[i].place, strings.TrimSpace(p[i].Kind+" "+p[i].Meta.Name)), "see the manifests: --dry-run")
+	}
+	return patched, nil
+}
+
+func (c change) matches(o runtime.Object) bool {
+	name, kind := NameOf(o), o.GetObjectKind().GroupVersionKind().Kind
+	if _, isJob := o.(*batchv1.Job); isJob && c.Kind == kindPod {
+		kind = kindPod
+	}
+	return c.Kind == kind && (c.Meta.Name == "" || c.Meta.Name == name)
+}
+
+func (c change) apply(o runtime.Object) (runtime.Object, error) {
+	job, isJob := o.(*batchv1.Job)
+	if !isJob || c.Kind != kindPod {
+		patched := reflect.New(reflect.TypeOf(o).Elem()).Interface().(runtime.Object)
+		return patched, merge(o, c.fields, patched)
+	}
+	job = job.DeepCopy()
+	// A template has neither kind nor name.
+	var fields map[string]any
+	if err := json.Unmarshal(c.fields, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "kind")
+	delete(fields, "apiVersion")
+	if meta, ok := fields["metadata"].(map[string]any); ok {
+		delete(meta, "name")
+	}
+	patch, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	template := corev1.PodTemplateSpec{}
+	err = merge(&job.Spec.Template, patch, &template)
+	job.Spec.Template = template
+	return job, err
+}
+
+// merge merges patch into from. Unknown fields are errors.
+func merge[T any](from T, patch []byte, to T) error {
+	original, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	merged, err := strategicpatch.StrategicMergePatch(original, patch, to)
+	if err != nil {
+		return err
+	}
+	unknown, err := strict.UnmarshalStrict(merged, to)
+	return errors.Join(append([]error{err}, unknown...)...)
+}

@@ -1,0 +1,256 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"assay/harness/cluster"
+	"assay/harness/load/fleet"
+	"assay/harness/observe/record"
+)
+
+// Engine runs workers in a namespace of a cluster.
+type Engine struct {
+	Settings
+	Cluster *cluster.Cluster
+	Owner   *metav1.OwnerReference // with which the cluster removes the workers: the coordinator's pod; nil: none
+}
+
+var _ fleet.Engine = Engine{}
+
+// Fleet are the pods of a run.
+type Fleet struct {
+	Engine
+	workers int
+	created []metav1.OwnerReference // in the order of creation
+	ended   chan fleet.Ended
+	stop    context.CancelFunc // of the watch
+	watch   informers.SharedInformerFactory
+	own     []string // names of the containers of the manifests
+
+	mu   sync.Mutex
+	pods map[string]*pod // by NAMESPACE/NAME
+}
+
+// pod is what is known of a pod.
+type pod struct {
+	state    record.Pod
+	obstacle string
+	added    []string // containers
+	ended    bool
+}
+
+// Start creates the objects of the fleet. If one cannot be created the others are
+// removed.
+func (e Engine) Start(ctx context.Context, l fleet.Launch) (fleet.Workers, error) {
+	objects, err := e.Manifests(l)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{Engine: e, workers: l.Workers, ended: make(chan fleet.Ended, l.Workers), pods: map[string]*pod{}}
+	if err := f.create(ctx, objects); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// create creates the first object, which owns the others, without workers: if this
+// process is killed before all are there, the cluster removes them.
+func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
+	job, isJob := objects[0].(*batchv1.Job)
+	if isJob {
+		f.own = containersOf(job.Spec.Template.Spec)
+		job.Spec.Parallelism = new(int32(0))
+	} else {
+		f.own = []string{runnerContainer}
+	}
+	owner := f.Owner
+	for _, o := range objects {
+		created, err := f.Cluster.Create(ctx, o, owner)
+		if err != nil {
+			return err
+		}
+		f.created = append(f.created, *created)
+		if len(f.created) == 1 {
+			owner = created
+		}
+	}
+	f.startWatch()
+	if !isJob {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"spec":{"parallelism":%d}}`, f.workers)
+	_, err := f.Cluster.BatchV1().Jobs(f.Cluster.Namespace).Patch(ctx, job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("start the pods of job/%s: %w", job.Name, err)
+	}
+	return nil
+}
+
+func containersOf(s corev1.PodSpec) (names []string) {
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// startWatch follows the pods. The watch goes on after the API server was away.
+func (f *Fleet) startWatch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	f.stop = cancel
+	f.watch = informers.NewSharedInformerFactoryWithOptions(f.Cluster.Interface, 0, informers.WithNamespace(f.Cluster.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = cluster.ListOptions(f.Name, cluster.Worker).LabelSelector
+		}))
+	informer := f.watch.Core().V1().Pods().Informer()
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only if the watch has ended
+		AddFunc:    func(o any) { f.seen(o, false) },
+		UpdateFunc: func(_, o any) { f.seen(o, false) },
+		DeleteFunc: func(o any) { f.seen(o, true) },
+	})
+	f.watch.Start(ctx.Done())
+}
+
+// seen notes a pod's state.
+func (f *Fleet) seen(o any, gone bool) {
+	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = last.Obj
+	}
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := stateOf(p)
+	known := f.pods[state.Name]
+	if known == nil {
+		known = &pod{}
+		f.pods[state.Name] = known
+	}
+	if gone && state.ExitCode == nil {
+		state.Reason = cmp.Or(state.Reason, reasonDeleted)
+	}
+	state.At = known.state.At
+	if state.Reason != "" && state.Reason != known.state.Reason {
+		state.At = time.Now().UTC()
+	}
+	known.state, known.obstacle, known.added = state, obstacleOf(p), addedContainers(p, f.own)
+	phase := p.Status.Phase
+	if !known.ended && (gone || state.ExitCode != nil || phase == corev1.PodFailed || phase == corev1.PodSucceeded) {
+		known.ended = true
+		select {
+		case f.ended <- known.end(p):
+		default: // more pods than workers: the cluster has replaced some
+		}
+	}
+}
+
+// end says how a pod ended.
+func (k *pod) end(p *corev1.Pod) fleet.Ended {
+	e := fleet.Ended{Pod: k.state.Name, Status: "unknown", Output: strings.TrimSpace(k.state.Reason + " " + k.state.Message)}
+	if k.state.ExitCode != nil {
+		e.Status = strconv.Itoa(*k.state.ExitCode)
+	}
+	if c := workerContainer(p); c != nil && e.Output == "" {
+		if t := terminated(c); t != nil { // the end of its log, by TerminationMessageFallbackToLogsOnError
+			lines := strings.Split(strings.TrimSpace(t.Message), "\n")
+			e.Output = strings.TrimPrefix(lines[0], "assay: ")
+			for _, line := range lines {
+				if text, isError := strings.CutPrefix(line, "assay: "); isError {
+					e.Output = text
+				}
+			}
+		}
+	}
+	return e
+}
+
+// Ended receives how each pod ended.
+func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
+
+// Obstacles says why pods have not started, and what was added to them.
+func (f *Fleet) Obstacles() (texts []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(f.pods)) {
+		k := f.pods[name]
+		if k.obstacle != "" {
+			texts = append(texts, k.obstacle)
+		}
+		if len(k.added) > 0 {
+			texts = append(texts, fmt.Sprintf("pod %s has containers that Assay did not ask for: %s", name, strings.Join(k.added, ", ")))
+		}
+	}
+	return texts
+}
+
+// Resume does nothing: pods cannot be suspended.
+func (f *Fleet) Resume() {}
+
+// killTimeout bounds the requests that end pods.
+const killTimeout = 10 * time.Second
+
+// Kill ends the pods at once.
+func (f *Fleet) Kill() {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, cluster.ListOptions(f.Name, cluster.Worker)) // Close reports errors
+}
+
+// Pods is the state of each pod.
+func (f *Fleet) Pods(ctx context.Context) map[string]record.Pod {
+	for {
+		f.mu.Lock()
+		all, complete := map[string]record.Pod{}, true
+		for name, k := range f.pods {
+			all[name] = k.state
+			complete = complete && k.ended
+		}
+		f.mu.Unlock()
+		if complete {
+			return all
+		}
+		select {
+		case <-ctx.Done():
+			return all
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// closeTimeout is how long the cluster may take to remove the fleet.
+const closeTimeout = endTimeout + time.Minute
+
+// Close removes all objects, and returns when they and the pods are gone.
+func (f *Fleet) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	for _, o := range slices.Backward(f.created) {
+		errs = append(errs, f.Cluster.Remove(ctx, o))
+	}
+	if f.stop != nil {
+		f.stop()
+		f.watch.Shutdown()
+	}
+	return errors.Join(errs...)
+}

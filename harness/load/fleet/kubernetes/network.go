@@ -1,0 +1,94 @@
+package kubernetes
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"assay/harness/cluster"
+	"assay/harness/load/fleet"
+	"assay/harness/wire/identity"
+)
+
+// operatorPort is where the k6-operator asks its runners for their status.
+const operatorPort = 6565
+
+// networkPolicy lets workers reach the coordinator, name servers, the target and the
+// other hosts that the script may send to, and nobody reach a worker. A plugin of the
+// cluster's network enforces it, if it can.
+func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
+	egress := []networkingv1.NetworkPolicyEgressRule{
+		{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53)}},
+	}
+	address, err := identity.ParseAddress(l.Address)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range []string{address.URL, l.Target} {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("network policy: %w", err)
+		}
+		number := u.Port()
+		if number == "" {
+			number = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		n, _ := strconv.Atoi(number) // 0: every port
+		egress = append(egress, egressTo(u.Hostname(), n)...)
+	}
+	for _, host := range l.Hosts {
+		egress = append(egress, egressTo(host, 0)...)
+	}
+	policy := &networkingv1.NetworkPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+		ObjectMeta: s.meta(s.workersName()),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Worker)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Egress:      egress,
+		},
+	}
+	if s.Operator {
+		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, operatorPort)}}}
+	}
+	return policy, nil
+}
+
+// egressTo are the rules for a host, at a port (0: all). A policy knows addresses and
+// labels, but no names: a name of a Service stands for all pods of its namespace, whose
+// ports are not the Service's, and any other name for all addresses, because those of a
+// load balancer change. There k6 itself refuses hosts that are not allowed.
+func egressTo(host string, number int) []networkingv1.NetworkPolicyEgressRule {
+	var ports []networkingv1.NetworkPolicyPort
+	if number != 0 {
+		ports = []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, number)}
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		block := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: netip.PrefixFrom(a, a.BitLen()).String()}}
+		return []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block}, Ports: ports}}
+	}
+	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
+	names := strings.Split(host, ".")
+	if len(names) > 1 {
+		pods.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: names[1]}}
+	}
+	service := networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{pods}}
+	switch {
+	case len(names) == 1 || len(names) > 2 && names[2] == "svc":
+		return []networkingv1.NetworkPolicyEgressRule{service}
+	case len(names) == 2: // a Service of another namespace, or a host like example.com
+		return []networkingv1.NetworkPolicyEgressRule{service, {Ports: ports}}
+	}
+	return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
+}
+
+func port(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt(number))}
+}
