@@ -21,7 +21,7 @@ import (
 // layer.
 var layers = [][]string{
 	{"document", "hint", "quantity", "schematest", "polltest"},
-	{"servers", "wire"},
+	{"servers", "wire", "cluster"},
 	{"observe/metric", "observe/wait"}, // all of observe that spec may import
 	{"spec"},
 	{"plan"},

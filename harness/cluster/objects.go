@@ -58,13 +58,13 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	}
 	var created *unstructured.Unstructured
-	err = retry(ctx, func() (err error) {
+	err = Retry(ctx, func() (err error) {
 		created, err = c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace).
 			Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
 		return err
 	})
 	if err != nil {
-		return nil, c.explain("create "+text(o), err)
+		return nil, c.Explain("create "+text(o), err)
 	}
 	return &metav1.OwnerReference{APIVersion: created.GetAPIVersion(), Kind: created.GetKind(), Name: created.GetName(), UID: created.GetUID()}, nil
 }
@@ -79,7 +79,7 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 	// In the foreground: the object is there until all that it owns is gone.
 	foreground := metav1.DeletePropagationForeground
 	for asked := false; ; {
-		err := retry(ctx, func() error {
+		err := Retry(ctx, func() error {
 			if !asked {
 				return client.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &o.UID}})
 			}
@@ -94,7 +94,7 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 		case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			return nil
 		case err != nil:
-			return hint.With(c.explain("remove "+what, err), fmt.Sprintf("kubectl delete --namespace %s %s", c.Namespace, what))
+			return hint.With(c.Explain("remove "+what, err), fmt.Sprintf("kubectl delete --namespace %s %s", c.Namespace, what))
 		}
 		select {
 		case <-ctx.Done():
@@ -111,8 +111,8 @@ const retryEvery = 500 * time.Millisecond
 // one, or the change to another one.
 const retryFor = time.Minute
 
-// retry repeats a request while the API server does not answer, until ctx is done.
-func retry(ctx context.Context, request func() error) error {
+// Retry repeats a request while the API server does not answer, until ctx is done.
+func Retry(ctx context.Context, request func() error) error {
 	limit := time.NewTimer(retryFor)
 	defer limit.Stop()
 	for {
@@ -139,8 +139,17 @@ func away(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || utilnet.IsProbableEOF(err)
 }
 
-// explain says what the API server refused, with the next step.
-func (c *Cluster) explain(what string, err error) error {
+// Lasting is the error of a request that will fail again; nil for one that may succeed
+// later, as when a container has not started yet.
+func Lasting(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return err
+	}
+	return nil
+}
+
+// Explain says what the API server refused, with the next step.
+func (c *Cluster) Explain(what string, err error) error {
 	err = fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"):

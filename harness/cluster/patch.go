@@ -78,32 +78,36 @@ func ReadPatch(path string) (Patch, error) {
 	}
 }
 
-// Apply changes the manifests. A document that changes none of them is an error.
+// Apply returns the changed manifests, without those that are to be deleted.
 func (p Patch) Apply(all []runtime.Object) (patched []runtime.Object, err error) {
-	used := make([]bool, len(p))
 	for _, o := range all {
 		removed := false
-		for i, c := range p {
-			if !c.matches(o) {
-				continue
-			}
-			used[i] = true
-			if c.Delete == "delete" {
+		for _, c := range p {
+			switch {
+			case !c.matches(o):
+			case c.Delete == "delete":
 				removed = true
-				continue
-			}
-			if o, err = c.apply(o); err != nil {
-				return nil, hint.With(fmt.Errorf("%s: %w", c.place, err), patchHint)
+			default:
+				if o, err = c.apply(o); err != nil {
+					return nil, hint.With(fmt.Errorf("%s: %w", c.place, err), patchHint)
+				}
 			}
 		}
 		if !removed {
 			patched = append(patched, o)
 		}
 	}
-	if i := slices.Index(used, false); i >= 0 {
-		return nil, hint.With(fmt.Errorf("%s: no manifest is a %s", p[i].place, strings.TrimSpace(p[i].Kind+" "+p[i].Meta.Name)), "see the manifests: --dry-run")
-	}
 	return patched, nil
+}
+
+// Check fails if a document changes none of the manifests.
+func (p Patch) Check(all []runtime.Object) error {
+	for _, c := range p {
+		if !slices.ContainsFunc(all, c.matches) {
+			return hint.With(fmt.Errorf("%s: no manifest is a %s", c.place, strings.TrimSpace(c.Kind+" "+c.Meta.Name)), "see the manifests: --dry-run")
+		}
+	}
+	return nil
 }
 
 func (c change) matches(o runtime.Object) bool {

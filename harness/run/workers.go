@@ -68,7 +68,7 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 	}
 	r.workers, err = engine.Start(ctx, fleet.Launch{
 		Workers: r.Workers, Address: address.String(), Token: r.server.token,
-		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: r.longest(p),
+		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: Longest(r.Options, p),
 	})
 	if err != nil {
 		return err
@@ -85,14 +85,14 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 	return nil
 }
 
-// longest is how long the run can take from the start of its workers on.
-func (r *run) longest(p plan.Plan) time.Duration {
-	return r.joinTimeout() + r.startTimeout() + p.Duration() + p.Timeout + overtime + stopTimeout
+// Longest is how long the run of a plan can take, from the start of its workers on.
+func Longest(o Options, p plan.Plan) time.Duration {
+	return o.joinTimeout() + o.startTimeout() + p.Duration() + p.Timeout + overtime + stopTimeout
 }
 
-func (r *run) joinTimeout() time.Duration { return cmp.Or(r.Join.Timeout, DefaultJoinTimeout) }
+func (o Options) joinTimeout() time.Duration { return cmp.Or(o.Join.Timeout, DefaultJoinTimeout) }
 
-func (r *run) startTimeout() time.Duration { return cmp.Or(r.StartTimeout, DefaultStartTimeout) }
+func (o Options) startTimeout() time.Duration { return cmp.Or(o.StartTimeout, DefaultStartTimeout) }
 
 // awaitWorkers waits until all workers have joined, and reports how many have.
 func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {

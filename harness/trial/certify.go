@@ -12,19 +12,22 @@ import (
 	"assay/harness/run"
 )
 
+// Maker makes a run and judges it.
+type Maker func(context.Context, run.Options, *Progress) (Result, error)
+
 // Certify makes one run, publishes its certificate, signed if there is a key, and
 // appends it to the summary of the CI job. Before the load it reports the SLOs that
 // the plan cannot decide. latest is the folder of runs whose link "latest" is set to
-// this run; empty: no link is set.
-func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string) (Result, issue.Issue, error) {
+// this run; empty: no link is set. make makes the run: Run, or one elsewhere.
+func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string, make Maker) (Result, issue.Issue, error) {
 	p := c.Progress(o.Profile.Name)
 	p.First = func() { p.forecast(o) }
-	r, err := Run(ctx, o, p)
+	r, err := make(ctx, o, p)
 	if err != nil {
 		return r, issue.Issue{}, err
 	}
 	if latest != "" {
-		if err := linkLatest(latest, o.ID); err != nil {
+		if err := linkLatest(latest, filepath.Base(o.Dir)); err != nil {
 			return r, issue.Issue{}, err
 		}
 	}

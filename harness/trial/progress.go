@@ -78,6 +78,13 @@ func (p *Progress) Report(e run.Event) {
 // Step prints that something begins.
 func (p *Progress) Step(format string, args ...any) { p.line(fmt.Sprintf(format, args...)) }
 
+// Line prints a line of the progress of a run that is made elsewhere.
+func (p *Progress) Line(text string) {
+	p.First = nil // its own forecast is among the lines
+	p.End()
+	p.console.Say("%s", text)
+}
+
 // Note prints something to know.
 func (p *Progress) Note(text string) {
 	if p.console.Once {

@@ -55,13 +55,13 @@ type Machine struct {
 	Name        string `json:"name"`
 	OS          string `json:"os"`
 	Kernel      string `json:"kernel"`
-	CPU         string `json:"cpu"`         // model
-	CPUs        int    `json:"cpus"`        // by affinity and quota
-	Memory      int64  `json:"memory"`      // bytes of the machine
-	Available   int64  `json:"available"`   // bytes, within the cgroup's limit; negative: unknown
-	Descriptors uint64 `json:"descriptors"` // limit on open files; 0: unknown
-	Boot        string `json:"boot"`        // id of the kernel's boot: the same for all containers of a machine; empty: unknown
-	Namespace   string `json:"namespace"`   // of process ids: two processes with the same one see each other's; empty: unknown
+	CPU         string `json:"cpu"`            // model
+	CPUs        int    `json:"cpus"`           // by affinity and quota
+	Memory      int64  `json:"memory"`         // bytes of the machine
+	Available   int64  `json:"available"`      // bytes, within the cgroup's limit; negative: unknown
+	Descriptors uint64 `json:"descriptors"`    // limit on open files; 0: unknown
+	Boot        string `json:"boot"`           // id of the kernel's boot: the same for all containers of a machine; empty: unknown
+	Namespace   string `json:"namespace"`      // of process ids: two processes with the same one see each other's; empty: unknown
 	Pod         string `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
 	Node        string `json:"node,omitempty"` // that the pod runs on
 }

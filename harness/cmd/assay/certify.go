@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"math"
 
@@ -15,14 +16,16 @@ import (
 // certifyFlags are the options of `assay certify`.
 type certifyFlags struct {
 	runFlags
-	fleet fleetFlags
-	load  loadFlags
-	scope string
-	k6Out []string
+	fleet   fleetFlags
+	load    loadFlags
+	scope   string
+	k6Out   []string
+	attempt int // of a run that was counted elsewhere; 0: count it here
+	make    trial.Maker
 }
 
 func newCertify() *cobra.Command {
-	var f certifyFlags
+	f := certifyFlags{make: trial.Run}
 	c := &cobra.Command{
 		Use:   "certify PROFILE...",
 		Short: "Run profiles and certify: PASS, FAIL, INVALID or INCONCLUSIVE",
@@ -44,7 +47,10 @@ as it goes on (assay help influx). With ASSAY_SIGNING_KEY certificates are signe
 (assay help keygen).
 
 With --engine join it waits for workers on other machines (assay help worker), which
-show the token of ASSAY_JOIN_TOKEN, or a random one that it prints.
+show the token of ASSAY_JOIN_TOKEN, or a random one that it prints. With --engine
+kubernetes it starts workers as pods in a cluster, and with --engine k6-operator as
+runners of the k6-operator; they must reach --listen or --advertise. To run all of it
+in the cluster: assay kubernetes certify.
 
 The run folder has the certificate as certificate.json, certificate.html (with
 charts), certificate.md and junit.xml. If GITHUB_STEP_SUMMARY names a file, as on
@@ -79,6 +85,8 @@ GitHub Actions, the Markdown is appended to it.`,
 	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
+	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
+	_ = c.Flags().MarkHidden("attempt")
 	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "additional k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
 	return c
 }
@@ -91,6 +99,11 @@ func (f *certifyFlags) certify(c *cobra.Command, names []string) error {
 	runs, err := f.plan(c, names)
 	if err != nil {
 		return err
+	}
+	if f.fleet.inCluster() {
+		if err := f.fleet.connect(c, runs); err != nil || f.fleet.kubernetes.dryRun {
+			return err
+		}
 	}
 	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
 	s, err := f.acquire(c, console, &runs[0], func() error { return each(runs, run.CheckMachine) })
@@ -129,7 +142,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err != nil {
 		return nil, err
 	}
-	f.remote = f.fleet.engine == engineJoin
+	f.remote = f.fleet.engine != engineLocal
 	shared, err := f.options(c, file)
 	if err != nil {
 		return nil, err
@@ -149,9 +162,13 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 	if err != nil {
 		return nil, err
 	}
-	return trial.Certification{
+	runs, err := trial.Certification{
 		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
 	}.Runs(shared)
+	for i := range runs {
+		runs[i].Attempt = cmp.Or(f.attempt, runs[i].Attempt)
+	}
+	return runs, err
 }
 
 // runAll certifies one profile after the other.
@@ -163,7 +180,7 @@ func (f *certifyFlags) runAll(c *cobra.Command, console *trial.Console, runs []r
 	var results []trial.Result
 	worst := verdict.Outcome(0)
 	for _, o := range runs {
-		r, i, err := trial.Certify(c.Context(), o, console, key, latest)
+		r, i, err := trial.Certify(c.Context(), o, console, key, latest, f.make)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay/harness/cluster"
 	"assay/harness/judge/verdict"
 	"assay/harness/observe/record"
 	"assay/harness/run"
@@ -32,24 +33,75 @@ type fleetFlags struct {
 	weights string
 	join    run.Join
 	resume  string // run folder
+
+	kubernetes kubernetesFlags
 }
 
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.engine, "engine", engineLocal, "local: start the workers on this machine; join: wait for workers that join (assay worker)")
+	f.addEngine(c, engineLocal)
 	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default with --engine join: ASSAY_LISTEN; else a free port of loopback)")
 	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
-	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
-	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
 	fs.StringVar(&f.join.Key, "tls-key", "", "private key of --tls-cert")
 	fs.StringVar(&f.resume, "resume", "", "continue the run in this folder, whose coordinator was killed under load, with its ASSAY_JOIN_TOKEN")
+	f.kubernetes.add(c)
+}
+
+// addEngine adds the options on how workers are started.
+func (f *fleetFlags) addEngine(c *cobra.Command, engine string) {
+	fs := c.Flags()
+	fs.StringVar(&f.engine, "engine", engine, "where workers come from: local, join, kubernetes or k6-operator")
+	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
+	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
+}
+
+// inCluster reports whether workers run in a cluster.
+func (f *fleetFlags) inCluster() bool {
+	return f.engine == engineKubernetes || f.engine == engineOperator
+}
+
+// connect makes the engine of the runs, whose coordinator is this process. If it is a dry
+// run, it prints the manifests instead.
+func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
+	for i, o := range runs {
+		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
+			return err
+		}
+		s, err := f.kubernetes.settings(o.Profile.Name, f.engine)
+		if err != nil {
+			return err
+		}
+		if coordinatorPod() == nil { // else the whole patch was checked before
+			all, err := f.kubernetes.manifests(o, f.engine, "https://"+cmp.Or(o.Join.Advertise, o.Join.Listen))
+			if err == nil {
+				err = s.Patch.Check(all)
+			}
+			if err == nil && f.kubernetes.dryRun {
+				if all, err = s.Patch.Apply(all); err == nil {
+					err = cluster.Print(c.OutOrStdout(), all)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !f.kubernetes.dryRun {
+			if runs[i].Engine, err = f.kubernetes.engine(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // apply sets the options of a run.
 func (f *fleetFlags) apply(o *run.Options) error {
-	if f.engine != engineLocal && f.engine != engineJoin {
-		return usage("for example: --engine join", "--engine is %q: it must be local or join", f.engine)
+	if !slices.Contains([]string{engineLocal, engineJoin, engineKubernetes, engineOperator}, f.engine) {
+		return usage("for example: --engine kubernetes", "--engine is %q: it must be local, join, kubernetes or k6-operator", f.engine)
+	}
+	if f.kubernetes.dryRun && !f.inCluster() {
+		return usage("for example: --engine kubernetes --dry-run", "--dry-run prints the manifests of --engine kubernetes or k6-operator")
 	}
 	if f.weights != "equal" && f.weights != "cpus" {
 		return usage("for example: --weights cpus", "--weights is %q: it must be equal or cpus", f.weights)
@@ -68,7 +120,7 @@ func (f *fleetFlags) apply(o *run.Options) error {
 		return usage("name both files, or neither", "--tls-cert and --tls-key go together")
 	}
 	o.Join = f.join
-	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine == engineJoin, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
+	o.Join.Remote, o.Join.ByCPUs, o.Join.Token = f.engine != engineLocal, f.weights == "cpus", os.Getenv(wire.EnvJoinToken)
 	if o.Join.Remote {
 		o.Join.Listen = cmp.Or(f.join.Listen, os.Getenv(envListen))
 	}

@@ -1,11 +1,14 @@
 package fleet
 
 import (
+	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -112,6 +115,22 @@ func Archive(ctx context.Context, executable, script string, env []string) ([]by
 			"open smaller files in the script")
 	}
 	return out.Bytes(), nil
+}
+
+// Files names the local files that an archive was made of.
+func Files(archive []byte) (paths []string, err error) {
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return paths, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the script's archive: %w", err)
+		}
+		if name, isFile := strings.CutPrefix(h.Name, "file/"); isFile && h.Typeflag != tar.TypeDir {
+			paths = append(paths, "/"+name)
+		}
+	}
 }
 
 // Environment is what a worker's script sees, without what k6 itself needs. dsn is empty

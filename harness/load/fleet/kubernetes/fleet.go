@@ -76,10 +76,10 @@ func (e Engine) Start(ctx context.Context, l fleet.Launch) (fleet.Workers, error
 func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 	job, isJob := objects[0].(*batchv1.Job)
 	if isJob {
-		f.own = containersOf(job.Spec.Template.Spec)
+		f.own = cluster.Containers(job.Spec.Template.Spec)
 		job.Spec.Parallelism = new(int32(0))
 	} else {
-		f.own = []string{runnerContainer}
+		f.own = []string{"k6"}
 	}
 	owner := f.Owner
 	for _, o := range objects {
@@ -102,13 +102,6 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 		return fmt.Errorf("start the pods of job/%s: %w", job.Name, err)
 	}
 	return nil
-}
-
-func containersOf(s corev1.PodSpec) (names []string) {
-	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
-		names = append(names, c.Name)
-	}
-	return names
 }
 
 // startWatch follows the pods. The watch goes on after the API server was away.
@@ -139,48 +132,35 @@ func (f *Fleet) seen(o any, gone bool) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	state := stateOf(p)
+	said := cluster.StateOf(p)
+	state := record.Pod{
+		Name: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Phase: string(p.Status.Phase),
+		Reason: said.Reason, Message: said.Message, ExitCode: said.ExitCode, Restarts: said.Restarts,
+	}
 	known := f.pods[state.Name]
 	if known == nil {
 		known = &pod{}
 		f.pods[state.Name] = known
 	}
 	if gone && state.ExitCode == nil {
-		state.Reason = cmp.Or(state.Reason, reasonDeleted)
+		state.Reason = cmp.Or(state.Reason, cluster.Deleted)
 	}
 	state.At = known.state.At
 	if state.Reason != "" && state.Reason != known.state.Reason {
 		state.At = time.Now().UTC()
 	}
-	known.state, known.obstacle, known.added = state, obstacleOf(p), addedContainers(p, f.own)
-	phase := p.Status.Phase
-	if !known.ended && (gone || state.ExitCode != nil || phase == corev1.PodFailed || phase == corev1.PodSucceeded) {
+	known.state, known.obstacle, known.added = state, cluster.Obstacle(p), cluster.Added(p, f.own)
+	if !known.ended && (gone || cluster.HasEnded(p)) {
 		known.ended = true
+		e := fleet.Ended{Pod: state.Name, Status: "unknown", Output: cmp.Or(strings.TrimSpace(state.Reason+" "+state.Message), said.Log)}
+		if state.ExitCode != nil {
+			e.Status = strconv.Itoa(*state.ExitCode)
+		}
 		select {
-		case f.ended <- known.end(p):
+		case f.ended <- e:
 		default: // more pods than workers: the cluster has replaced some
 		}
 	}
-}
-
-// end says how a pod ended.
-func (k *pod) end(p *corev1.Pod) fleet.Ended {
-	e := fleet.Ended{Pod: k.state.Name, Status: "unknown", Output: strings.TrimSpace(k.state.Reason + " " + k.state.Message)}
-	if k.state.ExitCode != nil {
-		e.Status = strconv.Itoa(*k.state.ExitCode)
-	}
-	if c := workerContainer(p); c != nil && e.Output == "" {
-		if t := terminated(c); t != nil { // the end of its log, by TerminationMessageFallbackToLogsOnError
-			lines := strings.Split(strings.TrimSpace(t.Message), "\n")
-			e.Output = strings.TrimPrefix(lines[0], "assay: ")
-			for _, line := range lines {
-				if text, isError := strings.CutPrefix(line, "assay: "); isError {
-					e.Output = text
-				}
-			}
-		}
-	}
-	return e
 }
 
 // Ended receives how each pod ended.

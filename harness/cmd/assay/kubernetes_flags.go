@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay/harness/cluster"
+	"assay/harness/load/fleet"
+	"assay/harness/load/fleet/kubernetes"
+	"assay/harness/plan"
+	"assay/harness/run"
+	"assay/harness/trial/incluster"
+)
+
+// Engines that run workers in a cluster.
+const (
+	engineKubernetes = "kubernetes"
+	engineOperator   = "k6-operator"
+)
+
+// kubernetesFlags are the options on workers in a cluster.
+type kubernetesFlags struct {
+	cluster.Options
+	name, image, cpu, memory, patch string
+	dryRun                          bool
+}
+
+// envImage names the image for --kubernetes-image, as in the coordinator's pod.
+const envImage = "ASSAY_IMAGE"
+
+// Defaults of a worker's pod (docs/kubernetes.md has the sizes for given rates).
+const (
+	defaultCPU    = "1"
+	defaultMemory = "1Gi"
+)
+
+func (f *kubernetesFlags) add(c *cobra.Command) {
+	f.addCluster(c)
+	fs := c.Flags()
+	fs.StringVar(&f.name, "kubernetes-name", "", "name of the run's objects, one run at a time (default: assay-PROFILE)")
+	fs.StringVar(&f.image, "kubernetes-image", "", "image with this program, of the same build (default: ASSAY_IMAGE)")
+	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
+	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
+	fs.StringVar(&f.patch, "kubernetes-patch", "", "YAML file with strategic merge patches of the manifests, such as tolerations or image pull secrets")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "print the manifests of --engine kubernetes or k6-operator, and do nothing")
+}
+
+func (f *kubernetesFlags) addCluster(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: KUBECONFIG, ~/.kube/config, or this pod's service account)")
+	fs.StringVar(&f.Context, "kubernetes-context", "", "context of that file (default: its current one)")
+	fs.StringVar(&f.Namespace, "kubernetes-namespace", "", "namespace (default: the context's)")
+}
+
+// nameOf is the name of a profile's run.
+func (f *kubernetesFlags) nameOf(profile string) string {
+	return cmp.Or(f.name, incluster.Name(profile))
+}
+
+// settings are those of the manifests of a profile's run.
+func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Settings, err error) {
+	s = kubernetes.Settings{
+		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(envImage)), Operator: engine == engineOperator,
+	}
+	if !names.MatchString(s.Name) || len(s.Name) > maxName {
+		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must consist of at most %d small letters, digits and -, and begin with a letter", s.Name, maxName)
+	}
+	if s.Image == "" {
+		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
+	}
+	for _, q := range []struct {
+		flag, text string
+		to         *resource.Quantity
+	}{{"--kubernetes-cpu", f.cpu, &s.Worker.CPU}, {"--kubernetes-memory", f.memory, &s.Worker.Memory}} {
+		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
+			return s, usage("for example: --kubernetes-cpu 500m --kubernetes-memory 1Gi", "%s is %q: it must be a quantity of Kubernetes", q.flag, q.text)
+		}
+	}
+	if f.patch != "" {
+		s.Patch, err = cluster.ReadPatch(f.patch)
+	}
+	return s, err
+}
+
+// names is the form of a run's name: with a suffix it must be a DNS label.
+var names = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxName leaves room for the suffixes of workers' pods: "-workers-99999-abcde".
+const maxName = 40
+
+// engine connects to the cluster.
+func (f *kubernetesFlags) engine(s kubernetes.Settings) (kubernetes.Engine, error) {
+	c, err := cluster.Connect(f.Options)
+	if err != nil {
+		return kubernetes.Engine{}, err
+	}
+	s.Namespace = c.Namespace
+	return kubernetes.Engine{Settings: s, Cluster: c, Owner: coordinatorPod()}, nil
+}
+
+// manifests are those of a run's workers, not patched.
+func (f *kubernetesFlags) manifests(o run.Options, engine, address string) ([]runtime.Object, error) {
+	s, err := f.settings(o.Profile.Name, engine)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.New(o.Profile, o.Workers, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	s.Patch = nil
+	return s.Manifests(fleet.Launch{
+		Workers: o.Workers, Address: address, Target: o.Target, Hosts: slices.Concat(o.File.Targets, o.AllowHosts), Longest: run.Longest(o, p),
+	})
+}
+
+// coordinatorPod is the pod that this process runs in, if its manifest is Assay's; nil:
+// it is not.
+func coordinatorPod() *metav1.OwnerReference {
+	name, uid := os.Getenv(incluster.EnvPodName), os.Getenv(incluster.EnvPodUID)
+	if name == "" || uid == "" {
+		return nil
+	}
+	return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
+}
+
+// checkAddress requires an address that pods can reach.
+func checkAddress(listen, advertise string) error {
+	next := "--listen 0.0.0.0:7077 --advertise ADDRESS:7077, with an address of this machine that pods can reach; or run the coordinator in the cluster: assay kubernetes certify"
+	if listen == "" {
+		return usage(next, "workers in a cluster need an address to join: --listen")
+	}
+	for _, a := range []string{advertise, listen} {
+		host, _, _ := net.SplitHostPort(a)
+		if ip := net.ParseIP(host); a != "" && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+			return usage(next, "pods cannot reach %s", a)
+		} else if a != "" {
+			return nil
+		}
+	}
+	return nil
+}

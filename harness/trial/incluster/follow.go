@@ -1,0 +1,145 @@
+package incluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay/harness/cluster"
+	"assay/harness/hint"
+)
+
+// follower reads the log of the coordinator's pod.
+type follower struct {
+	cluster *cluster.Cluster
+	name    string            // of the run
+	say     func(line string) // reports progress
+	last    time.Time         // of the last line
+	problem string            // error that the coordinator has printed
+	next    string            // and its hint
+	said    string            // why the pod has not started
+}
+
+// errLost is the error of a coordinator that ended without a record.
+var errLost = errors.New("its record is lost")
+
+// follow reports the coordinator's progress, and returns its pod when the record can be
+// collected. It fails if the coordinator has ended without one.
+func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
+	began := time.Now()
+	for {
+		p, err := f.pod(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case p == nil && !f.last.IsZero():
+			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
+		case p == nil && time.Since(began) > startTimeout:
+			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s", f.name, startTimeout), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
+		case p != nil && p.Status.Phase == corev1.PodPending:
+			f.reportPending(p)
+		case p != nil:
+			found, err := f.read(ctx, p)
+			if found || err != nil {
+				return p, err
+			}
+			if cluster.HasEnded(p) {
+				return nil, f.ended(p)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// startTimeout is how long the cluster may take to create a pod.
+const startTimeout = 2 * time.Minute
+
+// pod is the coordinator's; nil: there is none.
+func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
+	err = cluster.Retry(ctx, func() error {
+		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.ListOptions(f.name, cluster.Coordinator))
+		if err == nil && len(all.Items) > 0 {
+			p = &all.Items[0]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, f.cluster.Explain("find the coordinator's pod of job/"+f.name, err)
+	}
+	return p, nil
+}
+
+// reportPending says why the pod has not started.
+func (f *follower) reportPending(p *corev1.Pod) {
+	if text := cluster.Obstacle(p); text != "" && text != f.said {
+		f.said = text
+		f.say(text)
+	}
+}
+
+// read reports the lines of the log that are new, until the record is complete or the
+// stream ends, as it also does when the API server is away.
+func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err error) {
+	o := &corev1.PodLogOptions{Container: cluster.Container, Follow: true, Timestamps: true}
+	if !f.last.IsZero() {
+		o.SinceTime = &metav1.Time{Time: f.last}
+	}
+	stream, err := f.cluster.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, cluster.Lasting(f.cluster.Explain("read the log of pod "+p.Name, err))
+	}
+	defer stream.Close() //nolint:errcheck // it is only read
+	for lines := bufio.NewReader(stream); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil { // a part of a line is read again
+			if !errors.Is(err, io.EOF) && ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			return false, nil
+		}
+		stamp, text, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil || !at.After(f.last) {
+			continue // seen before the stream was interrupted: the API cuts by seconds
+		}
+		f.last = at
+		if text == complete {
+			return true, nil
+		}
+		f.line(text)
+	}
+}
+
+// line reports a line, or keeps it if it is the coordinator's error.
+func (f *follower) line(text string) {
+	if problem, isProblem := strings.CutPrefix(text, "assay: "); isProblem {
+		f.problem, f.next = problem, ""
+	} else if next, isHint := strings.CutPrefix(text, "hint: "); isHint && f.problem != "" {
+		f.next = next
+	} else {
+		f.say(text)
+	}
+}
+
+// ended is the error of a coordinator that has ended without a record.
+func (f *follower) ended(p *corev1.Pod) error {
+	if f.problem != "" {
+		return hint.With(errors.New(f.problem), f.next)
+	}
+	return hint.With(fmt.Errorf("the coordinator's pod %s ended (%s): %w", p.Name, cluster.StateOf(p), errLost),
+		fmt.Sprintf("kubectl describe pod --namespace %s %s", p.Namespace, p.Name))
+}

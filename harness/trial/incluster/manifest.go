@@ -1,0 +1,139 @@
+package incluster
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"assay/harness/cluster"
+)
+
+// Environment variables of the coordinator's pod.
+const (
+	EnvPodName = "ASSAY_POD_NAME"
+	EnvPodUID  = "ASSAY_POD_UID"
+)
+
+// Job describes the coordinator's Job.
+type Job struct {
+	Name           string // of the run in the namespace
+	Namespace      string
+	Image          string
+	Resources      cluster.Resources
+	ServiceAccount string
+	Command        []string          // flags of `assay kubernetes coordinate`, and its command
+	Secrets        map[string]string // environment variables
+	FromSecrets    map[string]Key    // environment variables, from Secrets that exist
+	Project        []byte            // archive of the project's files
+	Longest        time.Duration     // that the run can take
+	Patch          cluster.Patch
+}
+
+// Key is a key of a Secret.
+type Key struct{ Secret, Key string }
+
+const (
+	projectFile   = "project.tar.gz"
+	projectFolder = "/project"
+	// workPort is where workers join.
+	workPort = "7077"
+)
+
+// RunFolder is that of the run, in the coordinator's pod.
+const RunFolder = cluster.Scratch + "/run"
+
+// HoldFor is how long the coordinator's pod keeps a record that nobody collects.
+const HoldFor = time.Hour
+
+// endTimeout is how long the coordinator may take to end a run and to seal its record,
+// and for the record to be collected.
+const endTimeout = 3 * time.Minute
+
+// Manifests are the objects of the coordinator. The first one owns the others.
+func (j Job) Manifests() ([]runtime.Object, error) {
+	all := []runtime.Object{j.job(), j.project()}
+	if len(j.Secrets) > 0 {
+		all = append(all, j.secret())
+	}
+	return j.Patch.Apply(all)
+}
+
+func (j Job) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: j.Name, Namespace: j.Namespace, Labels: cluster.Labels(j.Name, cluster.Coordinator)}
+}
+
+func (j Job) project() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.meta(),
+		Immutable: new(true), BinaryData: map[string][]byte{projectFile: j.Project},
+	}
+}
+
+func (j Job) secret() *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: j.meta(),
+		Immutable: new(true), StringData: j.Secrets,
+	}
+}
+
+// job runs the command once.
+func (j Job) job() *batchv1.Job {
+	scratch, scratchMount := cluster.ScratchVolume()
+	const project = "project"
+	return &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: j.meta(),
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + HoldFor).Seconds())), TTLSecondsAfterFinished: new(int32(HoldFor.Seconds())),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator)},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(endTimeout.Seconds())),
+					ServiceAccountName: j.ServiceAccount, EnableServiceLinks: new(false), SecurityContext: cluster.PodSecurity(),
+					Volumes: []corev1.Volume{scratch, {Name: project, VolumeSource: corev1.VolumeSource{
+						ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: j.Name}},
+					}}},
+					Containers: []corev1.Container{{
+						Name: cluster.Container, Image: j.Image, Args: slices.Concat([]string{"kubernetes", "coordinate"}, j.Command),
+						Env: j.env(), Resources: j.Resources.Requirements(), SecurityContext: cluster.ContainerSecurity(),
+						VolumeMounts:             []corev1.VolumeMount{scratchMount, {Name: project, MountPath: projectFolder, ReadOnly: true}},
+						TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+					}},
+				},
+			},
+		},
+	}
+}
+
+func (j Job) env() []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		cluster.Field(EnvPodName, "metadata.name"), cluster.Field(EnvPodUID, "metadata.uid"),
+		cluster.Field("ASSAY_POD_IP", "status.podIP"),
+		{Name: "ASSAY_LISTEN", Value: "$(ASSAY_POD_IP):" + workPort},
+		cluster.Field("ASSAY_NODE", "spec.nodeName"),
+		{Name: "ASSAY_IMAGE", Value: j.Image},
+		{Name: "HOME", Value: cluster.Scratch},
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Secrets)) {
+		env = append(env, cluster.FromSecret(name, j.Name, name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.FromSecrets)) {
+		env = append(env, cluster.FromSecret(name, j.FromSecrets[name].Secret, j.FromSecrets[name].Key))
+	}
+	return env
+}
+
+// unusual are the characters that a profile's name may have and a Kubernetes name may not.
+var unusual = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Name is the name of a profile's run in a namespace.
+func Name(profile string) string {
+	name := "assay-" + unusual.ReplaceAllString(strings.ToLower(profile), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-")
+}

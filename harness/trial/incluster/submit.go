@@ -1,0 +1,84 @@
+package incluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay/harness/cluster"
+)
+
+// Run creates the coordinator's Job, reports its progress, brings the sealed record to
+// dir, and removes all that it has created. When ctx is done the run is interrupted, and
+// its record is brought all the same; when force is done too, it is not waited for.
+func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say func(string)) (err error) {
+	objects, err := j.Manifests()
+	if err != nil {
+		return err
+	}
+	var created []metav1.OwnerReference
+	defer func() { err = errors.Join(err, remove(c, created)) }()
+	for i, o := range objects {
+		var owner *metav1.OwnerReference
+		if i > 0 {
+			owner = &created[0]
+		}
+		reference, err := c.Create(ctx, o, owner)
+		if err != nil {
+			return err
+		}
+		created = append(created, *reference)
+	}
+	say(fmt.Sprintf("created job/%s in namespace %s", j.Name, c.Namespace))
+	return bring(ctx, force, c, j.Name, dir, say)
+}
+
+// bring follows a run to its end and brings its record to dir.
+func bring(ctx, force context.Context, c *cluster.Cluster, name, dir string, say func(string)) error {
+	f := &follower{cluster: c, name: name, say: say}
+	p, err := f.follow(ctx)
+	if err != nil && ctx.Err() != nil {
+		say("interrupting the run; again: give up its record")
+		p, err = f.interrupt(force)
+	}
+	if err != nil {
+		return err
+	}
+	say("collecting the record")
+	return collect(force, c, p, dir)
+}
+
+// interrupt ends the run, and waits for its record.
+func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, endTimeout, fmt.Errorf("the coordinator has not ended the run within %s", endTimeout))
+	defer cancel()
+	p, err := f.pod(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case p == nil || p.Status.Phase == corev1.PodPending:
+		return nil, context.Canceled // no run has begun
+	}
+	if err := execute(ctx, f.cluster, p, io.Discard, "interrupt"); err != nil {
+		return nil, f.cluster.Explain("interrupt the run in pod "+p.Name, err)
+	}
+	return f.follow(ctx)
+}
+
+// removeTimeout is how long the cluster may take to remove what was created.
+const removeTimeout = endTimeout + time.Minute
+
+func remove(c *cluster.Cluster, created []metav1.OwnerReference) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	var errs []error
+	for i := len(created) - 1; i >= 0; i-- {
+		errs = append(errs, c.Remove(ctx, created[i]))
+	}
+	return errors.Join(errs...)
+}
