@@ -24,7 +24,7 @@ type follower struct {
 	last    time.Time         // of the last line
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
-	said    string            // why the pod has not started
+	said    string            // ": " and why the pod has not started; empty: nothing was said
 }
 
 // errLost is the error of a coordinator that ended without a record.
@@ -42,9 +42,11 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 		case p == nil && !f.last.IsZero():
 			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
 		case p == nil && time.Since(began) > startTimeout:
-			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s", f.name, startTimeout), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
+			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, startTimeout, f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
+		case p == nil && time.Since(began) > time.Second:
+			f.report(f.cluster.WhyNoPods(ctx, f.name))
 		case p != nil && p.Status.Phase == corev1.PodPending:
-			f.reportPending(p)
+			f.report(cluster.Obstacle(p))
 		case p != nil:
 			found, err := f.read(ctx, p)
 			if found || err != nil {
@@ -80,11 +82,11 @@ func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
 	return p, nil
 }
 
-// reportPending says why the pod has not started.
-func (f *follower) reportPending(p *corev1.Pod) {
-	if text := cluster.Obstacle(p); text != "" && text != f.said {
-		f.said = text
-		f.say(text)
+// report says why the pod has not started, once.
+func (f *follower) report(why string) {
+	if why != "" && f.said != ": "+why {
+		f.said = ": " + why
+		f.say("the coordinator has not started: " + why)
 	}
 }
 

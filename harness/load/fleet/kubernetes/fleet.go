@@ -169,6 +169,13 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 // Obstacles says why pods have not started, and what was added to them.
 func (f *Fleet) Obstacles() (texts []string) {
 	f.mu.Lock()
+	if len(f.pods) < f.workers {
+		f.mu.Unlock()
+		if why := f.whyNoPods(); why != "" {
+			texts = append(texts, fmt.Sprintf("not all pods of %s were created: %s", f.created[0].Name, why))
+		}
+		f.mu.Lock()
+	}
 	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(f.pods)) {
 		k := f.pods[name]
@@ -180,6 +187,13 @@ func (f *Fleet) Obstacles() (texts []string) {
 		}
 	}
 	return texts
+}
+
+// whyNoPods asks the cluster, within a second.
+func (f *Fleet) whyNoPods() string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return f.Cluster.WhyNoPods(ctx, f.created[0].Name)
 }
 
 // Resume does nothing: pods cannot be suspended.

@@ -1,0 +1,391 @@
+//go:build long
+
+package incluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"assay/harness/polltest"
+	"assay/harness/servers/clustertest"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/process"
+)
+
+const (
+	image     = "assay-test/assay:1"
+	namespace = "load"
+)
+
+// shop is a cluster with the reference service, whose database is outside.
+type shop struct {
+	*clustertest.Cluster
+	client  kubernetes.Interface
+	program string // assay, which the image holds too
+	project string // folder with thresholds.json and scenarios
+	dsn     string // of the database
+	local   string // base URL of the service from outside of the cluster
+
+	kubeconfig string // access of an account with the printed Role alone
+}
+
+// target is the service's base URL in the cluster.
+const target = "http://shop"
+
+// openShop starts all of it.
+func openShop(t *testing.T) *shop {
+	t.Helper()
+	program := os.Getenv("ASSAY_TEST_ASSAY")
+	if program == "" {
+		t.Fatal("no program to test: ASSAY_TEST_ASSAY is not set (run: make test-kubernetes)")
+	}
+	s := &shop{Cluster: clustertest.Start(t), program: program, project: t.TempDir()}
+	s.client = s.Client()
+	s.Import(t, clustertest.Image{
+		Name: image, User: "65532:65532", Entrypoint: []string{"assay"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/certification",
+		Files: map[string]clustertest.File{
+			"/usr/local/bin/assay": {From: program}, "/usr/local/bin/k6": {Link: "assay"},
+			"/certification": {Mode: os.ModeDir | 0o755},
+		},
+	})
+	s.startDatabase(t)
+	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.startService(t)
+	s.writeProject(t)
+	s.grant(t)
+	return s
+}
+
+// grant applies the printed Roles, and makes the access of the account that they are for.
+func (s *shop) grant(t *testing.T) {
+	t.Helper()
+	out, err := s.command(t.Context(), nil, "kubernetes", "rbac", "--kubernetes-namespace", namespace, "--subject", "serviceaccount:starter").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(out)))
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch o := object.(type) {
+		case *corev1.ServiceAccount:
+			_, err = s.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+		case *rbacv1.Role:
+			_, err = s.client.RbacV1().Roles(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+		case *rbacv1.RoleBinding:
+			_, err = s.client.RbacV1().RoleBindings(namespace).Create(t.Context(), o, metav1.CreateOptions{})
+		default:
+			t.Fatalf("%T is printed", o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "starter", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kubeconfig = s.KubeconfigOf(t, token.Status.Token)
+}
+
+// startDatabase starts a server, which pods reach at the node's address.
+func (s *shop) startDatabase(t *testing.T) {
+	t.Helper()
+	server := mysqldtest.StartInMemory(t, "mariadb", "--max-connections=300")
+	const password = "a-password-of-the-test"
+	db := mysqldtest.Open(t, server.DSN())
+	mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE USER shop@'127.0.0.1' IDENTIFIED BY '"+password+"'", "GRANT ALL ON *.* TO shop@'127.0.0.1'")
+	l, err := net.Listen("tcp", net.JoinHostPort(s.NodeAddress(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go relay(l, process.Address(server.Port()))
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr, c.DBName = "shop", password, "tcp", l.Addr().String(), "shop"
+	s.dsn = c.FormatDSN()
+}
+
+// relay joins each connection with one to an address.
+func relay(l net.Listener, to string) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = in.Close()
+				return
+			}
+			go func() {
+				_, _ = io.Copy(out, in)
+				_ = out.(*net.TCPConn).CloseWrite()
+			}()
+			_, _ = io.Copy(in, out)
+			_, _ = in.Close(), out.Close()
+		}()
+	}
+}
+
+// startService starts two pods of the reference service behind a Service.
+func (s *shop) startService(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "shop"}
+	s.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-database"}, StringData: map[string]string{"dsn": s.dsn}})
+	security := corev1.SecurityContext{
+		RunAsNonRoot: new(true), AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	_, err := s.client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				TerminationGracePeriodSeconds: new(int64(1)),
+				Containers: []corev1.Container{{
+					Name: "shop", Image: image, SecurityContext: &security,
+					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "5", "--gateway-timeouts", "0"},
+					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
+					}}}},
+					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(18080)}}},
+				}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := s.client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(18080)}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.local = "http://" + service.Spec.ClusterIP
+	polltest.Until(t, "the service is ready", func() bool {
+		d, err := s.client.AppsV1().Deployments(namespace).Get(t.Context(), "shop", metav1.GetOptions{})
+		return err == nil && d.Status.ReadyReplicas == 2
+	})
+}
+
+func (s *shop) create(t *testing.T, secret *corev1.Secret) {
+	t.Helper()
+	if _, err := s.client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeProject writes a project with short profiles of the repository's payment.
+func (s *shop) writeProject(t *testing.T) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), s.program, "init", s.project).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(s.project, "thresholds.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	profiles := file["profiles"].(map[string]any)
+	payment := profiles["payment"].(map[string]any)
+	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "2s", "ramp": "2s", "hold": "20s", "cooldown": "1s"}
+	payment["slo"].(map[string]any)["transaction_duration"] = []string{"p(95)<3000"}
+	payment["slo"].(map[string]any)["http_req_duration{name:pay}"] = []string{"p(95)<3000"}
+	payment["rules"] = map[string]any{}
+	file["profiles"] = map[string]any{"payment": payment}
+	if text, err = json.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.project, "thresholds.json"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// certificate is what the tests read of certificate.json.
+type certificate struct {
+	Verdict string `json:"verdict"`
+	Claim   string `json:"claim"`
+	Rate    struct {
+		Scheduled int64 `json:"scheduled"`
+		Completed int64 `json:"completed"`
+	} `json:"rate"`
+	Rules []struct {
+		ID      string `json:"id"`
+		Verdict string `json:"verdict"`
+		Detail  string `json:"detail"`
+	} `json:"rules"`
+	Latency struct {
+		Transaction struct {
+			P50 float64 `json:"p50"`
+			P95 float64 `json:"p95"`
+		} `json:"transaction"`
+	} `json:"latency"`
+	Generator struct {
+		Workers int `json:"workers"`
+		Fleet   []struct {
+			Source string `json:"source"`
+			Pod    string `json:"pod"`
+			Node   string `json:"node"`
+		} `json:"fleet"`
+	} `json:"generator"`
+}
+
+// result is how a command ended.
+type result struct {
+	code   int
+	stderr string
+	certificate
+}
+
+// broken are the ids of the rules that made the run INVALID.
+func (r result) broken() (ids []string) {
+	for _, rule := range r.Rules {
+		if rule.Verdict == "INVALID" {
+			ids = append(ids, rule.ID+": "+rule.Detail)
+		}
+	}
+	return ids
+}
+
+// command is a command of the program in the project, by the account of the printed Role.
+func (s *shop) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.program, args...)
+	cmd.Dir = s.project
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.Getenv("TMPDIR"),
+		"KUBECONFIG=" + s.kubeconfig, "ASSAY_IMAGE=" + image, "ASSAY_DB=" + s.dsn,
+	}, env...)
+	return cmd
+}
+
+// run runs a command that certifies, and reads its certificate.
+func (s *shop) run(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run")
+	return s.wait(t, s.command(t.Context(), env, append(args, "--out", out)...), out)
+}
+
+func (s *shop) wait(t *testing.T, cmd *exec.Cmd, out string) (r result) {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = io.MultiWriter(&stderr, logWriter{t})
+	err := cmd.Run()
+	r.code, r.stderr = cmd.ProcessState.ExitCode(), stderr.String()
+	if r.code < 0 {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "certificate.json"))
+	if err != nil {
+		return r // there was no run
+	}
+	if err := json.Unmarshal(text, &r.certificate); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// logWriter writes to the log of a test.
+type logWriter struct{ t *testing.T }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.t.Logf("%s %s", time.Now().Format("15:04:05"), strings.TrimRight(string(p), "\n"))
+	return len(p), nil
+}
+
+// inCluster are the arguments of a run in the cluster.
+func inCluster(workers int, more ...string) []string {
+	return append([]string{
+		"kubernetes", "certify", "payment", "--workers", strconv.Itoa(workers), "--target", target, "--allow-target", "shop",
+		"--kubernetes-namespace", namespace, "--kubernetes-cpu", "50m", "--kubernetes-memory", "256Mi", "--coordinator-cpu", "50m", "--seed", "7",
+	}, more...)
+}
+
+// leftovers are the objects of runs that are left in the namespace.
+func (s *shop) leftovers(t *testing.T) (names []string) {
+	t.Helper()
+	o := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=assay"}
+	ctx := t.Context()
+	add := func(kind string, items []string, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range items {
+			names = append(names, kind+"/"+name)
+		}
+	}
+	pods, err := s.client.CoreV1().Pods(namespace).List(ctx, o)
+	add("pod", namesOf(pods.Items, func(p corev1.Pod) string { return p.Name }), err)
+	jobs, err := s.client.BatchV1().Jobs(namespace).List(ctx, o)
+	for _, j := range jobs.Items {
+		add("job", []string{j.Name}, err)
+	}
+	secrets, err := s.client.CoreV1().Secrets(namespace).List(ctx, o)
+	add("secret", namesOf(secrets.Items, func(p corev1.Secret) string { return p.Name }), err)
+	maps, err := s.client.CoreV1().ConfigMaps(namespace).List(ctx, o)
+	add("configmap", namesOf(maps.Items, func(p corev1.ConfigMap) string { return p.Name }), err)
+	policies, err := s.client.NetworkingV1().NetworkPolicies(namespace).List(ctx, o)
+	for _, p := range policies.Items {
+		add("networkpolicy", []string{p.Name}, err)
+	}
+	return names
+}
+
+func namesOf[T any](all []T, name func(T) string) (names []string) {
+	for _, one := range all {
+		names = append(names, name(one))
+	}
+	return names
+}
+
+// check fails if a run is not as wanted, or left anything in the namespace.
+func (s *shop) checkClean(t *testing.T) {
+	t.Helper()
+	if left := s.leftovers(t); len(left) > 0 {
+		t.Errorf("left in the namespace: %s", fmt.Sprint(left))
+	}
+}
