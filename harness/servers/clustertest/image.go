@@ -220,9 +220,9 @@ func (file File) copy(w *tar.Writer, name string) error {
 	})
 }
 
-// withLinks adds the links by which BusyBox is called.
-func withLinks(files map[string]File) map[string]File {
-	files = maps.Clone(files)
+// busybox is BusyBox with the links by which it is called.
+func (c *Cluster) busybox() map[string]File {
+	files := map[string]File{"/bin/busybox": {From: filepath.Join(c.packages(), "bin/busybox")}}
 	for _, name := range []string{
 		"sh", "cat", "cp", "date", "dd", "echo", "env", "false", "grep", "head", "httpd", "id", "ls", "mkdir", "mount", "nc",
 		"nslookup", "ping", "printf", "ps", "rm", "sed", "seq", "sleep", "tail", "test", "touch", "tr", "true", "wget",
