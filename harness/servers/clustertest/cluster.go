@@ -23,7 +23,8 @@ type Cluster struct {
 	group     string // control group of the pods
 	authority *authority
 	tokens    pair
-	admin     string // kubeconfig
+	busybox   map[string]File // of the image Busybox
+	admin     string          // kubeconfig
 	config    *rest.Config
 	client    *kubernetes.Clientset
 	apiServer *program

@@ -79,13 +79,7 @@ func (c *Cluster) startContainerd(ctx context.Context) error {
 	if err := c.await(ctx, containerd, func(ctx context.Context) error { return c.ctr(ctx, "version") }); err != nil {
 		return err
 	}
-	busybox := c.busybox()
-	return errors.Join(
-		c.importImage(ctx, Image{
-			Name: pause, Files: map[string]File{"/busybox": busybox["/bin/busybox"]}, Cmd: []string{"/busybox", "sleep", "2147483647"}, // seconds
-		}),
-		c.importImage(ctx, Image{Name: Busybox, Files: busybox, Cmd: []string{"sh"}, Env: []string{"PATH=/bin"}}),
-	)
+	return c.importBusybox(ctx)
 }
 
 // startNode starts kubelet and kube-proxy.

@@ -3,11 +3,8 @@ package clustertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,17 +34,9 @@ func (c *Cluster) InstallK6Operator(t testing.TB) {
 }
 
 func (c *Cluster) installOperator(ctx context.Context) error {
-	curl, err := withLibraries(ctx, "curl")
-	if err != nil {
-		return err
-	}
-	for name, file := range c.busybox() {
-		curl[name] = file
-	}
-	curl["/tmp"] = File{Mode: os.ModeDir | os.ModeSticky | 0o777}
-	const user, path = "65532:65532", "PATH=/usr/bin:/bin" // as in the original images
+	const user = "65532:65532" // as in the original images
 	if err := errors.Join(
-		c.importImage(ctx, Image{Name: starterImage, Files: curl, User: user, Env: []string{path}}),
+		c.importImage(ctx, Image{Name: starterImage, Files: c.busybox, User: user, Env: []string{searchPath}}),
 		c.importImage(ctx, Image{
 			Name: operatorImage, Files: map[string]File{"/manager": {From: c.own("k6-operator")}}, User: user, Entrypoint: []string{"/manager"},
 		}),
@@ -68,23 +57,4 @@ func (c *Cluster) installOperator(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// withLibraries is a program of this machine with the shared libraries that it needs.
-func withLibraries(ctx context.Context, name string) (map[string]File, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return nil, err
-	}
-	out, err := exec.CommandContext(ctx, "ldd", path).Output()
-	if err != nil {
-		return nil, fmt.Errorf("list libraries of %s: %w", path, err)
-	}
-	found := map[string]File{"/usr/bin/" + name: {From: path}}
-	for _, word := range strings.Fields(string(out)) { // NAME => PATH (ADDRESS)
-		if filepath.IsAbs(word) {
-			found[word] = File{From: word}
-		}
-	}
-	return found, nil
 }

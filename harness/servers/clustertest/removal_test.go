@@ -22,7 +22,7 @@ func TestClusterIsRemoved(t *testing.T) {
 		t.Run("cluster", func(t *testing.T) {
 			c = Start(t)
 			create(t, c, "default", podOf("running", "sleep 600"))
-			polltest.Until(t, "the pod runs", func() bool { return get1(t, c, "default", "running").Status.Phase == corev1.PodRunning })
+			polltest.Until(t, "the pod runs", func() bool { return podNamed(t, c, "default", "running").Status.Phase == corev1.PodRunning })
 		})
 		if t.Failed() {
 			return
