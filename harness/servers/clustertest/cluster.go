@@ -23,10 +23,12 @@ type Cluster struct {
 	group     string // control group of the pods
 	authority *authority
 	tokens    pair
-	admin     string // kubeconfig
+	busybox   map[string]File // of the image Busybox
+	admin     string          // kubeconfig
 	config    *rest.Config
 	client    *kubernetes.Clientset
 	apiServer *program
+	names     *names
 	running   []*program // in the order of their start
 }
 
@@ -81,12 +83,17 @@ func (c *Cluster) startAll(ctx context.Context) (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{c.startContainerd, c.startControlPlane, c.startNode, c.awaitNode} {
+	for _, start := range []func(context.Context) error{c.startContainerd, c.startControlPlane, c.startNode, c.startNames, c.awaitNode} {
 		if err := start(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *Cluster) startNames(ctx context.Context) (err error) {
+	c.names, err = startNames(ctx, c.client)
+	return err
 }
 
 // Kubeconfig is the path of the file by which the administrator reaches the API.

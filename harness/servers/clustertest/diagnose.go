@@ -42,12 +42,14 @@ func (c *Cluster) logPods(ctx context.Context, t testing.TB) {
 		return
 	}
 	for _, p := range pods.Items {
-		if p.Status.Phase == corev1.PodSucceeded {
-			continue
-		}
 		var states []string
+		ready := len(p.Status.ContainerStatuses) > 0
 		for _, s := range p.Status.ContainerStatuses {
+			ready = ready && s.Ready
 			states = append(states, s.Name+": "+s.State.String())
+		}
+		if p.Status.Phase == corev1.PodSucceeded || ready {
+			continue
 		}
 		t.Logf("pod %s/%s: %s %s %s", p.Namespace, p.Name, p.Status.Phase, p.Status.Reason, strings.Join(states, ", "))
 	}

@@ -25,12 +25,6 @@ import (
 	"assay/harness/servers/process"
 )
 
-// Busybox is an image that every cluster has: BusyBox with its links in /bin.
-const Busybox = "assay-test/busybox:1"
-
-// pause is the image of the process that holds a pod's namespaces.
-const pause = "assay-test/pause:1"
-
 // Image is an image of one layer.
 type Image struct {
 	// Name has a tag; without one, or with :latest, Kubernetes would try to pull it.
@@ -218,16 +212,4 @@ func (file File) copy(w *tar.Writer, name string) error {
 		_, err = io.Copy(w, f)
 		return err
 	})
-}
-
-// withLinks adds the links by which BusyBox is called.
-func withLinks(files map[string]File) map[string]File {
-	files = maps.Clone(files)
-	for _, name := range []string{
-		"sh", "cat", "cp", "date", "dd", "echo", "env", "false", "grep", "head", "httpd", "id", "ls", "mkdir", "mount", "nc",
-		"nslookup", "ping", "printf", "ps", "rm", "sed", "seq", "sleep", "tail", "test", "touch", "tr", "true", "wget",
-	} {
-		files["/bin/"+name] = File{Link: "busybox"}
-	}
-	return files
 }

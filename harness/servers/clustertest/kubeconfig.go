@@ -9,7 +9,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeKubeconfig writes the file by which a user reaches the cluster's API.
+// writeKubeconfig writes the file by which a user reaches the cluster's API. It holds the
+// certificates: client-go would watch files of their own for ever.
 func (c *Cluster) writeKubeconfig(path string, user *clientcmdapi.AuthInfo) error {
 	const name = "assay-test"
 	config := clientcmdapi.NewConfig()
@@ -19,6 +20,9 @@ func (c *Cluster) writeKubeconfig(path string, user *clientcmdapi.AuthInfo) erro
 	config.AuthInfos[name] = user
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
+	if err := clientcmdapi.FlattenConfig(config); err != nil {
+		return err
+	}
 	return clientcmd.WriteToFile(*config, path)
 }
 

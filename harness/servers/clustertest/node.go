@@ -79,11 +79,7 @@ func (c *Cluster) startContainerd(ctx context.Context) error {
 	if err := c.await(ctx, containerd, func(ctx context.Context) error { return c.ctr(ctx, "version") }); err != nil {
 		return err
 	}
-	busybox := map[string]File{"/bin/busybox": {From: filepath.Join(c.packages(), "bin/busybox")}}
-	return errors.Join(
-		c.importImage(ctx, Image{Name: pause, Files: busybox, Cmd: []string{"/bin/busybox", "sleep", "2147483647"}}),
-		c.importImage(ctx, Image{Name: Busybox, Files: withLinks(busybox), Cmd: []string{"/bin/sh"}, Env: []string{"PATH=/bin"}}),
-	)
+	return c.importBusybox(ctx)
 }
 
 // startNode starts kubelet and kube-proxy.
@@ -143,11 +139,18 @@ func (c *Cluster) awaitNode(ctx context.Context) error {
 		if len(n.Spec.Taints) > 0 || len(n.Status.Conditions) == 0 {
 			return fmt.Errorf("the node has taints: %v", n.Spec.Taints)
 		}
-		_, err = c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-		return err
+		return c.serviceAccount(metav1.NamespaceDefault)(ctx)
 	})
 	if err != nil {
 		return fmt.Errorf("%w\nkubelet:\n%s", err, c.logged("kubelet", 15))
 	}
 	return nil
+}
+
+// serviceAccount fails until a namespace has the service account that its pods get.
+func (c *Cluster) serviceAccount(namespace string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}
 }

@@ -22,6 +22,9 @@ const stopTimeout = time.Minute
 
 // stop ends everything of the cluster at once, as a machine does that is switched off.
 func (c *Cluster) stop() (err error) {
+	if c.names != nil {
+		c.names.close()
+	}
 	for _, p := range slices.Backward(c.running) {
 		err = errors.Join(err, p.child.Kill())
 	}
