@@ -11,6 +11,7 @@ import (
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
+	"assay/harness/wire"
 )
 
 // Exit codes in addition to those of verdicts (DESIGN section 4).
@@ -23,6 +24,9 @@ func main() {
 	signature.HideFromChildren() // before anything is started
 	// Invoked under the name k6, or as `assay k6`, this is k6, with k6's arguments.
 	if filepath.Base(os.Args[0]) == "k6" {
+		if isRunner(os.Args[1:]) {
+			os.Exit(execute(interruptible(os.Stderr), []string{"worker", "--join", os.Getenv(wire.EnvJoin), "--dir", os.TempDir(), "--status", statusAddress(os.Args[1:])}, os.Stdout, os.Stderr))
+		}
 		k6.Main(os.Args[1:])
 	}
 	if len(os.Args) > 1 && os.Args[1] == "k6" {

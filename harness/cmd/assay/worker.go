@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 )
 
 func newWorker() *cobra.Command {
-	o := worker.Options{}
+	o, status := worker.Options{}, ""
 	c := &cobra.Command{
 		Use:   "worker --join URL",
 		Short: "Take part in a run as one of its workers, from any machine",
@@ -44,11 +45,20 @@ be delivered, otherwise that of k6 (105: the load was ended before its schedule)
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Token, o.Output = os.Getenv(wire.EnvJoinToken), c.ErrOrStderr()
+			if status != "" {
+				go func() {
+					if err := worker.ServeStatus(c.Context(), status); err != nil {
+						printError(c.ErrOrStderr(), err)
+					}
+				}()
+			}
 			return work(c, o)
 		},
 	}
 	c.Flags().StringVar(&o.URL, "join", "", "URL of the coordinator, with or without the fingerprint of its key")
 	c.Flags().DurationVar(&o.Wait, "wait", 5*time.Minute, "how long to wait for a coordinator that does not answer yet")
+	c.Flags().StringVar(&status, "status", "", "address to answer the k6-operator on")
+	_ = c.Flags().MarkHidden("status")
 	c.Flags().StringVar(&o.Dir, "dir", "", "folder for temporary files (default: the system's)")
 	return c
 }
@@ -72,4 +82,20 @@ func work(c *cobra.Command, o worker.Options) (err error) {
 		return exitWith(code)
 	}
 	return hint.With(errors.New("k6 ended: "+status), "see its log in the run folder: evidence/workers/")
+}
+
+// isRunner reports whether these arguments of k6 are those of a runner of the
+// k6-operator, whose environment names a coordinator: it is a worker.
+func isRunner(args []string) bool {
+	return len(args) > 0 && args[0] == "run" && os.Getenv(wire.EnvJoin) != ""
+}
+
+// statusAddress is where the k6-operator asks a runner for its status.
+func statusAddress(args []string) string {
+	for _, a := range args {
+		if address, found := strings.CutPrefix(a, "--address="); found {
+			return address
+		}
+	}
+	return "0.0.0.0:6565"
 }

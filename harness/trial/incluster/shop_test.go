@@ -184,7 +184,7 @@ func (s *shop) startService(t *testing.T) {
 				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "shop", Image: image, SecurityContext: &security,
-					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "5", "--gateway-timeouts", "0"},
+					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "10", "--gateway-patience", "10s", "--gateway-timeouts", "0"},
 					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
 					}}}},
@@ -233,7 +233,7 @@ func (s *shop) writeProject(t *testing.T) {
 	}
 	profiles := file["profiles"].(map[string]any)
 	payment := profiles["payment"].(map[string]any)
-	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "2s", "ramp": "2s", "hold": "20s", "cooldown": "1s"}
+	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "2s", "baseline": map[string]any{"rate": 5, "for": "4s"}, "ramp": "2s", "hold": "15s", "cooldown": "1s"}
 	payment["slo"].(map[string]any)["transaction_duration"] = []string{"p(95)<3000"}
 	payment["slo"].(map[string]any)["http_req_duration{name:pay}"] = []string{"p(95)<3000"}
 	payment["rules"] = map[string]any{}

@@ -96,7 +96,10 @@ func (s Settings) testRun(l fleet.Launch) *TestRun {
 			Parallelism: int32(l.Workers), Cleanup: "post",
 			Script:      Script{ScriptConfigMap{Name: s.workersName(), File: scriptFile}},
 			Initializer: Pod{Disabled: true},
-			Starter:     Pod{AutomountServiceAccountToken: strconv.FormatBool(false)},
+			Starter: Pod{
+				AutomountServiceAccountToken: strconv.FormatBool(false),
+				SecurityContext:              cluster.PodSecurity(), ContainerSecurityContext: cluster.ContainerSecurity(),
+			},
 			Runner: Pod{
 				Image: s.Image, AutomountServiceAccountToken: strconv.FormatBool(false), Metadata: PodMetadata{Labels: cluster.Labels(s.Name, cluster.Worker)},
 				TopologySpreadConstraints: s.spread(), Env: append(s.env(), corev1.EnvVar{Name: wire.EnvJoin, Value: l.Address}),
