@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,6 +45,9 @@ func text(o runtime.Object) string {
 	return strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind) + "/" + NameOf(o)
 }
 
+// annotationAttempt tells the objects of one call of Create from those of another.
+const annotationAttempt = "assay/created-by"
+
 // Create creates an object with an owner, with which the cluster removes it; nil: none.
 // It returns a reference to the object, for what it owns.
 func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.OwnerReference) (*metav1.OwnerReference, error) {
@@ -54,13 +58,21 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 	}
 	u := &unstructured.Unstructured{Object: content}
 	delete(u.Object, "status")
+	u.SetAnnotations(map[string]string{annotationAttempt: rand.Text()})
 	if owner != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	}
+	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
 	var created *unstructured.Unstructured
+	again := false
 	err = Retry(ctx, func() (err error) {
-		created, err = c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace).
-			Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
+		created, err = client.Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
+		if apierrors.IsAlreadyExists(err) && again { // created before, and the answer was lost?
+			if found, e := client.Get(ctx, u.GetName(), metav1.GetOptions{}); e == nil && found.GetAnnotations()[annotationAttempt] == u.GetAnnotations()[annotationAttempt] {
+				created, err = found, nil
+			}
+		}
+		again = true
 		return err
 	})
 	if err != nil {
@@ -99,6 +111,33 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 		select {
 		case <-ctx.Done():
 			return hint.With(fmt.Errorf("remove %s: it is still being deleted: %w", what, context.Cause(ctx)), fmt.Sprintf("kubectl get pods --namespace %s", c.Namespace))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// AwaitGone returns when no pod of a run is left, whose owners were removed, or ctx is
+// done.
+func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
+	for {
+		left := -1
+		err := Retry(ctx, func() error {
+			all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
+			if err == nil {
+				left = len(all.Items)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return c.Explain("list the pods of "+name, err)
+		case left == 0:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return hint.With(fmt.Errorf("%d pods of %s are left in namespace %s: %w", left, name, c.Namespace, context.Cause(ctx)),
+				fmt.Sprintf("kubectl get pods --namespace %s --selector %s=%s", c.Namespace, labelInstance, name))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -169,20 +170,21 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 	if err != nil {
 		return j, err
 	}
-	files := append([]string{o.File.Path}, scripts...)
-	if f.fleet.kubernetes.patch != "" {
-		files = append(files, f.fleet.kubernetes.patch)
-	}
 	folder := ""
-	if j.Project, folder, err = incluster.Pack(files...); err != nil {
+	if j.Project, folder, err = incluster.Pack(append([]string{o.File.Path}, scripts...)...); err != nil {
 		return j, err
 	}
-	j.Command, err = f.command(o, folder)
-	return j, err
+	if path := f.fleet.kubernetes.patch; path != "" {
+		if j.PatchText, err = os.ReadFile(path); err != nil {
+			return j, fmt.Errorf("read the patch of manifests: %w", err)
+		}
+	}
+	j.Command = f.command(o, folder)
+	return j, nil
 }
 
 // command is the coordinator's command line, run in the folder of the thresholds file.
-func (f *kubernetesCertifyFlags) command(o run.Options, folder string) ([]string, error) {
+func (f *kubernetesCertifyFlags) command(o run.Options, folder string) []string {
 	command := []string{
 		"--folder", folder, "--", "certify", o.Profile.Name, "--thresholds", filepath.Base(o.File.Path), "--engine", f.fleet.engine,
 		"--workers", strconv.Itoa(o.Workers), "--target", o.Target, "--seed", strconv.FormatUint(o.Seed, 10), "--scope", o.Scope,
@@ -204,20 +206,9 @@ func (f *kubernetesCertifyFlags) command(o run.Options, folder string) ([]string
 		}
 	}
 	if f.fleet.kubernetes.patch != "" {
-		thresholds, err := filepath.Abs(filepath.Dir(o.File.Path))
-		if err != nil {
-			return nil, err
-		}
-		patch, err := filepath.Abs(f.fleet.kubernetes.patch)
-		if err != nil {
-			return nil, err
-		}
-		if patch, err = filepath.Rel(thresholds, patch); err != nil {
-			return nil, err
-		}
-		command = append(command, "--kubernetes-patch", patch)
+		command = append(command, "--kubernetes-patch", incluster.PatchPath)
 	}
-	return command, nil
+	return command
 }
 
 // show prints the manifests of a run, if it is a dry run, and checks the patch of them.

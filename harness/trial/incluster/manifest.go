@@ -32,6 +32,7 @@ type Job struct {
 	Secrets        map[string]string // environment variables
 	FromSecrets    map[string]Key    // environment variables, from Secrets that exist
 	Project        []byte            // archive of the project's files
+	PatchText      []byte            // that the coordinator applies to the workers' manifests; nil: none
 	Longest        time.Duration     // that the run can take
 	Patch          cluster.Patch
 }
@@ -42,9 +43,13 @@ type Key struct{ Secret, Key string }
 const (
 	projectFile   = "project.tar.gz"
 	projectFolder = "/project"
+	patchFile     = "patch.yaml"
 	// workPort is where workers join.
 	workPort = "7077"
 )
+
+// PatchPath is where the coordinator's pod has Job.PatchText.
+const PatchPath = projectFolder + "/" + patchFile
 
 // RunFolder is that of the run, in the coordinator's pod.
 const RunFolder = cluster.Scratch + "/run"
@@ -70,10 +75,14 @@ func (j Job) meta() metav1.ObjectMeta {
 }
 
 func (j Job) project() *corev1.ConfigMap {
-	return &corev1.ConfigMap{
+	m := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.meta(),
 		Immutable: new(true), BinaryData: map[string][]byte{projectFile: j.Project},
 	}
+	if j.PatchText != nil {
+		m.Data = map[string]string{patchFile: string(j.PatchText)}
+	}
+	return m
 }
 
 func (j Job) secret() *corev1.Secret {

@@ -22,7 +22,7 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 		return err
 	}
 	var created []metav1.OwnerReference
-	defer func() { err = errors.Join(err, remove(c, created)) }()
+	defer func() { err = errors.Join(err, remove(c, j.Name, created)) }()
 	for i, o := range objects {
 		var owner *metav1.OwnerReference
 		if i > 0 {
@@ -73,12 +73,15 @@ func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
 // removeTimeout is how long the cluster may take to remove what was created.
 const removeTimeout = endTimeout + time.Minute
 
-func remove(c *cluster.Cluster, created []metav1.OwnerReference) error {
+func remove(c *cluster.Cluster, name string, created []metav1.OwnerReference) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	var errs []error
 	for i := len(created) - 1; i >= 0; i-- {
 		errs = append(errs, c.Remove(ctx, created[i]))
+	}
+	if len(created) > 0 { // the workers' pods, of a coordinator that could not remove them
+		errs = append(errs, c.AwaitGone(ctx, name))
 	}
 	return errors.Join(errs...)
 }
