@@ -129,7 +129,7 @@ var catalogue = slices.Concat(
 		SourceGauges,
 		Descriptor{
 			Name: "queue_depth", Kind: Gauge, SLO: levels, Key: "gauges.queue_depth", Advice: adviceGauges, View: "gauge.value",
-			Text: "depth of a queue of the service, read from the metric that the profile names, the maximum of the second",
+			Text: "depth of a queue of the service, read from the metric that the profile names, the maximum of the second; of several instances, the largest, and no data unless all of them answer",
 		},
 	),
 
@@ -148,6 +148,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServiceDownstreamTime, Kind: Counter, Unit: "ms", Text: "time in calls to other services, as part of requests"},
 		Descriptor{Name: ServiceCPU, Kind: Counter, Unit: "s", Text: "CPU time that the service used"},
 		Descriptor{Name: ServiceCPUs, Kind: Gauge, Text: "CPUs that the service may use"},
+		Descriptor{Name: ServiceInstances, Kind: Gauge, Text: "instances of the service that answered in the second, and over which its metrics are summed; only of a service whose instances are listed"},
 	),
 
 	sentBy(

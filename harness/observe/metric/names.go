@@ -76,6 +76,7 @@ const (
 	ServiceDownstreamTime = "service_downstream_time"
 	ServiceCPU            = "service_cpu_seconds"
 	ServiceCPUs           = "service_cpus"
+	ServiceInstances      = "service_instances"
 
 	HostCPU             = "host_cpu_seconds"
 	HostCPUs            = "host_cpus"

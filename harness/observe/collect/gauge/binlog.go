@@ -27,7 +27,7 @@ func (o Options) binlogReader() *polledGauge {
 	if lag.Unit == spec.UnitSeconds {
 		e.scale = 1000
 	}
-	g.reader, g.located = e, lag.URL != "" || o.Service != ""
+	g.reader, g.located = e, o.located(lag.URL)
 	return g
 }
 

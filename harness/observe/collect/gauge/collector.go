@@ -12,6 +12,7 @@ import (
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/databases"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -26,6 +27,10 @@ type Options struct {
 	Readers  []string     // DSNs of replicas
 	Service  string       // URL of the service's metrics, for gauges without a URL in the profile; empty: not known yet
 	Hosts    []string     // that URLs in the profile may name, in addition to loopback
+
+	// Instances lists all instances of the service, of which the largest value counts; nil:
+	// only Service is read.
+	Instances scrape.Instances
 }
 
 // reader reads the current value of a gauge. Its methods are called by one goroutine.

@@ -2,8 +2,8 @@
 // reader of the database's binlog, and gauges that the profile defines by a metric of the
 // service, such as the depth of a queue.
 //
-// Input: a profile, DSNs of replicas and of their source, the URL of the service's
-// metrics. Output: one frame per second and source with the largest reading of that
+// Input: a profile, DSNs of replicas and of their source, the URL of the service's metrics
+// or a list of its instances. Output: one frame per second and source with the largest reading of that
 // second; a second in which nothing could be read has no value. It writes to none of the
 // systems that it reads.
 package gauge

@@ -20,7 +20,7 @@ func (o Options) named() (all []*polledGauge) {
 		family, labels, _ := g.Selector()
 		all = append(all, &polledGauge{
 			reader: o.scraped(family, g.URL, labels...), series: metric.Of(name), name: name,
-			located: g.URL != "" || o.Service != "", period: scrapePeriod,
+			located: o.located(g.URL), period: scrapePeriod,
 		})
 	}
 	return all

@@ -1,6 +1,7 @@
 package gauge_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -56,6 +57,54 @@ func TestNamedGauge(t *testing.T) {
 	first, last := slices.Index(ok, true), len(ok)-1
 	if first < 0 || values[first] != 3 || !slices.Contains(values, 7) || ok[last] {
 		t.Errorf("readings %v, %v: want 3 first, then 7, then none", values, ok)
+	}
+}
+
+// Of several instances the largest value counts, and seconds in which one of them fails have
+// no value, because its value could be larger.
+func TestNamedGaugeOfInstances(t *testing.T) {
+	t.Parallel()
+	var scrapes atomic.Int64
+	var failing atomic.Bool
+	instance := func(depth int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			scrapes.Add(1)
+			if depth == 7 && failing.Load() {
+				http.Error(w, "overloaded", http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = fmt.Fprintf(w, "jobs %d\n", depth)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	urls := []string{instance(3), instance(7), instance(5)}
+	o := gauge.Options{
+		Profile:   spec.Profile{Gauges: map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}},
+		Instances: func(context.Context) ([]string, error) { return urls, nil },
+	}
+	if got := fmt.Sprint(o.Metrics()); got != "[queue_depth]" {
+		t.Errorf("metrics %s", got)
+	}
+	if err := o.Examine(t.Context(), "queue_depth"); err != nil {
+		t.Fatal(err)
+	}
+	var until int64
+	line := watch(t, o, func() {
+		awaitScrapes(t, &scrapes)
+		failing.Store(true)
+		awaitScrapes(t, &scrapes)
+		time.Sleep(2 * time.Second) // a frame may be late
+		until = time.Now().Unix()
+	})
+	values, ok := line.Gauge("queue_depth", nil, metric.SourceGauges, record.Span{From: line.Seconds()[0], To: until})
+	if !slices.Contains(ok, true) || ok[len(ok)-1] {
+		t.Errorf("readings %v, %v: want values first, then none", values, ok)
+	}
+	for i, v := range values {
+		if ok[i] && v != 7 {
+			t.Errorf("second %d: %v, want the largest", i, v)
+		}
 	}
 }
 

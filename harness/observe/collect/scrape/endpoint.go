@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"assay/harness/observe/collect"
-	"assay/harness/observe/metric"
 )
 
 const (
@@ -92,20 +91,6 @@ func (e *Endpoint) Fetch(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("scrape metrics: %s sends more than %d bytes", e.public, maxBody)
 	}
 	return body, nil
-}
-
-// Largest reads the exposition and returns the largest value of one metric. See the
-// function Largest.
-func (e *Endpoint) Largest(ctx context.Context, name string, labels ...metric.Label) (float64, error) {
-	body, err := e.Fetch(ctx)
-	if err != nil {
-		return 0, err
-	}
-	v, err := Largest(body, name, labels...)
-	if err != nil {
-		return 0, fmt.Errorf("%s has %w", e, err)
-	}
-	return v, nil
 }
 
 // Close closes idle connections.

@@ -56,6 +56,11 @@ func Value(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
+// noMetricError means that an exposition has no value of a metric.
+type noMetricError struct{ metric string }
+
+func (e *noMetricError) Error() string { return "no metric " + e.metric }
+
 // Largest returns the largest value of all series of a metric that have these labels; NaN
 // if one of them is NaN.
 func Largest(exposition []byte, name string, labels ...metric.Label) (float64, error) {
@@ -70,7 +75,7 @@ func Largest(exposition []byte, name string, labels ...metric.Label) (float64, e
 		}
 	}
 	if math.IsInf(largest, -1) {
-		return 0, fmt.Errorf("no metric %s", metric.Series{Name: name, Labels: labels}.Key())
+		return 0, &noMetricError{metric.Series{Name: name, Labels: labels}.Key()}
 	}
 	return largest, nil
 }

@@ -69,7 +69,7 @@ func TestEndpoint(t *testing.T) {
 		_, _ = w.Write([]byte(exposition))
 	}))
 	defer server.Close()
-	e := scrape.New(server.URL + "/metrics")
+	e := scrape.Single(scrape.New(server.URL + "/metrics"))
 	defer e.Close()
 	if v, err := e.Largest(t.Context(), "queue"); err != nil || v != 11 {
 		t.Errorf("%g, %v", v, err)
@@ -83,7 +83,7 @@ func TestEndpoint(t *testing.T) {
 		{"127.0.0.1:80", "percent-encode"},
 		{"127.0.0.1/metrics", "want http://HOST:PORT/metrics"},
 	} {
-		_, err := scrape.New(c.url).Largest(context.Background(), "zebra")
+		_, err := scrape.Single(scrape.New(c.url)).Largest(context.Background(), "zebra")
 		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%s: %v, want %s", c.url, err, c.problem)
 		}

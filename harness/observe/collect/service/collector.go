@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"assay/harness/observe/collect"
 	"assay/harness/observe/collect/scrape"
@@ -12,67 +14,104 @@ import (
 	"assay/harness/observe/record"
 )
 
-// ErrAbsent means that there is no endpoint, or that it has none of the metrics that are
+// ErrAbsent means that there is no endpoint, or that none has any of the metrics that are
 // read. A run continues without service metrics.
 var ErrAbsent = errors.New("service metrics absent")
 
-// Collector scrapes one endpoint.
+// Collector scrapes the endpoints of all instances of a service, and adds them up.
 type Collector struct {
-	endpoint *scrape.Endpoint
-	last     reading // of the last scrape that succeeded; nil: none yet
-	failing  bool
-	builds   []record.Build // as read by Start
+	group     *scrape.Group
+	listed    bool // the instances are listed; false: a single one is named
+	instances instances
+	failing   bool // an instance did not answer last
+	builds    builds
+	notes     collect.Notes
 }
 
 var _ collect.Collector = (*Collector)(nil)
 
-// New returns a collector for the endpoint at a URL such as http://127.0.0.1:8080/metrics,
-// on loopback or on one of hosts, such as the run's target.
+// New returns a collector for a service of a single instance, whose endpoint is at a URL
+// such as http://127.0.0.1:8080/metrics, on loopback or on one of hosts, such as the run's
+// target.
 func New(url string, hosts ...string) *Collector {
-	return &Collector{endpoint: scrape.New(url, hosts...)}
+	return &Collector{group: scrape.Single(scrape.New(url, hosts...)), instances: instances{}}
+}
+
+// NewOf returns a collector for a service of several instances. It lists them at its start,
+// and then about every 5 s.
+func NewOf(list scrape.Instances) *Collector {
+	return &Collector{group: scrape.NewGroup(list), listed: true, instances: instances{}}
 }
 
 // Source is "service".
 func (c *Collector) Source() string { return metric.SourceService }
 
-// Start reads the endpoint once. Its error is ErrAbsent if that fails or if the endpoint
-// has none of the metrics that are read.
+// Start reads all endpoints once. Its error is ErrAbsent if none answers, or if none has any
+// of the metrics that are read.
 func (c *Collector) Start(ctx context.Context) error {
-	if err := c.endpoint.Err(); err != nil {
+	if err := c.group.Err(); err != nil {
 		return err
 	}
-	var body []byte
-	err := collect.First(ctx, func(ctx context.Context) (err error) {
-		body, err = c.endpoint.Fetch(ctx)
-		return err
+	if err := c.group.Open(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	var answers []scrape.Answer[scraped]
+	err := collect.First(ctx, func(ctx context.Context) error {
+		answers = scrape.Read(ctx, c.group, c.parse)
+		return noAnswer(answers)
 	})
+	for _, a := range answers {
+		c.builds.add(a.Value.builds)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
-	c.builds = buildsIn(body)
-	r, err := parse(body)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrAbsent, err)
+	if slices.ContainsFunc(answers, func(a scrape.Answer[scraped]) bool { return len(a.Value.reading) > 0 }) {
+		return nil
 	}
-	if len(r) == 0 {
-		return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_* and %s", ErrAbsent, c.endpoint, queryDuration)
+	i := slices.IndexFunc(answers, func(a scrape.Answer[scraped]) bool { return a.Err == nil })
+	return fmt.Errorf("%w: %s has none of the supported metrics, such as go_sql_* and %s", ErrAbsent, answers[i].Endpoint, queryDuration)
+}
+
+// noAnswer returns why no instance answered; nil if one did.
+func noAnswer(answers []scrape.Answer[scraped]) error {
+	if len(answers) == 0 {
+		return errors.New("the service has no instance that is ready")
+	}
+	for _, a := range answers {
+		if a.Err == nil {
+			return nil
+		}
+	}
+	return answers[0].Err
+}
+
+// parse reads an instance's exposition.
+func (c *Collector) parse(e *scrape.Endpoint, exposition []byte) (s scraped, err error) {
+	if c.instances.isNew(e) {
+		s.builds = buildsIn(exposition)
+	}
+	s.reading, err = parse(exposition)
+	return s, err
+}
+
+// Describe returns the builds that the instances have reported so far; nil if they reported
+// none. It also works if Start failed because other metrics are missing.
+func (c *Collector) Describe() *record.Service {
+	if all := c.builds.get(); len(all) > 0 {
+		return &record.Service{Builds: all}
 	}
 	return nil
 }
 
-// Describe returns the builds that the service reported at Start; nil if it reported none.
-// It also works if Start failed because other metrics are missing.
-func (c *Collector) Describe() *record.Service {
-	if len(c.builds) == 0 {
-		return nil
-	}
-	return &record.Service{Builds: c.builds}
-}
+// Notes returns why the data are incomplete.
+func (c *Collector) Notes() []string { return c.notes.All() }
 
-// Run scrapes every second until ctx is done. After a failed scrape the second has no
-// points, and the next scrape includes its increases.
+// Run scrapes every second until ctx is done. A second in which no instance answered has no
+// points but the number of instances, which is then 0. The first answer after that includes
+// the increases since the last one.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
-	if err := c.endpoint.Err(); err != nil {
+	if err := c.group.Err(); err != nil {
 		return err
 	}
 	inner := context.WithoutCancel(ctx) // a scrape is short, so the last one is completed
@@ -81,25 +120,60 @@ func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
 }
 
 func (c *Collector) read(ctx context.Context) []metric.Point {
-	now, err := c.scrape(ctx)
-	if (err != nil) != c.failing {
-		c.failing = err != nil
-		if c.failing {
-			slog.Warn("service collector gets no metrics", "err", err)
-		} else {
-			slog.Warn("service collector gets metrics again")
-		}
+	answers := scrape.Read(ctx, c.group, c.parse)
+	c.warn(answers)
+	s := c.instances.add(time.Now(), answers)
+	if c.group.Left() > 0 {
+		s.sum = s.sum.counters() // gauges of some instances are unknown
 	}
-	if err != nil {
-		return nil
+	points := s.sum.points()
+	if !c.listed {
+		return points
 	}
-	points := now.points(c.last)
-	c.last = now
-	return points
+	c.note(answers, s)
+	return append(points, metric.GaugePoint(metric.Of(metric.ServiceInstances), float64(s.answered)))
 }
 
-// Close closes the connection.
+// warn logs when instances begin to fail, and when all answer again.
+func (c *Collector) warn(answers []scrape.Answer[scraped]) {
+	var err error
+	failed := 0
+	for _, a := range answers {
+		if a.Err != nil {
+			err, failed = a.Err, failed+1
+		}
+	}
+	if (err != nil) == c.failing {
+		return
+	}
+	c.failing = err != nil
+	switch {
+	case !c.failing:
+		slog.Warn("service collector gets metrics again")
+	case c.listed:
+		slog.Warn(fmt.Sprintf("service collector gets no metrics from %d of %d instances", failed, len(answers)), "err", err)
+	default:
+		slog.Warn("service collector gets no metrics", "err", err)
+	}
+}
+
+// note notes what is missing from the sums of one second.
+func (c *Collector) note(answers []scrape.Answer[scraped], s second) {
+	if n := c.group.Left(); n > 0 {
+		c.notes.Add("service metrics are too low: the service has more than %d instances, and the others are not read; run fewer instances", len(answers))
+	}
+	if s.silent {
+		c.notes.Add("service metrics are incomplete: an instance did not answer for more than %v; check that all instances expose them", keepGauges)
+	}
+	for _, a := range answers {
+		if c.builds.add(a.Value.builds) {
+			c.notes.Add("an instance of the service that was read during the run reported another build than those at its start; deploy nothing during a run")
+		}
+	}
+}
+
+// Close closes the connections.
 func (c *Collector) Close() error {
-	c.endpoint.Close()
+	c.group.Close()
 	return nil
 }

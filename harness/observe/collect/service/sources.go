@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -110,17 +109,8 @@ func sum(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
-// reading holds the values of one scrape by metric of the catalogue.
+// reading holds the values of one scrape, or sums of several, by metric of the catalogue.
 type reading map[string]float64
-
-// scrape reads the endpoint.
-func (c *Collector) scrape(ctx context.Context) (reading, error) {
-	body, err := c.endpoint.Fetch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return parse(body)
-}
 
 // parse reads an exposition in the text format.
 func parse(body []byte) (reading, error) {
@@ -141,32 +131,4 @@ func parse(body []byte) (reading, error) {
 		}
 	}
 	return r, nil
-}
-
-// points returns the gauges of a reading and the increases of counters since the reading
-// before. If a counter decreased, the service was restarted and counts from 0.
-func (r reading) points(before reading) (points []metric.Point) {
-	done := map[string]bool{}
-	for _, s := range sources {
-		now, ok := r[s.name]
-		if !ok || done[s.name] {
-			continue
-		}
-		done[s.name] = true
-		series := metric.Of(s.name)
-		if d, _ := metric.Find(s.name); d.Kind == metric.Gauge {
-			points = append(points, metric.GaugePoint(series, now))
-			continue
-		}
-		previous, ok := before[s.name]
-		if !ok {
-			continue
-		}
-		increase := now - previous
-		if increase < 0 {
-			increase = now
-		}
-		points = append(points, metric.CounterPoint(series, increase))
-	}
-	return points
 }
