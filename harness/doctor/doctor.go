@@ -11,6 +11,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
 	"assay/harness/spec"
@@ -31,6 +32,7 @@ type Subject struct {
 	Readers    []string           // DSNs of replicas whose lag is watched
 	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
 	Remote     bool               // workers run on other machines
+	Instances  scrape.Instances   // of the service behind Target, in a cluster; nil: not known
 	Executable string             // this program, which initialises scripts as k6
 }
 
@@ -69,6 +71,9 @@ func External(ctx context.Context, s Subject) Findings {
 	if s.Target != "" {
 		if o.url, o.refused = parseTarget(s.Target, s.File, s.AllowHosts); o.url != nil {
 			wg.Go(func() { o.target = probe.ExamineTarget(ctx, o.url) })
+			if s.Instances != nil {
+				wg.Go(func() { o.instances, o.unlisted = s.Instances(ctx) })
+			}
 		}
 	}
 	if s.DSN != "" {
@@ -88,16 +93,18 @@ func External(ctx context.Context, s Subject) Findings {
 
 // observations are the results of all probes of External.
 type observations struct {
-	clock    probe.Clock
-	ports    probe.Ports
-	url      *url.URL // nil: no target, or it is refused
-	refused  Finding
-	target   probe.Target
-	db       probe.Database
-	insights error // of reading Performance Insights
-	gauges   []*gaugeResult
-	view     probe.Influx
-	scripts  map[string]script // by profile
+	clock     probe.Clock
+	ports     probe.Ports
+	url       *url.URL // nil: no target, or it is refused
+	refused   Finding
+	target    probe.Target
+	instances []string // of the service behind the target
+	unlisted  error    // why they are not known
+	db        probe.Database
+	insights  error // of reading Performance Insights
+	gauges    []*gaugeResult
+	view      probe.Influx
+	scripts   map[string]script // by profile
 }
 
 func (s Subject) judge(o observations) Findings {
@@ -106,6 +113,9 @@ func (s Subject) judge(o observations) Findings {
 	var remote []string // on other hosts
 	switch {
 	case o.url != nil:
+		if s.Instances != nil { // before the target, which cannot be reached without
+			all = append(all, instances(o.instances, o.unlisted))
+		}
 		all = append(all, target(o.url, o.target, c))
 		if o.target.Dial == nil && o.target.DNS == nil {
 			o.ports.Taken = o.target.Taken

@@ -31,7 +31,7 @@ func MetricsOf(target string) string { return strings.TrimSuffix(target, "/") + 
 func (s Subject) examineGauges(ctx context.Context) (all []*gaugeResult) {
 	o := gauge.Options{Database: s.DSN, Readers: s.Readers, Hosts: slices.Concat(s.File.Targets, s.AllowHosts)}
 	if u, err := url.Parse(s.Target); err == nil && s.Target != "" {
-		o.Service, o.Hosts = MetricsOf(s.Target), append(o.Hosts, u.Hostname())
+		o.Service, o.Instances, o.Hosts = MetricsOf(s.Target), s.Instances, append(o.Hosts, u.Hostname())
 	}
 	var wg sync.WaitGroup
 	examine := func(o gauge.Options, profile string) {

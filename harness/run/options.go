@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/service/endpoints"
 	"assay/harness/observe/database"
 	"assay/harness/observe/influx"
 	"assay/harness/observe/record"
@@ -26,6 +27,7 @@ type Options struct {
 	Engine     fleet.Engine // starts workers that are remote; nil: others start them
 	Seed       uint64
 	Target     string             // base URL of the system under test
+	Service    *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
 	AllowHosts []string           // hosts that load may go to, in addition to loopback and the targets of the file
 	DSN        string             // of the database; empty: none
 	Insights   *database.Insights // where the database's waits are read from; nil: from the database itself

@@ -15,10 +15,14 @@ func (o Options) subject() (doctor.Subject, error) {
 	if err != nil {
 		return doctor.Subject{}, err
 	}
-	return doctor.Subject{
+	subject := doctor.Subject{
 		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, EmptyDir: true,
 		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable, Remote: o.Join.Remote,
-	}, nil
+	}
+	if o.Service != nil {
+		subject.Instances = o.Service.URLs
+	}
+	return subject, nil
 }
 
 // Check returns the first problem that would keep a run from starting, before

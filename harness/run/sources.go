@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/pi"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/observe/collect/service"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -34,12 +35,17 @@ func (r *run) startCollectors(ctx context.Context) {
 		r.note(err.Error())
 	}
 	r.service = service.New(doctor.MetricsOf(r.Target), targetHost(r.Target))
+	var instances scrape.Instances // of a service that has several
+	if r.Options.Service != nil && !r.found.HasWarning(doctor.CheckInstances) {
+		instances = r.Options.Service.URLs
+		r.service = service.NewOf(instances)
+	}
 	if err := c.begin(ctx, running, r.service, r.numbered); err != nil {
 		r.note("no service metrics: " + err.Error())
 	}
 	for _, gauges := range gauge.New(gauge.Options{
 		Profile: r.Profile, Database: r.DSN, Readers: r.Readers,
-		Service: doctor.MetricsOf(r.Target), Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
+		Service: doctor.MetricsOf(r.Target), Instances: instances, Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
 	}) {
 		if err := c.begin(ctx, running, gauges, r.numbered); err != nil {
 			r.note("no " + gauges.Source() + ": " + err.Error())
@@ -105,12 +111,28 @@ func targetHost(target string) string {
 	return u.Hostname()
 }
 
+// sharesNode reports whether a worker runs on a node of the cluster on which the service
+// runs too.
+func (r *run) sharesNode(ctx context.Context, workers []record.WorkerHost) bool {
+	if r.Options.Service == nil {
+		return false
+	}
+	nodes, err := r.Options.Service.Nodes(ctx)
+	if err != nil {
+		r.note(err.Error())
+	}
+	return slices.ContainsFunc(workers, func(w record.WorkerHost) bool { return slices.Contains(nodes, w.Node) })
+}
+
 // environment describes the machine, the service and the database of the run.
 func (r *run) environment(ctx context.Context) record.Environment {
 	e := record.Environment{Schema: "assay/environment/v1", Host: host.Describe(), Workers: r.workerHosts(), Service: r.service.Describe()}
 	e.CoLocation = []string{}
 	if slices.ContainsFunc(e.Workers, func(w record.WorkerHost) bool { return w.Local }) {
 		e.CoLocation = coLocated(ctx, r.Target, r.DSN)
+	}
+	if r.sharesNode(ctx, e.Workers) && !slices.Contains(e.CoLocation, metric.SourceService) {
+		e.CoLocation = append([]string{metric.SourceService}, e.CoLocation...)
 	}
 	if r.database != nil {
 		if d, err := r.database.Describe(ctx); err == nil {

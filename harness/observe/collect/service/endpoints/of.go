@@ -19,36 +19,60 @@ import (
 // metricsPath is where instances expose their metrics.
 const metricsPath = "/metrics"
 
-// Of returns a function that lists the URLs of the metrics of all instances of a Service,
-// such as http://10.1.2.3:8080/metrics: of their ports to which servicePort, the port of the
-// Service, leads. It returns none if no instance is ready.
+// Service is a Service of a cluster.
+type Service struct {
+	client          kubernetes.Interface
+	namespace, name string
+	port            int
+}
+
+// Of is the Service of that name. port is the one of its ports that leads to the service.
+func Of(client kubernetes.Interface, namespace, name string, port int) *Service {
+	return &Service{client, namespace, name, port}
+}
+
+// String is NAMESPACE/NAME.
+func (s *Service) String() string { return s.namespace + "/" + s.name }
+
+// URLs lists the URLs of the metrics of all instances, such as
+// http://10.1.2.3:8080/metrics: of their ports to which the Service's port leads. There are
+// none if no instance is ready.
 //
 // Its error says what is missing: the Service (apierrors.IsNotFound holds), its port, or a
 // right of the client's account.
-func Of(client kubernetes.Interface, namespace, service string, servicePort int) func(ctx context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		s, err := client.CoreV1().Services(namespace).Get(ctx, service, metav1.GetOptions{})
-		if err != nil {
-			return nil, explain(err, namespace, service, "get services")
-		}
-		port, err := portOf(s, servicePort)
-		if err != nil {
-			return nil, err
-		}
-		selector := labels.Set{discoveryv1.LabelServiceName: service}.String()
-		all, err := client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return nil, explain(err, namespace, service, "list endpointslices.discovery.k8s.io")
-		}
-		return URLs(all.Items, port, metricsPath), nil
+func (s *Service) URLs(ctx context.Context) ([]string, error) {
+	found, err := s.client.CoreV1().Services(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, s.explain(err, "get services")
 	}
+	port, err := portOf(found, s.port)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.slices(ctx)
+	return URLs(all, port, metricsPath), err
+}
+
+// Nodes lists the names of the nodes that instances run on, as far as they are known.
+func (s *Service) Nodes(ctx context.Context) ([]string, error) {
+	all, err := s.slices(ctx)
+	return Nodes(all), err
+}
+
+func (s *Service) slices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+	selector := labels.Set{discoveryv1.LabelServiceName: s.name}.String()
+	all, err := s.client.DiscoveryV1().EndpointSlices(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, s.explain(err, "list endpointslices.discovery.k8s.io")
+	}
+	return all.Items, nil
 }
 
 // explain adds to an error of the cluster what was read, and which right may be missing.
-func explain(err error, namespace, service, right string) error {
-	wrapped := fmt.Errorf("list the instances of service %s/%s: %w", namespace, service, err)
+func (s *Service) explain(err error, right string) error {
+	wrapped := fmt.Errorf("list the instances of service %s: %w", s, err)
 	if apierrors.IsForbidden(err) {
-		return hint.With(wrapped, fmt.Sprintf("allow the account to %s in namespace %s", right, namespace))
+		return hint.With(wrapped, fmt.Sprintf("allow the account to %s: assay kubernetes rbac --target-namespace %s", right, s.namespace))
 	}
 	return wrapped
 }

@@ -65,7 +65,7 @@ func TestOf(t *testing.T) {
 		"headless":          {"prod", "direct", 8080, "http://10.0.0.3:8080/metrics"},
 		"another namespace": {"test", "shop", 80, "http://10.0.0.5:8080/metrics"},
 	} {
-		urls, err := endpoints.Of(cluster(), c.namespace, c.service, c.port)(t.Context())
+		urls, err := endpoints.Of(cluster(), c.namespace, c.service, c.port).URLs(t.Context())
 		if got := strings.Join(urls, " "); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
 		}
@@ -75,7 +75,7 @@ func TestOf(t *testing.T) {
 func TestOfFollowsTheCluster(t *testing.T) {
 	t.Parallel()
 	client := cluster()
-	list := endpoints.Of(client, "prod", "shop", 80)
+	list := endpoints.Of(client, "prod", "shop", 80).URLs
 	all := client.DiscoveryV1().EndpointSlices("prod")
 	if err := all.Delete(t.Context(), "shop-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestOfErrors(t *testing.T) {
 			"allow the account to list endpointslices.discovery.k8s.io in namespace prod",
 		},
 	} {
-		urls, err := endpoints.Of(c.client, "prod", c.service, c.port)(t.Context())
+		urls, err := endpoints.Of(c.client, "prod", c.service, c.port).URLs(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "\n") || hint.Of(err) != c.hint || urls != nil {
 			t.Errorf("%s: %q, %v, hint %q", name, urls, err, hint.Of(err))
 		}

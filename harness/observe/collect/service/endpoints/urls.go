@@ -48,6 +48,19 @@ func URLs(all []discoveryv1.EndpointSlice, port intstr.IntOrString, path string)
 	return slices.Compact(urls)
 }
 
+// Nodes returns the names of the nodes of all instances in EndpointSlices, sorted.
+func Nodes(all []discoveryv1.EndpointSlice) (names []string) {
+	for _, slice := range all {
+		for _, e := range slice.Endpoints {
+			if name := or(e.NodeName, ""); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // targetPort returns the number of a TCP port.
 func targetPort(ports []discoveryv1.EndpointPort, wanted intstr.IntOrString) (number uint16, ok bool) {
 	if wanted.Type == intstr.Int {
