@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,9 @@ const CoordinatorAccount = "assay-coordinator"
 // starterRole is the name of the Role of who starts runs.
 const starterRole = "assay"
 
+// targetRole is the name of the coordinators' Role in the target's namespace.
+const targetRole = "assay-target"
+
 // startWorkers is what the engine needs: a coordinator in the cluster or outside.
 var startWorkers = []rbacv1.PolicyRule{
 	rule("batch", "jobs", "create", "get", "patch", "delete"),
@@ -25,7 +29,10 @@ var startWorkers = []rbacv1.PolicyRule{
 	rule("networking.k8s.io", "networkpolicies", "create", "get", "delete"),
 	rule("", "pods", "get", "list", "watch", "delete", "deletecollection"),
 	rule("", "events", "list"),
-	// To read the metrics of each pod of the service.
+}
+
+// findPods is what the coordinator needs to read the metrics of each pod of the service.
+var findPods = []rbacv1.PolicyRule{
 	rule("", "services", "get"),
 	rule("discovery.k8s.io", "endpointslices", "list"),
 }
@@ -42,9 +49,10 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 }
 
 // RBAC are the service account of coordinators, its Role, and the Role of who starts
-// runs, all in one namespace. subject is "user:NAME", "group:NAME" or
-// "serviceaccount:NAME" of the namespace; the last one is created too.
-func RBAC(namespace, subject string) ([]runtime.Object, error) {
+// runs, all in one namespace, and a Role in that of the target, if it is another. subject
+// is "user:NAME", "group:NAME" or "serviceaccount:NAME" of the namespace; the last one is
+// created too.
+func RBAC(namespace, target, subject string) ([]runtime.Object, error) {
 	kind, name, _ := strings.Cut(subject, ":")
 	who := rbacv1.Subject{APIGroup: rbacv1.GroupName, Name: name}
 	all := []runtime.Object{account(namespace, CoordinatorAccount)}
@@ -61,10 +69,16 @@ func RBAC(namespace, subject string) ([]runtime.Object, error) {
 		return nil, fmt.Errorf("--subject is %q: it must be user:NAME, group:NAME or serviceaccount:NAME", subject)
 	}
 	coordinator := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: CoordinatorAccount, Namespace: namespace}
+	own := startWorkers
+	if target == "" || target == namespace {
+		own = slices.Concat(startWorkers, findPods)
+	} else {
+		all = append(all, role(target, targetRole, findPods), binding(target, targetRole, coordinator))
+	}
 	return append(
 		all,
-		role(namespace, CoordinatorAccount, startWorkers), binding(namespace, CoordinatorAccount, coordinator),
-		role(namespace, starterRole, append(startWorkers[:len(startWorkers):len(startWorkers)], startCoordinator...)), binding(namespace, starterRole, who),
+		role(namespace, CoordinatorAccount, own), binding(namespace, CoordinatorAccount, coordinator),
+		role(namespace, starterRole, slices.Concat(startWorkers, startCoordinator)), binding(namespace, starterRole, who),
 	), nil
 }
 

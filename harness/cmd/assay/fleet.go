@@ -87,8 +87,13 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 			}
 		}
 		if !f.kubernetes.dryRun {
-			if runs[i].Engine, err = f.kubernetes.engine(s); err != nil {
+			engine, err := f.kubernetes.engine(s)
+			if err != nil {
 				return err
+			}
+			runs[i].Engine = engine
+			if cluster.Inside() {
+				runs[i].Service = targetService(c.Context(), engine.Cluster, o.Target)
 			}
 		}
 	}

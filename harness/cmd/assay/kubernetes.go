@@ -235,22 +235,23 @@ func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.O
 
 func newKubernetesRBAC() *cobra.Command {
 	var f kubernetesFlags
-	subject := ""
+	subject, target := "", ""
 	c := &cobra.Command{
 		Use:   "rbac",
 		Short: "Print the Roles that runs in a cluster need, in one namespace",
 		Long: `Rbac prints the manifests that an administrator applies once: the service account of
 coordinators with its Role, and the Role of who starts runs, bound to --subject. They
-grant nothing outside the namespace.`,
+grant nothing outside the namespace, but --target-namespace: there coordinators may find
+the pods behind a Service, to read the metrics of each.`,
 		Example: `  assay kubernetes rbac --kubernetes-namespace load --subject user:ana@example.com | kubectl apply -f -
-  assay kubernetes rbac --kubernetes-namespace load --subject serviceaccount:ci | kubectl apply -f -`,
+  assay kubernetes rbac --kubernetes-namespace load --target-namespace prod --subject serviceaccount:ci | kubectl apply -f -`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			namespace := f.Namespace
 			if namespace == "" {
 				return usage("for example: --kubernetes-namespace load", "rbac needs the namespace of the runs: --kubernetes-namespace")
 			}
-			all, err := cluster.RBAC(namespace, subject)
+			all, err := cluster.RBAC(namespace, target, subject)
 			if err != nil {
 				return hint.With(err, "for example: --subject user:ana@example.com, group:sre, serviceaccount:ci")
 			}
@@ -258,6 +259,7 @@ grant nothing outside the namespace.`,
 		},
 	}
 	c.Flags().StringVar(&f.Namespace, "kubernetes-namespace", "", "namespace of the runs")
+	c.Flags().StringVar(&target, "target-namespace", "", "namespace of the service under test (default: that of the runs)")
 	c.Flags().StringVar(&subject, "subject", "serviceaccount:assay", "who starts runs: user:NAME, group:NAME, or serviceaccount:NAME of the namespace")
 	return c
 }

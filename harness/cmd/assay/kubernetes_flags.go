@@ -2,12 +2,17 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"net"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +21,7 @@ import (
 	"assay/harness/cluster"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/kubernetes"
+	"assay/harness/observe/collect/service/endpoints"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial/incluster"
@@ -148,4 +154,28 @@ func checkAddress(listen, advertise string) error {
 		}
 	}
 	return nil
+}
+
+// targetService is the Service that a target names; nil: it is no Service's, or its pods
+// serve HTTPS, whose certificates name the Service.
+func targetService(ctx context.Context, c *cluster.Cluster, target string) *endpoints.Service {
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" {
+		return nil
+	}
+	name, namespace, ok := endpoints.ParseService(u.Hostname(), c.Namespace)
+	port := 80
+	if u.Port() != "" {
+		port, _ = strconv.Atoi(u.Port())
+	}
+	if !ok {
+		return nil
+	}
+	s := endpoints.Of(c, namespace, name, port)
+	_, err = s.URLs(ctx)
+	// A name of two parts, like example.com, may be that of another host.
+	if apierrors.IsNotFound(err) || err != nil && strings.Count(u.Hostname(), ".") == 1 {
+		return nil
+	}
+	return s
 }

@@ -115,10 +115,10 @@ func TestOfErrors(t *testing.T) {
 		"no such Service": {cluster(), "zebra", 80, `list the instances of service prod/zebra: services "zebra" not found`, ""},
 		"no such port":    {cluster(), "shop", 8080, "service prod/shop has no TCP port 8080", "name one of its ports in the target's URL: 81, 80"},
 		"UDP only":        {cluster(), "udp", 53, "service prod/udp has no TCP port 53", ""},
-		"no right to get": {forbid("get", "services"), "shop", 80, "no right", "allow the account to get services in namespace prod"},
+		"no right to get": {forbid("get", "services"), "shop", 80, "no right", "allow the account to get services: assay kubernetes rbac --target-namespace prod"},
 		"no right to list": {
 			forbid("list", "endpointslices"), "shop", 80, "no right",
-			"allow the account to list endpointslices.discovery.k8s.io in namespace prod",
+			"allow the account to list endpointslices.discovery.k8s.io: assay kubernetes rbac --target-namespace prod",
 		},
 	} {
 		urls, err := endpoints.Of(c.client, "prod", c.service, c.port).URLs(t.Context())
