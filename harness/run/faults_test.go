@@ -86,10 +86,14 @@ func sigstop(t *testing.T, pid int, length time.Duration) {
 // what happened.
 func TestFaultsOfFleets(t *testing.T) {
 	t.Parallel()
+	here, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	faults := map[string]fault{
 		"none": {hold: 6 * time.Second, verdict: verdict.Pass, whole: true},
 		"a worker is killed": {
-			hold: 12 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "worker/1 did not report to its end: it was killed on ",
+			hold: 12 * time.Second, verdict: verdict.Invalid, rule: "worker-lost", detail: "worker/1 on " + here + " was killed ",
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				_ = syscall.Kill(k6Of(c.site.t, c, 1), syscall.SIGKILL)
 			},
@@ -132,7 +136,7 @@ func TestFaultsOfFleets(t *testing.T) {
 			},
 		},
 		"a worker is cut off for good": {
-			hold: 50 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "worker/",
+			hold: 50 * time.Second, verdict: verdict.Invalid, rule: "worker-lost", detail: " on " + here + " was lost ",
 			strike: func(_ *coordinated, hosts []*networktest.Host) { hosts[1].Cut() },
 		},
 		"a clock is 500 ms ahead": {
@@ -167,7 +171,7 @@ func TestFaultsOfFleets(t *testing.T) {
 			},
 		},
 		"the coordinator is killed and continues too late": {
-			hold: 30 * time.Second, verdict: verdict.Invalid, rule: "frames", detail: "did not report to its end: it is lost on ", all: []string{workertest.EnvLostAfter + "=4s"},
+			hold: 30 * time.Second, verdict: verdict.Invalid, rule: "worker-lost", detail: " was lost", all: []string{workertest.EnvLostAfter + "=4s"},
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				c.kill()
 				c.awaitWorkers("reports were not delivered: the coordinator has not answered for ")

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +107,7 @@ func onlySlow(v verdict.Verdict, want verdict.Outcome) bool {
 		return false
 	}
 	for _, r := range v.Rules {
-		slow := r.ID == "offered" || r.ID == "steady" || r.ID == "start-skew" || strings.HasPrefix(r.ID, "generator-")
+		slow := r.ID == "steady" || r.ID == "start-skew" || verdict.IsGeneratorRule(r.ID)
 		if (r.Outcome == verdict.Invalid || r.Outcome == verdict.Fail) && !slow {
 			return false
 		}

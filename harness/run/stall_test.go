@@ -83,8 +83,9 @@ func TestThrottledTimeMatchesHeartbeat(t *testing.T) {
 		t.Errorf("the worker was throttled for %.2f s, and stalled by its heartbeat for %.2f s", throttled, stalled)
 	}
 	for _, rule := range verdict.Judge(r).Rules {
-		if rule.ID == "machine" && !strings.Contains(rule.Limitation, "a CPU quota throttled the generator for ") {
-			t.Errorf("limitation %q of: %s", rule.Limitation, rule.Detail)
+		stated := strings.HasPrefix(rule.Detail, "a CPU quota throttled the generator for ") && (rule.Outcome == verdict.Invalid || rule.Limitation != "")
+		if rule.ID == "cpu-throttled" && !stated {
+			t.Errorf("%s: %s", rule.Outcome, rule.Detail)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // A worker that is killed in the hold, alone or one of two, ends the run, which is INVALID
-// by the rule frames and reports the kill.
+// by the rule worker-lost and reports the kill.
 func TestKilledWorkerInvalidatesRun(t *testing.T) {
 	for name, c := range map[string]struct{ workers, victim int }{
 		"the only one": {1, 0}, "the first of two": {2, 0}, "the second of two": {2, 1},
@@ -44,7 +44,7 @@ func TestKilledWorkerInvalidatesRun(t *testing.T) {
 				t.Errorf("the run took %s to end", took)
 			}
 			v := verdict.Judge(r)
-			if found := brokenRules(v); v.Outcome != verdict.Invalid || !strings.Contains(found["frames"], "killed") {
+			if found := brokenRules(v); v.Outcome != verdict.Invalid || !strings.Contains(found["worker-lost"], "killed") || !strings.Contains(v.Claim, found["worker-lost"]) {
 				t.Errorf("verdict %s, want INVALID: %s; broken: %v", v.Outcome, v.Claim, found)
 			}
 			if !strings.Contains(r.Facts.Stopped, "killed") {

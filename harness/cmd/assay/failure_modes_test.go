@@ -48,7 +48,7 @@ func TestFailureModes(t *testing.T) {
 		"connection limit is reached before", "descriptors are exhausted", "unknown authority",
 		"redirects to itself", "redirects to another path", "redirects to a host that is not allowed", "DNS fails",
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
-		"worker is killed", "worker stops for 5 s", "joins 3 s late", "never joins", "500 ms ahead", "drifts", "cut off from its coordinator for 10 s", "cut off for good",
+		"worker is killed", "worker's pod is out of memory", "CPU quota throttles a worker", "worker stops for 5 s", "joins 3 s late", "never joins", "500 ms ahead", "drifts", "cut off from its coordinator for 10 s", "cut off for good",
 		"frames are sent twice", "garbage, frames", "wrong token", "script changes", "coordinator is killed, and continues", "full disk", "5 % of the packets", "attack the coordinator",
 	} {
 		found := false

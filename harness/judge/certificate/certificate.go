@@ -257,6 +257,8 @@ type Generator struct {
 type Worker struct {
 	Worker         string   `json:"worker" jsonschema:"minLength=1"`
 	Host           string   `json:"host"`
+	Pod            string   `json:"pod,omitempty"`                                   // NAMESPACE/NAME; missing: not in a cluster
+	Node           string   `json:"node,omitempty"`                                  // that the pod ran on
 	Share          float64  `json:"share" jsonschema:"exclusiveMinimum=0,maximum=1"` // of the load
 	Transactions   *int64   `json:"transactions" jsonschema:"minimum=0"`             // scheduled on it
 	P95Ms          *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // of its own transactions; percentiles of workers must not be averaged

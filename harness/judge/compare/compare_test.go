@@ -218,15 +218,15 @@ func TestInvalidRuns(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	wantA := []LeftOut{{Folder: a.Runs[1].Folder, Reason: "its partner " + third + " is left out"}}
-	wantB := []LeftOut{{Folder: third, Reason: "INVALID by rule complete: a worker was killed"}}
+	wantB := []LeftOut{{Folder: third, Reason: "INVALID by rule worker-lost: a worker was killed"}}
 	if diff := cmp.Diff([][]LeftOut{wantA, wantB}, [][]LeftOut{c.A.LeftOut, c.B.LeftOut}, cmpopts.IgnoreUnexported(LeftOut{})); diff != "" {
 		t.Error(diff)
 	}
 	all := edit(a, func(_ int, c *certificate.Certificate) { invalidate(c) })
-	refused(t, all, b, tolerance, "no pair of runs can be compared: runs/a/00: INVALID by rule complete: a worker was killed")
+	refused(t, all, b, tolerance, "no pair of runs can be compared: runs/a/00: INVALID by rule worker-lost: a worker was killed")
 	refused(t, b, all, tolerance, "no pair of runs can be compared: runs/b/02: INVALID")
 	groups := Options{Tolerance: 0.03, Unpaired: true}
-	refused(t, all, b, groups, "A (runs/a) has no run that can be compared: runs/a/00: INVALID by rule complete: a worker was killed")
+	refused(t, all, b, groups, "A (runs/a) has no run that can be compared: runs/a/00: INVALID by rule worker-lost: a worker was killed")
 	refused(t, b, all, groups, "B (runs/a) has no run that can be compared: runs/a/00: INVALID")
 	unsealed := Group{Name: "runs/c", LeftOut: []LeftOut{{Folder: "runs/c/1", Reason: "not sealed"}}}
 	refused(t, a, unsealed, tolerance, "B (runs/c) has no run that can be compared: runs/c/1: not sealed")

@@ -48,7 +48,7 @@ func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 	}
 	for _, rule := range v.Rules {
 		switch {
-		case (strings.HasPrefix(rule.ID, "generator-") || rule.ID == "offered") && rule.Outcome == verdict.Invalid && found.generator == "":
+		case verdict.IsGeneratorRule(rule.ID) && rule.Outcome == verdict.Invalid && found.generator == "":
 			found.generator = rule.ID
 		case rule.ID == "generator-cpu" && rule.Limitation != "":
 			shortOfCPU = rule.ID

@@ -31,6 +31,7 @@ type evidence struct {
 	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
 	streams map[string]record.Source
+	losses  []loss  // workers that did not end by themselves, earliest first
 	slos    []SLO   // set once judged
 	classes []class // set once judged: single endpoints of SLOs on several
 }
@@ -77,6 +78,7 @@ func gather(r record.Run) *evidence {
 	for _, s := range r.Timeline.Sources() {
 		e.streams[s.Name] = s
 	}
+	e.losses = e.findLosses()
 	e.scheduled = e.tally(metric.TransactionsScheduled, nil)
 	reported := e.tally(metric.Transactions, nil)
 	e.ended = map[string]tally{}
@@ -176,8 +178,16 @@ func (e *evidence) workers() []string {
 	return names
 }
 
+// stopReason is why the run ended before its plan did; empty: it did not.
+func (e *evidence) stopReason() string {
+	if e.Facts.Stopped == "" && e.Facts.Interrupted {
+		return "interrupted"
+	}
+	return e.Facts.Stopped
+}
+
 // stoppedEarly reports whether the run ended before its plan did.
-func (e *evidence) stoppedEarly() bool { return e.Facts.Stopped != "" || e.Facts.Interrupted }
+func (e *evidence) stoppedEarly() bool { return e.stopReason() != "" }
 
 // endedAtLook reports whether an earlier look than the last decided the run, when the
 // hold had already gone on towards the next look.

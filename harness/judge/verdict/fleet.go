@@ -13,6 +13,8 @@ import (
 type Worker struct {
 	Source         string
 	Host           string  // name of its machine; empty: not recorded
+	Pod            string  // NAMESPACE/NAME; empty: not in a cluster
+	Node           string  // that the pod ran on
 	Share          float64 // of the load, (0,1]
 	Transactions   *int64  // that were scheduled on it
 	P95Ms          *float64
@@ -43,6 +45,7 @@ func (e *evidence) workerTable() (all []Worker) {
 		if i < len(e.Environment.Workers) {
 			w.Host = e.Environment.Workers[i].Host.Name
 		}
+		w.Pod, w.Node = e.podOf(source)
 		if n, found := e.sumOf(source, metric.TransactionsScheduled, nil); found {
 			w.Transactions = pointer(int64(math.Round(n)))
 		}

@@ -1,5 +1,7 @@
 package verdict
 
+import "strings"
+
 // Rule is a validity rule and its result.
 type Rule struct {
 	ID         string // RULEBOOK section 1
@@ -19,6 +21,7 @@ var rules = []struct {
 	id    string
 	check func(*evidence) Rule
 }{
+	{"worker-lost", workerLost},
 	{"complete", complete},
 	{"frames", frames},
 	{"open-loop", openLoop},
@@ -27,6 +30,7 @@ var rules = []struct {
 	{"window", windowLength},
 	{"warm-up", warmUp},
 	{"accounted", accounted},
+	{"cpu-throttled", cpuThrottled},
 	{"generator-drops", generatorDrops},
 	{"offered", offered},
 	{"generator-lag", generatorLag},
@@ -53,6 +57,12 @@ func applyRules(e *evidence) []Rule {
 		all = append(all, found)
 	}
 	return all
+}
+
+// IsGeneratorRule reports whether a rule is about the offered load, not the system under
+// test.
+func IsGeneratorRule(id string) bool {
+	return id == "offered" || id == "cpu-throttled" || strings.HasPrefix(id, "generator-")
 }
 
 func passOrInvalid(ok bool) Outcome {

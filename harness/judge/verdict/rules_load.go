@@ -15,6 +15,9 @@ import (
 // minWindow is the shortest hold of a certificate, in seconds.
 const minWindow = int64(spec.CertificateHold / time.Second)
 
+// removeStop is the advice on a run that was stopped.
+const removeStop = "Remove what stopped it, then run again."
+
 // complete: the judged windows ran to their end.
 func complete(e *evidence) Rule {
 	ran := e.Facts.Ended.Sub(e.Facts.T0)
@@ -28,9 +31,9 @@ func complete(e *evidence) Rule {
 		Detail:  "the judged windows ran to their end",
 		Advice:  "Let the run reach the end of its hold window.",
 	}
-	why := e.Facts.Stopped
-	if why == "" && e.Facts.Interrupted {
-		why = "interrupted"
+	why, advice := e.stopReason(), removeStop
+	if worker := e.stopper(); e.isLost(worker) {
+		why, advice = worker+" was lost", seeLost
 	}
 	if e.aborted != nil {
 		r.Detail = "the run was " + e.abortText()
@@ -57,7 +60,7 @@ func complete(e *evidence) Rule {
 		r.Advice = "Run again, to the end of the hold window."
 		if why != "" {
 			r.Detail += ": " + why
-			r.Advice = "Remove what stopped it, then run again."
+			r.Advice = advice
 		}
 	}
 	return r

@@ -15,9 +15,9 @@ type cpuLoss struct {
 	share *float64 // nil: not known
 }
 
-// machine: steal time on a host of the run, and time for which a CPU quota throttled
-// generator, service or database. Latencies include it although the system under test
-// did not cause it.
+// machine: steal time on a host of the run, and time for which a CPU quota throttled the
+// service or the database. Latencies include it although the system under test did not
+// cause it.
 func machine(e *evidence) Rule {
 	r := Rule{
 		Limit: e.limits.Machine, Unit: "share",
@@ -96,23 +96,16 @@ func (e *evidence) stolen() cpuLoss {
 	return worst
 }
 
-// throttled are the losses to CPU quotas of the generator (its worst worker), the
-// service and the database.
+// throttled are the losses of the service and the database to CPU quotas; see the rule
+// cpu-throttled for the generator's.
 func (e *evidence) throttled() []cpuLoss {
-	throttledShare := func(process string) *float64 {
-		v, found := e.sum(metric.CgroupThrottled, label("process", process))
-		return share(v, float64(e.seconds), found)
-	}
-	generator := cpuLoss{owner: "the generator"}
-	for _, w := range e.workers() {
-		if s := throttledShare(w); s != nil && (generator.share == nil || *s > *generator.share) {
-			generator.share = s
-			if len(e.plan.Workers) > 1 {
-				generator.owner = "the generator (" + w + ")"
-			}
-		}
-	}
-	return []cpuLoss{generator, {"the service", throttledShare(metric.SourceService)}, {"the database", throttledShare(metric.SourceDatabase)}}
+	return []cpuLoss{{"the service", e.throttledShare(metric.SourceService)}, {"the database", e.throttledShare(metric.SourceDatabase)}}
+}
+
+// throttledShare is the share of the time for which a CPU quota throttled a process.
+func (e *evidence) throttledShare(process string) *float64 {
+	v, found := e.sum(metric.CgroupThrottled, label("process", process))
+	return share(v, float64(e.seconds), found)
 }
 
 // pressure is the share of time in which some task on this host waited for a CPU (PSI).

@@ -50,7 +50,7 @@ func stopped(c *synthetic.Case, source, process string, seconds float64) {
 }
 
 func TestMachine(t *testing.T) {
-	const unknown = "no CPU quota is known for the generator, the service and the database"
+	const unknown = "no CPU quota is known for the service and the database"
 	none := math.NaN()
 	for name, tt := range map[string]struct {
 		change     func(c *synthetic.Case)
@@ -62,7 +62,7 @@ func TestMachine(t *testing.T) {
 		"nothing taken": {func(c *synthetic.Case) {
 			host(c, 0)
 			stopped(c, "host", "database", 0)
-		}, 0, "the hypervisor took 0 % of this host's CPU time; a CPU quota throttled the database for 0 % of the time; no CPU quota is known for the generator and the service", ""},
+		}, 0, "the hypervisor took 0 % of this host's CPU time; a CPU quota throttled the database for 0 % of the time; no CPU quota is known for the service", ""},
 		"within the limit": {func(c *synthetic.Case) { host(c, 0.039) }, 0.0195, "the hypervisor took 1.95 % of this host's CPU time; " + unknown, ""},
 		"stolen": {
 			func(c *synthetic.Case) { host(c, 0.188) }, 0.094, "the hypervisor took 9.4 % of this host's CPU time; " + unknown,
@@ -73,7 +73,7 @@ func TestMachine(t *testing.T) {
 				host(c, 0.188)
 				stopped(c, "host", "database", 0.031)
 				stopped(c, "host", "service", 0.01)
-			}, 0.094, "the hypervisor took 9.4 % of this host's CPU time; a CPU quota throttled the service for 1 % and the database for 3.1 % of the time; no CPU quota is known for the generator",
+			}, 0.094, "the hypervisor took 9.4 % of this host's CPU time; a CPU quota throttled the service for 1 % and the database for 3.1 % of the time",
 			"the hypervisor took 9.4 % of this host's CPU time, and a CPU quota throttled the database for 3.1 % of the time; latencies include both",
 		},
 		"all of it": {
@@ -81,10 +81,8 @@ func TestMachine(t *testing.T) {
 				host(c, 0.1)
 				stopped(c, "host", "database", 0.25)
 				stopped(c, "host", "service", 0.5)
-				stopped(c, "worker/1", "worker/1", 0.1)
-				stopped(c, "worker/0", "worker/0", 0.05)
-			}, 0.5, "the hypervisor took 5 % of this host's CPU time; a CPU quota throttled the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time",
-			"the hypervisor took 5 % of this host's CPU time, and a CPU quota throttled the generator (worker/1) for 10 %, the service for 50 % and the database for 25 % of the time; latencies include all of it",
+			}, 0.5, "the hypervisor took 5 % of this host's CPU time; a CPU quota throttled the service for 50 % and the database for 25 % of the time",
+			"the hypervisor took 5 % of this host's CPU time, and a CPU quota throttled the service for 50 % and the database for 25 % of the time; latencies include all of it",
 		},
 		"pressure": {func(c *synthetic.Case) {
 			each(c, "host", metric.CounterPoint(metric.NewSeries(metric.HostPressure, "s", "resource", "cpu", "kind", "some"), 0.12),
@@ -119,7 +117,7 @@ func TestMachine(t *testing.T) {
 		// One reading for throttling over many seconds.
 		"a late reading": {
 			func(c *synthetic.Case) { stopped(c, "host", "database", 5) }, 1,
-			"steal time was not measured; a CPU quota throttled the database for 100 % of the time; no CPU quota is known for the generator and the service",
+			"steal time was not measured; a CPU quota throttled the database for 100 % of the time; no CPU quota is known for the service",
 			"a CPU quota throttled the database for 100 % of the time; latencies include it",
 		},
 		"no number": {func(c *synthetic.Case) { host(c, math.NaN()) }, none, "steal time was not measured; " + unknown, ""},

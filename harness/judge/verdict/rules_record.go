@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"assay/harness/observe/metric"
@@ -23,29 +22,11 @@ func frames(e *evidence) Rule {
 	}
 	if len(problems) > 0 {
 		r.Detail = joinFirst(problems, 3)
+		if len(e.losses) > 0 {
+			r.Advice = seeLost
+		}
 	}
 	return r
-}
-
-// endOf is how a worker ended that did not end by itself; empty: it did, or that is not
-// known.
-func (e *evidence) endOf(worker string) string {
-	for i, w := range e.Facts.Workers {
-		if w.Source != worker {
-			continue
-		}
-		where := ""
-		if all := e.Environment.Workers; i < len(all) && all[i].Source == worker {
-			where = " on " + all[i].Host.Name
-		}
-		switch {
-		case strings.HasPrefix(w.Exit, "signal:"):
-			return fmt.Sprintf(": it was killed%s (%s)", where, w.Exit)
-		case w.Exit == record.ExitLost:
-			return fmt.Sprintf(": it is lost%s (%s)", where, w.Error)
-		}
-	}
-	return ""
 }
 
 // checkStreams compares the streams of the plan's workers with their totals. expected
@@ -62,11 +43,11 @@ func checkStreams(e *evidence) (expected *int64, received int64, problems []stri
 		known = known && reported
 		switch {
 		case !found:
-			problems = append(problems, w+" sent nothing"+e.endOf(w))
+			problems = append(problems, w+" sent nothing")
 		case !s.Closed:
-			problems = append(problems, w+" did not report to its end"+e.endOf(w))
-		case e.endOf(w) != "":
-			problems = append(problems, w+" reported to its end, but did not end by itself"+e.endOf(w))
+			problems = append(problems, w+" did not report to its end")
+		case e.isLost(w):
+			problems = append(problems, w+" reported to its end, but did not end by itself")
 		case !reported:
 			problems = append(problems, w+" closed without its totals")
 		case s.Missing > 0:

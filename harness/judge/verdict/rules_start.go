@@ -10,8 +10,14 @@ import (
 	"assay/harness/observe/record"
 )
 
-// seeFrames is the advice on what a worker does not report if it does not end by itself.
-const seeFrames = "See the rule frames."
+// seeCause is the advice on what a worker does not report if it does not report to its
+// end: to see the rule that says why.
+func (e *evidence) seeCause(worker string) string {
+	if e.isLost(worker) {
+		return seeLost
+	}
+	return "See the rule frames."
+}
 
 // seeded: every worker drew arrivals and data from the plan's seed, so that the run
 // can be repeated.
@@ -26,7 +32,7 @@ func seeded(e *evidence) Rule {
 	for _, w := range e.workers() {
 		if !e.streams[w].Closed { // the seed is in its last frame
 			other = append(other, w+" did not report to its end, where it names its seed")
-			r.Advice = seeFrames
+			r.Advice = e.seeCause(w)
 			continue
 		}
 		reported := "none"
@@ -69,7 +75,7 @@ func startSkew(e *evidence) Rule {
 	}
 	switch {
 	case missing != "" && !e.streams[missing].Closed:
-		r.Detail, r.Advice = missing+" did not report to its end, where it names the delay of its first arrival", seeFrames
+		r.Detail, r.Advice = missing+" did not report to its end, where it names the delay of its first arrival", e.seeCause(missing)
 	case missing != "":
 		r.Detail = missing + " did not report its first arrival"
 	case first > last:

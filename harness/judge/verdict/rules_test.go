@@ -118,9 +118,12 @@ func TestBrokenRules(t *testing.T) {
 		"worker missing": {"frames", func(c *synthetic.Case) {
 			drop(c, func(f metric.Frame) bool { return f.Source == "worker/0" })
 		}, "worker/0 sent nothing"},
-		"worker killed": {"frames", func(c *synthetic.Case) {
+		"worker killed": {"worker-lost", func(c *synthetic.Case) {
 			c.Run.Facts.Workers[0].Exit = "signal: killed"
-		}, "worker/0 reported to its end, but did not end by itself: it was killed on synthetic (signal: killed)"},
+		}, "worker/0 on synthetic was killed (signal: killed)"},
+		"worker killed, after its last frame": {"frames", func(c *synthetic.Case) {
+			c.Run.Facts.Workers[0].Exit = "signal: killed"
+		}, "worker/0 reported to its end, but did not end by itself"},
 		"a counter without end": {"frames", func(c *synthetic.Case) {
 			edit(c, "worker/1", metric.Violations, times(math.NaN()))
 		}, "slo_violations is not a finite number"},

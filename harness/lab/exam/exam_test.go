@@ -119,7 +119,7 @@ func (e faultCase) outcome() verdict.Outcome {
 // starved the generator (INVALID), or scattered the latencies (INCONCLUSIVE).
 func disturbed(v verdict.Verdict) bool {
 	for _, r := range v.Rules {
-		if r.Outcome == verdict.Invalid && r.ID != "offered" && !strings.HasPrefix(r.ID, "generator-") {
+		if r.Outcome == verdict.Invalid && !verdict.IsGeneratorRule(r.ID) {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"assay/harness/judge/verdict"
@@ -28,12 +27,6 @@ func resultOf(v verdict.Verdict) Result {
 	return invalidResult(v)
 }
 
-// isGeneratorRule reports whether a rule is about the offered load, not the system
-// under test.
-func isGeneratorRule(rule string) bool {
-	return rule == "offered" || strings.HasPrefix(rule, "generator-")
-}
-
 // invalidResult is the result of an INVALID trial. If only the rule "steady" is
 // broken, the generator was fine and the system's latency drifted towards an SLO's
 // limit: Close.
@@ -42,7 +35,7 @@ func invalidResult(v verdict.Verdict) Result {
 	for _, r := range v.Rules {
 		switch {
 		case r.Outcome != verdict.Invalid || r.ID == "steady":
-		case isGeneratorRule(r.ID):
+		case verdict.IsGeneratorRule(r.ID):
 			starved, steady = true, false
 		default:
 			return Void

@@ -106,6 +106,8 @@ func TestJudge(t *testing.T) {
 		"displaced load":          {invalid("offered"), Starved, "offered: why"},
 		"all generator rules":     {invalid("generator-drops", "offered", "generator-lag", "steady"), Starved, "generator-drops: why"},
 		"generator's share":       {invalid("generator-lag"), Starved, "generator-lag: why"},
+		"throttled, and late":     {invalid("cpu-throttled", "offered"), Starved, "cpu-throttled: why"},
+		"a lost worker":           {invalid("worker-lost", "frames"), Void, "worker-lost: why"},
 		"slower, near an SLO":     {invalid("steady"), Close, "steady: why"},
 		"slower, and more":        {invalid("frames", "steady"), Void, "frames: why"},
 		"the generator, and more": {invalid("offered", "frames"), Void, "offered: why"},

@@ -69,7 +69,7 @@ type WorkerHost struct {
 	Local  bool    `json:"local"`  // on the coordinator's machine, so that they have the same clock
 	Host   Host    `json:"host"`
 	Pod    string  `json:"pod,omitempty"`  // NAMESPACE/NAME; empty: not in a cluster
-	Node   string  `json:"node,omitempty"` // that the pod ran on
+	Node   string  `json:"node,omitempty"` // that the pod runs on
 }
 
 // Host describes one machine.
@@ -147,19 +147,27 @@ type Worker struct {
 	Exit   string `json:"exit"`             // "0", "signal: killed", ExitLost, ...
 	Error  string `json:"error,omitempty"`  // last error line of its log, if it failed
 	Logged string `json:"logged,omitempty"` // first error or warning of its log
-	Pod    *Pod   `json:"pod,omitempty"`    // nil: not in a cluster, or the cluster said nothing
+	Pod    *Pod   `json:"pod,omitempty"`    // nil: not in a cluster, or not known
 }
 
-// Pod is what the cluster says of a worker's pod.
+// Reasons of a Pod. The cluster may name others.
+const (
+	ReasonOutOfMemory = "OOMKilled"
+	ReasonEvicted     = "Evicted"
+	ReasonPreempted   = "Preempted"
+	ReasonDeleted     = "deleted"
+)
+
+// Pod is what the cluster said of a worker's pod when the run ended.
 type Pod struct {
-	Name     string    `json:"name"` // NAMESPACE/NAME
-	Node     string    `json:"node,omitempty"`
+	Name     string    `json:"name"`                // NAMESPACE/NAME
+	Node     string    `json:"node,omitempty"`      // empty: it was on none, or not known
 	Phase    string    `json:"phase"`               // "Pending", "Running", "Succeeded", "Failed"
-	Reason   string    `json:"reason,omitempty"`    // why it ended, if not by itself: "OOMKilled", "Evicted", "Preempted", "deleted", ...
-	Message  string    `json:"message,omitempty"`   // of the cluster
-	ExitCode *int      `json:"exit_code,omitempty"` // of the worker's container; nil: it has not ended
-	Restarts int       `json:"restarts,omitempty"`  // of the worker's container
-	At       time.Time `json:"at,omitzero"`         // when the coordinator learned of the reason
+	Reason   string    `json:"reason,omitempty"`    // why it did not end by itself; empty: it did, or it runs
+	Message  string    `json:"message,omitempty"`   // the cluster's words on Reason: one line of at most 300 bytes
+	ExitCode *int      `json:"exit_code,omitempty"` // of its container; nil: it has not ended, or not known
+	Restarts int       `json:"restarts,omitempty"`  // of its container
+	At       time.Time `json:"at,omitzero"`         // when Reason was first seen, by the coordinator's clock; zero: not known
 }
 
 // Collect is how one collector ended.

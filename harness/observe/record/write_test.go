@@ -61,10 +61,18 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := Environment{Schema: "assay/environment/v1", Host: Host{Name: "h", CPUs: 2}, CoLocation: []string{"service"}}
+	environment := Environment{
+		Schema: "assay/environment/v1", Host: Host{Name: "h", CPUs: 2}, CoLocation: []string{"service"},
+		Workers: []WorkerHost{{Source: "worker/0", Share: 1, Host: Host{Name: "load-0"}, Pod: "shop/load-0", Node: "n1"}},
+	}
+	exit := 137
+	pod := Pod{
+		Name: "shop/load-0", Node: "n1", Phase: "Failed", Reason: ReasonOutOfMemory, Message: "Memory cgroup out of memory",
+		ExitCode: &exit, Restarts: 1, At: time.Unix(1_795_219_945, 500_000_000).UTC(),
+	}
 	facts := Facts{
 		Schema: "assay/facts/v1", T0: time.Unix(1_795_219_940, 0).UTC(), Ended: time.Unix(1_795_219_951, 500).UTC(),
-		Workers: []Worker{{Source: "worker/0", Exit: "0"}}, Collectors: []Collect{{Source: "host", State: StateOK}},
+		Workers: []Worker{{Source: "worker/0", Exit: ExitLost, Pod: &pod}, {Source: "worker/1", Exit: "0"}}, Collectors: []Collect{{Source: "host", State: StateOK}},
 		Ledger: LedgerFact{State: StateOK}, Issued: time.Unix(1_795_219_960, 0).UTC(), Attempts: 3,
 	}
 	if err := errors.Join(
@@ -96,6 +104,19 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("worker/0 counted %g, want 4", n)
 	}
 	checkManifest(t, dir, r.Manifest)
+}
+
+// A record of workers outside a cluster is as it was before there were pods.
+func TestWorkersWithoutPods(t *testing.T) {
+	for want, v := range map[string]any{
+		`{"source":"worker/0","exit":"0"}`: Worker{Source: "worker/0", Exit: "0"},
+		`{"source":"worker/0","share":1,"local":true,"host":{"name":"","os":"","kernel":"","cpu":"","cpus":0,"memory":0}}`: WorkerHost{Source: "worker/0", Share: 1, Local: true},
+		`{"name":"shop/load-0","phase":"Running"}`: Pod{Name: "shop/load-0", Phase: "Running"},
+	} {
+		if got, err := json.Marshal(v); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
 }
 
 // checkManifest compares the manifest with the files.

@@ -19,6 +19,7 @@ func anyCertificate(rt *rapid.T) certificate.Certificate {
 	c.Profile, c.Claim, c.Run = text.Draw(rt, "profile"), text.Draw(rt, "claim"), text.Draw(rt, "run")
 	c.Environment.Target, c.Environment.Host.Name = text.Draw(rt, "target"), text.Draw(rt, "host")
 	c.Environment.Database = &record.Database{Flavour: text.Draw(rt, "flavour"), Variables: map[string]string{text.Draw(rt, "variable"): text.Draw(rt, "value")}}
+	c.Generator.Fleet[0].Host, c.Generator.Fleet[0].Pod, c.Generator.Fleet[0].Node = text.Draw(rt, "of the worker"), text.Draw(rt, "pod"), text.Draw(rt, "node")
 	for range rapid.IntRange(0, 30).Draw(rt, "rows") {
 		c.SLOs = append(c.SLOs, certificate.SLO{
 			Metric: text.Draw(rt, "metric"), Expression: text.Draw(rt, "expression"), Unit: text.Draw(rt, "unit"),

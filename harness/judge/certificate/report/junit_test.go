@@ -76,7 +76,8 @@ func TestJUnitCountsVerdicts(t *testing.T) {
 		"pass":    "slo 0/0, validity 0/0, ledger 0/0",
 		"fail":    "slo 4/0, validity 0/0, ledger 0/0",
 		"lost":    "slo 0/0, validity 0/0, ledger 2/0",
-		"invalid": "slo 0/0, validity 0/6, ledger 0/3",
+		"invalid": "slo 0/0, validity 0/7, ledger 0/3",
+		"cluster": "slo 0/0, validity 0/6, ledger 0/0",
 	} {
 		if got := broken(t, junit(t, example(name))); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -39,7 +39,8 @@ func TestMarkdownRenders(t *testing.T) {
 	for _, want := range []string{
 		"INVALID: synthetic, 20 tps for 30 s, smoke scope",
 		"Not signed",
-		"frames (INVALID): worker/1 did not report to its end: it was killed on synthetic (signal: killed). Check the workers' logs",
+		"worker-lost (INVALID): worker/1 on synthetic was killed (signal: killed). Look on the worker's host and in its log",
+		"frames (INVALID): worker/1 did not report to its end. See the rule worker-lost.",
 		"window (LIMITATION): 30 s judged: a smoke, too short to certify",
 		c.Claim, c.Evidence.ManifestSHA256,
 		"durability when a process or host is killed was not tested",

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "update the golden files")
 
 // names of the synthetic cases.
-var names = []string{"fail", "invalid", "lost", "pass"}
+var names = []string{"cluster", "fail", "invalid", "lost", "pass"}
 
 // The records and certificates of the cases, which are expensive to make.
 var (

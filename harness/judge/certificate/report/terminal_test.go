@@ -84,10 +84,10 @@ func TestTerminalOfAnyCertificate(t *testing.T) {
 // Undecided rules are not broken: the claim counts only broken ones.
 func TestBrokenAndUndecidedRules(t *testing.T) {
 	for want, verdicts := range map[string][]string{
-		"all 24 hold": {"PASS"}, "all 24 hold, 2 with a limitation": {certificate.Limitation, certificate.Limitation},
-		"1 of 24 is broken": {"INVALID", certificate.Limitation}, "2 of 24 are broken": {"INVALID", "INVALID"},
-		"1 of 24 is undecided": {"INCONCLUSIVE"}, "2 of 24 are undecided": {"INCONCLUSIVE", "INCONCLUSIVE"},
-		"2 of 24 are broken, 1 undecided": {"INCONCLUSIVE", "INVALID", "INVALID"},
+		"all 26 hold": {"PASS"}, "all 26 hold, 2 with a limitation": {certificate.Limitation, certificate.Limitation},
+		"1 of 26 is broken": {"INVALID", certificate.Limitation}, "2 of 26 are broken": {"INVALID", "INVALID"},
+		"1 of 26 is undecided": {"INCONCLUSIVE"}, "2 of 26 are undecided": {"INCONCLUSIVE", "INCONCLUSIVE"},
+		"2 of 26 are broken, 1 undecided": {"INCONCLUSIVE", "INVALID", "INVALID"},
 	} {
 		c := example("pass")
 		for i := range c.Rules {

@@ -45,8 +45,9 @@ type Fleet struct {
 	watch   informers.SharedInformerFactory
 	own     []string // names of the containers of the manifests
 
-	mu   sync.Mutex
-	pods map[string]*pod // by NAMESPACE/NAME
+	mu      sync.Mutex
+	pods    map[string]*pod // by NAMESPACE/NAME
+	killing bool            // Kill was called
 }
 
 // pod is what is known of a pod.
@@ -145,8 +146,12 @@ func (f *Fleet) seen(o any, gone bool) {
 	if gone && state.ExitCode == nil {
 		state.Reason = cmp.Or(state.Reason, cluster.Deleted)
 	}
-	state.At = known.state.At
-	if state.Reason != "" && state.Reason != known.state.Reason {
+	switch before := known.state; {
+	case before.Reason != "": // the first reason is the cause of what follows
+		state.Reason, state.Message, state.At = before.Reason, before.Message, before.At
+	case known.ended || f.killing: // what is removed now has ended before, or is ended by Kill
+		state.Reason, state.Message = "", ""
+	case state.Reason != "":
 		state.At = time.Now().UTC()
 	}
 	known.state, known.obstacle, known.added = state, cluster.Obstacle(p), cluster.Added(p, f.own)
@@ -204,6 +209,9 @@ const killTimeout = 10 * time.Second
 
 // Kill ends the pods at once.
 func (f *Fleet) Kill() {
+	f.mu.Lock()
+	f.killing = true
+	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
