@@ -2,12 +2,196 @@
 
 package incluster_test
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay/harness/polltest"
+)
+
+// TestKubernetes runs everything in one cluster, as an account with the printed Role
+// alone.
 func TestKubernetes(t *testing.T) {
 	s := openShop(t)
 	s.InstallK6Operator(t)
-	r := s.run(t, nil, inCluster(2, "--engine", "k6-operator")...)
-	t.Logf("%d %s %s %v %+v", r.code, r.Verdict, r.Claim, r.broken(), r.certificate)
-	s.checkClean(t)
+	for _, workers := range []int{2, 4} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) { s.testEqual(t, workers) })
+	}
+	t.Run("faults", s.testFaults)
+	t.Run("API server away", s.testOutage)
+	t.Run("nothing is left", func(t *testing.T) {
+		polltest.Until(t, "the namespace is as before", func() bool { return len(s.leftovers(t, "")) == 0 })
+	})
+}
+
+// within is the largest difference of a percentile between two runs of the same system
+// that is accepted: they draw different transactions, and share two CPUs.
+const within = 0.35
+
+// testEqual compares runs on this machine, by a Job and by the k6-operator, which go on at
+// the same time: the verdict and the schedule are the same, and percentiles are close.
+func (s *shop) testEqual(t *testing.T, workers int) {
+	results := map[string]result{}
+	t.Run("runs", func(t *testing.T) {
+		for name, args := range map[string][]string{
+			"local":       s.local(workers),
+			"job":         inCluster(workers, "--kubernetes-name", "job"),
+			"k6-operator": inCluster(workers, "--kubernetes-name", "operator", "--engine", "k6-operator"),
+			"outside":     s.outside(workers, 7070+workers),
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := s.run(t, args...)
+				if r.code != 0 || r.Verdict != "PASS" || r.Generator.Workers != workers {
+					t.Errorf("exit code %d, %s of %d workers: %s %v", r.code, r.Verdict, r.Generator.Workers, r.Claim, r.broken())
+				}
+				s.Lock()
+				defer s.Unlock()
+				results[name] = r
+			})
+		}
+	})
+	local := results["local"]
+	for name, r := range results {
+		if r.Rate.Scheduled != local.Rate.Scheduled || r.Rate.Completed != local.Rate.Completed {
+			t.Errorf("%s: %d of %d transactions, of a local run %d of %d", name, r.Rate.Completed, r.Rate.Scheduled, local.Rate.Completed, local.Rate.Scheduled)
+		}
+		if math.Abs(r.Latency.Transaction.P50/local.Latency.Transaction.P50-1) > within {
+			t.Errorf("%s: the median is %g ms, of a local run %g ms", name, r.Latency.Transaction.P50, local.Latency.Transaction.P50)
+		}
+		t.Logf("%-12s %s of %d transactions, p50 %.0f ms, p95 %.0f ms", name, r.Verdict, r.Rate.Scheduled, r.Latency.Transaction.P50, r.Latency.Transaction.P95)
+		if name == "local" {
+			continue
+		}
+		pods := map[string]bool{}
+		for _, w := range r.Generator.Fleet {
+			if w.Node != s.NodeName() || !strings.HasPrefix(w.Pod, namespace+"/") {
+				t.Errorf("%s: %s in pod %q on node %q", name, w.Source, w.Pod, w.Node)
+			}
+			pods[w.Pod] = true
+		}
+		if len(pods) != workers {
+			t.Errorf("%s: %d workers in %d pods", name, workers, len(pods))
+		}
+	}
+}
+
+// testFaults checks what becomes of a run with each fault.
+func (s *shop) testFaults(t *testing.T) {
+	kill := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	for name, c := range map[string]struct {
+		args    []string                                    // besides those of a run with two workers
+		profile string                                      // default: payment
+		during  func(t *testing.T, name string, r *running) // once the hold has begun
+		code    int
+		verdict string
+		rule    string // id of the first rule that makes the run INVALID
+		text    string // of the rule's detail, or of the error
+	}{
+		"worker deleted": {
+			during: func(t *testing.T, name string, _ *running) {
+				s.deletePod(t, s.workerPod(t, name), metav1.DeleteOptions{})
+			},
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+		},
+		"worker killed": {
+			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.workerPod(t, name), kill) },
+			code:   3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+		},
+		"worker evicted": {
+			during: func(t *testing.T, name string, _ *running) {
+				pod := s.workerPod(t, name)
+				err := s.client.CoreV1().Pods(namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}})
+				if err != nil {
+					t.Error(err)
+				}
+			},
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "Evicted",
+		},
+		"worker out of memory": {profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
+		"worker throttled": {
+			args: []string{"--kubernetes-patch", "throttled.yaml"}, profile: "tight",
+			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
+		},
+		"never scheduled": {args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
+		"no such image":   {args: []string{"--kubernetes-image", "assay-test/none:1"}, code: 2, text: "assay-test/none:1"},
+		"broken script":   {profile: "broken", code: 2, text: "broken.js"},
+		"crossed SLO":     {profile: "fast", code: 1, verdict: "FAIL"},
+		"no endpoints":    {args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},
+		"interrupted": {
+			during: func(t *testing.T, _ string, r *running) {
+				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+			},
+			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		"coordinator deleted": {
+			during: func(t *testing.T, name string, _ *running) {
+				s.deletePod(t, s.pod(t, name, "coordinator"), metav1.DeleteOptions{})
+			},
+			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		"coordinator killed": {
+			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.pod(t, name, "coordinator"), kill) },
+			code:   2, text: "its record is lost",
+		},
+		"same name": {
+			during: func(t *testing.T, name string, _ *running) {
+				r := s.run(t, inCluster(2, "--kubernetes-name", name)...)
+				if r.code != 2 || !strings.Contains(r.stderr, "already exists") || !strings.Contains(r.stderr, "another run of this name") {
+					t.Errorf("exit code %d: %s", r.code, r.stderr)
+				}
+			},
+			code: 0, verdict: "PASS",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := strings.ReplaceAll(name, " ", "-")
+			args := inCluster(2, append([]string{"--kubernetes-name", strings.ToLower(object)}, c.args...)...)
+			if c.profile != "" {
+				args[2] = c.profile
+			}
+			during := func(r *running) {}
+			if c.during != nil {
+				during = func(r *running) { c.during(t, strings.ToLower(object), r) }
+			}
+			r := s.runAnd(t, during, args...)
+			if r.code != c.code || r.Verdict != c.verdict {
+				t.Errorf("exit code %d, %s: %s %v", r.code, r.Verdict, r.Claim, r.broken())
+			}
+			switch broken := r.broken(); {
+			case c.rule != "" && (len(broken) == 0 || !strings.HasPrefix(broken[0], c.rule+": ") || !strings.Contains(broken[0], c.text)):
+				t.Errorf("broken rules %q, want %s: %s", broken, c.rule, c.text)
+			case c.rule == "" && !strings.Contains(r.stderr, c.text):
+				t.Errorf("%s, want %s", r.stderr, c.text)
+			}
+			s.checkClean(t, strings.ToLower(object))
+		})
+	}
+}
+
+// outage is how long the API server is away.
+const outage = 10 * time.Second
+
+// testOutage takes the API server away for 10 s under load: neither the run nor the way
+// back of its record needs it all the time.
+func (s *shop) testOutage(t *testing.T) {
+	r := s.runAnd(t, func(*running) {
+		s.StopAPIServer(t)
+		time.Sleep(outage)
+		s.StartAPIServer(t)
+	}, inCluster(2, "--kubernetes-name", "outage")...)
+	if r.code != 0 || r.Verdict != "PASS" {
+		t.Errorf("exit code %d, %s: %s %v", r.code, r.Verdict, r.Claim, r.broken())
+	}
+	s.checkClean(t, "outage")
 }

@@ -8,14 +8,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +26,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"assay/harness/cluster"
 	"assay/harness/polltest"
 	"assay/harness/servers/clustertest"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -45,10 +49,13 @@ const (
 type shop struct {
 	*clustertest.Cluster
 	client  kubernetes.Interface
+	dynamic dynamic.Interface
 	program string // assay, which the image holds too
 	project string // folder with thresholds.json and scenarios
 	dsn     string // of the database
-	local   string // base URL of the service from outside of the cluster
+	address string // base URL of the service from outside of the cluster
+
+	mu sync.Mutex // of what parallel tests share
 
 	kubeconfig string // access of an account with the printed Role alone
 }
@@ -65,6 +72,10 @@ func openShop(t *testing.T) *shop {
 	}
 	s := &shop{Cluster: clustertest.Start(t), program: program, project: t.TempDir()}
 	s.client = s.Client()
+	var err error
+	if s.dynamic, err = dynamic.NewForConfig(s.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
 	s.Import(t, clustertest.Image{
 		Name: image, User: "65532:65532", Entrypoint: []string{"assay"}, Env: []string{"PATH=/usr/local/bin"}, WorkingDir: "/certification",
 		Files: map[string]clustertest.File{
@@ -73,7 +84,7 @@ func openShop(t *testing.T) *shop {
 		},
 	})
 	s.startDatabase(t)
-	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	_, err = s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -88,7 +99,7 @@ func openShop(t *testing.T) *shop {
 // grant applies the printed Roles, and makes the access of the account that they are for.
 func (s *shop) grant(t *testing.T) {
 	t.Helper()
-	out, err := s.command(t.Context(), nil, "kubernetes", "rbac", "--kubernetes-namespace", namespace, "--subject", "serviceaccount:starter").Output()
+	out, err := s.command(t.Context(), "kubernetes", "rbac", "--kubernetes-namespace", namespace, "--subject", "serviceaccount:starter").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +214,11 @@ func (s *shop) startService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.local = "http://" + service.Spec.ClusterIP
+	s.address = "http://" + service.Spec.ClusterIP
+	empty := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "empty"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "none"}, Ports: service.Spec.Ports}}
+	if _, err := s.client.CoreV1().Services(namespace).Create(t.Context(), empty, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	polltest.Until(t, "the service is ready", func() bool {
 		d, err := s.client.AppsV1().Deployments(namespace).Get(t.Context(), "shop", metav1.GetOptions{})
 		return err == nil && d.Status.ReadyReplicas == 2
@@ -234,15 +249,33 @@ func (s *shop) writeProject(t *testing.T) {
 	profiles := file["profiles"].(map[string]any)
 	payment := profiles["payment"].(map[string]any)
 	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "2s", "baseline": map[string]any{"rate": 5, "for": "4s"}, "ramp": "2s", "hold": "15s", "cooldown": "1s"}
-	payment["slo"].(map[string]any)["transaction_duration"] = []string{"p(95)<3000"}
-	payment["slo"].(map[string]any)["http_req_duration{name:pay}"] = []string{"p(95)<3000"}
-	payment["rules"] = map[string]any{}
-	file["profiles"] = map[string]any{"payment": payment}
+	slos := payment["slo"].(map[string]any)
+	slos["transaction_duration"] = []string{"p(95)<3000"}
+	delete(slos, "http_req_duration{name:pay}")
+	variant := func(name, script, bound string) {
+		v, slo := maps.Clone(payment), maps.Clone(slos)
+		v["scenario"], v["slo"], slo["transaction_duration"] = "scenarios/"+script, slo, []string{bound}
+		profiles[name] = v
+	}
+	file["profiles"] = profiles
+	clear(profiles)
+	profiles["payment"] = payment
+	variant("fast", "payment.js", "p(95)<5")
+	variant("leaking", "leaking.js", "p(95)<3000")
+	variant("broken", "broken.js", "p(95)<3000")
 	if text, err = json.Marshal(file); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.project, "thresholds.json"), text, 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"thresholds.json": string(text),
+		// Each transaction keeps 8 MiB.
+		"scenarios/leaking.js": "import payment from './payment.js';\nconst kept = [];\nexport default function () {\n  kept.push(new Uint8Array(8 << 20).fill(1));\n  payment();\n}\n",
+		"scenarios/broken.js":  "import payment from './payment.js';\nexport default function () {\n",
+		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 80m}}}]}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(s.project, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -293,32 +326,44 @@ func (r result) broken() (ids []string) {
 }
 
 // command is a command of the program in the project, by the account of the printed Role.
-func (s *shop) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+func (s *shop) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.program, args...)
 	cmd.Dir = s.project
-	cmd.Env = append([]string{
+	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.Getenv("TMPDIR"),
 		"KUBECONFIG=" + s.kubeconfig, "ASSAY_IMAGE=" + image, "ASSAY_DB=" + s.dsn,
-	}, env...)
+	}
 	return cmd
 }
 
+// running is a command that certifies.
+type running struct{ cmd *exec.Cmd }
+
 // run runs a command that certifies, and reads its certificate.
-func (s *shop) run(t *testing.T, env []string, args ...string) result {
+func (s *shop) run(t *testing.T, args ...string) result {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "run")
-	return s.wait(t, s.command(t.Context(), env, append(args, "--out", out)...), out)
+	return s.runAnd(t, func(*running) {}, args...)
 }
 
-func (s *shop) wait(t *testing.T, cmd *exec.Cmd, out string) (r result) {
+// runAnd is run, and does something once the hold has begun.
+func (s *shop) runAnd(t *testing.T, during func(*running), args ...string) (r result) {
 	t.Helper()
-	var stderr strings.Builder
-	cmd.Stderr = io.MultiWriter(&stderr, logWriter{t})
-	err := cmd.Run()
-	r.code, r.stderr = cmd.ProcessState.ExitCode(), stderr.String()
-	if r.code < 0 {
+	out := filepath.Join(t.TempDir(), "run")
+	cmd := s.command(t.Context(), append(args, "--out", out)...)
+	stderr := &watched{log: logWriter{t}, text: ": hold, ", begun: make(chan struct{})}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-stderr.begun:
+		during(&running{cmd})
+		<-done
+	case <-done:
+	}
+	r.code, r.stderr = cmd.ProcessState.ExitCode(), stderr.String()
 	text, err := os.ReadFile(filepath.Join(out, "certificate.json"))
 	if err != nil {
 		return r // there was no run
@@ -327,6 +372,34 @@ func (s *shop) wait(t *testing.T, cmd *exec.Cmd, out string) (r result) {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// watched is the output of a command, which is waited for.
+type watched struct {
+	log   io.Writer
+	text  string
+	begun chan struct{} // closed when the text has been written
+
+	mu   sync.Mutex
+	all  strings.Builder
+	seen bool
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all.Write(p)
+	if !w.seen && strings.Contains(w.all.String(), w.text) {
+		w.seen = true
+		close(w.begun)
+	}
+	return w.log.Write(p)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String()
 }
 
 // logWriter writes to the log of a test.
@@ -345,47 +418,64 @@ func inCluster(workers int, more ...string) []string {
 	}, more...)
 }
 
-// leftovers are the objects of runs that are left in the namespace.
-func (s *shop) leftovers(t *testing.T) (names []string) {
+// local are the arguments of a run on this machine.
+func (s *shop) local(workers int) []string {
+	return []string{"certify", "payment", "--workers", strconv.Itoa(workers), "--target", s.address, "--allow-target", strings.TrimPrefix(s.address, "http://"), "--seed", "7"}
+}
+
+// outside are the arguments of a run with the coordinator on this machine, and workers in
+// the cluster.
+func (s *shop) outside(workers, port int) []string {
+	return append(s.local(workers),
+		"--engine", "kubernetes", "--listen", net.JoinHostPort(s.NodeAddress(), strconv.Itoa(port)), "--kubernetes-name", "outside",
+		"--kubernetes-namespace", namespace, "--kubernetes-cpu", "50m", "--kubernetes-memory", "256Mi")
+}
+
+// pod is the name of a pod of a run.
+func (s *shop) pod(t *testing.T, name, component string) string {
+	t.Helper()
+	all, err := s.client.CoreV1().Pods(namespace).List(t.Context(), cluster.ListOptions(name, component))
+	if err != nil || len(all.Items) == 0 {
+		t.Fatalf("no pod of %s: %v", name, err)
+	}
+	return all.Items[0].Name
+}
+
+func (s *shop) workerPod(t *testing.T, name string) string { return s.pod(t, name, cluster.Worker) }
+
+func (s *shop) deletePod(t *testing.T, name string, o metav1.DeleteOptions) {
+	t.Helper()
+	if err := s.client.CoreV1().Pods(namespace).Delete(t.Context(), name, o); err != nil {
+		t.Error(err)
+	}
+}
+
+// leftovers are the objects that are left in the namespace: of a run, or of all.
+func (s *shop) leftovers(t *testing.T, run string) (names []string) {
 	t.Helper()
 	o := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=assay"}
-	ctx := t.Context()
-	add := func(kind string, items []string, err error) {
+	if run != "" {
+		o.LabelSelector += ",app.kubernetes.io/instance=" + run
+	}
+	for resource, group := range map[string]schema.GroupVersion{
+		"pods": corev1.SchemeGroupVersion, "secrets": corev1.SchemeGroupVersion, "configmaps": corev1.SchemeGroupVersion, "services": corev1.SchemeGroupVersion,
+		"jobs": batchv1.SchemeGroupVersion, "networkpolicies": networkingv1.SchemeGroupVersion, "testruns": {Group: "k6.io", Version: "v1alpha1"},
+	} {
+		all, err := s.dynamic.Resource(group.WithResource(resource)).Namespace(namespace).List(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range items {
-			names = append(names, kind+"/"+name)
+		for _, item := range all.Items {
+			names = append(names, resource+"/"+item.GetName())
 		}
 	}
-	pods, err := s.client.CoreV1().Pods(namespace).List(ctx, o)
-	add("pod", namesOf(pods.Items, func(p corev1.Pod) string { return p.Name }), err)
-	jobs, err := s.client.BatchV1().Jobs(namespace).List(ctx, o)
-	for _, j := range jobs.Items {
-		add("job", []string{j.Name}, err)
-	}
-	secrets, err := s.client.CoreV1().Secrets(namespace).List(ctx, o)
-	add("secret", namesOf(secrets.Items, func(p corev1.Secret) string { return p.Name }), err)
-	maps, err := s.client.CoreV1().ConfigMaps(namespace).List(ctx, o)
-	add("configmap", namesOf(maps.Items, func(p corev1.ConfigMap) string { return p.Name }), err)
-	policies, err := s.client.NetworkingV1().NetworkPolicies(namespace).List(ctx, o)
-	for _, p := range policies.Items {
-		add("networkpolicy", []string{p.Name}, err)
-	}
 	return names
 }
 
-func namesOf[T any](all []T, name func(T) string) (names []string) {
-	for _, one := range all {
-		names = append(names, name(one))
-	}
-	return names
-}
-
-// check fails if a run is not as wanted, or left anything in the namespace.
-func (s *shop) checkClean(t *testing.T) {
+// checkClean fails if a run has left anything in the namespace.
+func (s *shop) checkClean(t *testing.T, run string) {
 	t.Helper()
-	if left := s.leftovers(t); len(left) > 0 {
-		t.Errorf("left in the namespace: %s", fmt.Sprint(left))
+	if left := s.leftovers(t, run); len(left) > 0 {
+		t.Errorf("left in the namespace: %s", strings.Join(left, ", "))
 	}
 }
