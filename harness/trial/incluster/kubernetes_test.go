@@ -52,8 +52,8 @@ func (s *shop) testEqual(t *testing.T, workers int) {
 				if r.code != 0 || r.Verdict != "PASS" || r.Generator.Workers != workers {
 					t.Errorf("exit code %d, %s of %d workers: %s %v", r.code, r.Verdict, r.Generator.Workers, r.Claim, r.broken())
 				}
-				s.Lock()
-				defer s.Unlock()
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				results[name] = r
 			})
 		}
