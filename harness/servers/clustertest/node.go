@@ -123,8 +123,11 @@ func (c *Cluster) startNode(ctx context.Context) error {
 
 // awaitNode waits until pods can run on the node.
 func (c *Cluster) awaitNode(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	err := process.Await(ctx, startTimeout, nil, func(ctx context.Context) error {
 		if err := c.ended(); err != nil {
+			cancel(err)
 			return err
 		}
 		n, err := c.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})

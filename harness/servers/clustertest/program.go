@@ -2,7 +2,6 @@ package clustertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -85,7 +84,7 @@ func (c *Cluster) ended() error {
 	for _, p := range c.running {
 		select {
 		case <-p.child.Done():
-			return fmt.Errorf("%s: %w\n%s", p.name, errors.Join(process.ErrEnded, p.child.Err()), c.logged(p.name, 15))
+			return fmt.Errorf("%s: %w (%v)\n%s", p.name, process.ErrEnded, p.child.Err(), c.logged(p.name, 15))
 		default:
 		}
 	}
