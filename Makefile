@@ -22,7 +22,7 @@ SOAK_RUNS := 100
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/assay
@@ -59,6 +59,16 @@ long: ## Run the tests that take minutes each
 	.ci/install test
 	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
 	.ci/inputs long --write
+
+# Each package's tests run in namespaces of their own, after they were built outside.
+KUBERNETES_TESTS := ./harness/servers/clustertest ./harness/trial/incluster
+.PHONY: test-kubernetes
+test-kubernetes: build ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 20 minutes, two cores; 7 more to build Kubernetes the first time)
+	.ci/install test
+	.ci/kubernetes $(CACHE)/kubernetes
+	@$(SERVERS) ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" \
+	$(GO) test -count=1 -vet=off -tags long -p 1 -timeout 40m -run '^TestKubernetes|^TestCluster' -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) $(KUBERNETES_TESTS)
+	.ci/inputs kubernetes --write
 
 .PHONY: exam
 exam: ## Check the diagnosis of all injected faults, on MySQL and MariaDB (EXAMFLAGS=-update stores the records; about 12 minutes)

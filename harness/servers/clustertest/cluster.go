@@ -2,12 +2,14 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -63,6 +65,9 @@ func Start(t testing.TB) *Cluster {
 }
 
 func (c *Cluster) startAll(ctx context.Context) (err error) {
+	if err := checkPlace(); err != nil {
+		return err
+	}
 	if err := addNode(); err != nil {
 		return err
 	}
@@ -89,6 +94,21 @@ func (c *Cluster) startAll(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// checkPlace fails outside of .ci/cluster: there kubelet and kube-proxy would change the
+// machine. It looks for a setting of the kernel that is replaced by a file.
+func checkPlace() error {
+	mounts, err := procfs.GetMounts()
+	if err != nil {
+		return fmt.Errorf("list mounts: %w", err)
+	}
+	for _, m := range mounts {
+		if m.MountPoint == "/proc/sys/vm/overcommit_memory" {
+			return nil
+		}
+	}
+	return hint.With(errors.New("it would change settings of this machine"), "run the test by .ci/cluster")
 }
 
 func (c *Cluster) startNames(ctx context.Context) (err error) {

@@ -17,13 +17,13 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 		return err
 	}
 	client, peer := "http://"+address(loopback, etcdPort), "http://"+address(loopback, etcdPort+1)
-	etcd, err := c.start(c.packaged("etcd"), "--data-dir", c.data,
+	_, err = c.start(c.packaged("etcd"), "--data-dir", c.data,
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 	if err != nil {
 		return err
 	}
-	if err := c.await(ctx, etcd, func(ctx context.Context) error { return get(ctx, client+"/health") }); err != nil {
+	if err := c.await(ctx, "etcd", func(ctx context.Context) error { return get(ctx, client+"/health") }); err != nil {
 		return err
 	}
 	if err := c.startAPI(ctx, client); err != nil {
@@ -78,7 +78,7 @@ func (c *Cluster) startAPI(ctx context.Context, etcd string) error {
 }
 
 func (c *Cluster) awaitAPI(ctx context.Context) error {
-	return c.await(ctx, c.apiServer, func(ctx context.Context) error {
+	return c.await(ctx, "kube-apiserver", func(ctx context.Context) error {
 		return c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }

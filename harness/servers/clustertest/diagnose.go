@@ -11,7 +11,7 @@ import (
 )
 
 // diagnose logs what may explain a failed test: pods that do not run, warnings of the
-// cluster, and the last errors in the logs of its programs.
+// cluster, a program that has ended, and the last errors in the programs' logs.
 func (c *Cluster) diagnose(t testing.TB) {
 	t.Helper()
 	if c.client != nil {
@@ -19,6 +19,9 @@ func (c *Cluster) diagnose(t testing.TB) {
 		defer cancel()
 		c.logPods(ctx, t)
 		c.logWarnings(ctx, t)
+	}
+	if err := c.ended(); err != nil {
+		t.Log(err)
 	}
 	for _, p := range c.running {
 		// Lines of Kubernetes' own programs begin with a level.

@@ -53,9 +53,16 @@ func (c *Cluster) Import(t testing.TB, image Image) {
 	}
 }
 
-func (c *Cluster) importImage(ctx context.Context, image Image) error {
-	archive := filepath.Join(c.dir, "image.tar")
-	err := errors.Join(image.write(archive), c.ctr(ctx, "--namespace", "k8s.io", "images", "import", archive), os.Remove(archive))
+func (c *Cluster) importImage(ctx context.Context, image Image) (err error) {
+	dir, err := os.MkdirTemp(c.dir, "image-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	archive := filepath.Join(dir, "image.tar")
+	if err = image.write(archive); err == nil {
+		err = c.ctr(ctx, "--namespace", "k8s.io", "images", "import", archive)
+	}
 	if err != nil {
 		return fmt.Errorf("import image %s: %w", image.Name, err)
 	}

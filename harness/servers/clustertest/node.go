@@ -12,8 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"assay/harness/servers/process"
 )
 
 // nodeName is the only node's.
@@ -72,11 +70,10 @@ func (c *Cluster) startContainerd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	containerd, err := c.start(c.packaged("containerd"), "--config", path)
-	if err != nil {
+	if _, err := c.start(c.packaged("containerd"), "--config", path); err != nil {
 		return err
 	}
-	if err := c.await(ctx, containerd, func(ctx context.Context) error { return c.ctr(ctx, "version") }); err != nil {
+	if err := c.await(ctx, "containerd", func(ctx context.Context) error { return c.ctr(ctx, "version") }); err != nil {
 		return err
 	}
 	return c.importBusybox(ctx)
@@ -114,19 +111,15 @@ func (c *Cluster) startNode(ctx context.Context) error {
 	if path, err = c.write("kube-proxy.yaml", with); err != nil {
 		return err
 	}
-	proxy, err := c.start(c.own("kube-proxy"), "--config", path)
-	if err != nil {
+	if _, err := c.start(c.own("kube-proxy"), "--config", path); err != nil {
 		return err
 	}
-	return c.await(ctx, proxy, func(ctx context.Context) error { return get(ctx, "http://"+address(loopback, proxyPort)+"/healthz") })
+	return c.await(ctx, "kube-proxy", func(ctx context.Context) error { return get(ctx, "http://"+address(loopback, proxyPort)+"/healthz") })
 }
 
 // awaitNode waits until pods can run on the node.
 func (c *Cluster) awaitNode(ctx context.Context) error {
-	err := process.Await(ctx, startTimeout, nil, func(ctx context.Context) error {
-		if err := c.ended(); err != nil {
-			return err
-		}
+	return c.await(ctx, "kubelet", func(ctx context.Context) error {
 		n, err := c.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -141,10 +134,6 @@ func (c *Cluster) awaitNode(ctx context.Context) error {
 		}
 		return c.serviceAccount(metav1.NamespaceDefault)(ctx)
 	})
-	if err != nil {
-		return fmt.Errorf("%w\nkubelet:\n%s", err, c.logged("kubelet", 15))
-	}
-	return nil
 }
 
 // serviceAccount fails until a namespace has the service account that its pods get.

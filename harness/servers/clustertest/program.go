@@ -72,12 +72,22 @@ func (c *Cluster) run(p *program) error {
 	return nil
 }
 
-// await waits until a program is ready; the error holds the end of its log.
-func (c *Cluster) await(ctx context.Context, p *program, ready func(context.Context) error) error {
-	if err := p.child.Await(ctx, startTimeout, ready); err != nil {
-		return fmt.Errorf("%s: %w\n%s", p.name, err, c.logged(p.name, 15))
+// await waits until a program is ready. It fails as soon as any of the cluster's has ended;
+// the error holds the end of that one's log.
+func (c *Cluster) await(ctx context.Context, name string, ready func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := process.Await(ctx, startTimeout, nil, func(ctx context.Context) error {
+		if err := c.ended(); err != nil {
+			cancel(err)
+			return err
+		}
+		return ready(ctx)
+	})
+	if err == nil || errors.Is(err, process.ErrEnded) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%s: %w\n%s", name, err, c.logged(name, 15))
 }
 
 // ended is an error if a program is no longer running.
@@ -85,7 +95,7 @@ func (c *Cluster) ended() error {
 	for _, p := range c.running {
 		select {
 		case <-p.child.Done():
-			return fmt.Errorf("%s: %w\n%s", p.name, errors.Join(process.ErrEnded, p.child.Err()), c.logged(p.name, 15))
+			return fmt.Errorf("%s: %w (%v)\n%s", p.name, process.ErrEnded, p.child.Err(), c.logged(p.name, 15))
 		default:
 		}
 	}
