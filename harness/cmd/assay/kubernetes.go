@@ -161,7 +161,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 	if err != nil {
 		return j, err
 	}
-	j.Longest = run.Longest(o, p)
+	j.Longest, j.StartWithin = run.Longest(o, p), f.fleet.join.Timeout
 	archive, err := fleet.Archive(c.Context(), o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, ""))
 	if err != nil {
 		return j, err

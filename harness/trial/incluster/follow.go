@@ -2,6 +2,7 @@ package incluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ type follower struct {
 	last    time.Time         // of the last line
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
-	said    string            // ": " and why the pod has not started; empty: nothing was said
+	within  time.Duration     // in which the pod must start
+	said    map[string]bool   // why the pod has not started, as was reported
 }
 
 // errLost is the error of a coordinator that ended without a record.
@@ -33,7 +35,7 @@ var errLost = errors.New("its record is lost")
 // follow reports the coordinator's progress, and returns its pod when the record can be
 // collected. It fails if the coordinator has ended without one.
 func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
-	began := time.Now()
+	began, why := time.Now(), ""
 	for {
 		p, err := f.pod(ctx)
 		switch {
@@ -41,12 +43,10 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 			return nil, err
 		case p == nil && !f.last.IsZero():
 			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
-		case p == nil && time.Since(began) > startTimeout:
-			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, startTimeout, f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
 		case p == nil && time.Since(began) > time.Second:
-			f.report(f.cluster.WhyNoPods(ctx, f.name))
+			why = f.report(f.cluster.WhyNoPods(ctx, f.name), why)
 		case p != nil && p.Status.Phase == corev1.PodPending:
-			f.report(cluster.Obstacle(p))
+			why = f.report(cluster.Obstacle(p), why)
 		case p != nil:
 			found, err := f.read(ctx, p)
 			if found || err != nil {
@@ -55,6 +55,11 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 			if cluster.HasEnded(p) {
 				return nil, f.ended(p)
 			}
+			began = time.Now()
+		}
+		if time.Since(began) > f.within {
+			return nil, hint.With(fmt.Errorf("the coordinator has not started within %s: %s", f.within, cmp.Or(why, "no reason given")),
+				fmt.Sprintf("kubectl describe job,pod --namespace %s --selector %s", f.cluster.Namespace, cluster.ListOptions(f.name, cluster.Coordinator).LabelSelector))
 		}
 		select {
 		case <-ctx.Done():
@@ -63,9 +68,6 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 		}
 	}
 }
-
-// startTimeout is how long the cluster may take to create a pod.
-const startTimeout = 2 * time.Minute
 
 // pod is the coordinator's; nil: there is none.
 func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
@@ -82,12 +84,17 @@ func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
 	return p, nil
 }
 
-// report says why the pod has not started, once.
-func (f *follower) report(why string) {
-	if why != "" && f.said != ": "+why {
-		f.said = ": " + why
+// report says once why the pod has not started, and returns it; of nothing new, the last
+// reason.
+func (f *follower) report(why, last string) string {
+	if why == "" {
+		return last
+	}
+	if !f.said[why] {
+		f.said[why] = true
 		f.say("the coordinator has not started: " + why)
 	}
+	return why
 }
 
 // read reports the lines of the log that are new, until the record is complete or the

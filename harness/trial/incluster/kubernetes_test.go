@@ -117,11 +117,11 @@ func (s *shop) testFaults(t *testing.T) {
 		},
 		"worker out of memory": {profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
 		"worker throttled": {
-			args: []string{"--kubernetes-patch", "throttled.yaml"}, profile: "tight",
+			args: []string{"--kubernetes-patch", "throttled.yaml"},
 			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
 		},
 		"never scheduled": {args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
-		"no such image":   {args: []string{"--kubernetes-image", "assay-test/none:1"}, code: 2, text: "assay-test/none:1"},
+		"no such image":   {args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "10s"}, code: 2, text: "assay-test/none:1"},
 		"broken script":   {profile: "broken", code: 2, text: "broken.js"},
 		"crossed SLO":     {profile: "fast", code: 1, verdict: "FAIL"},
 		"no endpoints":    {args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},

@@ -33,6 +33,7 @@ type Job struct {
 	FromSecrets    map[string]Key    // environment variables, from Secrets that exist
 	Project        []byte            // archive of the project's files
 	PatchText      []byte            // that the coordinator applies to the workers' manifests; nil: none
+	StartWithin    time.Duration     // in which the coordinator must start
 	Longest        time.Duration     // that the run can take
 	Patch          cluster.Patch
 }
