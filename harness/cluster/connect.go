@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
@@ -27,6 +28,8 @@ type Cluster struct {
 	Dynamic   dynamic.Interface // for kinds that client-go has no types of
 	Config    *rest.Config
 	Namespace string
+
+	reached atomic.Bool // a request has succeeded
 }
 
 // Requests per second that this program makes at most, and in a burst. The client's

@@ -65,7 +65,7 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
 	var created *unstructured.Unstructured
 	again := false
-	err = Retry(ctx, func() (err error) {
+	err = c.Retry(ctx, func() (err error) {
 		created, err = client.Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
 		if apierrors.IsAlreadyExists(err) && again { // created before, and the answer was lost?
 			if found, e := client.Get(ctx, u.GetName(), metav1.GetOptions{}); e == nil && found.GetAnnotations()[annotationAttempt] == u.GetAnnotations()[annotationAttempt] {
@@ -91,7 +91,7 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 	// In the foreground: the object is there until all that it owns is gone.
 	foreground := metav1.DeletePropagationForeground
 	for asked := false; ; {
-		err := Retry(ctx, func() error {
+		err := c.Retry(ctx, func() error {
 			if !asked {
 				return client.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &o.UID}})
 			}
@@ -121,7 +121,7 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
 	for {
 		left := -1
-		err := Retry(ctx, func() error {
+		err := c.Retry(ctx, func() error {
 			all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
 			if err == nil {
 				left = len(all.Items)
@@ -146,23 +146,31 @@ func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
 // retryEvery is the pause between requests to an API server that does not answer.
 const retryEvery = 500 * time.Millisecond
 
-// retryFor is how long an API server may be away (ours): a minute covers the restart of
-// one, or the change to another one.
-const retryFor = time.Minute
+// How long requests are repeated (ours).
+const (
+	// awayFor covers the restart of an API server, or the change to another one.
+	awayFor = time.Minute
+	// ForbiddenFor covers an API server that has just started, and refuses all requests
+	// until it has read the Roles.
+	ForbiddenFor = 10 * time.Second
+)
 
-// Retry repeats a request while the API server does not answer, until ctx is done.
-func Retry(ctx context.Context, request func() error) error {
-	limit := time.NewTimer(retryFor)
-	defer limit.Stop()
+// Retry repeats a request while the API server does not answer, until ctx is done. The
+// first request is not repeated: an address that is wrong is to be noticed at once.
+func (c *Cluster) Retry(ctx context.Context, request func() error) error {
+	began := time.Now()
 	for {
 		err := request()
-		if err == nil || !away(err) {
+		tried := time.Since(began)
+		switch {
+		case err == nil:
+			c.reached.Store(true)
+			return nil
+		case !c.reached.Load(), !away(err) && !apierrors.IsForbidden(err), tried > awayFor, apierrors.IsForbidden(err) && tried > ForbiddenFor:
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return err
-		case <-limit.C:
 			return err
 		case <-time.After(retryEvery):
 		}
@@ -176,15 +184,6 @@ func away(err error) bool {
 		return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 	}
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || utilnet.IsProbableEOF(err)
-}
-
-// Lasting is the error of a request that will fail again; nil for one that may succeed
-// later, as when a container has not started yet.
-func Lasting(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return err
-	}
-	return nil
 }
 
 // Explain says what the API server refused, with the next step.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay/harness/cluster"
@@ -23,6 +24,7 @@ type follower struct {
 	name    string            // of the run
 	say     func(line string) // reports progress
 	last    time.Time         // of the last line
+	refused time.Time         // since when reading the log is forbidden; zero: it is not
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
 	within  time.Duration     // in which the pod must start
@@ -71,7 +73,7 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 
 // pod is the coordinator's; nil: there is none.
 func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
-	err = cluster.Retry(ctx, func() error {
+	err = f.cluster.Retry(ctx, func() error {
 		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.ListOptions(f.name, cluster.Coordinator))
 		if err == nil && len(all.Items) > 0 {
 			p = &all.Items[0]
@@ -109,7 +111,7 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		return false, cluster.Lasting(f.cluster.Explain("read the log of pod "+p.Name, err))
+		return false, f.lasting(err, p)
 	}
 	defer stream.Close() //nolint:errcheck // it is only read
 	for lines := bufio.NewReader(stream); ; {
@@ -131,6 +133,22 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 		}
 		f.line(text)
 	}
+}
+
+// lasting is the error of a request for the log that will fail again; nil for one that may
+// succeed later, as when the container has not started or the API server is away.
+func (f *follower) lasting(err error, p *corev1.Pod) error {
+	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		f.refused = time.Time{}
+		return nil
+	}
+	if f.refused.IsZero() {
+		f.refused = time.Now()
+	}
+	if time.Since(f.refused) < cluster.ForbiddenFor {
+		return nil
+	}
+	return f.cluster.Explain("read the log of pod "+p.Name, err)
 }
 
 // line reports a line, or keeps it if it is the coordinator's error.

@@ -170,7 +170,7 @@ func (s *shop) testFaults(t *testing.T) {
 			}
 			switch broken := r.broken(); {
 			case c.rule != "" && (len(broken) == 0 || !strings.HasPrefix(broken[0], c.rule+": ") || !strings.Contains(broken[0], c.text)):
-				t.Errorf("broken rules %q, want %s: %s", broken, c.rule, c.text)
+				t.Errorf("broken rules %q, want %s: %s; %+v", broken, c.rule, c.text, r.Rules)
 			case c.rule == "" && !strings.Contains(r.stderr, c.text):
 				t.Errorf("%s, want %s", r.stderr, c.text)
 			}
