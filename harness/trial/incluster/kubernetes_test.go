@@ -117,7 +117,7 @@ func (s *shop) testFaults(t *testing.T) {
 		},
 		"worker out of memory": {profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
 		"worker throttled": {
-			args: []string{"--kubernetes-patch", "throttled.yaml"},
+			args: []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "20m"},
 			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
 		},
 		"never scheduled": {args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},

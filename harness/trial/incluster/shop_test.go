@@ -273,7 +273,7 @@ func (s *shop) writeProject(t *testing.T) {
 		// Each transaction keeps 8 MiB.
 		"scenarios/leaking.js": "import payment from './payment.js';\nconst kept = [];\nexport default function () {\n  kept.push(new Uint8Array(8 << 20).fill(1));\n  payment();\n}\n",
 		"scenarios/broken.js":  "import payment from './payment.js';\nexport default function () {\n",
-		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 80m}}}]}\n",
+		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 30m}}}]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(s.project, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
