@@ -17,6 +17,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/load/fleet"
+	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial"
@@ -89,8 +90,12 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err != nil {
 		return err
 	}
+	ignoreBrokenPipe()
 	runs, err := f.plan(c, names)
 	if err != nil {
+		return err
+	}
+	if err := each(runs, f.checkRun); err != nil {
 		return err
 	}
 	target, err := cluster.Connect(f.fleet.kubernetes.Options)
@@ -103,6 +108,14 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 			return err
 		}
 		if err := f.show(c, jobs[i], o); err != nil || f.fleet.kubernetes.dryRun && i == len(runs)-1 {
+			return err
+		}
+	}
+	if err := target.Reach(c.Context()); err != nil {
+		return err
+	}
+	if f.out == "" {
+		if err := trial.CheckLatest(f.runs); err != nil {
 			return err
 		}
 	}
@@ -121,13 +134,21 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 
 // checkInCluster refuses what a coordinator in a cluster cannot do.
 func (f *kubernetesCertifyFlags) checkInCluster() error {
-	if f.target == "" {
-		return usage("for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc", "a run in a cluster needs the service's URL: --target or ASSAY_TARGET")
+	if !f.fleet.inCluster() {
+		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
 	}
 	if name, key, ok := strings.Cut(f.databaseSecret, "/"); f.databaseSecret != "" && (!ok || name == "" || key == "") {
 		return usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
 	}
 	return nil
+}
+
+// checkRun fails before a run that could not be brought back, or that has no target.
+func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
+	if err := checkTarget(o); err != nil || f.fleet.kubernetes.dryRun {
+		return err
+	}
+	return record.CheckEmpty(o.Dir)
 }
 
 // job describes the coordinator's Job of a run.
@@ -161,12 +182,12 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 	if err != nil {
 		return j, err
 	}
-	j.Longest = run.Longest(o, p)
+	j.StartTimeout, j.Longest = f.fleet.join.Timeout, run.Longest(o, p)
 	archive, err := fleet.Archive(c.Context(), o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, ""))
 	if err != nil {
 		return j, err
 	}
-	scripts, err := fleet.Files(archive)
+	scripts, err := fleet.Files(archive, o.File.ScriptPath(o.Profile))
 	if err != nil {
 		return j, err
 	}
@@ -274,6 +295,9 @@ func newCoordinate() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := incluster.Prepare(folder); err != nil {
 				return err
+			}
+			if err := os.Setenv(envListen, incluster.Listen()); err != nil {
+				return fmt.Errorf("prepare the coordinator's pod: %w", err)
 			}
 			code := execute(c.Context(), append(args, "--out", incluster.RunFolder), io.Discard, c.ErrOrStderr())
 			incluster.Hold(c.Context(), c.ErrOrStderr())

@@ -20,6 +20,7 @@ import (
 type follower struct {
 	cluster *cluster.Cluster
 	name    string            // of the run
+	limit   time.Duration     // for the pod to start
 	say     func(line string) // reports progress
 	last    time.Time         // of the last line
 	problem string            // error that the coordinator has printed
@@ -41,13 +42,18 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 			return nil, err
 		case p == nil && !f.last.IsZero():
 			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
-		case p == nil && time.Since(began) > startTimeout:
-			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, startTimeout, f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
+		case p == nil && time.Since(began) > min(podTimeout, f.limit):
+			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, min(podTimeout, f.limit), f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
 		case p == nil && time.Since(began) > time.Second:
-			f.report(f.cluster.WhyNoPods(ctx, f.name))
-		case p != nil && p.Status.Phase == corev1.PodPending:
+			f.report(f.cluster.WhyNoPods(ctx, f.name, cluster.Coordinator))
+		case p == nil:
+		case p.Status.Phase == corev1.PodPending:
 			f.report(cluster.Obstacle(p))
-		case p != nil:
+			if time.Since(began) > f.limit {
+				return nil, hint.With(fmt.Errorf("the coordinator's pod %s has not started after %s%s", p.Name, f.limit, f.said),
+					"remove what keeps it from starting, or allow more time: --join-timeout 30m")
+			}
+		default:
 			found, err := f.read(ctx, p)
 			if found || err != nil {
 				return p, err
@@ -64,12 +70,12 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 	}
 }
 
-// startTimeout is how long the cluster may take to create a pod.
-const startTimeout = 2 * time.Minute
+// podTimeout is how long the cluster may take to create a pod.
+const podTimeout = 2 * time.Minute
 
 // pod is the coordinator's; nil: there is none.
 func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
-	err = cluster.Retry(ctx, func() error {
+	err = cluster.Retry(ctx, func(ctx context.Context) error {
 		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.ListOptions(f.name, cluster.Coordinator))
 		if err == nil && len(all.Items) > 0 {
 			p = &all.Items[0]
@@ -105,20 +111,30 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 		return false, cluster.Lasting(f.cluster.Explain("read the log of pod "+p.Name, err))
 	}
 	defer stream.Close() //nolint:errcheck // it is only read
-	for lines := bufio.NewReader(stream); ; {
+	found, err = f.lines(stream)
+	if err != nil && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return found, nil
+}
+
+// lines reports the lines of a log, each of which begins with its time, until the record
+// is complete. It leaves out those that were reported before the stream was interrupted,
+// as the API cuts by seconds. A line whose end is missing is read again.
+func (f *follower) lines(log io.Reader) (found bool, err error) {
+	reported := f.last
+	for lines := bufio.NewReader(log); ; {
 		line, err := lines.ReadString('\n')
-		if err != nil { // a part of a line is read again
-			if !errors.Is(err, io.EOF) && ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			return false, nil
+		if err != nil {
+			return false, err
 		}
 		stamp, text, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		at, err := time.Parse(time.RFC3339Nano, stamp)
-		if err != nil || !at.After(f.last) {
-			continue // seen before the stream was interrupted: the API cuts by seconds
+		if err != nil || !at.After(reported) {
+			continue
 		}
-		f.last = at
+		// All that follow are new, also if the node's clock is set back.
+		f.last, reported = at, time.Time{}
 		if text == complete {
 			return true, nil
 		}

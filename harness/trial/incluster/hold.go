@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -48,6 +49,9 @@ func Prepare(folder string) error {
 	}
 	return nil
 }
+
+// Listen is the address in the coordinator's pod that workers join at.
+func Listen() string { return net.JoinHostPort(os.Getenv(envPodIP), workPort) }
 
 // Hold waits until the record was exported and this process is told to end, in either
 // order, or nobody has collected it for HoldFor. It returns at once if there is no

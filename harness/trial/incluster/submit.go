@@ -35,22 +35,21 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 		created = append(created, *reference)
 	}
 	say(fmt.Sprintf("created job/%s in namespace %s", j.Name, c.Namespace))
-	return bring(ctx, force, c, j.Name, dir, say)
+	return bring(ctx, force, &follower{cluster: c, name: j.Name, limit: j.StartTimeout, say: say}, dir)
 }
 
 // bring follows a run to its end and brings its record to dir.
-func bring(ctx, force context.Context, c *cluster.Cluster, name, dir string, say func(string)) error {
-	f := &follower{cluster: c, name: name, say: say}
+func bring(ctx, force context.Context, f *follower, dir string) error {
 	p, err := f.follow(ctx)
 	if err != nil && ctx.Err() != nil {
-		say("interrupting the run; again: give up its record")
+		f.say("interrupting the run; again: give up its record")
 		p, err = f.interrupt(force)
 	}
 	if err != nil {
 		return err
 	}
-	say("collecting the record")
-	return collect(force, c, p, dir)
+	f.say("collecting the record")
+	return collect(force, f.cluster, p, dir)
 }
 
 // interrupt ends the run, and waits for its record.

@@ -20,13 +20,18 @@ import (
 // operatorPort is where the k6-operator asks its runners for their status.
 const operatorPort = 6565
 
+// namePorts are those of name servers in pods: 53, and 5353 behind OpenShift's Service.
+var namePorts = []int{53, 5353}
+
 // networkPolicy lets workers reach the coordinator, name servers, the target and the
 // other hosts that the script may send to, and nobody reach a worker. A plugin of the
 // cluster's network enforces it, if it can.
 func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
-	egress := []networkingv1.NetworkPolicyEgressRule{
-		{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53)}},
+	var names []networkingv1.NetworkPolicyPort
+	for _, n := range namePorts {
+		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
 	}
+	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, s.egressToCoordinator()}
 	address, err := identity.ParseAddress(l.Address)
 	if err != nil {
 		return nil, err
@@ -61,6 +66,14 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 	return policy, nil
 }
 
+// egressToCoordinator is the rule for a coordinator in a pod: networks such as Cilium's
+// know pods by their labels, and do not match their addresses.
+func (s Settings) egressToCoordinator() networkingv1.NetworkPolicyEgressRule {
+	return networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{{
+		PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)},
+	}}}
+}
+
 // egressTo are the rules for a host, at a port (0: all). A policy knows addresses and
 // labels, but no names: a name of a Service stands for all pods of its namespace, whose
 // ports are not the Service's, and any other name for all addresses, because those of a
@@ -71,11 +84,12 @@ func egressTo(host string, number int) []networkingv1.NetworkPolicyEgressRule {
 		ports = []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, number)}
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
+		a = a.Unmap()
 		block := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: netip.PrefixFrom(a, a.BitLen()).String()}}
 		return []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block}, Ports: ports}}
 	}
 	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
-	names := strings.Split(host, ".")
+	names := strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
 	if len(names) > 1 {
 		pods.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: names[1]}}
 	}
