@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -27,14 +29,24 @@ var namePorts = []int{53, 5353}
 // other hosts that the script may send to, and nobody reach a worker. A plugin of the
 // cluster's network enforces it, if it can.
 func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
+	address, err := identity.ParseAddress(l.Address)
+	if err != nil {
+		return nil, err
+	}
 	var names []networkingv1.NetworkPolicyPort
 	for _, n := range namePorts {
 		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
 	}
-	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, s.egressToCoordinator()}
-	address, err := identity.ParseAddress(l.Address)
-	if err != nil {
-		return nil, err
+	// Networks such as Cilium's know the pods of a coordinator by their labels, and do not
+	// match their addresses.
+	coordinator := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)}}
+	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, {To: []networkingv1.NetworkPolicyPeer{coordinator}}}
+	add := func(rules []networkingv1.NetworkPolicyEgressRule) {
+		for _, r := range rules {
+			if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, r) }) {
+				egress = append(egress, r)
+			}
+		}
 	}
 	for _, text := range []string{address.URL, l.Target} {
 		u, err := url.Parse(text)
@@ -46,10 +58,10 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 			number = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 		}
 		n, _ := strconv.Atoi(number) // 0: every port
-		egress = append(egress, egressTo(u.Hostname(), n)...)
+		add(egressTo(u.Hostname(), n))
 	}
 	for _, host := range l.Hosts {
-		egress = append(egress, egressTo(host, 0)...)
+		add(egressTo(host, 0))
 	}
 	policy := &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -64,14 +76,6 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, operatorPort)}}}
 	}
 	return policy, nil
-}
-
-// egressToCoordinator is the rule for a coordinator in a pod: networks such as Cilium's
-// know pods by their labels, and do not match their addresses.
-func (s Settings) egressToCoordinator() networkingv1.NetworkPolicyEgressRule {
-	return networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{{
-		PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)},
-	}}}
 }
 
 // egressTo are the rules for a host, at a port (0: all). A policy knows addresses and
