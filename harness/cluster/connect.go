@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -46,8 +47,11 @@ func Connect(o Options) (*Cluster, error) {
 	overrides.Context.Namespace = o.Namespace
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("there is no kubeconfig file, and this is no pod")
+	}
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("find the Kubernetes cluster: %w", err), "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
+		return nil, hint.With(line{fmt.Errorf("find the Kubernetes cluster: %w", err)}, "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {

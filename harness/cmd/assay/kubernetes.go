@@ -90,7 +90,6 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err != nil {
 		return err
 	}
-	ignoreBrokenPipe()
 	runs, err := f.plan(c, names)
 	if err != nil {
 		return err
@@ -102,6 +101,7 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err != nil {
 		return err
 	}
+	f.fleet.kubernetes.Namespace = target.Namespace
 	jobs := make([]incluster.Job, len(runs))
 	for i, o := range runs {
 		if jobs[i], err = f.job(c, target, o); err != nil {
@@ -111,6 +111,7 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 			return err
 		}
 	}
+	ignoreBrokenPipe() // what is created must be removed
 	if err := target.Reach(c.Context()); err != nil {
 		return err
 	}
@@ -287,12 +288,23 @@ the pods behind a Service, to read the metrics of each.`,
 
 // The commands of the coordinator's pod, in its manifest and run by `assay kubernetes certify`.
 
+// inCoordinator refuses such a command elsewhere, where its files are those of others.
+func inCoordinator(c *cobra.Command) error {
+	if coordinatorPod() != nil {
+		return nil
+	}
+	return usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
+}
+
 func newCoordinate() *cobra.Command {
 	folder := ""
 	c := &cobra.Command{
 		Use: "coordinate -- COMMAND", Hidden: true, Short: "Run a command as the coordinator in its pod, and hold its record",
 		Args: arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
 			if err := incluster.Prepare(folder); err != nil {
 				return err
 			}
@@ -311,13 +323,23 @@ func newCoordinate() *cobra.Command {
 func newExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Hidden: true, Short: "Write the run folder of the coordinator's pod to stdout", Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return incluster.Export(c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
+			return incluster.Export(c.OutOrStdout())
+		},
 	}
 }
 
 func newInterrupt() *cobra.Command {
 	return &cobra.Command{
 		Use: "interrupt", Hidden: true, Short: "Interrupt the run of the coordinator's pod", Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return incluster.Interrupt() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
+			return incluster.Interrupt()
+		},
 	}
 }

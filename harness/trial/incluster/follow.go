@@ -41,7 +41,7 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 		case err != nil:
 			return nil, err
 		case p == nil && !f.last.IsZero():
-			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
+			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events --namespace "+f.cluster.Namespace)
 		case p == nil && time.Since(began) > min(podTimeout, f.limit):
 			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, min(podTimeout, f.limit), f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
 		case p == nil && time.Since(began) > time.Second:
