@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type Cluster struct {
 	Config    *rest.Config
 	Namespace string
 
-	reached atomic.Bool // a request has succeeded
+	lastAway atomic.Int64 // when the API server did not answer last, ns since 1970; 0: it always did
 }
 
 // Requests per second that this program makes at most, and in a burst. The client's
@@ -49,8 +50,11 @@ func Connect(o Options) (*Cluster, error) {
 	overrides.Context.Namespace = o.Namespace
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("there is no kubeconfig file, and this is no pod")
+	}
 	if err != nil {
-		return nil, hint.With(fmt.Errorf("find the Kubernetes cluster: %w", err), "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
+		return nil, hint.With(line{fmt.Errorf("find the Kubernetes cluster: %w", err)}, "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {

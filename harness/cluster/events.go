@@ -2,27 +2,46 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
-// WhyNoPods is why the cluster does not create the pods of the Jobs whose names begin so,
-// such as a quota, a policy, or a service account that is missing; empty: not known.
-func (c *Cluster) WhyNoPods(ctx context.Context, prefix string) string {
+// WhyNoPods is why the cluster does not create the pods of a component of a run, such as a
+// quota, a policy, or a service account that is missing; empty: not known.
+func (c *Cluster) WhyNoPods(ctx context.Context, name, component string) string {
 	all, err := c.CoreV1().Events(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate,type=Warning"})
 	if err != nil {
 		return "" // it is only an explanation
 	}
-	why, last := "", metav1.Time{}
+	slices.SortStableFunc(all.Items, func(a, b corev1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
+	selector := labels.SelectorFromSet(Selector(name, component))
 	for _, e := range all.Items {
-		at := e.LastTimestamp
-		if at.IsZero() {
-			at = metav1.Time{Time: e.EventTime.Time}
+		of := e.InvolvedObject
+		if of.Kind != "Job" || !strings.HasPrefix(of.Name, name) {
+			continue
 		}
-		if strings.HasPrefix(e.InvolvedObject.Name, prefix) && !at.Before(&last) {
-			why, last = oneLine(e.Message), at
+		// Events outlive their Job by an hour: another one may have its name now.
+		job, err := c.BatchV1().Jobs(c.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+		if err == nil && job.UID == of.UID && selector.Matches(labels.Set(job.Labels)) {
+			return oneLine(e.Message)
 		}
 	}
-	return why
+	return ""
+}
+
+// lastSeen is when an event was last seen: recorders of two kinds note it in different
+// fields.
+func lastSeen(e corev1.Event) time.Time {
+	last := e.LastTimestamp.Time
+	for _, at := range []time.Time{e.EventTime.Time, e.CreationTimestamp.Time} {
+		if last.IsZero() {
+			last = at
+		}
+	}
+	return last
 }

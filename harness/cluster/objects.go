@@ -3,8 +3,8 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"assay/harness/hint"
 )
@@ -58,17 +57,27 @@ func (c *Cluster) Create(ctx context.Context, o runtime.Object, owner *metav1.Ow
 	}
 	u := &unstructured.Unstructured{Object: content}
 	delete(u.Object, "status")
-	u.SetAnnotations(map[string]string{annotationAttempt: rand.Text()})
+	attempt, annotations := rand.Text(), map[string]string{}
+	maps.Copy(annotations, u.GetAnnotations())
+	annotations[annotationAttempt] = attempt
+	u.SetAnnotations(annotations)
 	if owner != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	}
 	client := c.Dynamic.Resource(kind.GroupVersion().WithResource(resources[kind])).Namespace(c.Namespace)
 	var created *unstructured.Unstructured
 	again := false
-	err = c.Retry(ctx, func() (err error) {
+	err = c.Retry(ctx, func(ctx context.Context) (err error) {
+		// An interrupt does not cut a request off: whether the object is there, and has to
+		// be removed, would not be known.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		defer cancel()
 		created, err = client.Create(ctx, u, metav1.CreateOptions{FieldManager: "assay", FieldValidation: metav1.FieldValidationStrict})
 		if apierrors.IsAlreadyExists(err) && again { // created before, and the answer was lost?
-			if found, e := client.Get(ctx, u.GetName(), metav1.GetOptions{}); e == nil && found.GetAnnotations()[annotationAttempt] == u.GetAnnotations()[annotationAttempt] {
+			switch found, e := client.Get(ctx, u.GetName(), metav1.GetOptions{}); {
+			case e != nil && away(e):
+				err = e
+			case e == nil && found.GetAnnotations()[annotationAttempt] == attempt:
 				created, err = found, nil
 			}
 		}
@@ -91,7 +100,7 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 	// In the foreground: the object is there until all that it owns is gone.
 	foreground := metav1.DeletePropagationForeground
 	for asked := false; ; {
-		err := c.Retry(ctx, func() error {
+		err := c.Retry(ctx, func(ctx context.Context) error {
 			if !asked {
 				return client.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &o.UID}})
 			}
@@ -101,11 +110,11 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 			}
 			return err
 		})
-		asked = true
+		asked = asked || err == nil
 		switch {
 		case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			return nil
-		case err != nil:
+		case err != nil && !(asked && ctx.Err() != nil):
 			return hint.With(c.Explain("remove "+what, err), fmt.Sprintf("kubectl delete --namespace %s %s", c.Namespace, what))
 		}
 		select {
@@ -119,9 +128,8 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 // AwaitGone returns when no pod of a run is left, whose owners were removed, or ctx is
 // done.
 func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
-	for {
-		left := -1
-		err := c.Retry(ctx, func() error {
+	for left := -1; ; {
+		err := c.Retry(ctx, func(ctx context.Context) error {
 			all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
 			if err == nil {
 				left = len(all.Items)
@@ -129,7 +137,7 @@ func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
 			return err
 		})
 		switch {
-		case err != nil:
+		case err != nil && !(left > 0 && ctx.Err() != nil):
 			return c.Explain("list the pods of "+name, err)
 		case left == 0:
 			return nil
@@ -141,61 +149,4 @@ func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-// retryEvery is the pause between requests to an API server that does not answer.
-const retryEvery = 500 * time.Millisecond
-
-// How long requests are repeated (ours).
-const (
-	// awayFor covers the restart of an API server, or the change to another one.
-	awayFor = time.Minute
-	// ForbiddenFor covers an API server that has just started, and refuses all requests
-	// until it has read the Roles.
-	ForbiddenFor = 10 * time.Second
-)
-
-// Retry repeats a request while the API server does not answer, until ctx is done. The
-// first request is not repeated: an address that is wrong is to be noticed at once.
-func (c *Cluster) Retry(ctx context.Context, request func() error) error {
-	began := time.Now()
-	for {
-		err := request()
-		tried := time.Since(began)
-		switch {
-		case err == nil:
-			c.reached.Store(true)
-			return nil
-		case !c.reached.Load(), !away(err) && !apierrors.IsForbidden(err), tried > awayFor, apierrors.IsForbidden(err) && tried > ForbiddenFor:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(retryEvery):
-		}
-	}
-}
-
-// away reports whether the API server did not answer, or only that it cannot now.
-func away(err error) bool {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
-	}
-	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || utilnet.IsProbableEOF(err)
-}
-
-// Explain says what the API server refused, with the next step.
-func (c *Cluster) Explain(what string, err error) error {
-	err = fmt.Errorf("%s in namespace %s: %w", what, c.Namespace, err)
-	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"):
-		return hint.With(err, fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s | kubectl apply -f -", c.Namespace))
-	case apierrors.IsAlreadyExists(err):
-		return hint.With(err, "another run of this name is in progress, or its objects were left: wait for it, or choose another name: --kubernetes-name")
-	case apierrors.IsUnauthorized(err):
-		return hint.With(err, "log in to the cluster again: kubectl auth whoami")
-	}
-	return err
 }

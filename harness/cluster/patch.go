@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	strict "sigs.k8s.io/json"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"assay/harness/hint"
 )
@@ -43,6 +44,9 @@ const patchHint = "for example: {kind: Pod, spec: {tolerations: [{key: load, ope
 // kindPod changes the pods of Jobs.
 const kindPod = "Pod"
 
+// deletion leaves an object out. Only a NetworkPolicy can be: the workers need the others.
+const deletion = "delete"
+
 // ReadPatch reads a file of YAML documents. Each is a strategic merge patch of the
 // manifests of its kind, and of its metadata.name, if it has one; one of kind Pod is
 // merged into the pods of Jobs.
@@ -58,24 +62,40 @@ func ReadPatch(path string) (Patch, error) {
 		if errors.Is(err, io.EOF) {
 			return p, nil
 		}
-		place := fmt.Sprintf("%s, document %d", path, i)
-		c := change{place: place}
+		c := change{}
 		if err == nil {
-			c.fields, err = yaml.ToJSON(text)
+			c, err = readChange(text)
 		}
-		if err == nil {
-			err = json.Unmarshal(c.fields, &c)
-		}
+		c.place = fmt.Sprintf("%s, document %d", path, i)
 		switch {
 		case err != nil:
-			return nil, hint.With(fmt.Errorf("%s: %s", place, strings.ReplaceAll(err.Error(), "\n", " ")), patchHint)
-		case bytes.Equal(c.fields, []byte("null")): // empty
-			continue
-		case c.Kind == "":
-			return nil, hint.With(fmt.Errorf("%s has no kind", place), patchHint)
+			return nil, hint.With(fmt.Errorf("%s: %w", c.place, err), patchHint)
+		case c.fields != nil:
+			p = append(p, c)
 		}
-		p = append(p, c)
 	}
+}
+
+// readChange reads a document. One that is empty has no fields.
+func readChange(text []byte) (c change, err error) {
+	fields, err := sigsyaml.YAMLToJSONStrict(text)
+	switch {
+	case err != nil:
+		return c, line{errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+	case bytes.Equal(fields, []byte("null")):
+		return c, nil
+	}
+	if err := json.Unmarshal(fields, &c); err != nil || c.Kind == "" {
+		return c, errors.New("it has no kind")
+	}
+	switch {
+	case c.Delete == deletion && c.Kind != "NetworkPolicy":
+		return c, errors.New("only a NetworkPolicy can be deleted: the run needs the others")
+	case c.Delete != "" && c.Delete != deletion:
+		return c, fmt.Errorf("$patch of a whole manifest is %q: it must be delete", c.Delete)
+	}
+	c.fields = fields
+	return c, nil
 }
 
 // Apply returns the changed manifests, without those that are to be deleted.
@@ -85,7 +105,7 @@ func (p Patch) Apply(all []runtime.Object) (patched []runtime.Object, err error)
 		for _, c := range p {
 			switch {
 			case !c.matches(o):
-			case c.Delete == "delete":
+			case c.Delete == deletion:
 				removed = true
 			default:
 				if o, err = c.apply(o); err != nil {
@@ -104,7 +124,7 @@ func (p Patch) Apply(all []runtime.Object) (patched []runtime.Object, err error)
 func (p Patch) Check(all []runtime.Object) error {
 	for _, c := range p {
 		if !slices.ContainsFunc(all, c.matches) {
-			return hint.With(fmt.Errorf("%s: no manifest is a %s", c.place, strings.TrimSpace(c.Kind+" "+c.Meta.Name)), "see the manifests: --dry-run")
+			return hint.With(fmt.Errorf("%s: there is no %s among the manifests", c.place, strings.TrimSpace(c.Kind+" "+c.Meta.Name)), "see the manifests: --dry-run, without this patch")
 		}
 	}
 	return nil
@@ -153,8 +173,23 @@ func merge[T any](from T, patch []byte, to T) error {
 	}
 	merged, err := strategicpatch.StrategicMergePatch(original, patch, to)
 	if err != nil {
-		return err
+		return line{err}
 	}
 	unknown, err := strict.UnmarshalStrict(merged, to)
-	return errors.Join(append([]error{err}, unknown...)...)
+	if err != nil {
+		// The standard library's error names the field apart from the rest.
+		var wrong *json.UnmarshalTypeError
+		if errors.As(json.Unmarshal(merged, to), &wrong) {
+			return fmt.Errorf("field %q cannot be of type %s", wrong.Field, wrong.Value)
+		}
+		return line{err}
+	}
+	var texts []string
+	for _, err := range unknown {
+		texts = append(texts, err.Error())
+	}
+	if texts != nil {
+		return errors.New(strings.Join(texts, "; "))
+	}
+	return nil
 }

@@ -17,9 +17,14 @@ func Print(w io.Writer, all []runtime.Object) error {
 	for _, o := range all {
 		if s, isSecret := o.(*corev1.Secret); isSecret {
 			s = s.DeepCopy()
+			shown := map[string]string{}
 			for name := range s.StringData {
-				s.StringData[name] = notShown
+				shown[name] = notShown
 			}
+			for name := range s.Data { // of a patch
+				shown[name] = notShown
+			}
+			s.StringData, s.Data = shown, nil
 			o = s
 		}
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -73,12 +73,13 @@ func RBAC(namespace, target, subject string) ([]runtime.Object, error) {
 	if target == "" || target == namespace {
 		own = slices.Concat(startWorkers, findPods)
 	} else {
-		all = append(all, role(target, targetRole, findPods), binding(target, targetRole, coordinator))
+		// Several namespaces of runs may have the same target.
+		all = append(all, role(target, targetRole, findPods), binding(target, targetRole+"-"+namespace, targetRole, coordinator))
 	}
 	return append(
 		all,
-		role(namespace, CoordinatorAccount, own), binding(namespace, CoordinatorAccount, coordinator),
-		role(namespace, starterRole, slices.Concat(startWorkers, startCoordinator)), binding(namespace, starterRole, who),
+		role(namespace, CoordinatorAccount, own), binding(namespace, CoordinatorAccount, CoordinatorAccount, coordinator),
+		role(namespace, starterRole, slices.Concat(startWorkers, startCoordinator)), binding(namespace, starterRole, starterRole, who),
 	), nil
 }
 
@@ -96,10 +97,10 @@ func role(namespace, name string, rules []rbacv1.PolicyRule) *rbacv1.Role {
 	}
 }
 
-func binding(namespace, name string, who rbacv1.Subject) *rbacv1.RoleBinding {
+func binding(namespace, name, role string, who rbacv1.Subject) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Subjects:   []rbacv1.Subject{who}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{who}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 	}
 }

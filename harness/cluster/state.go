@@ -29,20 +29,28 @@ type State struct {
 
 // StateOf is what the cluster says of a pod.
 func StateOf(p *corev1.Pod) (s State) {
+	byItself := false
 	if c := container(p); c != nil {
 		s.Restarts = int(c.RestartCount)
 		// How it ended, or ended before it was restarted.
 		if t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated); t != nil {
 			s.ExitCode = new(int(t.ExitCode))
-			if t.Reason == "Completed" || t.Reason == "Error" {
+			switch t.Reason {
+			case "Completed":
+				byItself = t.ExitCode == 0
+			case "Error":
 				s.Log = lastError(t.Message) // by TerminationMessageFallbackToLogsOnError
-			} else {
+			case "ContainerStatusUnknown": // the pod knows more
+			default:
 				s.Reason, s.Message = t.Reason, t.Message
 			}
 		}
 	}
+	if byItself { // whatever happened to the pod later
+		return s
+	}
 	if s.Reason == "" {
-		s.Reason, s.Message = cmp.Or(p.Status.Reason, ""), p.Status.Message // by the kubelet: "Evicted", ...
+		s.Reason, s.Message = p.Status.Reason, p.Status.Message // by the kubelet: "Evicted", ...
 	}
 	if s.Reason == "" {
 		s.Reason, s.Message = disruption(p)
@@ -149,5 +157,5 @@ func lastError(log string) string {
 
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	return text[:min(len(text), maxMessage)]
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "") // not a part of a character
 }

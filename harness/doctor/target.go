@@ -30,6 +30,15 @@ func parseTarget(target string, file spec.File, allowed []string) (*url.URL, Fin
 	return u, Finding{}
 }
 
+// TargetURL checks the target's URL only, and sends nothing. There is no finding if load
+// may be sent there.
+func TargetURL(s Subject) Findings {
+	if u, refused := parseTarget(s.Target, s.File, s.AllowHosts); u == nil {
+		return Findings{refused}
+	}
+	return nil
+}
+
 // scriptOptions are the connection options of all scripts together.
 type scriptOptions struct {
 	skipVerify bool            // no script verifies the target's certificate

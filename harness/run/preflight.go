@@ -46,6 +46,12 @@ func CheckMachine(o Options) error {
 	return refusal(doctor.Machine(s))
 }
 
+// CheckTarget returns what is wrong with the target's URL, or that load may not be sent to
+// its host. It sends nothing: only the workers may be able to reach it.
+func CheckTarget(o Options) error {
+	return refusal(doctor.TargetURL(doctor.Subject{File: o.File, Target: o.Target, AllowHosts: o.AllowHosts}))
+}
+
 // preflight returns the findings of the doctor, and the first failed one as an
 // error.
 func (o Options) preflight(ctx context.Context) (doctor.Findings, error) {

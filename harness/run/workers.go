@@ -116,7 +116,11 @@ func (r *run) awaitWorkers(ctx context.Context) ([]wire.Hello, error) {
 		case d := <-done:
 			return d.all, r.joinError(d.err)
 		case e := <-r.unjoined:
-			return nil, fmt.Errorf("a worker ended before it joined (%s): %s", e.Status, e.Output)
+			who := "a worker"
+			if e.Pod != "" {
+				who = "the worker of pod " + e.Pod
+			}
+			return nil, fmt.Errorf("%s ended before it joined (%s): %s", who, e.Status, e.Output)
 		case <-tick.C:
 			for _, text := range r.coordinator.Rejected() {
 				r.note(text)

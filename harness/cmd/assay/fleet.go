@@ -68,6 +68,9 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 		if err := checkAddress(o.Join.Listen, o.Join.Advertise); err != nil {
 			return err
 		}
+		if err := checkTarget(o); err != nil {
+			return err
+		}
 		s, err := f.kubernetes.settings(o.Profile.Name, f.engine)
 		if err != nil {
 			return err
@@ -87,7 +90,7 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 			}
 		}
 		if !f.kubernetes.dryRun {
-			engine, err := f.kubernetes.engine(s)
+			engine, err := f.kubernetes.engine(c.Context(), s)
 			if err != nil {
 				return err
 			}

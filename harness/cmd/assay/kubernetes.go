@@ -17,6 +17,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/load/fleet"
+	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial"
@@ -93,16 +94,29 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err != nil {
 		return err
 	}
+	if err := each(runs, f.checkRun); err != nil {
+		return err
+	}
 	target, err := cluster.Connect(f.fleet.kubernetes.Options)
 	if err != nil {
 		return err
 	}
+	f.fleet.kubernetes.Namespace = target.Namespace
 	jobs := make([]incluster.Job, len(runs))
 	for i, o := range runs {
 		if jobs[i], err = f.job(c, target, o); err != nil {
 			return err
 		}
 		if err := f.show(c, jobs[i], o); err != nil || f.fleet.kubernetes.dryRun && i == len(runs)-1 {
+			return err
+		}
+	}
+	ignoreBrokenPipe() // what is created must be removed
+	if err := target.Reach(c.Context()); err != nil {
+		return err
+	}
+	if f.out == "" {
+		if err := trial.CheckLatest(f.runs); err != nil {
 			return err
 		}
 	}
@@ -121,13 +135,21 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 
 // checkInCluster refuses what a coordinator in a cluster cannot do.
 func (f *kubernetesCertifyFlags) checkInCluster() error {
-	if f.target == "" {
-		return usage("for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc", "a run in a cluster needs the service's URL: --target or ASSAY_TARGET")
+	if !f.fleet.inCluster() {
+		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
 	}
 	if name, key, ok := strings.Cut(f.databaseSecret, "/"); f.databaseSecret != "" && (!ok || name == "" || key == "") {
 		return usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
 	}
 	return nil
+}
+
+// checkRun fails before a run that could not be brought back, or that has no target.
+func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
+	if err := checkTarget(o); err != nil || f.fleet.kubernetes.dryRun {
+		return err
+	}
+	return record.CheckEmpty(o.Dir)
 }
 
 // job describes the coordinator's Job of a run.
@@ -161,12 +183,12 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 	if err != nil {
 		return j, err
 	}
-	j.Longest, j.StartWithin = run.Longest(o, p), f.fleet.join.Timeout
+	j.StartTimeout, j.Longest = f.fleet.join.Timeout, run.Longest(o, p)
 	archive, err := fleet.Archive(c.Context(), o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, ""))
 	if err != nil {
 		return j, err
 	}
-	scripts, err := fleet.Files(archive)
+	scripts, err := fleet.Files(archive, o.File.ScriptPath(o.Profile))
 	if err != nil {
 		return j, err
 	}
@@ -266,14 +288,28 @@ the pods behind a Service, to read the metrics of each.`,
 
 // The commands of the coordinator's pod, in its manifest and run by `assay kubernetes certify`.
 
+// inCoordinator refuses such a command elsewhere, where its files are those of others.
+func inCoordinator(c *cobra.Command) error {
+	if coordinatorPod() != nil {
+		return nil
+	}
+	return usage("see: assay kubernetes certify --help", "kubernetes %s is only for the pod of a coordinator", c.Name())
+}
+
 func newCoordinate() *cobra.Command {
 	folder := ""
 	c := &cobra.Command{
 		Use: "coordinate -- COMMAND", Hidden: true, Short: "Run a command as the coordinator in its pod, and hold its record",
 		Args: arguments(1, 1000, "no command was named", "for example: assay kubernetes coordinate -- certify payment"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
 			if err := incluster.Prepare(folder); err != nil {
 				return err
+			}
+			if err := os.Setenv(envListen, incluster.Listen()); err != nil {
+				return fmt.Errorf("prepare the coordinator's pod: %w", err)
 			}
 			code := execute(c.Context(), append(args, "--out", incluster.RunFolder), io.Discard, c.ErrOrStderr())
 			incluster.Hold(c.Context(), c.ErrOrStderr())
@@ -287,13 +323,23 @@ func newCoordinate() *cobra.Command {
 func newExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Hidden: true, Short: "Write the run folder of the coordinator's pod to stdout", Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return incluster.Export(c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
+			return incluster.Export(c.OutOrStdout())
+		},
 	}
 }
 
 func newInterrupt() *cobra.Command {
 	return &cobra.Command{
 		Use: "interrupt", Hidden: true, Short: "Interrupt the run of the coordinator's pod", Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return incluster.Interrupt() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := inCoordinator(c); err != nil {
+				return err
+			}
+			return incluster.Interrupt()
+		},
 	}
 }

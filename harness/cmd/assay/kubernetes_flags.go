@@ -78,7 +78,7 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(envImage)), Operator: engine == engineOperator,
 	}
 	if !names.MatchString(s.Name) || len(s.Name) > maxName {
-		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must consist of at most %d small letters, digits and -, and begin with a letter", s.Name, maxName)
+		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
 	}
 	if s.Image == "" {
 		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
@@ -103,9 +103,12 @@ var names = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 // maxName leaves room for the suffixes of workers' pods: "-workers-99999-abcde".
 const maxName = 40
 
-// engine connects to the cluster.
-func (f *kubernetesFlags) engine(s kubernetes.Settings) (kubernetes.Engine, error) {
+// engine connects to the cluster, which must answer.
+func (f *kubernetesFlags) engine(ctx context.Context, s kubernetes.Settings) (kubernetes.Engine, error) {
 	c, err := cluster.Connect(f.Options)
+	if err == nil {
+		err = c.Reach(ctx)
+	}
 	if err != nil {
 		return kubernetes.Engine{}, err
 	}
@@ -139,19 +142,37 @@ func coordinatorPod() *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
 }
 
+// checkTarget requires a target that pods may reach.
+func checkTarget(o run.Options) error {
+	next := "for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc"
+	if o.Target == "" {
+		return usage(next, "workers in a cluster need the service's URL: --target or ASSAY_TARGET")
+	}
+	if err := run.CheckTarget(o); err != nil {
+		return err
+	}
+	if u, err := url.Parse(o.Target); err == nil && isLoopback(u.Hostname()) {
+		return usage(next, "pods cannot reach %s", o.Target)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // checkAddress requires an address that pods can reach.
 func checkAddress(listen, advertise string) error {
 	next := "--listen 0.0.0.0:7077 --advertise ADDRESS:7077, with an address of this machine that pods can reach; or run the coordinator in the cluster: assay kubernetes certify"
 	if listen == "" {
 		return usage(next, "workers in a cluster need an address to join: --listen")
 	}
-	for _, a := range []string{advertise, listen} {
-		host, _, _ := net.SplitHostPort(a)
-		if ip := net.ParseIP(host); a != "" && (host == "localhost" || ip != nil && ip.IsLoopback()) {
-			return usage(next, "pods cannot reach %s", a)
-		} else if a != "" {
-			return nil
-		}
+	told := cmp.Or(advertise, listen)
+	host, _, _ := net.SplitHostPort(told) // its form was checked
+	ip := net.ParseIP(host)
+	if isLoopback(host) || advertise != "" && ip != nil && ip.IsUnspecified() {
+		return usage(next, "pods cannot reach %s", told)
 	}
 	return nil
 }

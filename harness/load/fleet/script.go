@@ -12,10 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"go.k6.io/k6/lib"
 
 	"assay/harness/hint"
 	"assay/harness/wire"
@@ -117,8 +120,14 @@ func Archive(ctx context.Context, executable, script string, env []string) ([]by
 	return out.Bytes(), nil
 }
 
-// Files names the local files that an archive was made of.
-func Files(archive []byte) (paths []string, err error) {
+// Files names the local files that the archive of a script was made of. k6 hides the names
+// of home folders, /home/ana as /home/nobody: those in the script's own are found.
+func Files(archive []byte, script string) (paths []string, err error) {
+	script, err = filepath.Abs(script)
+	if err != nil {
+		return nil, fmt.Errorf("find the script's files: %w", err)
+	}
+	home, hidden := hiddenHome(script)
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -128,9 +137,26 @@ func Files(archive []byte) (paths []string, err error) {
 			return nil, fmt.Errorf("read the script's archive: %w", err)
 		}
 		if name, isFile := strings.CutPrefix(h.Name, "file/"); isFile && h.Typeflag != tar.TypeDir {
-			paths = append(paths, "/"+name)
+			name = "/" + name
+			if inHome, ok := strings.CutPrefix(name, hidden); ok {
+				name = home + inHome
+			}
+			paths = append(paths, name)
 		}
 	}
+}
+
+// hiddenHome is the home folder that a path is in, and how archives name it, both with a
+// final slash; the same folder twice if they do not hide it.
+func hiddenHome(path string) (home, hidden string) {
+	real, normal := strings.SplitAfter(path, "/"), strings.SplitAfter(lib.NormalizeAndAnonymizePath(path), "/")
+	for i := range min(len(real), len(normal)) {
+		home, hidden = home+real[i], hidden+normal[i]
+		if real[i] != normal[i] {
+			return home, hidden
+		}
+	}
+	return "/", "/"
 }
 
 // Environment is what a worker's script sees, without what k6 itself needs. dsn is empty

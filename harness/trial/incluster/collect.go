@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -29,7 +31,8 @@ func execute(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, out io.Writ
 	}
 	var said bytes.Buffer
 	if err := e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: &said}); err != nil {
-		if text := strings.TrimPrefix(strings.TrimSpace(said.String()), "assay: "); text != "" {
+		text, _, _ := strings.Cut(said.String(), "\n") // without its hint, which is for another place
+		if text = strings.TrimPrefix(text, "assay: "); text != "" {
 			err = errors.New(text)
 		}
 		return err
@@ -42,21 +45,33 @@ func collect(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir string)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the run folder: %w", err)
 	}
-	var err error
-	for range collectAttempts {
-		if err = collectOnce(ctx, c, p, dir); err == nil || ctx.Err() != nil || errors.Is(err, os.ErrPermission) {
-			break
+	for attempt, pause := 1, time.Second; ; attempt, pause = attempt+1, 2*pause {
+		err := collectOnce(ctx, c, p, dir)
+		switch {
+		case err == nil:
+			return nil
+		case isLocal(err):
+			return fmt.Errorf("write the record: %w", err)
+		case attempt == collectAttempts || c.Lasting(err) != nil || ctx.Err() != nil:
+			return c.Explain("collect the record from pod "+p.Name, err)
 		}
-		err = errors.Join(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
-	if err != nil {
-		return c.Explain("collect the record from pod "+p.Name, err)
-	}
-	return nil
 }
 
-// collectAttempts bounds how often an interrupted transfer is begun again.
-const collectAttempts = 5
+// collectAttempts bounds how often an interrupted transfer is begun again: for about a
+// minute, with pauses that double.
+const collectAttempts = 7
+
+// isLocal reports whether an error is of this machine's files.
+func isLocal(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	return errors.As(err, &path) || errors.As(err, &link)
+}
 
 func collectOnce(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir string) error {
 	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".partial-")
@@ -77,10 +92,12 @@ func collectOnce(ctx context.Context, c *cluster.Cluster, p *corev1.Pod, dir str
 	}()
 	err = unpack(read, partial)
 	_ = read.CloseWithError(io.ErrClosedPipe)
-	if ended := <-done; ended != nil {
+	switch ended := <-done; {
+	case err != nil && isLocal(err): // which ended the transfer
+		return err
+	case ended != nil:
 		return ended
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	_ = os.Remove(dir) // an empty folder; of another, Rename fails

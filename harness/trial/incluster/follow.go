@@ -2,7 +2,6 @@ package incluster
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay/harness/cluster"
@@ -22,13 +20,12 @@ import (
 type follower struct {
 	cluster *cluster.Cluster
 	name    string            // of the run
+	limit   time.Duration     // for the pod to start
 	say     func(line string) // reports progress
 	last    time.Time         // of the last line
-	refused time.Time         // since when reading the log is forbidden; zero: it is not
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
-	within  time.Duration     // in which the pod must start
-	said    map[string]bool   // why the pod has not started, as was reported
+	said    string            // ": " and why the pod has not started; empty: nothing was said
 }
 
 // errLost is the error of a coordinator that ended without a record.
@@ -37,19 +34,26 @@ var errLost = errors.New("its record is lost")
 // follow reports the coordinator's progress, and returns its pod when the record can be
 // collected. It fails if the coordinator has ended without one.
 func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
-	began, why := time.Now(), ""
+	began := time.Now()
 	for {
 		p, err := f.pod(ctx)
 		switch {
 		case err != nil:
 			return nil, err
 		case p == nil && !f.last.IsZero():
-			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events")
+			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events --namespace "+f.cluster.Namespace)
+		case p == nil && time.Since(began) > min(podTimeout, f.limit):
+			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, min(podTimeout, f.limit), f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
 		case p == nil && time.Since(began) > time.Second:
-			why = f.report(f.cluster.WhyNoPods(ctx, f.name), why)
-		case p != nil && p.Status.Phase == corev1.PodPending:
-			why = f.report(cluster.Obstacle(p), why)
-		case p != nil:
+			f.report(f.cluster.WhyNoPods(ctx, f.name, cluster.Coordinator))
+		case p == nil:
+		case p.Status.Phase == corev1.PodPending:
+			f.report(cluster.Obstacle(p))
+			if time.Since(began) > f.limit {
+				return nil, hint.With(fmt.Errorf("the coordinator's pod %s has not started after %s%s", p.Name, f.limit, f.said),
+					"remove what keeps it from starting, or allow more time: --join-timeout 30m")
+			}
+		default:
 			found, err := f.read(ctx, p)
 			if found || err != nil {
 				return p, err
@@ -57,11 +61,6 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 			if cluster.HasEnded(p) {
 				return nil, f.ended(p)
 			}
-			began = time.Now()
-		}
-		if time.Since(began) > f.within {
-			return nil, hint.With(fmt.Errorf("the coordinator has not started within %s: %s", f.within, cmp.Or(why, "no reason given")),
-				fmt.Sprintf("kubectl describe job,pod --namespace %s --selector %s", f.cluster.Namespace, cluster.ListOptions(f.name, cluster.Coordinator).LabelSelector))
 		}
 		select {
 		case <-ctx.Done():
@@ -71,9 +70,12 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 	}
 }
 
+// podTimeout is how long the cluster may take to create a pod.
+const podTimeout = 2 * time.Minute
+
 // pod is the coordinator's; nil: there is none.
 func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
-	err = f.cluster.Retry(ctx, func() error {
+	err = f.cluster.Retry(ctx, func(ctx context.Context) error {
 		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.ListOptions(f.name, cluster.Coordinator))
 		if err == nil && len(all.Items) > 0 {
 			p = &all.Items[0]
@@ -86,17 +88,12 @@ func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
 	return p, nil
 }
 
-// report says once why the pod has not started, and returns it; of nothing new, the last
-// reason.
-func (f *follower) report(why, last string) string {
-	if why == "" {
-		return last
-	}
-	if !f.said[why] {
-		f.said[why] = true
+// report says why the pod has not started, once.
+func (f *follower) report(why string) {
+	if why != "" && f.said != ": "+why {
+		f.said = ": " + why
 		f.say("the coordinator has not started: " + why)
 	}
-	return why
 }
 
 // read reports the lines of the log that are new, until the record is complete or the
@@ -111,44 +108,41 @@ func (f *follower) read(ctx context.Context, p *corev1.Pod) (found bool, err err
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		return false, f.lasting(err, p)
+		if err = f.cluster.Lasting(err); err != nil {
+			err = f.cluster.Explain("read the log of pod "+p.Name, err)
+		}
+		return false, err
 	}
 	defer stream.Close() //nolint:errcheck // it is only read
-	for lines := bufio.NewReader(stream); ; {
+	found, err = f.lines(stream)
+	if err != nil && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return found, nil
+}
+
+// lines reports the lines of a log, each of which begins with its time, until the record
+// is complete. It leaves out those that were reported before the stream was interrupted,
+// as the API cuts by seconds. A line whose end is missing is read again.
+func (f *follower) lines(log io.Reader) (found bool, err error) {
+	reported := f.last
+	for lines := bufio.NewReader(log); ; {
 		line, err := lines.ReadString('\n')
-		if err != nil { // a part of a line is read again
-			if !errors.Is(err, io.EOF) && ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			return false, nil
+		if err != nil {
+			return false, err
 		}
 		stamp, text, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		at, err := time.Parse(time.RFC3339Nano, stamp)
-		if err != nil || !at.After(f.last) {
-			continue // seen before the stream was interrupted: the API cuts by seconds
+		if err != nil || !at.After(reported) {
+			continue
 		}
-		f.last = at
+		// All that follow are new, also if the node's clock is set back.
+		f.last, reported = at, time.Time{}
 		if text == complete {
 			return true, nil
 		}
 		f.line(text)
 	}
-}
-
-// lasting is the error of a request for the log that will fail again; nil for one that may
-// succeed later, as when the container has not started or the API server is away.
-func (f *follower) lasting(err error, p *corev1.Pod) error {
-	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
-		f.refused = time.Time{}
-		return nil
-	}
-	if f.refused.IsZero() {
-		f.refused = time.Now()
-	}
-	if time.Since(f.refused) < cluster.ForbiddenFor {
-		return nil
-	}
-	return f.cluster.Explain("read the log of pod "+p.Name, err)
 }
 
 // line reports a line, or keeps it if it is the coordinator's error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -49,25 +50,40 @@ func Prepare(folder string) error {
 	return nil
 }
 
+// Listen is the address in the coordinator's pod that workers join at.
+func Listen() string { return net.JoinHostPort(os.Getenv(envPodIP), workPort) }
+
+// collectWithin is how long a coordinator that is told to end keeps its record (ours).
+const collectWithin = 30 * time.Second
+
 // Hold waits until the record was exported and this process is told to end, in either
-// order, or nobody has collected it for HoldFor. It returns at once if there is no
-// sealed record.
+// order, or nobody has collected it in time. It returns at once if there is no sealed
+// record.
 func Hold(ctx context.Context, w io.Writer) {
 	if record.CheckSeal(RunFolder) != nil {
 		return
 	}
-	fmt.Fprintln(w, complete)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	told := ctx.Err() != nil // that ended the run
-	limit := time.After(HoldFor)
+	fmt.Fprintln(w, complete)
+	told := false
+	limit := time.NewTimer(HoldFor)
+	end := func() {
+		if !told {
+			told = true
+			limit.Reset(collectWithin)
+		}
+	}
+	if ctx.Err() != nil { // what ended the run
+		end()
+	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-signals:
-			told = true
-		case <-limit:
+			end()
+		case <-limit.C:
 			return
 		case <-tick.C:
 		}

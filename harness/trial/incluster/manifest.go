@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"assay/harness/cluster"
+	"assay/harness/wire"
 )
 
 // Environment variables of the coordinator's pod.
 const (
 	EnvPodName = "ASSAY_POD_NAME"
 	EnvPodUID  = "ASSAY_POD_UID"
+	envPodIP   = "ASSAY_POD_IP"
 )
 
 // Job describes the coordinator's Job.
@@ -33,7 +35,7 @@ type Job struct {
 	FromSecrets    map[string]Key    // environment variables, from Secrets that exist
 	Project        []byte            // archive of the project's files
 	PatchText      []byte            // that the coordinator applies to the workers' manifests; nil: none
-	StartWithin    time.Duration     // in which the coordinator must start
+	StartTimeout   time.Duration     // for its pod
 	Longest        time.Duration     // that the run can take
 	Patch          cluster.Patch
 }
@@ -124,9 +126,7 @@ func (j Job) job() *batchv1.Job {
 func (j Job) env() []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		cluster.Field(EnvPodName, "metadata.name"), cluster.Field(EnvPodUID, "metadata.uid"),
-		cluster.Field("ASSAY_POD_IP", "status.podIP"),
-		{Name: "ASSAY_LISTEN", Value: "$(ASSAY_POD_IP):" + workPort},
-		cluster.Field("ASSAY_NODE", "spec.nodeName"),
+		cluster.Field(envPodIP, "status.podIP"), cluster.Field(wire.EnvNode, "spec.nodeName"),
 		{Name: "ASSAY_IMAGE", Value: j.Image},
 		{Name: "HOME", Value: cluster.Scratch},
 	}

@@ -134,7 +134,7 @@ func unpack(r io.Reader, dir string) error {
 			return err
 		}
 		if h.Typeflag != tar.TypeReg {
-			continue
+			return fmt.Errorf("%s is no file", h.Name)
 		}
 		if err := root.MkdirAll(filepath.Dir(h.Name), 0o755); err != nil {
 			return err

@@ -54,6 +54,7 @@ type shop struct {
 	dynamic dynamic.Interface
 	program string // assay, which the image holds too
 	project string // folder with thresholds.json and scenarios
+	runs    string // folder of run folders
 	dsn     string // of the database
 	address string // base URL of the service from outside of the cluster
 
@@ -72,7 +73,7 @@ func openShop(t *testing.T) *shop {
 	if program == "" {
 		t.Fatal("no program to test: ASSAY_TEST_ASSAY is not set (run: make test-kubernetes)")
 	}
-	s := &shop{Cluster: clustertest.Start(t), program: program, project: t.TempDir()}
+	s := &shop{Cluster: clustertest.Start(t), program: program, project: t.TempDir(), runs: t.TempDir()}
 	s.client = s.Client()
 	var err error
 	if s.dynamic, err = dynamic.NewForConfig(s.RESTConfig()); err != nil {
@@ -197,7 +198,7 @@ func (s *shop) startService(t *testing.T) {
 				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "shop", Image: image, SecurityContext: &security,
-					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "10", "--gateway-patience", "10s", "--gateway-timeouts", "0"},
+					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "10", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
 					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
 					}}}},
@@ -273,7 +274,7 @@ func (s *shop) writeProject(t *testing.T) {
 		// Each transaction keeps 8 MiB.
 		"scenarios/leaking.js": "import payment from './payment.js';\nconst kept = [];\nexport default function () {\n  kept.push(new Uint8Array(8 << 20).fill(1));\n  payment();\n}\n",
 		"scenarios/broken.js":  "import payment from './payment.js';\nexport default function () {\n",
-		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 30m}}}]}\n",
+		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 20m}}}]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(s.project, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -351,7 +352,10 @@ func (s *shop) run(t *testing.T, args ...string) result {
 // runAnd is run, and does something once the hold has begun.
 func (s *shop) runAnd(t *testing.T, during func(*running), args ...string) (r result) {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "run")
+	out, err := os.MkdirTemp(s.runs, "run-") // an empty folder
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := s.command(t.Context(), append(args, "--out", out)...)
 	stderr := &watched{log: logWriter{t}, text: ": hold, ", begun: make(chan struct{})}
 	cmd.Stderr = stderr

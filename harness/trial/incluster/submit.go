@@ -35,7 +35,7 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 		created = append(created, *reference)
 	}
 	say(fmt.Sprintf("created job/%s in namespace %s", j.Name, c.Namespace))
-	return bring(ctx, force, &follower{cluster: c, name: j.Name, say: say, within: j.StartWithin, said: map[string]bool{}}, dir)
+	return bring(ctx, force, &follower{cluster: c, name: j.Name, limit: j.StartTimeout, say: say}, dir)
 }
 
 // bring follows a run to its end and brings its record to dir.

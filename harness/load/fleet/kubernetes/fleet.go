@@ -48,6 +48,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	pods    map[string]*pod // by NAMESPACE/NAME
 	killing bool            // Kill was called
+	blind   error           // why pods cannot be followed; nil: they are
 }
 
 // pod is what is known of a pod.
@@ -97,10 +98,13 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 	if !isJob {
 		return nil
 	}
-	patch := fmt.Sprintf(`{"spec":{"parallelism":%d}}`, f.workers)
-	_, err := f.Cluster.BatchV1().Jobs(f.Cluster.Namespace).Patch(ctx, job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	patch := []byte(fmt.Sprintf(`{"spec":{"parallelism":%d}}`, f.workers))
+	err := f.Cluster.Retry(ctx, func(ctx context.Context) error {
+		_, err := f.Cluster.BatchV1().Jobs(f.Cluster.Namespace).Patch(ctx, job.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("start the pods of job/%s: %w", job.Name, err)
+		return f.Cluster.Explain("start the pods of job/"+job.Name, err)
 	}
 	return nil
 }
@@ -114,12 +118,23 @@ func (f *Fleet) startWatch() {
 			o.LabelSelector = cluster.ListOptions(f.Name, cluster.Worker).LabelSelector
 		}))
 	informer := f.watch.Core().V1().Pods().Informer()
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only if the watch has ended
+	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.notSeen(err) }) // fails only if the watch has begun
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{                          // fails only if the watch has ended
 		AddFunc:    func(o any) { f.seen(o, false) },
 		UpdateFunc: func(_, o any) { f.seen(o, false) },
 		DeleteFunc: func(o any) { f.seen(o, true) },
 	})
 	f.watch.Start(ctx.Done())
+}
+
+// notSeen notes why pods cannot be followed, if that will not change.
+func (f *Fleet) notSeen(err error) {
+	if err = f.Cluster.Lasting(err); err == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.blind = f.Cluster.Explain("follow the pods of "+f.Name, err)
 }
 
 // seen notes a pod's state.
@@ -157,15 +172,35 @@ func (f *Fleet) seen(o any, gone bool) {
 	known.state, known.obstacle, known.added = state, cluster.Obstacle(p), cluster.Added(p, f.own)
 	if !known.ended && (gone || cluster.HasEnded(p)) {
 		known.ended = true
-		e := fleet.Ended{Pod: state.Name, Status: "unknown", Output: cmp.Or(strings.TrimSpace(state.Reason+" "+state.Message), said.Log)}
-		if state.ExitCode != nil {
-			e.Status = strconv.Itoa(*state.ExitCode)
-		}
 		select {
-		case f.ended <- e:
+		case f.ended <- fleet.Ended{Pod: state.Name, Status: f.status(state), Output: cmp.Or(reason(state), said.Log)}:
 		default: // more pods than workers: the cluster has replaced some
 		}
 	}
+}
+
+// killedExit is the exit code of a container whose process was killed: 128 and the number
+// of the signal.
+const killedExit = 137
+
+// status is the exit of a worker whose pod has ended.
+func (f *Fleet) status(p record.Pod) string {
+	const killed = "signal: killed" // as of a process on this host
+	switch {
+	case p.ExitCode == nil && p.Reason == "" && f.killing, p.ExitCode != nil && p.Reason == "" && *p.ExitCode == killedExit:
+		return killed
+	case p.ExitCode == nil:
+		return fleet.Lost
+	}
+	return strconv.Itoa(*p.ExitCode)
+}
+
+// reason is why a pod ended, in words; empty: by itself.
+func reason(p record.Pod) string {
+	if p.Reason == "" || p.Message == "" {
+		return p.Reason
+	}
+	return p.Reason + ": " + p.Message
 }
 
 // Ended receives how each pod ended.
@@ -174,14 +209,17 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 // Obstacles says why pods have not started, and what was added to them.
 func (f *Fleet) Obstacles() (texts []string) {
 	f.mu.Lock()
-	if len(f.pods) < f.workers {
+	if known := len(f.pods); known < f.workers {
 		f.mu.Unlock()
 		if why := f.whyNoPods(); why != "" {
-			texts = append(texts, fmt.Sprintf("not all pods of %s were created: %s", f.created[0].Name, why))
+			texts = append(texts, fmt.Sprintf("%d of %d pods were created: %s", known, f.workers, why))
 		}
 		f.mu.Lock()
 	}
 	defer f.mu.Unlock()
+	if f.blind != nil {
+		texts = append(texts, f.blind.Error())
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.pods)) {
 		k := f.pods[name]
 		if k.obstacle != "" {
@@ -198,7 +236,7 @@ func (f *Fleet) Obstacles() (texts []string) {
 func (f *Fleet) whyNoPods() string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return f.Cluster.WhyNoPods(ctx, f.created[0].Name)
+	return f.Cluster.WhyNoPods(ctx, f.Name, cluster.Worker)
 }
 
 // Resume does nothing: pods cannot be suspended.

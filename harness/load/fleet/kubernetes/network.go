@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -20,16 +22,31 @@ import (
 // operatorPort is where the k6-operator asks its runners for their status.
 const operatorPort = 6565
 
+// namePorts are those of name servers in pods: 53, and 5353 behind OpenShift's Service.
+var namePorts = []int{53, 5353}
+
 // networkPolicy lets workers reach the coordinator, name servers, the target and the
 // other hosts that the script may send to, and nobody reach a worker. A plugin of the
 // cluster's network enforces it, if it can.
 func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
-	egress := []networkingv1.NetworkPolicyEgressRule{
-		{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53)}},
-	}
 	address, err := identity.ParseAddress(l.Address)
 	if err != nil {
 		return nil, err
+	}
+	var names []networkingv1.NetworkPolicyPort
+	for _, n := range namePorts {
+		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
+	}
+	// Networks such as Cilium's know the pods of a coordinator by their labels, and do not
+	// match their addresses.
+	coordinator := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)}}
+	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, {To: []networkingv1.NetworkPolicyPeer{coordinator}}}
+	add := func(rules []networkingv1.NetworkPolicyEgressRule) {
+		for _, r := range rules {
+			if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, r) }) {
+				egress = append(egress, r)
+			}
+		}
 	}
 	for _, text := range []string{address.URL, l.Target} {
 		u, err := url.Parse(text)
@@ -41,10 +58,10 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 			number = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 		}
 		n, _ := strconv.Atoi(number) // 0: every port
-		egress = append(egress, egressTo(u.Hostname(), n)...)
+		add(egressTo(u.Hostname(), n))
 	}
 	for _, host := range l.Hosts {
-		egress = append(egress, egressTo(host, 0)...)
+		add(egressTo(host, 0))
 	}
 	policy := &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -71,11 +88,12 @@ func egressTo(host string, number int) []networkingv1.NetworkPolicyEgressRule {
 		ports = []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, number)}
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
+		a = a.Unmap()
 		block := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: netip.PrefixFrom(a, a.BitLen()).String()}}
 		return []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block}, Ports: ports}}
 	}
 	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
-	names := strings.Split(host, ".")
+	names := strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
 	if len(names) > 1 {
 		pods.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: names[1]}}
 	}

@@ -42,12 +42,13 @@ type ScriptConfigMap struct {
 	File string `json:"file"`
 }
 
-// Pod describes the pods of one kind.
+// Pod describes the pods of one kind. Patches merge its lists as they merge those of a
+// Kubernetes pod.
 type Pod struct {
 	Disabled                     bool                              `json:"disabled,omitempty"` // of the initializer
 	Image                        string                            `json:"image,omitempty"`
 	ImagePullPolicy              corev1.PullPolicy                 `json:"imagePullPolicy,omitempty"`
-	ImagePullSecrets             []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty"`
+	ImagePullSecrets             []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	AutomountServiceAccountToken string                            `json:"automountServiceAccountToken,omitempty"`
 	ServiceAccountName           string                            `json:"serviceAccountName,omitempty"`
 	Metadata                     PodMetadata                       `json:"metadata,omitzero"`
@@ -56,14 +57,14 @@ type Pod struct {
 	PriorityClassName            string                            `json:"priorityClassName,omitempty"`
 	SchedulerName                string                            `json:"schedulerName,omitempty"`
 	Tolerations                  []corev1.Toleration               `json:"tolerations,omitempty"`
-	TopologySpreadConstraints    []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	Env                          []corev1.EnvVar                   `json:"env,omitempty"`
+	TopologySpreadConstraints    []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty" patchStrategy:"merge" patchMergeKey:"topologyKey"`
+	Env                          []corev1.EnvVar                   `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 	EnvFrom                      []corev1.EnvFromSource            `json:"envFrom,omitempty"`
 	Resources                    corev1.ResourceRequirements       `json:"resources,omitzero"`
 	SecurityContext              *corev1.PodSecurityContext        `json:"securityContext,omitempty"`
 	ContainerSecurityContext     *corev1.SecurityContext           `json:"containerSecurityContext,omitempty"`
-	Volumes                      []corev1.Volume                   `json:"volumes,omitempty"`
-	VolumeMounts                 []corev1.VolumeMount              `json:"volumeMounts,omitempty"`
+	Volumes                      []corev1.Volume                   `json:"volumes,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+	VolumeMounts                 []corev1.VolumeMount              `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath"`
 }
 
 // PodMetadata are labels and annotations of pods.

@@ -1,0 +1,223 @@
+package incluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"assay/harness/cluster"
+	"assay/harness/hint"
+)
+
+// stamp is a time of the log, in seconds.
+func stamp(second string) string { return "2026-11-23T10:00:" + second + "Z " }
+
+// Lines are reported once, in their order, however often the stream is interrupted.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	all := stamp("01.1") + "one\n" + stamp("01.2") + "two\n" + "no time\n\n" + stamp("02") + "\n" + stamp("02.5") + "a longer line\r\n" + stamp("03") + complete + "\n" + stamp("04") + "later\n"
+	want := []string{"one", "two", "", "a longer line"}
+	end := strings.Index(all, complete) + len(complete) + 1
+	for cut := range end {
+		for _, broken := range []error{nil, errors.New("connection reset")} {
+			var got []string
+			f := &follower{say: func(line string) { got = append(got, line) }}
+			var first io.Reader = strings.NewReader(all[:cut])
+			if broken != nil {
+				first = io.MultiReader(first, iotest.ErrReader(broken))
+			}
+			if found, err := f.lines(first); found || err == nil {
+				t.Fatalf("found in %q: %v", all[:cut], err)
+			}
+			// The API gives back what is of the same second.
+			since := all
+			if !f.last.IsZero() {
+				since = all[strings.Index(all, f.last.Format("2006-01-02T15:04:05")):]
+			}
+			if found, err := f.lines(strings.NewReader(since)); !found || err != nil {
+				t.Fatalf("not found after %q: %v", all[:cut], err)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("cut after %q: %q", all[:cut], got)
+			}
+		}
+	}
+}
+
+// A clock that is set back hides no line.
+func TestLinesOfAClockSetBack(t *testing.T) {
+	t.Parallel()
+	f := &follower{say: func(string) {}}
+	if found, _ := f.lines(strings.NewReader(stamp("10") + "one\n" + stamp("05") + complete + "\n")); !found {
+		t.Error("the last line was not seen")
+	}
+}
+
+// moment is what the cluster says from a time on.
+type moment struct {
+	after  time.Duration
+	pod    *corev1.Pod // nil: none
+	away   bool        // the API server does not answer
+	log    string
+	logErr error
+}
+
+func coordinator(phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "run-abc", Namespace: "load", Labels: cluster.Labels("run", cluster.Coordinator)}}
+	p.Status.Phase, p.Status.ContainerStatuses = phase, []corev1.ContainerStatus{{Name: cluster.Container, State: state}}
+	return p
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	waiting := coordinator(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}})
+	running := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	failed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: "assay: nothing\n"}})
+	killed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}})
+	early := stamp("01") + "payment: preflight\n"
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, c := range map[string]struct {
+		moments []moment
+		said    []string
+		err     string // empty: the record can be collected
+		next    string // of its hint
+	}{
+		"the record is complete": {
+			moments: []moment{{}, {after: 5 * time.Second, pod: waiting}, {after: 9 * time.Second, pod: running, log: early + stamp("02") + complete + "\n"}},
+			said:    []string{"the coordinator has not started: container assay of pod run-abc does not start (ErrImagePull): not found", "payment: preflight"},
+		},
+		"the API server is away": {
+			moments: []moment{
+				{pod: running, log: early + stamp("02") + "a part"},
+				{after: 2 * time.Second, away: true},
+				{after: 50 * time.Second, pod: running, log: early + stamp("02") + "a partial line\n" + stamp("03") + complete + "\n"},
+			},
+			said: []string{"payment: preflight", "a partial line"},
+		},
+		"the log is not there yet": {
+			moments: []moment{{pod: running, logErr: apierrors.NewBadRequest("container is waiting to start")}, {after: time.Second, pod: running, log: stamp("02") + complete + "\n"}},
+		},
+		"the coordinator fails": {
+			moments: []moment{{pod: running, log: early}, {after: time.Second, pod: failed, log: early + stamp("03") + "assay: target http://shop cannot be reached\n" + stamp("03.1") + "hint: start the service\n"}},
+			said:    []string{"payment: preflight"}, err: "target http://shop cannot be reached", next: "start the service",
+		},
+		"the coordinator is killed": {
+			moments: []moment{{pod: running, log: early}, {after: time.Second, pod: killed, log: early}}, said: []string{"payment: preflight"},
+			err: "the coordinator's pod run-abc ended (OOMKilled, exit code 137): its record is lost", next: "kubectl describe pod --namespace load run-abc",
+		},
+		"its log is gone": {
+			moments: []moment{{pod: failed, logErr: apierrors.NewNotFound(pods, "run-abc")}},
+			err:     "the coordinator's pod run-abc ended (exit code 2: nothing): its record is lost", next: "kubectl describe pod --namespace load run-abc",
+		},
+		"its pod is deleted": {
+			moments: []moment{{pod: running, log: early}, {after: time.Second}}, said: []string{"payment: preflight"},
+			err: "the coordinator's pod of job/run was deleted: its record is lost", next: "run again; see who deletes pods: kubectl get events --namespace load",
+		},
+		"there is no pod": {moments: []moment{{}}, err: "job/run has no pod after 2m0s", next: "kubectl describe job --namespace load run"},
+		"it does not start": {
+			moments: []moment{{pod: waiting}}, said: []string{"the coordinator has not started: container assay of pod run-abc does not start (ErrImagePull): not found"},
+			err:  "the coordinator's pod run-abc has not started after 5m0s: container assay of pod run-abc does not start (ErrImagePull): not found",
+			next: "remove what keeps it from starting, or allow more time: --join-timeout 30m",
+		},
+		"the log may not be read": {
+			moments: []moment{{pod: running, logErr: apierrors.NewForbidden(pods, "run-abc", errors.New(`User "ana" cannot get resource "pods/log"`))}},
+			err:     `pods "run-abc" is forbidden: User "ana" cannot get resource "pods/log"`,
+			next:    "an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace load | kubectl apply -f -",
+		},
+		"the API server stays away": {
+			moments: []moment{{away: true}}, err: "find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
+		},
+		"interrupted": {moments: []moment{{pod: running, log: early}}, said: []string{"payment: preflight"}, err: "context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, began := fake.NewClientset(), time.Now()
+				now := func() (last moment) {
+					for _, m := range c.moments {
+						if m.after <= time.Since(began) {
+							last = m
+						}
+					}
+					return last
+				}
+				refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+				client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					switch m := now(); {
+					case m.away:
+						return true, nil, refused
+					case m.pod != nil:
+						return true, &corev1.PodList{Items: []corev1.Pod{*m.pod}}, nil
+					}
+					return true, &corev1.PodList{}, nil
+				})
+				client.PrependReactor("get", "pods/log", func(clienttesting.Action) (bool, runtime.Object, error) {
+					m := now()
+					if m.away {
+						return true, nil, refused
+					}
+					return true, &runtime.Unknown{Raw: []byte(m.log)}, m.logErr
+				})
+				var said []string
+				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", limit: 5 * time.Minute, say: func(line string) { said = append(said, line) }}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				p, err := f.follow(ctx)
+				if c.err == "" && (err != nil || p == nil || p.Name != "run-abc") {
+					t.Errorf("%+v, %v", p, err)
+				}
+				if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "\n") || hint.Of(err) != c.next) {
+					t.Errorf("%v (%s), want %s (%s)", err, hint.Of(err), c.err, c.next)
+				}
+				if !slices.Equal(said, c.said) {
+					t.Errorf("said %q, want %q", said, c.said)
+				}
+				checkRights(t, client.Actions())
+			})
+		})
+	}
+}
+
+// checkRights fails if a request needs more than the printed Role of who starts runs
+// grants.
+func checkRights(t *testing.T, actions []clienttesting.Action) {
+	t.Helper()
+	all, err := cluster.RBAC("load", "", "user:ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []rbacv1.PolicyRule
+	for _, o := range all {
+		if r, isRole := o.(*rbacv1.Role); isRole && r.Name == "assay" {
+			rules = r.Rules
+		}
+	}
+	for _, a := range actions {
+		resource := a.GetResource().Resource
+		if a.GetSubresource() != "" {
+			resource += "/" + a.GetSubresource()
+		}
+		if !slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.APIGroups, a.GetResource().Group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, a.GetVerb())
+		}) {
+			t.Errorf("the Role does not grant %s %s", a.GetVerb(), resource)
+		}
+	}
+}
