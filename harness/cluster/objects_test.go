@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,12 @@ import (
 	"assay/harness/cluster"
 	"assay/harness/hint"
 )
+
+// Clusters are reached from outside, also if the tests run in a pod.
+func TestMain(m *testing.M) {
+	_ = os.Unsetenv("KUBERNETES_SERVICE_HOST")
+	m.Run()
+}
 
 // fakeCluster keeps objects in memory. They have UIDs.
 func fakeCluster(objects ...runtime.Object) (*cluster.Cluster, *dynamicfake.FakeDynamicClient) {

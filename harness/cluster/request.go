@@ -68,10 +68,12 @@ func (c *Cluster) Retry(ctx context.Context, request func(context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			return err
 		case <-limit.C:
 			return err
 		case <-time.After(retryEvery):
+		}
+		if ctx.Err() != nil {
+			return err
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ type follower struct {
 	last    time.Time         // of the last line
 	problem string            // error that the coordinator has printed
 	next    string            // and its hint
-	said    string            // ": " and why the pod has not started; empty: nothing was said
+	why     string            // ": " and why the pod has not started; empty: not known
+	said    []string          // of why, what was reported: reasons alternate
 }
 
 // errLost is the error of a coordinator that ended without a record.
@@ -43,14 +45,14 @@ func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 		case p == nil && !f.last.IsZero():
 			return nil, hint.With(fmt.Errorf("the coordinator's pod of job/%s was deleted: %w", f.name, errLost), "run again; see who deletes pods: kubectl get events --namespace "+f.cluster.Namespace)
 		case p == nil && time.Since(began) > min(podTimeout, f.limit):
-			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, min(podTimeout, f.limit), f.said), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
+			return nil, hint.With(fmt.Errorf("job/%s has no pod after %s%s", f.name, min(podTimeout, f.limit), f.why), fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name))
 		case p == nil && time.Since(began) > time.Second:
 			f.report(f.cluster.WhyNoPods(ctx, f.name, cluster.Coordinator))
 		case p == nil:
 		case p.Status.Phase == corev1.PodPending:
 			f.report(cluster.Obstacle(p))
 			if time.Since(began) > f.limit {
-				return nil, hint.With(fmt.Errorf("the coordinator's pod %s has not started after %s%s", p.Name, f.limit, f.said),
+				return nil, hint.With(fmt.Errorf("the coordinator's pod %s has not started after %s%s", p.Name, f.limit, f.why),
 					"remove what keeps it from starting, or allow more time: --join-timeout 30m")
 			}
 		default:
@@ -90,8 +92,12 @@ func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
 
 // report says why the pod has not started, once.
 func (f *follower) report(why string) {
-	if why != "" && f.said != ": "+why {
-		f.said = ": " + why
+	if why == "" {
+		return
+	}
+	f.why = ": " + why
+	if !slices.Contains(f.said, why) {
+		f.said = append(f.said, why)
 		f.say("the coordinator has not started: " + why)
 	}
 }

@@ -88,6 +88,7 @@ func coordinator(phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	waiting := coordinator(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}})
+	backOff := coordinator(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 	running := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	failed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: "assay: nothing\n"}})
 	killed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}})
@@ -135,6 +136,13 @@ func TestFollow(t *testing.T) {
 			moments: []moment{{pod: waiting}}, said: []string{"the coordinator has not started: container assay of pod run-abc does not start (ErrImagePull): not found"},
 			err:  "the coordinator's pod run-abc has not started after 5m0s: container assay of pod run-abc does not start (ErrImagePull): not found",
 			next: "remove what keeps it from starting, or allow more time: --join-timeout 30m",
+		},
+		"its reasons alternate": {
+			moments: []moment{{pod: waiting}, {after: time.Second, pod: backOff}, {after: 2 * time.Second, pod: waiting}, {after: 3 * time.Second, pod: backOff}, {after: 4 * time.Second, pod: running, log: stamp("02") + complete + "\n"}},
+			said: []string{
+				"the coordinator has not started: container assay of pod run-abc does not start (ErrImagePull): not found",
+				"the coordinator has not started: container assay of pod run-abc does not start (ImagePullBackOff): no reason given",
+			},
 		},
 		"the log may not be read": {
 			moments: []moment{{pod: running, logErr: apierrors.NewForbidden(pods, "run-abc", errors.New(`User "ana" cannot get resource "pods/log"`))}},
