@@ -3,6 +3,6 @@
 //
 // Input: the namespace, the image, what each pod asks for, and how to reach the
 // coordinator. Output: pods that run `assay worker` and join by themselves, and what the
-// cluster says of each of them: its node, and why it ended. manifest.go, testrun.go,
-// network.go and state.go are pure; fleet.go talks to the cluster.
+// cluster says of each of them: its node, and why it ended. manifest.go, testrun.go and
+// network.go are pure; fleet.go talks to the cluster.
 package kubernetes
