@@ -35,3 +35,12 @@ func Selector(name, component string) map[string]string {
 func ListOptions(name, component string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.SelectorFromSet(Selector(name, component)).String()}
 }
+
+// Annotations ask autoscalers not to remove the nodes of a run's pods: a worker that moves
+// costs the run.
+func Annotations() map[string]string {
+	return map[string]string{
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+		"karpenter.sh/do-not-disrupt":                    "true",
+	}
+}

@@ -117,10 +117,11 @@ func (s *shop) checkRecord(t *testing.T, r result) {
 	}
 }
 
-// testFaults checks what becomes of a run with each fault.
+// testFaults checks what becomes of a run with each fault, the longest first.
 func (s *shop) testFaults(t *testing.T) {
 	kill := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		args    []string                                    // besides those of a run with two workers
 		profile string                                      // default: payment
 		outside bool                                        // the coordinator runs on this machine
@@ -130,65 +131,9 @@ func (s *shop) testFaults(t *testing.T) {
 		rule    string // id of the first rule that makes the run INVALID
 		text    string // of the rule's detail, or of the error
 	}{
-		"worker deleted": {
-			during: func(t *testing.T, name string, _ *running) {
-				s.deletePod(t, s.workerPod(t, name), metav1.DeleteOptions{})
-			},
-			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
-		},
-		"worker killed": {
-			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.workerPod(t, name), kill) },
-			code:   3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
-		},
-		"worker evicted": {
-			during: func(t *testing.T, name string, _ *running) {
-				pod := s.workerPod(t, name)
-				err := s.client.CoreV1().Pods(namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}})
-				if err != nil {
-					t.Error(err)
-				}
-			},
-			code: 3, verdict: "INVALID", rule: "worker-lost", text: "Evicted",
-		},
-		"worker out of memory": {profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
-		"worker throttled": {
-			args: []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "20m"},
-			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
-		},
-		"never scheduled": {args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
-		"no such image":   {args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "10s"}, code: 2, text: "assay-test/none:1"},
-		"broken script":   {profile: "broken", code: 2, text: "broken.js"},
-		"crossed SLO":     {profile: "fast", code: 1, verdict: "FAIL"},
-		"no endpoints":    {args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},
-		"interrupted": {
-			during: func(t *testing.T, _ string, r *running) {
-				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
-					t.Error(err)
-				}
-			},
-			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
-		},
-		"coordinator deleted": {
-			during: func(t *testing.T, name string, _ *running) {
-				s.deletePod(t, s.pod(t, name, "coordinator"), metav1.DeleteOptions{})
-			},
-			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
-		},
-		"coordinator killed": {
-			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.pod(t, name, "coordinator"), kill) },
-			code:   2, text: "its record is lost",
-		},
-		"outside interrupted": {
-			outside: true,
-			during: func(t *testing.T, _ string, r *running) {
-				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
-					t.Error(err)
-				}
-			},
-			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
-		},
 		// The workers end by themselves after a while, and the cluster removes what is left.
-		"outside killed": {
+		{
+			name:    "outside killed",
 			outside: true,
 			during: func(t *testing.T, name string, r *running) {
 				if err := r.cmd.Process.Kill(); err != nil {
@@ -198,7 +143,13 @@ func (s *shop) testFaults(t *testing.T) {
 			},
 			code: -1,
 		},
-		"same name": {
+		{
+			name: "worker throttled",
+			args: []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "20m"},
+			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
+		},
+		{
+			name: "same name",
 			during: func(t *testing.T, name string, _ *running) {
 				r := s.run(t, inCluster(2, "--kubernetes-name", name)...)
 				if r.code != 2 || !strings.Contains(r.stderr, "already exists") || !strings.Contains(r.stderr, "another run of this name") {
@@ -207,13 +158,73 @@ func (s *shop) testFaults(t *testing.T) {
 			},
 			code: 0, verdict: "PASS",
 		},
+		{name: "crossed SLO", profile: "fast", code: 1, verdict: "FAIL"},
+		{
+			name: "worker deleted",
+			during: func(t *testing.T, name string, _ *running) {
+				s.deletePod(t, s.workerPod(t, name), metav1.DeleteOptions{})
+			},
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+		},
+		{
+			name:   "worker killed",
+			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.workerPod(t, name), kill) },
+			code:   3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+		},
+		{
+			name: "worker evicted",
+			during: func(t *testing.T, name string, _ *running) {
+				pod := s.workerPod(t, name)
+				err := s.client.CoreV1().Pods(namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}})
+				if err != nil {
+					t.Error(err)
+				}
+			},
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "Evicted",
+		},
+		{name: "worker out of memory", profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
+		{name: "never scheduled", args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
+		{name: "no such image", args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "10s"}, code: 2, text: "assay-test/none:1"},
+		{name: "broken script", profile: "broken", code: 2, text: "broken.js"},
+		{name: "no endpoints", args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},
+		{
+			name: "interrupted",
+			during: func(t *testing.T, _ string, r *running) {
+				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+			},
+			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		{
+			name: "coordinator deleted",
+			during: func(t *testing.T, name string, _ *running) {
+				s.deletePod(t, s.pod(t, name, "coordinator"), metav1.DeleteOptions{})
+			},
+			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		{
+			name:   "coordinator killed",
+			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.pod(t, name, "coordinator"), kill) },
+			code:   2, text: "its record is lost",
+		},
+		{
+			name:    "outside interrupted",
+			outside: true,
+			during: func(t *testing.T, _ string, r *running) {
+				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+			},
+			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			object := strings.ToLower(strings.ReplaceAll(name, " ", "-"))
+			object := strings.ToLower(strings.ReplaceAll(c.name, " ", "-"))
 			args := inCluster(2, append([]string{"--kubernetes-name", object}, c.args...)...)
 			if c.outside {
-				args = append(s.outside(2, 7080+len(name)), "--kubernetes-name", object)
+				args = append(s.outside(2, 7080+len(c.name)), "--kubernetes-name", object)
 			}
 			if c.profile != "" {
 				args[2] = c.profile

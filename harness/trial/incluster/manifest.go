@@ -104,7 +104,7 @@ func (j Job) job() *batchv1.Job {
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + HoldFor).Seconds())), TTLSecondsAfterFinished: new(int32(HoldFor.Seconds())),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator)},
+				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator), Annotations: cluster.Annotations()},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(endTimeout.Seconds())),
 					ServiceAccountName: j.ServiceAccount, EnableServiceLinks: new(false), SecurityContext: cluster.PodSecurity(),

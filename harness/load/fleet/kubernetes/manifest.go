@@ -78,7 +78,7 @@ func (s Settings) job(l fleet.Launch) *batchv1.Job {
 			BackoffLimitPerIndex: new(int32(0)), ActiveDeadlineSeconds: new(seconds(l.Longest)),
 			TTLSecondsAfterFinished: new(int32(removeAfter / time.Second)),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(s.Name, cluster.Worker)},
+				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(s.Name, cluster.Worker), Annotations: cluster.Annotations()},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(seconds(endTimeout)),
 					AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),

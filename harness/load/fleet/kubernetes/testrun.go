@@ -102,7 +102,7 @@ func (s Settings) testRun(l fleet.Launch) *TestRun {
 				SecurityContext:              cluster.PodSecurity(), ContainerSecurityContext: cluster.ContainerSecurity(),
 			},
 			Runner: Pod{
-				Image: s.Image, AutomountServiceAccountToken: strconv.FormatBool(false), Metadata: PodMetadata{Labels: cluster.Labels(s.Name, cluster.Worker)},
+				Image: s.Image, AutomountServiceAccountToken: strconv.FormatBool(false), Metadata: PodMetadata{Labels: cluster.Labels(s.Name, cluster.Worker), Annotations: cluster.Annotations()},
 				TopologySpreadConstraints: s.spread(), Env: append(s.env(), corev1.EnvVar{Name: wire.EnvJoin, Value: l.Address}),
 				Resources: s.Worker.Requirements(), SecurityContext: cluster.PodSecurity(), ContainerSecurityContext: cluster.ContainerSecurity(),
 				Volumes: []corev1.Volume{scratch}, VolumeMounts: []corev1.VolumeMount{mount},
