@@ -11,18 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay/harness/cluster"
+	"assay/harness/hint"
 )
 
 // Run creates the coordinator's Job, reports its progress, brings the sealed record to
 // dir, and removes all that it has created. When ctx is done the run is interrupted, and
-// its record is brought all the same; when force is done too, it is not waited for.
+// its record is brought all the same; when force is done too, it is not waited for. A
+// complete record that cannot be brought is left in its pod, for HoldFor.
 func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say func(string)) (err error) {
 	objects, err := j.Manifests()
 	if err != nil {
 		return err
 	}
 	var created []metav1.OwnerReference
-	defer func() { err = errors.Join(err, remove(c, j.Name, created)) }()
+	defer func() {
+		if !errors.Is(err, errNotCollected) || force.Err() != nil {
+			err = errors.Join(err, remove(c, j.Name, created))
+		}
+	}()
 	for i, o := range objects {
 		var owner *metav1.OwnerReference
 		if i > 0 {
@@ -49,8 +55,16 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 		return err
 	}
 	f.say("collecting the record")
-	return collect(force, f.cluster, p, dir)
+	if err := collect(force, f.cluster, p, dir); err != nil {
+		return hint.With(fmt.Errorf("%w: %w", errNotCollected, err), fmt.Sprintf(
+			"within %s: mkdir %s && kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s && assay judge %s && kubectl delete job --namespace %s %s",
+			HoldFor, dir, p.Namespace, p.Name, dir, dir, p.Namespace, f.name))
+	}
+	return nil
 }
+
+// errNotCollected is the error of a complete record that is left in its pod.
+var errNotCollected = errors.New("the record is complete, and waits in the pod")
 
 // interrupt ends the run, and waits for its record.
 func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
