@@ -60,16 +60,18 @@ long: ## Run the tests that take minutes each
 	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
 	.ci/inputs long --write
 
-# Each package's tests run in namespaces of their own, with a cluster each, after they
-# were built outside. They mostly wait.
-KUBERNETES_TESTS := ./harness/servers/clustertest ./harness/trial/incluster
+# Two halves of about the same length, side by side, each cluster in namespaces of its
+# own. The tests are built outside of these, and mostly wait.
 .PHONY: test-kubernetes
 test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 5 minutes, two cores; 6 more to build Kubernetes the first time)
 	.ci/install certify
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
-	@ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)" \
-	$(GO) test -count=1 -vet=off -tags long -p 2 -parallel 6 -timeout 30m -run '^TestKubernetes|^TestCluster' -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) $(KUBERNETES_TESTS)
+	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
+	half() { $(GO) test -count=1 -vet=off -tags long -p 1 -parallel 6 -timeout 30m -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) "$$@"; }; \
+	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \
+	half -run '^TestCluster|^TestKubernetesGuide$$' ./harness/servers/clustertest ./harness/trial/incluster; second=$$?; \
+	wait $$first && exit $$second
 	.ci/inputs kubernetes --write
 
 .PHONY: exam
