@@ -15,6 +15,12 @@ const (
 // minute.
 func Until(t testing.TB, condition string, holds func() bool) {
 	t.Helper()
+	UntilWithin(t, limit, condition, holds)
+}
+
+// UntilWithin is Until for what takes longer.
+func UntilWithin(t testing.TB, limit time.Duration, condition string, holds func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(limit); !holds(); time.Sleep(interval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %s: %s", limit, condition)

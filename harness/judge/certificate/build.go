@@ -69,7 +69,7 @@ func buildFleet(workers []verdict.Worker) []Worker {
 	for _, w := range workers {
 		all = append(all, Worker{
 			Worker: w.Source, Host: w.Host, Pod: w.Pod, Node: w.Node, Share: w.Share, Transactions: w.Transactions, P95Ms: round(w.P95Ms), P99Ms: round(w.P99Ms),
-			CPUShare: round(w.CPUShare), LagP99Ms: round(w.LagP99Ms), StartDelayMs: round(w.StartDelayMs),
+			CPUShare: round(w.CPUShare), HostCPUShare: round(w.HostCPUShare), LagP99Ms: round(w.LagP99Ms), StartDelayMs: round(w.StartDelayMs),
 			ClockOffsetMs: round(w.ClockOffsetMs), ClockDriftMs: round(w.ClockDriftMs), RoundTripMs: round(w.RoundTripMs),
 			FramesExpected: w.FramesExpected, FramesReceived: w.FramesReceived, Unlike: w.Unlike,
 		})

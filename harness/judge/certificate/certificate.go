@@ -264,6 +264,7 @@ type Worker struct {
 	P95Ms          *float64 `json:"p95_ms" jsonschema:"minimum=0"`                   // of its own transactions; percentiles of workers must not be averaged
 	P99Ms          *float64 `json:"p99_ms" jsonschema:"minimum=0"`
 	CPUShare       *float64 `json:"cpu_share" jsonschema:"minimum=0"`
+	HostCPUShare   *float64 `json:"host_cpu_share,omitempty" jsonschema:"minimum=0,maximum=1"` // that its host, or node, was busy
 	LagP99Ms       *float64 `json:"wakeup_lag_p99_ms" jsonschema:"minimum=0"`
 	StartDelayMs   *float64 `json:"start_delay_ms" jsonschema:"minimum=0"` // of its first arrival
 	ClockOffsetMs  *float64 `json:"clock_offset_ms"`                       // of its machine's clock, positive if it is ahead of the coordinator's; corrected at the start

@@ -20,6 +20,7 @@ type Worker struct {
 	P95Ms          *float64
 	P99Ms          *float64 // of its own transactions; percentiles of workers must not be averaged
 	CPUShare       *float64 // of the CPUs that it may use, with its time in the run queue
+	HostCPUShare   *float64 // that its host, or node, was busy, of all of its CPUs
 	LagP99Ms       *float64 // delay of its arrivals that it caused itself
 	StartDelayMs   *float64 // of its first arrival
 	ClockOffsetMs  *float64 // of its machine's clock at the end, positive if ahead; corrected at the start
@@ -46,6 +47,7 @@ func (e *evidence) workerTable() (all []Worker) {
 			w.Host = e.Environment.Workers[i].Host.Name
 		}
 		w.Pod, w.Node = e.podOf(source)
+		w.HostCPUShare = e.busyHost(source)
 		if n, found := e.sumOf(source, metric.TransactionsScheduled, nil); found {
 			w.Transactions = pointer(int64(math.Round(n)))
 		}
@@ -63,6 +65,14 @@ func (e *evidence) workerTable() (all []Worker) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// busyHost is the share of its CPUs that a worker's host was busy, which includes the time
+// that its hypervisor took; nil: not reported.
+func (e *evidence) busyHost(worker string) *float64 {
+	idle, found := e.sumOf(worker, metric.WorkerHostCPU, label("mode", "idle"))
+	whole, _ := e.sumOf(worker, metric.WorkerHostCPU, nil)
+	return share(whole-idle, whole, found)
 }
 
 func percentileOf(h *metric.Hist, q float64) *float64 {

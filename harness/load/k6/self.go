@@ -51,6 +51,7 @@ func (m *selfMeter) points() []metric.Point {
 	if m.host.known && host.known {
 		points = append(points,
 			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "steal"), max(0, host.stolen-m.host.stolen)),
+			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "idle"), max(0, host.idle-m.host.idle)),
 			metric.CounterPoint(metric.Of(metric.WorkerHostCPU, "mode", "other"), max(0, host.other-m.host.other)))
 	}
 	if s, ok := m.quota.Read(); ok {
@@ -68,8 +69,8 @@ func (m *selfMeter) points() []metric.Point {
 
 // hostTime is the CPU time of the host since its boot, in seconds.
 type hostTime struct {
-	stolen, other float64
-	known         bool
+	stolen, idle, other float64
+	known               bool
 }
 
 func hostSeconds() hostTime {
@@ -82,7 +83,7 @@ func hostSeconds() hostTime {
 		return hostTime{}
 	}
 	t := stat.CPUTotal // user and nice include the time of guests
-	return hostTime{t.Steal, t.User + t.Nice + t.System + t.Idle + t.Iowait + t.IRQ + t.SoftIRQ, true}
+	return hostTime{t.Steal, t.Idle + t.Iowait, t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ, true}
 }
 
 func cpuSeconds() float64 {

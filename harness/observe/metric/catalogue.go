@@ -74,7 +74,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: WorkerClockOffset, Kind: Gauge, Unit: "ms", Text: "by how much the clock of the worker's machine is ahead of the coordinator's; corrected at the start"},
 		Descriptor{Name: WorkerClockDrift, Kind: Gauge, Unit: "ms", Text: "change of worker_clock_offset since the start, which is not corrected"},
 		Descriptor{Name: WorkerRoundTrip, Kind: Gauge, Unit: "ms", Text: "shortest of the last eight round trips from the worker to the coordinator"},
-		Descriptor{Name: WorkerHostCPU, Kind: Counter, Unit: "s", Labels: []string{"mode"}, Text: "CPU time of the worker's host, by mode: steal, other; only the coordinator's host has a collector"},
+		Descriptor{Name: WorkerHostCPU, Kind: Counter, Unit: "s", Labels: []string{"mode"}, Text: "CPU time of the worker's host, by mode: steal, idle, other; only the coordinator's host has a collector"},
 
 		// In the closing frame, totals over the run.
 		Descriptor{Name: WorkerSamples, Kind: Counter, Labels: []string{"metric"}, Text: "in the closing frame: samples of a metric that the worker aggregated"},

@@ -13,6 +13,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
 	"assay/harness/polltest"
 )
 
@@ -42,7 +44,7 @@ func (s *shop) testEqual(t *testing.T, workers int) {
 	t.Run("runs", func(t *testing.T) {
 		for name, args := range map[string][]string{
 			"local":       s.local(workers),
-			"job":         inCluster(workers, "--kubernetes-name", "job"),
+			"job":         inCluster(workers, "--kubernetes-name", "job", "--db-secret", "shop-database/dsn"),
 			"k6-operator": inCluster(workers, "--kubernetes-name", "operator", "--engine", "k6-operator"),
 			"outside":     s.outside(workers, 7070+workers),
 		} {
@@ -70,6 +72,9 @@ func (s *shop) testEqual(t *testing.T, workers int) {
 		if name == "local" {
 			continue
 		}
+		if name != "outside" {
+			s.checkRecord(t, r)
+		}
 		pods := map[string]bool{}
 		for _, w := range r.Generator.Fleet {
 			if w.Node != s.NodeName() || !strings.HasPrefix(w.Pod, namespace+"/") {
@@ -83,12 +88,42 @@ func (s *shop) testEqual(t *testing.T, workers int) {
 	}
 }
 
+// checkRecord checks a record that was made in the cluster: it has the database's waits and
+// the metrics of both pods of the service, and its certificate is valid here.
+func (s *shop) checkRecord(t *testing.T, r result) {
+	t.Helper()
+	opened, err := record.Open(r.dir)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	hold := opened.Plan.Load.Judged[0]
+	from := opened.Facts.T0.Add(hold.Start).Unix()
+	instances, known := opened.Timeline.Gauge(metric.ServiceInstances, nil, metric.SourceService, record.Span{From: from, To: from + int64(hold.End-hold.Start)/1e9})
+	both := 0
+	for i, n := range instances {
+		if known[i] && n == 2 {
+			both++
+		}
+	}
+	if both < len(instances)/2 {
+		t.Errorf("both pods of the service answered in %d of %d seconds", both, len(instances))
+	}
+	if samples, _ := opened.Timeline.Sum(metric.DBSample, nil, record.All); samples == 0 {
+		t.Error("the database was not sampled")
+	}
+	if out, err := s.command(t.Context(), "verify", r.dir).CombinedOutput(); err != nil {
+		t.Errorf("verify: %v: %s", err, out)
+	}
+}
+
 // testFaults checks what becomes of a run with each fault.
 func (s *shop) testFaults(t *testing.T) {
 	kill := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for name, c := range map[string]struct {
 		args    []string                                    // besides those of a run with two workers
 		profile string                                      // default: payment
+		outside bool                                        // the coordinator runs on this machine
 		during  func(t *testing.T, name string, r *running) // once the hold has begun
 		code    int
 		verdict string
@@ -143,6 +178,26 @@ func (s *shop) testFaults(t *testing.T) {
 			during: func(t *testing.T, name string, _ *running) { s.deletePod(t, s.pod(t, name, "coordinator"), kill) },
 			code:   2, text: "its record is lost",
 		},
+		"outside interrupted": {
+			outside: true,
+			during: func(t *testing.T, _ string, r *running) {
+				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+					t.Error(err)
+				}
+			},
+			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		// The workers end by themselves after a while, and the cluster removes what is left.
+		"outside killed": {
+			outside: true,
+			during: func(t *testing.T, name string, r *running) {
+				if err := r.cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+				polltest.UntilWithin(t, 3*time.Minute, "the cluster has removed the workers", func() bool { return len(s.leftovers(t, name)) == 0 })
+			},
+			code: -1,
+		},
 		"same name": {
 			during: func(t *testing.T, name string, _ *running) {
 				r := s.run(t, inCluster(2, "--kubernetes-name", name)...)
@@ -155,14 +210,17 @@ func (s *shop) testFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			object := strings.ReplaceAll(name, " ", "-")
-			args := inCluster(2, append([]string{"--kubernetes-name", strings.ToLower(object)}, c.args...)...)
+			object := strings.ToLower(strings.ReplaceAll(name, " ", "-"))
+			args := inCluster(2, append([]string{"--kubernetes-name", object}, c.args...)...)
+			if c.outside {
+				args = append(s.outside(2, 7080+len(name)), "--kubernetes-name", object)
+			}
 			if c.profile != "" {
 				args[2] = c.profile
 			}
 			during := func(r *running) {}
 			if c.during != nil {
-				during = func(r *running) { c.during(t, strings.ToLower(object), r) }
+				during = func(r *running) { c.during(t, object, r) }
 			}
 			r := s.runAnd(t, during, args...)
 			if r.code != c.code || r.Verdict != c.verdict {
@@ -174,7 +232,7 @@ func (s *shop) testFaults(t *testing.T) {
 			case c.rule == "" && !strings.Contains(r.stderr, c.text):
 				t.Errorf("%s, want %s", r.stderr, c.text)
 			}
-			s.checkClean(t, strings.ToLower(object))
+			s.checkClean(t, object)
 		})
 	}
 }

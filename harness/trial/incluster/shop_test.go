@@ -314,6 +314,7 @@ type certificate struct {
 type result struct {
 	code   int
 	stderr string
+	dir    string // run folder
 	certificate
 }
 
@@ -365,7 +366,7 @@ func (s *shop) runAnd(t *testing.T, during func(*running), args ...string) (r re
 		<-done
 	case <-done:
 	}
-	r.code, r.stderr = cmd.ProcessState.ExitCode(), stderr.String()
+	r.code, r.stderr, r.dir = cmd.ProcessState.ExitCode(), stderr.String(), out
 	text, err := os.ReadFile(filepath.Join(out, "certificate.json"))
 	if err != nil {
 		return r // there was no run
@@ -429,7 +430,7 @@ func (s *shop) local(workers int) []string {
 // the cluster.
 func (s *shop) outside(workers, port int) []string {
 	return append(s.local(workers),
-		"--engine", "kubernetes", "--listen", net.JoinHostPort(s.NodeAddress(), strconv.Itoa(port)), "--kubernetes-name", "outside",
+		"--engine", "kubernetes", "--listen", net.JoinHostPort(s.NodeAddress(), strconv.Itoa(port)), "--kubernetes-name", "outside-"+strconv.Itoa(port),
 		"--kubernetes-namespace", namespace, "--kubernetes-cpu", "50m", "--kubernetes-memory", "256Mi")
 }
 

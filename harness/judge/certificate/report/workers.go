@@ -21,7 +21,7 @@ func workers(c certificate.Certificate) []page.Block {
 		names = append(names, "pod", "node")
 	}
 	t := page.Table{
-		Columns: slices.Concat(page.Names(names...), page.Numbers("share", "transactions", "p95", "p99", "CPU", "lag p99", "start", "clock", "drift", "round trip", "frames")),
+		Columns: slices.Concat(page.Names(names...), page.Numbers("share", "transactions", "p95", "p99", "CPU", "host CPU", "lag p99", "start", "clock", "drift", "round trip", "frames")),
 		Limit:   maxRows,
 	}
 	ms := func(v *float64) string { return quantity.OptionalValue(v, "ms") }
@@ -32,7 +32,7 @@ func workers(c certificate.Certificate) []page.Block {
 		}
 		numbers := page.Cells(
 			quantity.Format(w.Share, "share"), quantity.Count(w.Transactions), ms(w.P95Ms), ms(w.P99Ms),
-			quantity.Optional(w.CPUShare, "share"), ms(w.LagP99Ms), ms(w.StartDelayMs), ms(w.ClockOffsetMs), ms(w.ClockDriftMs), ms(w.RoundTripMs),
+			quantity.Optional(w.CPUShare, "share"), quantity.Optional(w.HostCPUShare, "share"), ms(w.LagP99Ms), ms(w.StartDelayMs), ms(w.ClockOffsetMs), ms(w.ClockDriftMs), ms(w.RoundTripMs),
 			frames(w),
 		)
 		if w.Unlike {
@@ -42,7 +42,7 @@ func workers(c certificate.Certificate) []page.Block {
 	}
 	return []page.Block{section("Workers", t, note(
 		"Times in ms, over the judged windows. Share: of the schedule. p95 and p99 are of the worker's own transactions; those of the run are computed from all transactions together, not averaged. "+
-			"CPU: k6's share of the CPUs that it may use. Lag: by how much the worker itself started transactions late. Start: delay of its first one. "+
+			"CPU: k6's share of the CPUs that it may use. Host CPU: how busy its host, or node, was. Lag: by how much the worker itself started transactions late. Start: delay of its first one. "+
 			"Clock: by how much its machine's clock is ahead of the coordinator's, corrected at the start; drift: what it changed by after that. "+
 			"Round trip: to the coordinator and back. Frames: reports in the record.",
 	))}

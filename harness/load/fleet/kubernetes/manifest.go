@@ -30,7 +30,7 @@ const (
 	endTimeout = 90 * time.Second
 	// removeAfter is how long what is left of a fleet stays, if its coordinator cannot
 	// remove it any more.
-	removeAfter = time.Minute
+	removeAfter = 30 * time.Second
 )
 
 // tokenKey is the key of the run's token in its Secret.
