@@ -41,12 +41,12 @@ type workload struct {
 }
 
 var workloads = []workload{
-	{"one GET", script, 1, []float64{1000, 2000, 4000}, 500},
-	{"a payment", payment, 2, []float64{250, 500, 1000}, 250},
+	{"one GET", script, 1, []float64{1000, 2000, 4000}, 3000},
+	{"a payment", payment, 2, []float64{500, 1000, 2000}, 1500},
 }
 
 // workerVUs are the numbers of VUs of which two thirds wait for a slow target.
-var workerVUs = []int{200, 1000, 4000}
+var workerVUs = []int{500, 2000, 4000}
 
 // workerUse is what a worker used during a hold, with the process that delivers its
 // reports.
@@ -112,8 +112,18 @@ func (b *bench) slow(w workload, i, vus int) recording {
 	}
 }
 
-// useOf makes a run and measures its worker during the hold.
+// useOf makes a run and measures its worker during the hold. One that fails is tried again,
+// since the machine may be shared.
 func (b *bench) useOf(ctx context.Context, of recording) (u workerUse, err error) {
+	for range openTries {
+		if u, err = b.useOnce(ctx, of); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return u, err
+}
+
+func (b *bench) useOnce(ctx context.Context, of recording) (u workerUse, err error) {
 	var from, to usage
 	var failed error
 	of.hold = workerHold
