@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// failureMode is a row of the tables in docs/failure-modes.md.
+// failureMode is a row of the tables in docs/failure-modes.md, and of the one in
+// docs/kubernetes.md.
 type failureMode struct{ event, output, result, test string }
 
 func readFailureModes(t *testing.T) (modes []failureMode) {
@@ -19,7 +20,16 @@ func readFailureModes(t *testing.T) (modes []failureMode) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	cluster, err := os.ReadFile("../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, found := strings.Cut(string(cluster), "\n## When something fails\n")
+	if !found {
+		t.Fatal("docs/kubernetes.md has no chapter on what fails")
+	}
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	for _, line := range strings.Split(string(text)+chapter, "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) == 1 || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| what happens |") {
 			continue
@@ -40,7 +50,7 @@ var (
 	commentPrefix = regexp.MustCompile(`\n\s*(?:#|//) ?`)
 )
 
-// docs/failure-modes.md has these failure modes, and a test exists for each of its rows.
+// The tables have these failure modes, and a test exists for each of their rows.
 func TestFailureModes(t *testing.T) {
 	modes := readFailureModes(t)
 	for _, want := range []string{
@@ -50,6 +60,7 @@ func TestFailureModes(t *testing.T) {
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
 		"worker is killed", "worker's pod is out of memory", "CPU quota throttles a worker", "worker stops for 5 s", "joins 3 s late", "never joins", "500 ms ahead", "drifts", "cut off from its coordinator for 10 s", "cut off for good",
 		"frames are sent twice", "garbage, frames", "wrong token", "script changes", "coordinator is killed, and continues", "full disk", "5 % of the packets", "attack the coordinator",
+		"`kubectl delete pod` of a worker", "evicted", "exceeds its memory", "CPU limit", "no node has room", "image cannot be pulled", "Service has no pod", "deleted during the run", "is killed at once", "API server", "a second run of the same name",
 	} {
 		found := false
 		for _, mode := range modes {
@@ -75,12 +86,12 @@ func TestFailureModes(t *testing.T) {
 	}
 }
 
-// testTexts returns the scripts by file name, and all test functions by name, each with
-// its doc comment.
+// testTexts returns the scripts by file name, and all test functions and the methods that
+// are parts of tests by name, each with its doc comment.
 func testTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	function := regexp.MustCompile(`(?ms)^(?:// [^\n]*\n)*func (Test\w+)\(t \*testing\.T\) \{.*?^\}`)
+	function := regexp.MustCompile(`(?ms)^(?:// [^\n]*\n)*func (?:\(\w+ \*\w+\) )?([Tt]est[A-Z]\w*)\(t \*testing\.T\) \{.*?^\}`)
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

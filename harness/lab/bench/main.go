@@ -50,7 +50,7 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,capacity", "parts to measure; collector-parts and capacity-limit too")
+	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts and capacity-limit too")
 	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -81,6 +81,7 @@ func measure() (err error) {
 		{"closed", b.closedLoop, true},
 		{"open", b.openModel, true},
 		{"memory", b.memory, true},
+		{"worker", b.workerCost, true},
 		{"capacity", b.capacity, true},
 		{"capacity-limit", b.capacityLimit, true},
 	} {

@@ -14,6 +14,7 @@ import (
 	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/spec"
+	"assay/harness/trial"
 )
 
 const (
@@ -102,25 +103,44 @@ func judged(r record.Run) record.Span {
 	return record.Span{From: t0 + int64(w.Start/time.Second), To: t0 + int64(w.End/time.Second)}
 }
 
+// openTimeout is that of a transaction.
+const openTimeout = 200 * time.Millisecond
+
 // record makes a complete run at a rate.
 func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (record.Run, error) {
+	return b.recordOf(ctx, recording{
+		script: "script.js", target: b.target.url, rate: rate, hold: hold, timeout: openTimeout, bound: openP95Ms, progress: func(run.Event) {},
+	})
+}
+
+// recording is a run of one worker.
+type recording struct {
+	script, target string
+	rate           float64 // transactions per second
+	hold, timeout  time.Duration
+	bound          float64 // of p(99), ms
+	progress       func(run.Event)
+}
+
+func (b *bench) recordOf(ctx context.Context, of recording) (record.Run, error) {
 	dir, err := os.MkdirTemp(b.dir, "run-")
 	if err != nil {
 		return record.Run{}, err
 	}
 	defer os.RemoveAll(dir)
 	profile := spec.Profile{
-		Name: "bench", Scenario: "script.js", Timeout: 200 * time.Millisecond,
-		Load: spec.Load{Unit: "tps", Target: rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: rate / 4, For: time.Second}, Hold: hold},
+		Name: "bench", Scenario: of.script, Timeout: of.timeout,
+		Load: spec.Load{Unit: "tps", Target: of.rate, Ramp: 2 * time.Second, Baseline: spec.Baseline{Rate: of.rate / 4, For: time.Second}, Hold: of.hold},
 		SLOs: []spec.SLO{{
-			Metric: metric.TransactionDuration, Expression: "p(99)<5", Aggregate: spec.Percentile,
-			Quantile: 0.99, Operator: "<", Bound: openP95Ms,
+			Metric: metric.TransactionDuration, Expression: fmt.Sprintf("p(99)<%g", of.bound), Aggregate: spec.Percentile,
+			Quantile: 0.99, Operator: "<", Bound: of.bound,
 		}},
 	}
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
-		Workers: 1, Seed: 1, Target: b.target.url, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
-		Log: slog.Default(), Progress: func(run.Event) {},
+		Workers: 1, Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
+		Tool: trial.Tool(), // of the same build as the binary: else it may not join
+		Log:  slog.Default(), Progress: of.progress,
 	}
 	if err := run.Run(ctx, o); err != nil {
 		return record.Run{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"assay/harness/servers/process"
 )
@@ -26,7 +28,9 @@ const (
 )
 
 // serveTrivial is the target: a server that responds at once and counts requests. It also
-// accepts and discards the data of k6's other outputs. It runs until it is killed.
+// accepts and discards the data of k6's other outputs, and answers payments without
+// making any. Below /after/MS/ it responds after so many milliseconds. It runs until it is
+// killed.
 func serveTrivial() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,6 +47,22 @@ func serveTrivial() error {
 	mux.HandleFunc("POST /write", discard) // InfluxDB
 	mux.HandleFunc("POST /query", discard)
 	mux.HandleFunc("POST /v1/metrics", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	mux.HandleFunc("POST /payments", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(bytes.Replace(body, []byte("{"), []byte(`{"state":"CONFIRMED",`), 1))
+	})
+	mux.HandleFunc("GET /payments/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"state":"CONFIRMED","id":%q,"amount":12345,"created_at":"2026-11-20T23:48:03.123456Z"}`, r.PathValue("id"))
+	})
+	mux.HandleFunc("/after/{ms}/{rest...}", func(w http.ResponseWriter, r *http.Request) {
+		ms, _ := strconv.Atoi(r.PathValue("ms"))
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+		r.URL.Path = "/" + r.PathValue("rest")
+		mux.ServeHTTP(w, r)
+	})
 	fmt.Println(listener.Addr())
 	return http.Serve(listener, mux)
 }

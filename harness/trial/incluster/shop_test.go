@@ -66,8 +66,25 @@ type shop struct {
 // target is the service's base URL in the cluster.
 const target = "http://shop"
 
-// openShop starts all of it.
+// openShop starts all of it, in one namespace, where an account may start runs.
 func openShop(t *testing.T) *shop {
+	t.Helper()
+	s := startCluster(t, image)
+	s.startDatabase(t, "shop", "a-password-of-the-test")
+	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.startService(t, namespace, image)
+	s.writeProject(t)
+	s.grant(t)
+	return s
+}
+
+// startCluster starts a cluster that has the program's image.
+func startCluster(t *testing.T, image string) *shop {
 	t.Helper()
 	program := os.Getenv("ASSAY_TEST_ASSAY")
 	if program == "" {
@@ -86,16 +103,6 @@ func openShop(t *testing.T) *shop {
 			"/certification": {Mode: os.ModeDir | 0o755},
 		},
 	})
-	s.startDatabase(t)
-	_, err = s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.startService(t)
-	s.writeProject(t)
-	s.grant(t)
 	return s
 }
 
@@ -140,13 +147,12 @@ func (s *shop) grant(t *testing.T) {
 	s.kubeconfig = s.KubeconfigOf(t, token.Status.Token)
 }
 
-// startDatabase starts a server, which pods reach at the node's address.
-func (s *shop) startDatabase(t *testing.T) {
+// startDatabase starts a server, which pods reach at the node's address. It returns that.
+func (s *shop) startDatabase(t *testing.T, user, password string) net.Addr {
 	t.Helper()
 	server := mysqldtest.StartInMemory(t, "mariadb", "--max-connections=300")
-	const password = "a-password-of-the-test"
 	db := mysqldtest.Open(t, server.DSN())
-	mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE USER shop@'127.0.0.1' IDENTIFIED BY '"+password+"'", "GRANT ALL ON *.* TO shop@'127.0.0.1'")
+	mysqldtest.Exec(t, db, "CREATE DATABASE shop", "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY '"+password+"'", "GRANT ALL ON *.* TO "+user+"@'127.0.0.1'")
 	l, err := net.Listen("tcp", net.JoinHostPort(s.NodeAddress(), "0"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,8 +160,9 @@ func (s *shop) startDatabase(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	go relay(l, process.Address(server.Port()))
 	c := mysql.NewConfig()
-	c.User, c.Passwd, c.Net, c.Addr, c.DBName = "shop", password, "tcp", l.Addr().String(), "shop"
+	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", l.Addr().String(), "shop"
 	s.dsn = c.FormatDSN()
+	return l.Addr()
 }
 
 // relay joins each connection with one to an address.
@@ -182,15 +189,20 @@ func relay(l net.Listener, to string) {
 }
 
 // startService starts two pods of the reference service behind a Service.
-func (s *shop) startService(t *testing.T) {
+func (s *shop) startService(t *testing.T, namespace, image string) {
 	t.Helper()
 	labels := map[string]string{"app": "shop"}
-	s.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-database"}, StringData: map[string]string{"dsn": s.dsn}})
+	_, err := s.client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop-database"}, StringData: map[string]string{"dsn": s.dsn},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	security := corev1.SecurityContext{
 		RunAsNonRoot: new(true), AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	_, err := s.client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+	_, err = s.client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -228,13 +240,6 @@ func (s *shop) startService(t *testing.T) {
 	})
 }
 
-func (s *shop) create(t *testing.T, secret *corev1.Secret) {
-	t.Helper()
-	if _, err := s.client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // writeProject writes a project with short profiles of the repository's payment.
 func (s *shop) writeProject(t *testing.T) {
 	t.Helper()
@@ -263,6 +268,7 @@ func (s *shop) writeProject(t *testing.T) {
 	file["profiles"] = profiles
 	clear(profiles)
 	profiles["payment"] = payment
+	variant("checkout", "payment.js", "p(95)<3000")
 	variant("fast", "payment.js", "p(95)<5")
 	variant("leaking", "leaking.js", "p(95)<3000")
 	variant("broken", "broken.js", "p(95)<3000")
@@ -304,7 +310,7 @@ type certificate struct {
 	Generator struct {
 		Workers int `json:"workers"`
 		Fleet   []struct {
-			Source string `json:"source"`
+			Source string `json:"worker"`
 			Pod    string `json:"pod"`
 			Node   string `json:"node"`
 		} `json:"fleet"`
