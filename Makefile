@@ -114,7 +114,7 @@ soak: ## Check that 100 runs in a row leak no resources (about 12 minutes)
 .PHONY: bench
 bench: build ## Measure judging, collector, generator and coordinator, as ratios of interleaved runs (about 75 minutes, two cores)
 	.ci/install test
-	$(GO) build -o bin/bench ./harness/lab/bench
+	$(BUILD) -o bin/bench ./harness/lab/bench
 	@mysqld=$$(.ci/mysql9 $(MYSQL9)) && mariadbd=$$(PATH="$$PATH:/usr/sbin" command -v mariadbd) && \
 	bin/bench -assay $(BIN) -mysqld "$$mysqld" -mariadbd "$$mariadbd" $(BENCHFLAGS)
 
