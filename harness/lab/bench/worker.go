@@ -41,12 +41,12 @@ type workload struct {
 }
 
 var workloads = []workload{
-	{"one GET", script, 1, []float64{1000, 2000, 4000}, 3000},
-	{"a payment", payment, 2, []float64{500, 1000, 2000}, 1500},
+	{"one GET", script, 1, []float64{1000, 2000, 4000}, 600},
+	{"a payment", payment, 2, []float64{500, 1000, 2000}, 400},
 }
 
 // workerVUs are the numbers of VUs of which two thirds wait for a slow target.
-var workerVUs = []int{500, 2000, 4000}
+var workerVUs = []int{500, 3000}
 
 // workerUse is what a worker used during a hold, with the process that delivers its
 // reports.
