@@ -58,7 +58,8 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 	if err := collect(force, f.cluster, p, dir); err != nil {
 		return hint.With(fmt.Errorf("%w: %w", errNotCollected, err), fmt.Sprintf(
 			"within %s: mkdir %s && kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s && assay judge %s && kubectl delete job --namespace %s %s",
-			HoldFor, dir, p.Namespace, p.Name, dir, dir, p.Namespace, f.name))
+			HoldFor, dir, p.Namespace, p.Name, dir, dir, p.Namespace, f.name,
+		))
 	}
 	return nil
 }
