@@ -95,10 +95,11 @@ func stallingServer(t *testing.T) *httptest.Server {
 }
 
 // A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly from 1 s
-// down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms. On a busy machine
-// both may be higher, because the server takes longer for the 150 requests queued by a
-// stall, but hardly lower. Closed-loop k6 would see none of it: its VUs wait with the
-// server.
+// down to 0: the share over 100 ms is at least 9 %, the 95th percentile at least 500 ms.
+// On a busy machine both are higher, because the server takes longer for the 150 requests
+// queued by a stall; that a record exaggerates neither is what
+// TestPercentilesAgreeWithRawLatencies checks. Closed-loop k6 would see none of the
+// stalls: its VUs wait with the server.
 func TestServerStallsCountInLatency(t *testing.T) {
 	t.Parallel()
 	server := stallingServer(t)
@@ -120,12 +121,11 @@ func TestServerStallsCountInLatency(t *testing.T) {
 			continue
 		}
 		share := float64(*s.Violations) / float64(*s.Samples)
-		// A busy machine adds to both figures.
-		if share < 0.95*0.09 || share > 0.3 {
-			t.Errorf("%.2f %% of the transactions took over 100 ms, want 9 %% and a little", 100*share)
+		if share < 0.95*0.09 {
+			t.Errorf("%.2f %% of the transactions took over 100 ms, want at least 9 %%", 100*share)
 		}
-		if *s.Observed < 0.95*500 || *s.Observed > 1000 {
-			t.Errorf("p95 is %.0f ms, want 500 and a little", *s.Observed)
+		if *s.Observed < 0.95*500 {
+			t.Errorf("p95 is %.0f ms, want at least 500", *s.Observed)
 		}
 		t.Logf("over 100 ms: %.2f %%, p95 %.0f ms", 100*share, *s.Observed)
 	}

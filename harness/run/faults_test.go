@@ -162,7 +162,8 @@ func TestFaultsOfFleets(t *testing.T) {
 			},
 		},
 		"the coordinator is killed and continues after the workers ended their load": {
-			hold: 20 * time.Second, verdict: verdict.Invalid, rule: "complete", detail: " judged seconds: worker/", all: []string{workertest.EnvLostAfter + "=10s"},
+			// Longer than they can take to say so.
+			hold: 60 * time.Second, verdict: verdict.Invalid, rule: "complete", detail: " judged seconds: worker/", all: []string{workertest.EnvLostAfter + "=10s"},
 			strike: func(c *coordinated, _ []*networktest.Host) {
 				c.kill()
 				c.awaitWorkers("stopping: the coordinator has not answered for ")

@@ -50,6 +50,7 @@ type run struct {
 	last    time.Time // of the last sample; zero: none yet
 	lost    time.Time // when the connection was lost; zero: it is open
 	attempt time.Time // not to reconnect before
+	said    string    // the last error
 }
 
 // Run samples until ctx is done. While the server cannot be reached, frames have no
@@ -165,14 +166,17 @@ func (r *run) reconnected(ctx context.Context) bool {
 	return true
 }
 
-// failed logs an error, and once per outage a warning that the connection is lost.
+// failed logs that the connection is lost, once per outage, and any other error unless it
+// is that of before.
 func (r *run) failed(err error) {
-	if !r.db.Connected() && r.lost.IsZero() {
+	switch {
+	case !r.db.Connected() && r.lost.IsZero():
 		r.lost = time.Now()
 		slog.Warn("database collector lost its connection", "err", err)
-		return
+	case err.Error() != r.said:
+		slog.Warn("database collector", "err", err)
 	}
-	slog.Debug("database collector", "err", err)
+	r.said = err.Error()
 }
 
 // finish sends what is left and closes the stream.
