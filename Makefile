@@ -8,10 +8,11 @@ MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
 # With the revision of the source, which the certificate names.
-BUILD     := $(GO) build -trimpath -buildvcs=auto
-# Static, for every target: the program also runs in an empty container image, and
-# all targets share one build cache.
+BUILD     := $(GO) build -buildvcs=auto
+# Static and without paths of this machine, for every target: the program also runs in an
+# empty container image, and all targets share what is compiled.
 export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 COMPOSE   ?= docker compose
 GOFUMPT   := mvdan.cc/gofumpt@v0.10.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
