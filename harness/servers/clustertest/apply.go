@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,15 +15,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Apply makes or changes all objects of a YAML text, as `kubectl apply` does. Objects
+// apply makes or changes all objects of a YAML text, as `kubectl apply` does. Objects
 // without a namespace are made in default.
-func (c *Cluster) Apply(t testing.TB, text []byte) {
-	t.Helper()
-	if err := c.apply(t.Context(), text); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (c *Cluster) apply(ctx context.Context, text []byte) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {

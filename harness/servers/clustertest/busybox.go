@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,9 +18,6 @@ const pause = "assay-test/pause:1"
 
 // searchPath is the variable of images that are made from BusyBox.
 const searchPath = "PATH=/usr/bin:/bin"
-
-// BusyboxFiles are the files of the image Busybox, to add others to them.
-func (c *Cluster) BusyboxFiles() map[string]File { return maps.Clone(c.busybox) }
 
 // importBusybox imports the images that every cluster has.
 func (c *Cluster) importBusybox(ctx context.Context) (err error) {

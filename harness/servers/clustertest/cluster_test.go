@@ -3,55 +3,52 @@
 package clustertest
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"assay/harness/load/k6"
 	"assay/harness/polltest"
 )
 
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "k6" { // in the image of TestRuns
-		k6.Main(os.Args[1:])
-	}
-	os.Exit(m.Run())
-}
-
-// One cluster for all, as each takes seconds to start.
+// TestCluster uses a cluster as the tests of runs do, which also use Jobs, the k6-operator,
+// evictions and an API server that is away. Nothing is left of it, although a pod still
+// runs; and another can be started after it.
 func TestCluster(t *testing.T) {
-	start := time.Now()
-	c := Start(t)
-	t.Logf("ready after %s", time.Since(start))
-	for name, test := range map[string]func(*testing.T, *Cluster, string){
-		"pod": testPod, "job": testJob, "service": testService, "memory": testMemory, "eviction": testEviction,
-		"namespace": testNamespace, "token": testToken, "server": testServerOfTheTest, "outage": testOutage, "operator": testOperator,
-	} {
-		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			c.Namespace(t, name)
-			test(t, c, name)
-			t.Logf("took %s", time.Since(start))
+	before := left(t)
+	for i := range 2 {
+		var c *Cluster
+		t.Run("cluster", func(t *testing.T) {
+			c = Start(t)
+			create(t, c, "default", podOf("running", "sleep 600"))
+			polltest.Until(t, "the pod runs", func() bool { return podNamed(t, c, "default", "running").Status.Phase == corev1.PodRunning })
+			if i > 0 {
+				return
+			}
+			for name, test := range map[string]func(*testing.T, *Cluster, string){
+				"pod": testPod, "service": testService, "namespace": testNamespace, "token": testToken, "server": testServerOfTheTest,
+			} {
+				t.Run(name, func(t *testing.T) {
+					c.Namespace(t, name)
+					test(t, c, name)
+				})
+			}
 		})
+		if t.Failed() {
+			return
+		}
+		checkRemoved(t, c, before)
 	}
 }
 
@@ -129,29 +126,6 @@ func testPod(t *testing.T, c *Cluster, namespace string) {
 	}
 }
 
-func testJob(t *testing.T, c *Cluster, namespace string) {
-	jobs, two, indexed := c.Client().BatchV1().Jobs(namespace), int32(2), batchv1.IndexedCompletion
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: batchv1.JobSpec{
-		Completions: &two, Parallelism: &two, CompletionMode: &indexed, BackoffLimitPerIndex: new(int32), TTLSecondsAfterFinished: &two,
-		Template: corev1.PodTemplateSpec{Spec: podOf("", "echo index $JOB_COMPLETION_INDEX; exit $JOB_COMPLETION_INDEX").Spec},
-	}}
-	if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	polltest.Until(t, "index 0 has succeeded and index 1 has failed", func() bool {
-		j, err := jobs.Get(t.Context(), "two", metav1.GetOptions{})
-		return err == nil && j.Status.CompletedIndexes == "0" && j.Status.FailedIndexes != nil && *j.Status.FailedIndexes == "1"
-	})
-	polltest.Until(t, "the job is removed after its time", func() bool {
-		_, err := jobs.Get(t.Context(), "two", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	})
-	polltest.Until(t, "its pods are removed, too", func() bool {
-		pods, err := c.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(pods.Items) == 0
-	})
-}
-
 // serve runs a Service with two pods, each of which answers with its own name.
 func serve(t *testing.T, c *Cluster, namespace string) {
 	t.Helper()
@@ -197,29 +171,6 @@ func testService(t *testing.T, c *Cluster, namespace string) {
 	if err := get(t.Context(), "http://"+s.Spec.ClusterIP); err != nil {
 		t.Error(err)
 	}
-}
-
-func testMemory(t *testing.T, c *Cluster, namespace string) {
-	pod := podOf("hungry", "x=x; while true; do x=$x$x; done")
-	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("20Mi")}
-	create(t, c, namespace, pod)
-	end := ended(t, c, namespace, "hungry").Status.ContainerStatuses[0].State.Terminated
-	if end.Reason != "OOMKilled" || end.ExitCode != 137 {
-		t.Errorf("%+v", end)
-	}
-}
-
-func testEviction(t *testing.T, c *Cluster, namespace string) {
-	create(t, c, namespace, podOf("evicted", "sleep 600"))
-	polltest.Until(t, "the pod runs", func() bool { return podNamed(t, c, namespace, "evicted").Status.Phase == corev1.PodRunning })
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "evicted", Namespace: namespace}}
-	if err := c.Client().PolicyV1().Evictions(namespace).Evict(t.Context(), eviction); err != nil {
-		t.Fatal(err)
-	}
-	polltest.Until(t, "the pod is gone", func() bool {
-		_, err := c.Client().CoreV1().Pods(namespace).Get(t.Context(), "evicted", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	})
 }
 
 func testNamespace(t *testing.T, c *Cluster, _ string) {
@@ -270,87 +221,5 @@ func testServerOfTheTest(t *testing.T, c *Cluster, namespace string) {
 	defer s.Close()
 	if log := succeed(t, c, namespace, podOf("client", "curl -sSf -m 5 "+s.URL)); log != "here" {
 		t.Errorf("log: %q", log)
-	}
-}
-
-// What runs goes on without the API, Services and their names among it.
-func testOutage(t *testing.T, c *Cluster, namespace string) {
-	serve(t, c, namespace)
-	create(t, c, namespace, podOf("client", `
-		until curl -sf -m 5 http://shop; do sleep 0.2; done
-		while sleep 0.1; do curl -sf -m 5 -o /dev/null http://shop && echo answer || echo lost; done`))
-	answers := func() int {
-		if podNamed(t, c, namespace, "client").Status.Phase != corev1.PodRunning {
-			return 0
-		}
-		log := logOf(t, c, namespace, "client")
-		if strings.Contains(log, "lost") {
-			t.Fatalf("the client has lost an answer: %s", log)
-		}
-		return strings.Count(log, "answer")
-	}
-	polltest.Until(t, "the client gets answers", func() bool { return answers() > 0 })
-	c.StopAPIServer(t)
-	polltest.Until(t, "connections to the API are refused", func() bool {
-		_, err := c.Client().CoreV1().Nodes().Get(t.Context(), c.NodeName(), metav1.GetOptions{})
-		return errors.Is(err, syscall.ECONNREFUSED)
-	})
-	time.Sleep(5 * time.Second)
-	c.StartAPIServer(t)
-	before := answers()
-	polltest.Until(t, "the client gets more answers", func() bool { return answers() > before })
-	if log := succeed(t, c, namespace, podOf("afterwards", "echo here")); log != "here\n" {
-		t.Errorf("log: %q", log)
-	}
-}
-
-// A TestRun with two runners of the real k6, started by the operator's own starter.
-func testOperator(t *testing.T, c *Cluster, namespace string) {
-	c.InstallK6Operator(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := c.BusyboxFiles()
-	files["/bin/k6"] = File{From: self}
-	c.Import(t, Image{Name: "assay-test/k6:1", Files: files, Env: []string{"PATH=/bin"}, User: "65532:65532"})
-	c.Apply(t, []byte(`
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: script, namespace: `+namespace+`}
-data:
-  script.js: |
-    export const options = {scenarios: {one: {executor: 'per-vu-iterations', vus: 2, iterations: 1}}}
-    export default function () { console.log('iteration of the script') }
----
-apiVersion: k6.io/v1alpha1
-kind: TestRun
-metadata: {name: two, namespace: `+namespace+`}
-spec:
-  parallelism: 2
-  script: {configMap: {name: script, file: script.js}}
-  runner: {image: "assay-test/k6:1"}
-`))
-	pods := c.Client().CoreV1().Pods(namespace)
-	var runners *corev1.PodList
-	polltest.Until(t, "both runners have succeeded", func() bool {
-		if runners, err = pods.List(t.Context(), metav1.ListOptions{LabelSelector: "runner=true"}); err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, p := range runners.Items {
-			if p.Status.Phase == corev1.PodFailed {
-				t.Fatalf("runner %s: %s", p.Name, logOf(t, c, namespace, p.Name))
-			}
-			if p.Status.Phase == corev1.PodSucceeded {
-				n++
-			}
-		}
-		return n == 2
-	})
-	for _, p := range runners.Items {
-		if log := logOf(t, c, namespace, p.Name); strings.Count(log, "iteration of the script") != 1 {
-			t.Errorf("runner %s: %s", p.Name, log)
-		}
 	}
 }

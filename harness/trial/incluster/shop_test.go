@@ -210,7 +210,7 @@ func (s *shop) startService(t *testing.T, namespace, image string) {
 				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "shop", Image: image, SecurityContext: &security,
-					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "10", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
+					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "200", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
 					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
 					}}}},
@@ -256,19 +256,25 @@ func (s *shop) writeProject(t *testing.T) {
 	}
 	profiles := file["profiles"].(map[string]any)
 	payment := profiles["payment"].(map[string]any)
-	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "2s", "baseline": map[string]any{"rate": 5, "for": "4s"}, "ramp": "2s", "hold": "15s", "cooldown": "1s"}
+	payment["load"] = map[string]any{"unit": "tps", "target": 30, "warmup": "1s", "baseline": map[string]any{"rate": 5, "for": "2s"}, "ramp": "1s", "hold": "10s", "cooldown": "1s"}
 	slos := payment["slo"].(map[string]any)
 	slos["transaction_duration"] = []string{"p(95)<3000"}
 	delete(slos, "http_req_duration{name:pay}")
-	variant := func(name, script, bound string) {
+	payment["rules"] = map[string]any{"offered": 0.1, "generator-drops": 0.1} // 16 workers may share two busy CPUs
+	variant := func(name, script, bound string) map[string]any {
 		v, slo := maps.Clone(payment), maps.Clone(slos)
 		v["scenario"], v["slo"], slo["transaction_duration"] = "scenarios/"+script, slo, []string{bound}
 		profiles[name] = v
+		return v
 	}
 	file["profiles"] = profiles
 	clear(profiles)
 	profiles["payment"] = payment
 	variant("checkout", "payment.js", "p(95)<3000")
+	delete(variant("strict", "payment.js", "p(95)<3000"), "rules")
+	longer := maps.Clone(payment["load"].(map[string]any))
+	longer["hold"], longer["target"] = "15s", 20
+	variant("longer", "payment.js", "p(95)<3000")["load"] = longer
 	variant("fast", "payment.js", "p(95)<5")
 	variant("leaking", "leaking.js", "p(95)<3000")
 	variant("broken", "broken.js", "p(95)<3000")
@@ -333,6 +339,15 @@ func (r result) broken() (ids []string) {
 		}
 	}
 	return ids
+}
+
+// exitCode is that of a command that ended with this error.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
 }
 
 // command is a command of the program in the project, by the account of the printed Role.
