@@ -189,10 +189,10 @@ func (s *shop) testFaults(t *testing.T) {
 	kill := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	for _, c := range []fault{
 		{
-			name: "worker throttled",
+			name:    "worker throttled",
 			args:    []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "20m"},
 			profile: "strict",
-			code: 3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
+			code:    3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
 		},
 		{
 			name: "same name",
@@ -250,9 +250,11 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
 		},
 		{
-			name:   "coordinator killed",
-			during: func(t *testing.T, s *shop, name string, _ *running) { s.deletePod(t, s.pod(t, name, "coordinator"), kill) },
-			code:   2, text: "its record is lost",
+			name: "coordinator killed",
+			during: func(t *testing.T, s *shop, name string, _ *running) {
+				s.deletePod(t, s.pod(t, name, "coordinator"), kill)
+			},
+			code: 2, text: "its record is lost",
 		},
 		{
 			name:    "outside interrupted",
