@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"assay/harness/polltest"
 	"assay/harness/servers/clustertest"
 )
 
@@ -50,7 +50,7 @@ func TestKubernetesGuide(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", steps[len(outputs)-1].commands, err, outputs[len(outputs)-1])
 	}
-	polltest.Until(t, "nothing is left of the runs", func() bool { return len(s.leftovers(t, "")) == 0 })
+	s.awaitClean(t, "", time.Minute)
 }
 
 // openGuide starts what the guide assumes: a Service in a namespace, its database with a

@@ -15,7 +15,6 @@ import (
 
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
-	"assay/harness/polltest"
 )
 
 // TestKubernetes runs everything in one cluster, as an account with the printed Role
@@ -38,9 +37,7 @@ func TestKubernetes(t *testing.T) {
 	})
 	t.Run("faults", s.testFaults)
 	t.Run("API server away", s.testOutage)
-	t.Run("nothing is left", func(t *testing.T) {
-		polltest.Until(t, "the namespace is as before", func() bool { return len(s.leftovers(t, "")) == 0 })
-	})
+	t.Run("nothing is left", func(t *testing.T) { s.awaitClean(t, "", time.Minute) })
 }
 
 // within is the largest difference of a percentile between two runs of the same system
@@ -179,7 +176,7 @@ var outsideKilled = fault{
 		if err := r.cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		polltest.UntilWithin(t, 3*time.Minute, "the cluster has removed the workers", func() bool { return len(s.leftovers(t, name)) == 0 })
+		s.awaitClean(t, name, 3*time.Minute)
 	},
 	code: -1,
 }

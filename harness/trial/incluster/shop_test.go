@@ -27,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -210,10 +211,12 @@ func (s *shop) startService(t *testing.T, namespace, image string) {
 				TerminationGracePeriodSeconds: new(int64(1)),
 				Containers: []corev1.Container{{
 					Name: "shop", Image: image, SecurityContext: &security,
-					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "200", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
+					Args: []string{"target", "--listen", "0.0.0.0:18080", "--allow-remote", "--commits", "transaction", "--gateway-latency", "30", "--gateway-patience", "10s", "--gateway-timeouts", "0", "--gateway-declines", "0"},
 					Env: []corev1.EnvVar{{Name: "ASSAY_DB", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 						LocalObjectReference: corev1.LocalObjectReference{Name: "shop-database"}, Key: "dsn",
 					}}}},
+					// Without a request it would get the least CPU of all.
+					Resources:      corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(18080)}}},
 				}},
 			}},
@@ -256,7 +259,7 @@ func (s *shop) writeProject(t *testing.T) {
 	}
 	profiles := file["profiles"].(map[string]any)
 	payment := profiles["payment"].(map[string]any)
-	payment["load"] = map[string]any{"unit": "tps", "target": 30, "warmup": "1s", "baseline": map[string]any{"rate": 5, "for": "2s"}, "ramp": "1s", "hold": "10s", "cooldown": "1s"}
+	payment["load"] = map[string]any{"unit": "tps", "target": 20, "warmup": "1s", "baseline": map[string]any{"rate": 5, "for": "2s"}, "ramp": "1s", "hold": "10s", "cooldown": "1s"}
 	slos := payment["slo"].(map[string]any)
 	slos["transaction_duration"] = []string{"p(95)<3000"}
 	delete(slos, "http_req_duration{name:pay}")
@@ -273,7 +276,7 @@ func (s *shop) writeProject(t *testing.T) {
 	variant("checkout", "payment.js", "p(95)<3000")
 	delete(variant("strict", "payment.js", "p(95)<3000"), "rules")
 	longer := maps.Clone(payment["load"].(map[string]any))
-	longer["hold"], longer["target"] = "15s", 20
+	longer["hold"] = "15s"
 	variant("longer", "payment.js", "p(95)<3000")["load"] = longer
 	variant("fast", "payment.js", "p(95)<5")
 	variant("leaking", "leaking.js", "p(95)<3000")
@@ -485,19 +488,34 @@ func (s *shop) leftovers(t *testing.T, run string) (names []string) {
 	if run != "" {
 		o.LabelSelector += ",app.kubernetes.io/instance=" + run
 	}
-	for resource, group := range map[string]schema.GroupVersion{
+	for kind, group := range map[string]schema.GroupVersion{
 		"pods": corev1.SchemeGroupVersion, "secrets": corev1.SchemeGroupVersion, "configmaps": corev1.SchemeGroupVersion, "services": corev1.SchemeGroupVersion,
 		"jobs": batchv1.SchemeGroupVersion, "networkpolicies": networkingv1.SchemeGroupVersion, "testruns": {Group: "k6.io", Version: "v1alpha1"},
 	} {
-		all, err := s.dynamic.Resource(group.WithResource(resource)).Namespace(namespace).List(t.Context(), o)
+		all, err := s.dynamic.Resource(group.WithResource(kind)).Namespace(namespace).List(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, item := range all.Items {
-			names = append(names, resource+"/"+item.GetName())
+			names = append(names, kind+"/"+item.GetName())
 		}
 	}
 	return names
+}
+
+// awaitClean waits until the cluster has removed what is left, of a run or of all. It asks
+// once a second, as each answer takes seven requests.
+func (s *shop) awaitClean(t *testing.T, run string, limit time.Duration) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(time.Second) {
+		left := s.leftovers(t, run)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left in the namespace after %s: %s", limit, strings.Join(left, ", "))
+		}
+	}
 }
 
 // checkClean fails if a run has left anything in the namespace.
