@@ -48,20 +48,29 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 			}
 		}
 	}
+	var target string
+	var number int
 	for _, text := range []string{address.URL, l.Target} {
 		u, err := url.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("network policy: %w", err)
 		}
-		number := u.Port()
-		if number == "" {
-			number = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		target = strings.ToLower(u.Hostname())
+		if number, err = strconv.Atoi(u.Port()); err != nil {
+			number = map[string]int{"http": 80, "https": 443}[u.Scheme]
 		}
-		n, _ := strconv.Atoi(number) // 0: every port
-		add(egressTo(u.Hostname(), n))
+		add(egressTo(target, number))
 	}
 	for _, host := range l.Hosts {
-		add(egressTo(host, 0))
+		host = strings.ToLower(host)
+		_, err := netip.ParseAddr(host)
+		switch {
+		case host == target: // has its rules
+		case err == nil:
+			add(egressTo(host))
+		default:
+			add(egressTo(host, slices.Compact(slices.Sorted(slices.Values([]int{80, 443, number})))...))
+		}
 	}
 	policy := &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -78,14 +87,14 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 	return policy, nil
 }
 
-// egressTo are the rules for a host, at a port (0: all). A policy knows addresses and
-// labels, but no names: a name of a Service stands for all pods of its namespace, whose
+// egressTo are the rules for a host, at these ports (none: all). A policy knows addresses
+// and labels, but no names: a name of a Service stands for all pods of its namespace, whose
 // ports are not the Service's, and any other name for all addresses, because those of a
 // load balancer change. There k6 itself refuses hosts that are not allowed.
-func egressTo(host string, number int) []networkingv1.NetworkPolicyEgressRule {
+func egressTo(host string, numbers ...int) []networkingv1.NetworkPolicyEgressRule {
 	var ports []networkingv1.NetworkPolicyPort
-	if number != 0 {
-		ports = []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, number)}
+	for _, n := range numbers {
+		ports = append(ports, port(corev1.ProtocolTCP, n))
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		a = a.Unmap()

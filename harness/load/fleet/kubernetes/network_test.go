@@ -61,8 +61,10 @@ func TestNetworkPolicy(t *testing.T) {
 		{"https://coordinator:7077", "http://shop", nil, []string{"pods:*"}},
 		{"https://[fd00::2]:7077", "http://shop", nil, []string{"fd00::2/128:7077/TCP", "pods:*"}},
 		{"https://10.1.2.3:7077", "http://shop", []string{"10.9.8.7", "pay.prod.svc"}, []string{at, "pods:*", "10.9.8.7/32:*", "pods of prod:*"}},
-		// The ports of other hosts are not known: k6 alone restricts these.
-		{"https://10.1.2.3:7077", "http://shop", []string{"pay.example.com"}, []string{at, "pods:*", "*:*"}},
+		{"https://10.1.2.3:7077", "http://shop.prod", []string{"Shop.prod"}, []string{at, "pods of prod:*", "*:80/TCP"}},
+		// The ports of other hosts are not known: those of the web, and the target's.
+		{"https://10.1.2.3:7077", "http://shop", []string{"pay.example.com"}, []string{at, "pods:*", "*:80/TCP,443/TCP"}},
+		{"https://10.1.2.3:7077", "https://shop:8443", []string{"pay.example.com"}, []string{at, "pods:*", "*:80/TCP,443/TCP,8443/TCP"}},
 	} {
 		for _, operator := range []bool{false, true} {
 			s := Settings{Name: "run", Namespace: "load", Operator: operator}
