@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ const tries = 3
 // the same time: the verdict and the schedule are the same, and percentiles are close.
 func (s *shop) testEqual(t *testing.T, workers int) {
 	for try := 1; ; try++ {
-		results, different := map[string]result{}, []string(nil)
+		results, different, started := map[string]result{}, []string(nil), make(chan struct{})
 		t.Run("runs", func(t *testing.T) {
 			for name, args := range map[string][]string{
 				"local":       s.local(workers),
@@ -62,7 +63,16 @@ func (s *shop) testEqual(t *testing.T, workers int) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					r := s.run(t, args...)
+					begin := func(*running) {}
+					switch name {
+					case "local": // whose workers need less time to start
+						<-started
+					case "job":
+						start := sync.OnceFunc(func() { close(started) })
+						defer start()
+						begin = func(*running) { start() }
+					}
+					r := s.runAnd(t, joined, begin, args...)
 					if r.Generator.Workers != workers {
 						t.Errorf("exit code %d, %d workers", r.code, r.Generator.Workers)
 					}
@@ -310,7 +320,7 @@ func (s *shop) testFault(t *testing.T, f fault) {
 func (s *shop) decided(t *testing.T, verdict string, during func(*running), args ...string) (r result) {
 	t.Helper()
 	for try := 1; ; try++ {
-		r = s.runAnd(t, during, args...)
+		r = s.runAnd(t, holds, during, args...)
 		if r.Verdict == verdict || verdict != "PASS" && verdict != "FAIL" || try == tries {
 			return r
 		}

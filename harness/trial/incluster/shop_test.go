@@ -370,18 +370,24 @@ type running struct{ cmd *exec.Cmd }
 // run runs a command that certifies, and reads its certificate.
 func (s *shop) run(t *testing.T, args ...string) result {
 	t.Helper()
-	return s.runAnd(t, func(*running) {}, args...)
+	return s.runAnd(t, holds, func(*running) {}, args...)
 }
 
-// runAnd is run, and does something once the hold has begun.
-func (s *shop) runAnd(t *testing.T, during func(*running), args ...string) (r result) {
+// What a run prints when its hold begins, and when its workers have joined.
+const (
+	holds  = ": hold, "
+	joined = ": initialising "
+)
+
+// runAnd is run, and does something once it has printed a text.
+func (s *shop) runAnd(t *testing.T, text string, during func(*running), args ...string) (r result) {
 	t.Helper()
 	out, err := os.MkdirTemp(s.runs, "run-") // an empty folder
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := s.command(t.Context(), append(args, "--out", out)...)
-	stderr := &watched{log: logWriter{t}, text: ": hold, ", begun: make(chan struct{})}
+	stderr := &watched{log: logWriter{t}, text: text, begun: make(chan struct{})}
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -395,11 +401,11 @@ func (s *shop) runAnd(t *testing.T, during func(*running), args ...string) (r re
 	case <-done:
 	}
 	r.code, r.stderr, r.dir = cmd.ProcessState.ExitCode(), stderr.String(), out
-	text, err := os.ReadFile(filepath.Join(out, "certificate.json"))
+	certificate, err := os.ReadFile(filepath.Join(out, "certificate.json"))
 	if err != nil {
 		return r // there was no run
 	}
-	if err := json.Unmarshal(text, &r.certificate); err != nil {
+	if err := json.Unmarshal(certificate, &r.certificate); err != nil {
 		t.Fatal(err)
 	}
 	return r
