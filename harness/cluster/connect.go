@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -50,11 +54,8 @@ func Connect(o Options) (*Cluster, error) {
 	overrides.Context.Namespace = o.Namespace
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loader.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		err = errors.New("there is no kubeconfig file, and this is no pod")
-	}
 	if err != nil {
-		return nil, hint.With(line{fmt.Errorf("find the Kubernetes cluster: %w", err)}, "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context")
+		return nil, notFound(loader, o, err)
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -70,6 +71,25 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to the Kubernetes cluster: %w", err)
 	}
 	return c, nil
+}
+
+// notFound is the error of a cluster that no configuration leads to.
+func notFound(loader clientcmd.ClientConfig, o Options, err error) error {
+	next := "set KUBECONFIG to the file with which kubectl reaches it, and choose a context: --kubernetes-context"
+	all, unread := loader.RawConfig()
+	name := cmp.Or(o.Context, all.CurrentContext)
+	context := all.Contexts[name]
+	switch {
+	case unread != nil || len(all.Contexts) == 0:
+		if clientcmd.IsEmptyConfig(err) {
+			err = errors.New("there is no kubeconfig file, and this is no pod")
+		}
+	case context == nil:
+		next = "the contexts are: " + strings.Join(slices.Sorted(maps.Keys(all.Contexts)), ", ")
+	case all.Clusters[context.Cluster] == nil:
+		err = fmt.Errorf("context %q names cluster %q, which the kubeconfig file does not have", name, context.Cluster)
+	}
+	return hint.With(line{fmt.Errorf("find the Kubernetes cluster: %w", err)}, next)
 }
 
 // Inside reports whether this process runs in a pod.

@@ -32,7 +32,7 @@ func kubeconfig(t *testing.T, server string) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: one,
 clusters: [{name: c, cluster: {server: "` + server + `"}}], users: [{name: u, user: {token: a-token}}],
-contexts: [{name: one, context: {cluster: c, user: u, namespace: shop}}, {name: two, context: {cluster: c, user: u}}]}`
+contexts: [{name: one, context: {cluster: c, user: u, namespace: shop}}, {name: two, context: {cluster: c, user: u}}, {name: lost, context: {cluster: gone, user: u}}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +57,16 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c.options, got, err)
 		}
 	}
-	for _, o := range []cluster.Options{{Context: "three"}, {Kubeconfig: file + ".none"}} {
-		if _, err := cluster.Connect(o); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(hint.Of(err), "KUBECONFIG") {
-			t.Errorf("%+v: %v (%s)", o, err, hint.Of(err))
+	for _, c := range []struct {
+		options    cluster.Options
+		says, next string
+	}{
+		{cluster.Options{Context: "three"}, `context "three" does not exist`, "the contexts are: lost, one, two"},
+		{cluster.Options{Context: "lost"}, `context "lost" names cluster "gone", which the kubeconfig file does not have`, "KUBECONFIG"},
+		{cluster.Options{Kubeconfig: file + ".none"}, ".none: no such file or directory", "KUBECONFIG"},
+	} {
+		if _, err := cluster.Connect(c.options); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.next) {
+			t.Errorf("%+v: %v (%s)", c.options, err, hint.Of(err))
 		}
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

@@ -255,8 +255,13 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	c, _ := fakeCluster()
 	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	forbiddenTo := func(user string) error {
+		return apierrors.NewForbidden(jobs, "run", fmt.Errorf(`User %q cannot create resource "jobs" in API group "batch" in the namespace "load"`, user))
+	}
 	for next, err := range map[string]error{
-		"assay kubernetes rbac --kubernetes-namespace load | kubectl apply -f -": apierrors.NewForbidden(jobs, "run", errors.New(`User "ana" cannot create resource "jobs" in API group "batch" in the namespace "load"`)),
+		"assay kubernetes rbac --kubernetes-namespace load --subject user:ana | kubectl apply -f -": forbiddenTo("ana"),
+		"--subject serviceaccount:ci | kubectl":                                                     forbiddenTo("system:serviceaccount:load:ci"),
+		"--subject user:system:serviceaccount:other:ci | kubectl":                                   forbiddenTo("system:serviceaccount:other:ci"),
 		"":                              apierrors.NewForbidden(jobs, "run", errors.New("admission webhook \"policy\" denied the request:\n\n  you cannot do this\n")),
 		"--kubernetes-name":             apierrors.NewAlreadyExists(jobs, "run"),
 		"kubectl auth whoami":           apierrors.NewUnauthorized("Unauthorized"),

@@ -53,7 +53,7 @@ const deletion = "delete"
 func ReadPatch(path string) (Patch, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the patch of manifests: %w", err)
+		return nil, hint.With(fmt.Errorf("read the patch of manifests: %w", err), "name its file: --kubernetes-patch")
 	}
 	var p Patch
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -162,7 +162,15 @@ func (c change) apply(o runtime.Object) (runtime.Object, error) {
 	template := corev1.PodTemplateSpec{}
 	err = merge(&job.Spec.Template, patch, &template)
 	job.Spec.Template = template
-	return job, err
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
+		if one.Image == "" {
+			return nil, fmt.Errorf("container %s has no image; the container of the pods is called %s", one.Name, Container)
+		}
+	}
+	return job, nil
 }
 
 // merge merges patch into from. Unknown fields are errors.

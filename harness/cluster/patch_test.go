@@ -168,6 +168,7 @@ func TestPatchRefused(t *testing.T) {
 		"# one\n---\n{kind: Job, spec: {parallelism: many}}": `document 2: field "spec.parallelism" cannot be of type string`,
 		"{kind: Pod, spec: {containers: assay}}":             `document 1: field "spec.containers" cannot be of type string`,
 		"{kind: Pod, spec: {containers: [{image: x}]}}":      "document 1: ",
+		"{kind: Pod, spec: {containers: [{name: k6}]}}":      "document 1: container k6 has no image; the container of the pods is called assay",
 		"{kind: Pod, spec: {securityContext: 1}}":            `document 1: field "spec.securityContext" cannot be of type number`,
 		"{kind: Pod, spec: []}":                              `document 1: field "spec" cannot be of type array`,
 		"{kind: Pod, metadata: 1}":                           "document 1: ",
@@ -182,8 +183,8 @@ func TestPatchRefused(t *testing.T) {
 			t.Errorf("%s\n%v (hint: %s), want %s", text, err, hint.Of(err), says)
 		}
 	}
-	if _, err := cluster.ReadPatch(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that is not there was read")
+	if _, err := cluster.ReadPatch(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(hint.Of(err), "--kubernetes-patch") {
+		t.Errorf("a file that is not there: %v (%s)", err, hint.Of(err))
 	}
 }
 

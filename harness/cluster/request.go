@@ -122,7 +122,7 @@ func (c *Cluster) Explain(what string, err error) error {
 	next := ""
 	switch text := err.Error(); {
 	case apierrors.IsForbidden(err) && strings.Contains(text, `" cannot `): // User "ana" cannot create resource ...
-		next = fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s | kubectl apply -f -", c.Namespace)
+		next = fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s --subject %s | kubectl apply -f -", c.Namespace, c.subjectIn(text))
 	case apierrors.IsAlreadyExists(err):
 		next = "another run of this name is in progress, or its objects were left: wait for it, or choose another name: --kubernetes-name"
 	case apierrors.IsUnauthorized(err):
@@ -135,6 +135,16 @@ func (c *Cluster) Explain(what string, err error) error {
 		next = "see the manifests: --dry-run; what changes them: --kubernetes-patch"
 	}
 	return hint.With(wrapped, next)
+}
+
+// subjectIn is who was refused, as --subject of the command that prints the Roles.
+func (c *Cluster) subjectIn(text string) string {
+	_, rest, _ := strings.Cut(text, `User "`)
+	user, _, _ := strings.Cut(rest, `"`)
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"+c.Namespace+":"); ok {
+		return "serviceaccount:" + account
+	}
+	return "user:" + user
 }
 
 // line is an error as one line: admission controllers and credential plugins write

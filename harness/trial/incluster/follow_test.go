@@ -147,7 +147,7 @@ func TestFollow(t *testing.T) {
 		"the log may not be read": {
 			moments: []moment{{pod: running, logErr: apierrors.NewForbidden(pods, "run-abc", errors.New(`User "ana" cannot get resource "pods/log"`))}},
 			err:     `pods "run-abc" is forbidden: User "ana" cannot get resource "pods/log"`,
-			next:    "an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace load | kubectl apply -f -",
+			next:    "an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace load --subject user:ana | kubectl apply -f -",
 		},
 		"the API server stays away": {
 			moments: []moment{{away: true}}, err: "find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
