@@ -10,12 +10,9 @@ import (
 	"assay/harness/spec"
 )
 
-// Placeholders for a script's environment if there is no target or database yet: the
-// script is only initialised, and connects to nothing.
-const (
-	placeholderTarget   = "http://127.0.0.1:18080"
-	placeholderDatabase = "assay@tcp(127.0.0.1:3306)/assay"
-)
+// placeholderTarget is for a script's environment if there is no target yet: the script is
+// only initialised, and connects to nothing.
+const placeholderTarget = "http://127.0.0.1:18080"
 
 // script is the result of initialising a script.
 type script struct {
@@ -54,7 +51,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 func (s Subject) environment(p spec.Profile) []string {
 	dsn := ""
 	if p.NeedsDatabase() {
-		dsn = cmp.Or(s.DSN, placeholderDatabase)
+		dsn = cmp.Or(s.DSN, fleet.PlaceholderDSN)
 	}
 	return fleet.Environment(cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, dsn)
 }

@@ -114,6 +114,16 @@ func reachable(a netip.Addr) string {
 	return cmp.Or(name, "localhost")
 }
 
+// Told is the address that workers are told, ADDRESS:PORT, if its port is given.
+func (j Join) Told() string {
+	host, port, err := net.SplitHostPort(j.Listen)
+	ip, notIP := netip.ParseAddr(host)
+	if j.Advertise != "" || err != nil || notIP != nil {
+		return cmp.Or(j.Advertise, j.Listen)
+	}
+	return net.JoinHostPort(reachable(ip), port)
+}
+
 // joinLine is the line that starts a worker elsewhere. A token that the user has set is
 // not shown.
 func (s *server) joinLine(j Join) string {

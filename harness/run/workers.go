@@ -17,6 +17,7 @@ import (
 	"assay/harness/load/arrivals"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/collect/receiver"
 	"assay/harness/observe/metric"
@@ -66,8 +67,12 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	database := ""
+	if named, err := databases.Parse(r.DSN); err == nil && r.Profile.NeedsDatabase() {
+		database = named.Address
+	}
 	r.workers, err = engine.Start(ctx, fleet.Launch{
-		Workers: r.Workers, Address: address.String(), Token: r.server.token,
+		Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
 		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: Longest(r.Options, p),
 	})
 	if err != nil {

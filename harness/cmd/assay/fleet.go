@@ -39,7 +39,7 @@ type fleetFlags struct {
 
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	f.addEngine(c, engineLocal)
+	f.addEngine(c, engineLocal, "where workers come from: local, join, kubernetes or k6-operator")
 	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default with --engine join: ASSAY_LISTEN; else a free port of loopback)")
 	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
@@ -49,9 +49,9 @@ func (f *fleetFlags) add(c *cobra.Command) {
 }
 
 // addEngine adds the options on how workers are started.
-func (f *fleetFlags) addEngine(c *cobra.Command, engine string) {
+func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
 	fs := c.Flags()
-	fs.StringVar(&f.engine, "engine", engine, "where workers come from: local, join, kubernetes or k6-operator")
+	fs.StringVar(&f.engine, "engine", engine, usage)
 	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 }
@@ -76,7 +76,7 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 			return err
 		}
 		if coordinatorPod() == nil { // else the whole patch was checked before
-			all, err := f.kubernetes.manifests(o, f.engine, "https://"+cmp.Or(o.Join.Advertise, o.Join.Listen))
+			all, err := f.kubernetes.manifests(o, f.engine, "https://"+o.Join.Told())
 			if err == nil {
 				err = s.Patch.Check(all)
 			}

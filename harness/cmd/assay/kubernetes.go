@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,11 +71,13 @@ The permissions that it needs are a Role: assay kubernetes rbac.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.certifyInCluster(c, args) },
 	}
 	f.addSystem(c)
-	f.fleet.addEngine(c, engineKubernetes)
+	c.Flags().Lookup("target").Usage = "base URL of the system under test, as pods reach it (default: ASSAY_TARGET)"
+	f.fleet.addEngine(c, engineKubernetes, "who makes the workers' pods: kubernetes, or k6-operator")
 	f.fleet.kubernetes.add(c)
 	f.load.add(c)
 	f.addResult(c, "run folder; with several profiles, their parent folder (default: runs/RUN-ID)",
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
+	_ = c.Flags().MarkHidden("keep-stack") // there is none
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
 	c.Flags().StringVar(&f.databaseSecret, "db-secret", "", "Secret in the namespace that holds the database's DSN with its password, as NAME/KEY")
 	c.Flags().StringVar(&f.cpu, "coordinator-cpu", "500m", "CPUs that the coordinator's pod requests")
@@ -97,9 +100,11 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err := each(runs, f.checkRun); err != nil {
 		return err
 	}
-	target, err := cluster.Connect(f.fleet.kubernetes.Options)
-	if err != nil {
-		return err
+	target := &cluster.Cluster{Namespace: f.fleet.kubernetes.Namespace}
+	if !f.fleet.kubernetes.dryRun || target.Namespace == "" {
+		if target, err = cluster.Connect(f.fleet.kubernetes.Options); err != nil {
+			return err
+		}
 	}
 	f.fleet.kubernetes.Namespace = target.Namespace
 	jobs := make([]incluster.Job, len(runs))
@@ -167,7 +172,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 		to         *resource.Quantity
 	}{{"--coordinator-cpu", f.cpu, &j.Resources.CPU}, {"--coordinator-memory", f.memory, &j.Resources.Memory}} {
 		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
-			return j, usage("for example: --coordinator-cpu 1 --coordinator-memory 2Gi", "%s is %q: it must be a quantity of Kubernetes", q.flag, q.text)
+			return j, usage("for example: --coordinator-cpu 1 --coordinator-memory 2Gi", "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.flag, q.text)
 		}
 	}
 	for _, name := range []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
@@ -184,7 +189,11 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 		return j, err
 	}
 	j.StartTimeout, j.Longest = f.fleet.join.Timeout, run.Longest(o, p)
-	archive, err := fleet.Archive(c.Context(), o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, ""))
+	dsn := "" // of the database that the script finds in the cluster
+	if o.Profile.NeedsDatabase() {
+		dsn = cmp.Or(o.DSN, fleet.PlaceholderDSN)
+	}
+	archive, err := fleet.Archive(c.Context(), o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, dsn))
 	if err != nil {
 		return j, err
 	}

@@ -88,7 +88,7 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 		to         *resource.Quantity
 	}{{"--kubernetes-cpu", f.cpu, &s.Worker.CPU}, {"--kubernetes-memory", f.memory, &s.Worker.Memory}} {
 		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
-			return s, usage("for example: --kubernetes-cpu 500m --kubernetes-memory 1Gi", "%s is %q: it must be a quantity of Kubernetes", q.flag, q.text)
+			return s, usage("for example: --kubernetes-cpu 500m --kubernetes-memory 1Gi", "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.flag, q.text)
 		}
 	}
 	if f.patch != "" {

@@ -15,12 +15,13 @@ type Engine interface {
 
 // Launch is what workers are started with.
 type Launch struct {
-	Workers int
-	Address string        // of the coordinator, as in --join
-	Token   string        // of the run
-	Target  string        // base URL of the system under test
-	Hosts   []string      // further hosts that the script may send to
-	Longest time.Duration // how long the run can take; what is left of it later may be removed
+	Workers  int
+	Address  string        // of the coordinator, as in --join
+	Token    string        // of the run
+	Target   string        // base URL of the system under test
+	Hosts    []string      // further hosts that the script may send to
+	Database string        // ADDRESS:PORT that the script connects to; empty: it does not
+	Longest  time.Duration // how long the run can take; what is left of it later may be removed
 }
 
 // Workers are workers that an engine has started.

@@ -159,6 +159,10 @@ func hiddenHome(path string) (home, hidden string) {
 	return "/", "/"
 }
 
+// PlaceholderDSN is for a script that needs the database and is only initialised, where the
+// real DSN is not known.
+const PlaceholderDSN = "assay@tcp(127.0.0.1:3306)/assay"
+
 // Environment is what a worker's script sees, without what k6 itself needs. dsn is empty
 // for a script that needs no database.
 func Environment(target, run string, seed uint64, dsn string) []string {

@@ -48,19 +48,23 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 			}
 		}
 	}
-	var target string
-	var number int
-	for _, text := range []string{address.URL, l.Target} {
-		u, err := url.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("network policy: %w", err)
-		}
-		target = strings.ToLower(u.Hostname())
-		if number, err = strconv.Atoi(u.Port()); err != nil {
-			number = map[string]int{"http": 80, "https": 443}[u.Scheme]
-		}
-		add(egressTo(target, number))
+	host, number, err := hostPort(address.URL)
+	if err != nil {
+		return nil, err
 	}
+	add(egressTo(host, number))
+	target, targetPort, err := hostPort(l.Target)
+	if err != nil {
+		return nil, err
+	}
+	add(egressTo(target, targetPort))
+	if l.Database != "" {
+		if host, number, err = hostPort("//" + l.Database); err != nil {
+			return nil, err
+		}
+		add(egressTo(host, number))
+	}
+	web := slices.Compact(slices.Sorted(slices.Values([]int{80, 443, targetPort})))
 	for _, host := range l.Hosts {
 		host = strings.ToLower(host)
 		_, err := netip.ParseAddr(host)
@@ -69,7 +73,7 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 		case err == nil:
 			add(egressTo(host))
 		default:
-			add(egressTo(host, slices.Compact(slices.Sorted(slices.Values([]int{80, 443, number})))...))
+			add(egressTo(host, web...))
 		}
 	}
 	policy := &networkingv1.NetworkPolicy{
@@ -85,6 +89,18 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 		policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, operatorPort)}}}
 	}
 	return policy, nil
+}
+
+// hostPort are the host of a URL and its port, or that of its scheme.
+func hostPort(text string) (host string, number int, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("network policy: %w", err)
+	}
+	if number, err = strconv.Atoi(u.Port()); err != nil {
+		number = map[string]int{"http": 80, "https": 443}[u.Scheme]
+	}
+	return strings.ToLower(u.Hostname()), number, nil
 }
 
 // egressTo are the rules for a host, at these ports (none: all). A policy knows addresses

@@ -44,7 +44,7 @@ func TestNetworkPolicy(t *testing.T) {
 	for _, c := range []struct {
 		address, target string
 		hosts           []string
-		want            []string // without those for names and for a coordinator's pod
+		want            []string // without those for DNS and a coordinator's pod
 	}{
 		{"https://10.1.2.3:7077", "http://10.9.8.7:8080", nil, []string{at, "10.9.8.7/32:8080/TCP"}},
 		{"https://10.1.2.3:7077", "http://[fd00::1]:8080", nil, []string{at, "fd00::1/128:8080/TCP"}},
@@ -87,6 +87,13 @@ func TestNetworkPolicy(t *testing.T) {
 			if in := p.Spec.Ingress; operator != (len(in) == 1 && len(in[0].Ports) == 1 && in[0].Ports[0].Port.IntValue() == operatorPort) || !operator && len(in) > 0 {
 				t.Errorf("ingress %+v", in)
 			}
+		}
+	}
+	// A script that connects to the database reaches it too.
+	for database, want := range map[string]string{"10.4.5.6:3306": "10.4.5.6/32:3306/TCP", "db.prod.svc:3306": "pods of prod:*", "db.example.com:5432": "*:5432/TCP", "db:3306": "pods:*"} {
+		p, err := Settings{Name: "run"}.networkPolicy(fleet.Launch{Address: "https://10.1.2.3:7077", Target: "http://10.9.8.7:8080", Database: database})
+		if err != nil || len(p.Spec.Egress) != 5 || egressText(p.Spec.Egress[4]) != want {
+			t.Errorf("database at %s: %+v, %v, want %s", database, p, err, want)
 		}
 	}
 	for _, address := range []string{"", "10.1.2.3:7077", "https://10.1.2.3:7077#token"} {
