@@ -19,6 +19,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/observe/influx/influxtest"
 	"assay/harness/servers/influxd/influxdtest"
+	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/process"
@@ -30,6 +31,11 @@ func TestMain(m *testing.M) {
 	// Scripts wait for loads to end more than they compute: run four at a time even on
 	// two cores.
 	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	// Scripts, and the stacks that they start, are about commands: with their files in
+	// memory, no commit waits for a disk that others use.
+	if err := os.Setenv("GOTMPDIR", memorytest.Root()); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"assay": main, "k6": main})

@@ -17,7 +17,7 @@ import (
 // PostgreSQL.
 func TestScriptsOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
+	server := postgrestest.StartInMemory(t, "shared_preload_libraries=pg_stat_statements", "max_connections=300")
 	mysqldtest.Exec(t, postgrestest.Open(t, server.DSN()), "CREATE DATABASE shop")
 	db := &database{t: t, addr: server.Address(), password: crand.Text(), insert: "INSERT INTO orders (id, run_id) VALUES ($1, $2)"}
 	db.pool = postgrestest.Open(t, server.DatabaseDSN("shop"))

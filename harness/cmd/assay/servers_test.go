@@ -43,7 +43,7 @@ const poolSize = 8
 
 func startDatabase(t *testing.T, flavour string) *database {
 	t.Helper()
-	server := mysqldtest.Start(t, flavour)
+	server := mysqldtest.StartInMemory(t, flavour)
 	db := &database{
 		t: t, addr: process.Address(server.Port()), binary: server.Binary().Path, password: crand.Text(),
 		insert: "INSERT INTO shop.orders (id, run_id) VALUES (?, ?)",

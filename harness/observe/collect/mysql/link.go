@@ -93,7 +93,10 @@ func (l *link) open(ctx context.Context) error {
 		return fmt.Errorf("set up session: %w", err)
 	}
 	if l.opened {
-		l.killLost(ctx)
+		if err := l.killLost(ctx); err != nil {
+			l.drop()
+			return fmt.Errorf("end lost sessions: %w", err)
+		}
 	}
 	l.opened = true
 	return nil
@@ -101,21 +104,27 @@ func (l *link) open(ctx context.Context) error {
 
 // killLost kills the sessions that this link has lost. The server may still execute
 // their last statements, which must neither pile up nor enable instruments while they
-// are being restored. Errors are ignored.
-func (l *link) killLost(ctx context.Context) {
+// are being restored. Only an error that breaks the connection is returned.
+func (l *link) killLost(ctx context.Context) error {
 	const lost = "SELECT PROCESSLIST_ID FROM performance_schema.session_connect_attrs" +
 		" WHERE ATTR_NAME = '" + runAttribute + "' AND ATTR_VALUE = ? AND PROCESSLIST_ID <> CONNECTION_ID() LIMIT 1"
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	defer cancel()
 	for range 10 {
 		var session int64
-		if err := l.conn.QueryRowContext(ctx, lost, l.id).Scan(&session); err != nil {
-			return // usually sql.ErrNoRows: none is left
+		err := l.conn.QueryRowContext(ctx, lost, l.id).Scan(&session)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
 		}
-		_, _ = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
+		if err == nil {
+			_, err = l.conn.ExecContext(ctx, fmt.Sprintf("KILL %d", session))
 		}
+		if broken(err) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
+	return nil
 }
 
 func (l *link) setUpSession(ctx context.Context) error {

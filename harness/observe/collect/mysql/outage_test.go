@@ -126,6 +126,7 @@ func TestAbandonedSession(t *testing.T) {
 			err := b.db.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?", abandoned).Scan(&sessions)
 			return err == nil && sessions == 0
 		})
+		r.Await(t, 1) // else it may be between two attempts to reconnect
 		if _, err := r.Stop(t); err != nil {
 			t.Error(err)
 		}

@@ -50,7 +50,7 @@ type run struct {
 	last    time.Time // of the last sample; zero: none yet
 	lost    time.Time // when the connection was lost; zero: it is open
 	attempt time.Time // not to reconnect before
-	said    string    // the last error
+	said    string    // the last warning
 }
 
 // Run samples until ctx is done. While the server cannot be reached, frames have no
@@ -166,11 +166,14 @@ func (r *run) reconnected(ctx context.Context) bool {
 	return true
 }
 
-// failed logs that the connection is lost, once per outage, and any other error unless it
-// is that of before.
+// failed warns that the connection is lost, once per outage, and of any other error unless
+// the warning before was the same.
 func (r *run) failed(err error) {
 	switch {
-	case !r.db.Connected() && r.lost.IsZero():
+	case !r.lost.IsZero():
+		slog.Debug("database collector", "err", err)
+		return
+	case !r.db.Connected():
 		r.lost = time.Now()
 		slog.Warn("database collector lost its connection", "err", err)
 	case err.Error() != r.said:

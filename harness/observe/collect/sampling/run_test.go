@@ -1,8 +1,12 @@
 package sampling_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,7 +35,7 @@ func (f *faulty) Connected() bool { return f.connected }
 func (f *faulty) Connect(context.Context) error {
 	if f.refuse > 0 {
 		f.refuse--
-		return errors.New("refused")
+		return fmt.Errorf("refused, %d more", f.refuse)
 	}
 	f.connected = true
 	return nil
@@ -112,6 +116,23 @@ func TestRun(t *testing.T) {
 	}
 	if longest != 900 { // from the last good sample before the loss
 		t.Errorf("the longest gap is %v ms, want 900", longest)
+	}
+}
+
+// Of an outage only its begin and end are told, whatever its errors; with a connection, each
+// error that differs from the one before.
+func TestWarnings(t *testing.T) {
+	var told bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&told, nil)))
+	defer slog.SetDefault(before)
+	if _, err := run(t, &faulty{connected: true, unreadable: true, loseAt: 25, refuse: 9}, 8*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`database collector" err="not now"`, `lost its connection" err=lost`, `is connected again" after=2.8s`, `database collector" err="not now"`}
+	got := strings.Split(strings.TrimSpace(told.String()), "\n")
+	if !slices.EqualFunc(got, want, strings.Contains) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
