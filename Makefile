@@ -66,18 +66,18 @@ long: ## Run the tests that take minutes each
 # own. The tests are compiled outside of these, before, so that it is not done twice; and
 # mostly wait.
 KUBERNETES_TEST := test -count=1 -vet=off -tags long -ldflags '-s -w' -p 1 -parallel 6 -timeout 30m
-KUBERNETES_TESTED := ./harness/servers/clustertest ./harness/trial/incluster
+KUBERNETES_PACKAGES := ./harness/servers/clustertest ./harness/trial/incluster
 
 .PHONY: test-kubernetes
 test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 4 minutes, two cores; 8 more to build Kubernetes the first time)
 	.ci/install certify
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
-	@$(GO) list -export -test -deps -tags long $(KUBERNETES_TESTED) >/dev/null
+	@$(GO) list -export -test -deps -tags long $(KUBERNETES_PACKAGES) >/dev/null
 	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \
-	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_TESTED); second=$$?; \
+	half -run '^TestCluster$$|^TestKubernetesGuide$$' $(KUBERNETES_PACKAGES); second=$$?; \
 	wait $$first && exit $$second
 	.ci/inputs kubernetes --write
 

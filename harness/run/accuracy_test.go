@@ -95,13 +95,33 @@ func stallingServer(t *testing.T) *httptest.Server {
 }
 
 // A server that stalls for 1 s in 10 s delays a tenth of the arrivals, evenly from 1 s
-// down to 0: the share over 100 ms is at least 9 %, the 95th percentile at least 500 ms.
-// On a busy machine both are higher, because the server takes longer for the 150 requests
-// queued by a stall; that a record exaggerates neither is what
-// TestPercentilesAgreeWithRawLatencies checks. Closed-loop k6 would see none of the
-// stalls: its VUs wait with the server.
+// down to 0: the share over 100 ms is 9 %, the 95th percentile 500 ms. On a busy machine
+// both are higher, because the server takes longer for the 150 requests queued by a stall:
+// one of three runs must be near. Closed-loop k6 would see none of the stalls: its VUs
+// wait with the server.
 func TestServerStallsCountInLatency(t *testing.T) {
 	t.Parallel()
+	var share, p95 float64
+	for range 3 {
+		share, p95 = stallsInLatency(t)
+		t.Logf("over 100 ms: %.2f %%, p95 %.0f ms", 100*share, p95)
+		if share < 0.95*0.09 {
+			t.Fatalf("%.2f %% of the transactions took over 100 ms, want at least 9 %%", 100*share)
+		}
+		if p95 < 0.95*500 {
+			t.Fatalf("p95 is %.0f ms, want at least 500", p95)
+		}
+		if share <= 0.3 && p95 <= 1000 {
+			return
+		}
+	}
+	t.Errorf("%.2f %% of the transactions took over 100 ms, want 9 %% and a little; p95 is %.0f ms, want 500 and a little", 100*share, p95)
+}
+
+// stallsInLatency is the share of transactions over 100 ms, and the 95th percentile in
+// milliseconds, in a run against a server that stalls.
+func stallsInLatency(t *testing.T) (share, p95 float64) {
+	t.Helper()
 	server := stallingServer(t)
 	p := steady(150, 30*time.Second)
 	bound := p.SLOs[0]
@@ -110,28 +130,21 @@ func TestServerStallsCountInLatency(t *testing.T) {
 	sure := bound
 	sure.Expression, sure.Quantile = "p(99)<100", 0.99
 	p.SLOs = append(p.SLOs, bound, sure)
-	o := options(t, p, getScript, server.URL)
-	r := certify(t, o)
-	v := verdict.Judge(r)
+	v := verdict.Judge(certify(t, options(t, p, getScript, server.URL)))
 	for _, s := range v.SLOs {
-		if s.Expression == sure.Expression && s.Outcome != verdict.Fail {
-			t.Errorf("%s is %s, want FAIL", s.Expression, s.Outcome)
+		switch s.Expression {
+		case sure.Expression:
+			if s.Outcome != verdict.Fail {
+				t.Errorf("%s is %s, want FAIL", s.Expression, s.Outcome)
+			}
+		case bound.Expression:
+			share, p95 = float64(*s.Violations)/float64(*s.Samples), *s.Observed
 		}
-		if s.Expression != "p(95)<100" {
-			continue
-		}
-		share := float64(*s.Violations) / float64(*s.Samples)
-		if share < 0.95*0.09 {
-			t.Errorf("%.2f %% of the transactions took over 100 ms, want at least 9 %%", 100*share)
-		}
-		if *s.Observed < 0.95*500 {
-			t.Errorf("p95 is %.0f ms, want at least 500", *s.Observed)
-		}
-		t.Logf("over 100 ms: %.2f %%, p95 %.0f ms", 100*share, *s.Observed)
 	}
 	if v.Outcome != verdict.Fail {
 		t.Errorf("verdict %s, want FAIL: %s", v.Outcome, v.Claim)
 	}
+	return share, p95
 }
 
 // When the generator itself is stopped for 5 s, the delays are its own: the run is
