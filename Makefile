@@ -44,13 +44,15 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
 # The longest packages make runs, which starve each other: two at a time. The others
-# mostly wait for servers. `make lint` runs go vet.
+# mostly wait for servers. All are compiled before the first one runs. `make lint` runs
+# go vet.
 LONGEST := ./harness/run ./harness/cmd/assay ./harness/lab/exam
 TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 
 .PHONY: test
 test: ## Set up what is missing, and run the tests on real servers (about 10 minutes, two cores)
 	.ci/install test
+	@$(GO) list -export -test -deps ./... >/dev/null
 	@export $(SERVERS); status=0; \
 	$(GO) $(TEST) -p 2 $(TESTFLAGS) $(LONGEST) || status=1; \
 	$(GO) $(TEST) -p 3 $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))") || status=1; \
