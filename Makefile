@@ -7,9 +7,11 @@ CACHE     := .cache
 MYSQL9    := $(CACHE)/mysql9
 INFLUXDB  := $(CACHE)/influxdb
 COSIGN    := $(CACHE)/cosign
+# The compiler takes a fifth less CPU if it does not collect garbage before it is needed.
+COMPILE   := GOGC=off GOMEMLIMIT=1500MiB $(GO)
 # With the revision of the source, which the certificate names, and without debug
 # information, which is a third of the size.
-BUILD     := $(GO) build -buildvcs=auto -ldflags '-s -w'
+BUILD     := $(COMPILE) build -buildvcs=auto -ldflags '-s -w'
 # Static and without paths of this machine, for every target: the program also runs in an
 # empty container image, and all targets share what is compiled.
 export CGO_ENABLED := 0
@@ -52,7 +54,7 @@ TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 .PHONY: test
 test: ## Set up what is missing, and run the tests on real servers (about 10 minutes, two cores)
 	.ci/install test
-	@$(GO) list -export -test -deps ./... >/dev/null
+	@$(COMPILE) list -export -test -deps ./... >/dev/null
 	@export $(SERVERS); status=0; \
 	$(GO) $(TEST) -p 2 $(TESTFLAGS) $(LONGEST) || status=1; \
 	$(GO) $(TEST) -p 3 $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))") || status=1; \
@@ -75,7 +77,7 @@ test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operat
 	.ci/install certify
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build
-	@$(GO) list -export -test -deps -tags long $(KUBERNETES_PACKAGES) >/dev/null
+	@$(COMPILE) list -export -test -deps -tags long $(KUBERNETES_PACKAGES) >/dev/null
 	@export ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" ASSAY_TEST_ASSAY="$(CURDIR)/$(BIN)"; \
 	half() { $(GO) $(KUBERNETES_TEST) -exec "$(CURDIR)/.ci/cluster" $(TESTFLAGS) "$$@"; }; \
 	half -run '^TestKubernetes$$' ./harness/trial/incluster & first=$$!; \

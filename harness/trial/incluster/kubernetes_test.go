@@ -19,20 +19,20 @@ import (
 func TestKubernetes(t *testing.T) {
 	s := openShop(t)
 	s.InstallK6Operator(t)
-	t.Run("comparisons", func(t *testing.T) {
-		// Beside them, as it mostly waits until the cluster has removed the workers.
+	t.Run("API server there", func(t *testing.T) {
+		// Beside the others, as it mostly waits until the cluster has removed the workers.
 		t.Run("outside killed", func(t *testing.T) {
 			t.Parallel()
 			s.testFault(t, outsideKilled)
 		})
-		t.Run("equal", func(t *testing.T) {
+		t.Run("others", func(t *testing.T) {
 			t.Parallel()
 			for _, workers := range []int{2, 4} {
 				t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) { s.testEqual(t, workers) })
 			}
+			t.Run("faults", s.testFaults)
 		})
 	})
-	t.Run("faults", s.testFaults)
 	t.Run("API server away", s.testOutage)
 	t.Run("nothing is left", func(t *testing.T) { s.awaitClean(t, "", time.Minute) })
 }
