@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"assay/harness/cluster"
 	"assay/harness/hint"
@@ -79,7 +80,7 @@ The permissions that it needs are a Role: assay kubernetes rbac.`,
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	_ = c.Flags().MarkHidden("keep-stack") // there is none
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
-	c.Flags().StringVar(&f.databaseSecret, "db-secret", "", "Secret in the namespace that holds the database's DSN with its password, as NAME/KEY")
+	c.Flags().StringVar(&f.databaseSecret, "db-secret", "", "Secret in the namespace that holds the database's DSN with its password, as NAME/KEY (instead of ASSAY_DB)")
 	c.Flags().StringVar(&f.cpu, "coordinator-cpu", "500m", "CPUs that the coordinator's pod requests")
 	c.Flags().StringVar(&f.memory, "coordinator-memory", "1Gi", "memory that the coordinator's pod requests, which is its limit too")
 	return c
@@ -143,7 +144,8 @@ func (f *kubernetesCertifyFlags) checkInCluster() error {
 	if !f.fleet.inCluster() {
 		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
 	}
-	if name, key, ok := strings.Cut(f.databaseSecret, "/"); f.databaseSecret != "" && (!ok || name == "" || key == "") {
+	name, key, _ := strings.Cut(f.databaseSecret, "/")
+	if f.databaseSecret != "" && len(validation.IsDNS1123Subdomain(name))+len(validation.IsConfigMapKey(key)) > 0 {
 		return usage("for example: --db-secret shop-database/dsn", "--db-secret is %q: it must be NAME/KEY", f.databaseSecret)
 	}
 	return nil
@@ -281,6 +283,11 @@ the pods behind a Service, to read the metrics of each.`,
 			namespace := f.Namespace
 			if namespace == "" {
 				return usage("for example: --kubernetes-namespace load", "rbac needs the namespace of the runs: --kubernetes-namespace")
+			}
+			for option, name := range map[string]string{"--kubernetes-namespace": namespace, "--target-namespace": target} {
+				if err := checkNamespace(option, name); err != nil {
+					return err
+				}
 			}
 			all, err := cluster.RBAC(namespace, target, subject)
 			if err != nil {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"assay/harness/cluster"
 	"assay/harness/load/fleet"
@@ -80,6 +81,9 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 	if !names.MatchString(s.Name) || len(s.Name) > maxName {
 		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
 	}
+	if err := checkNamespace("--kubernetes-namespace", s.Namespace); err != nil {
+		return s, err
+	}
 	if s.Image == "" {
 		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
 	}
@@ -95,6 +99,14 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 		s.Patch, err = cluster.ReadPatch(f.patch)
 	}
 	return s, err
+}
+
+// checkNamespace refuses what cannot be the name of a namespace. Empty: the option is not set.
+func checkNamespace(option, name string) error {
+	if name == "" || len(validation.IsDNS1123Label(name)) == 0 {
+		return nil
+	}
+	return usage("for example: "+option+" load", "%s is %q: it must have at most %d small letters, digits and -, and begin and end with a letter or digit", option, name, validation.DNS1123LabelMaxLength)
 }
 
 // names is the form of a run's name: with a suffix it must be a DNS label.

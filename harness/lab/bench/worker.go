@@ -215,16 +215,16 @@ func (w workload) print(fast, slow [][]workerUse) {
 	for _, uses := range slow {
 		point(w.slowRate, "late", uses)
 	}
-	var further, idle, perVU []float64
+	var marginal, idle, perVU []float64
 	last := len(w.rates) - 1
 	for round, low := range fast[0] {
 		slope := (fast[last][round].cpus() - low.cpus()) / (w.rates[last] - w.rates[0])
-		further, idle = append(further, 1e6*slope), append(idle, low.cpus()-slope*w.rates[0])
+		marginal, idle = append(marginal, 1e6*slope), append(idle, low.cpus()-slope*w.rates[0])
 		few, many := slow[0][round], slow[len(slow)-1][round]
 		perVU = append(perVU, (many.own-few.own)/float64(many.vus-few.vus)/(1<<20))
 	}
 	fmt.Printf("  from the lowest to the highest\n")
-	row("CPU, us of a further transaction", further)
-	row("CPUs at no load", idle)
-	row("memory of a further VU, MiB", perVU)
+	row("marginal CPU, us per transaction", marginal)
+	row("CPUs without load", idle)
+	row("marginal memory, MiB per VU", perVU)
 }
