@@ -69,7 +69,7 @@ long: ## Run the tests that take minutes each
 # Two halves of about the same length, side by side, each cluster in namespaces of its
 # own. The tests are compiled outside of these, before, so that it is not done twice; and
 # mostly wait.
-KUBERNETES_TEST := test -count=1 -vet=off -tags long -ldflags '-s -w' -p 1 -parallel 6 -timeout 30m
+KUBERNETES_TEST := test -count=1 -vet=off -tags long -ldflags '-s -w' -p 1 -parallel 8 -timeout 30m
 KUBERNETES_PACKAGES := ./harness/servers/clustertest ./harness/trial/incluster
 
 .PHONY: test-kubernetes
