@@ -33,6 +33,7 @@ func (r *run) load(ctx context.Context) {
 		select {
 		case <-r.coordinator.Done():
 			r.explainExits()
+			r.awaitEnd(ctx)
 			return
 		case exit := <-r.coordinator.Ended():
 			if exit.Status != "0" && exit.Status != fleet.Closed && !r.looks.decided() {
@@ -67,6 +68,24 @@ func (r *run) load(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// aheadOfPlan is the most by which workers that have run the whole schedule can end before
+// its end: half of a slow round trip.
+const aheadOfPlan = time.Second
+
+// awaitEnd waits for the end of the schedule by this machine's clock, once all workers have
+// ended. The time of a worker is known to within half a round trip, so that it may have
+// started, and ended, a little early.
+func (r *run) awaitEnd(ctx context.Context) {
+	left := time.Until(r.t0.Add(r.plan.Duration()))
+	if r.stopped != "" || left > aheadOfPlan {
+		return // the run is incomplete
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(left):
 	}
 }
 

@@ -26,6 +26,9 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 	mysqldtest.Exec(
 		t, db.pool, "CREATE EXTENSION pg_stat_statements",
 		"CREATE TABLE orders (id text PRIMARY KEY, run_id text, persisted_at timestamptz DEFAULT now())",
+		// Without a wait of a few milliseconds a fast machine might have no session in a sample.
+		"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.005); RETURN NEW; END'",
+		"CREATE TRIGGER wait BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION wait()",
 		"CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 0)",
 	)
 	for user, rights := range map[string]string{"certifier": "SELECT, DELETE", "blind": "SELECT, DELETE", "reader": "SELECT", "auditor": ""} {
