@@ -52,7 +52,7 @@ LONGEST := ./harness/run ./harness/cmd/assay ./harness/lab/exam
 TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 
 .PHONY: test
-test: ## Set up what is missing, and run the tests on real servers (about 10 minutes, two cores)
+test: ## Set up what is missing, and run the tests on real servers (about 11 minutes, two cores)
 	.ci/install test
 	@$(COMPILE) list -export -test -deps ./... >/dev/null
 	@export $(SERVERS); status=0; \
