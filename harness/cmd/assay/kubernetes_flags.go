@@ -3,16 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"net"
-	"net/url"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +18,6 @@ import (
 	"assay/harness/cluster"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/kubernetes"
-	"assay/harness/observe/collect/service/endpoints"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial/incluster"
@@ -87,18 +82,26 @@ func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Setting
 	if s.Image == "" {
 		return s, usage("for example: --kubernetes-image registry.example.com/assay:1.0 (make image builds it)", "--engine %s needs an image with this program: --kubernetes-image or ASSAY_IMAGE", engine)
 	}
-	for _, q := range []struct {
-		flag, text string
-		to         *resource.Quantity
-	}{{"--kubernetes-cpu", f.cpu, &s.Worker.CPU}, {"--kubernetes-memory", f.memory, &s.Worker.Memory}} {
-		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
-			return s, usage("for example: --kubernetes-cpu 500m --kubernetes-memory 1Gi", "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.flag, q.text)
-		}
+	if s.Worker, err = resources("--kubernetes-cpu", f.cpu, "--kubernetes-memory", f.memory); err != nil {
+		return s, err
 	}
 	if f.patch != "" {
 		s.Patch, err = cluster.ReadPatch(f.patch)
 	}
 	return s, err
+}
+
+// resources are what a pod requests, by two options.
+func resources(cpuOption, cpu, memoryOption, memory string) (r cluster.Resources, err error) {
+	for _, q := range []struct {
+		option, text string
+		to           *resource.Quantity
+	}{{cpuOption, cpu, &r.CPU}, {memoryOption, memory, &r.Memory}} {
+		if *q.to, err = resource.ParseQuantity(q.text); err != nil || q.to.Sign() <= 0 {
+			return r, usage(fmt.Sprintf("for example: %s 500m %s 1Gi", cpuOption, memoryOption), "%s is %q: it must be a quantity above 0, as Kubernetes writes them", q.option, q.text)
+		}
+	}
+	return r, nil
 }
 
 // checkNamespace refuses what cannot be the name of a namespace. Empty: the option is not set.
@@ -152,63 +155,4 @@ func coordinatorPod() *metav1.OwnerReference {
 		return nil
 	}
 	return &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
-}
-
-// checkTarget requires a target that pods may reach.
-func checkTarget(o run.Options) error {
-	next := "for example: --target http://shop.prod.svc:8080 --allow-target shop.prod.svc"
-	if o.Target == "" {
-		return usage(next, "workers in a cluster need the service's URL: --target or ASSAY_TARGET")
-	}
-	if err := run.CheckTarget(o); err != nil {
-		return err
-	}
-	if u, err := url.Parse(o.Target); err == nil && isLoopback(u.Hostname()) {
-		return usage(next, "pods cannot reach %s", o.Target)
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// checkAddress requires an address that pods can reach.
-func checkAddress(listen, advertise string) error {
-	next := "--listen 0.0.0.0:7077 --advertise ADDRESS:7077, with an address of this machine that pods can reach; or run the coordinator in the cluster: assay kubernetes certify"
-	if listen == "" {
-		return usage(next, "workers in a cluster need an address to join: --listen")
-	}
-	told := cmp.Or(advertise, listen)
-	host, _, _ := net.SplitHostPort(told) // its form was checked
-	ip := net.ParseIP(host)
-	if isLoopback(host) || advertise != "" && ip != nil && ip.IsUnspecified() {
-		return usage(next, "pods cannot reach %s", told)
-	}
-	return nil
-}
-
-// targetService is the Service that a target names; nil: it is no Service's, or its pods
-// serve HTTPS, whose certificates name the Service.
-func targetService(ctx context.Context, c *cluster.Cluster, target string) *endpoints.Service {
-	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "http" {
-		return nil
-	}
-	name, namespace, ok := endpoints.ParseService(u.Hostname(), c.Namespace)
-	port := 80
-	if u.Port() != "" {
-		port, _ = strconv.Atoi(u.Port())
-	}
-	if !ok {
-		return nil
-	}
-	s := endpoints.Of(c, namespace, name, port)
-	_, err = s.URLs(ctx)
-	// A name of two parts, like example.com, may be that of another host.
-	if apierrors.IsNotFound(err) || err != nil && strings.Count(u.Hostname(), ".") == 1 {
-		return nil
-	}
-	return s
 }
