@@ -159,6 +159,7 @@ func TestWhyNoPods(t *testing.T) {
 		"no event":                      {[]runtime.Object{job("1", ours)}, ""},
 		"a quota, then a policy":        {[]runtime.Object{job("1", ours), event("1", "exceeded quota", 1e9), event("1", "violates\n  PodSecurity", 1e9+1)}, "violates PodSecurity"},
 		"of an earlier Job of the name": {[]runtime.Object{job("2", ours), event("1", "exceeded quota", 1e9+1), event("2", "no account", 1e9)}, "no account"},
+		"of a pod's name":               {[]runtime.Object{job("1", ours), event("1", `Pod "pay-workers-12-x7k2p" is invalid: "pay" is`, 1e9)}, `Pod "pay-workers-12" is invalid: "pay" is`},
 		"of a Job that is gone":         {[]runtime.Object{event("1", "exceeded quota", 1e9)}, ""},
 		"of another run, pay-workers":   {[]runtime.Object{job("1", cluster.Labels("pay-workers", cluster.Coordinator)), event("1", "exceeded quota", 1e9)}, ""},
 		"of a Job that is not Assay's":  {[]runtime.Object{job("1", nil), event("1", "exceeded quota", 1e9)}, ""},

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,10 +29,16 @@ func (c *Cluster) WhyNoPods(ctx context.Context, name, component string) string 
 		// Events outlive their Job by an hour: another one may have its name now.
 		job, err := c.BatchV1().Jobs(c.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err == nil && job.UID == of.UID && selector.Matches(labels.Set(job.Labels)) {
-			return oneLine(e.Message)
+			return oneLine(withoutSuffixes(e.Message, of.Name))
 		}
 	}
 	return ""
+}
+
+// withoutSuffixes shortens the names of a Job's pods: each attempt to create one has a
+// suffix of its own.
+func withoutSuffixes(message, job string) string {
+	return regexp.MustCompile(`("`+regexp.QuoteMeta(job)+`(-[0-9]+)?)-[a-z0-9]{5}"`).ReplaceAllString(message, `$1"`)
 }
 
 // lastSeen is when an event was last seen: recorders of two kinds note it in different

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -31,7 +32,16 @@ func Selector(name, component string) map[string]string {
 	return map[string]string{labelInstance: name, labelComponent: component}
 }
 
-// ListOptions select the objects of a component of a run.
+// PodsOf select the pods of a component of a run, whose Job or TestRun is owner. Those of a
+// Job are found by its UID: pods of a deleted Job of the same name may still be ending.
+func PodsOf(owner metav1.OwnerReference, name, component string) metav1.ListOptions {
+	if owner.Kind == "Job" {
+		return metav1.ListOptions{LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(owner.UID)}.String()}
+	}
+	return ListOptions(name, component)
+}
+
+// ListOptions select the objects of a component of all runs of a name.
 func ListOptions(name, component string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.SelectorFromSet(Selector(name, component)).String()}
 }

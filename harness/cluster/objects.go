@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"assay/harness/hint"
 )
@@ -125,20 +127,35 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 	}
 }
 
-// AwaitGone returns when no pod of a run is left, whose owners were removed, or ctx is
-// done.
-func (c *Cluster) AwaitGone(ctx context.Context, name string) error {
-	for left := -1; ; {
-		err := c.Retry(ctx, func(ctx context.Context) error {
-			all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
-			if err == nil {
-				left = len(all.Items)
+// Pods are the pods of all runs of a name: also of earlier ones, if they are still ending.
+func (c *Cluster) Pods(ctx context.Context, name string) (pods []types.UID, err error) {
+	err = c.Retry(ctx, func(ctx context.Context) error {
+		all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
+		pods = nil
+		if err == nil {
+			for _, p := range all.Items {
+				pods = append(pods, p.UID)
 			}
-			return err
-		})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, c.Explain("list the pods of "+name, err)
+	}
+	return pods, nil
+}
+
+// AwaitGone returns when no pod of a run is left, whose owners were removed, or ctx is
+// done. others are pods of earlier runs of the name.
+func (c *Cluster) AwaitGone(ctx context.Context, name string, others []types.UID) error {
+	for left := 0; ; {
+		pods, err := c.Pods(ctx, name)
+		if err == nil {
+			left = len(slices.DeleteFunc(pods, func(p types.UID) bool { return slices.Contains(others, p) }))
+		}
 		switch {
 		case err != nil && !(left > 0 && ctx.Err() != nil):
-			return c.Explain("list the pods of "+name, err)
+			return err
 		case left == 0:
 			return nil
 		}

@@ -122,9 +122,12 @@ func (c *Cluster) Explain(what string, err error) error {
 	next := ""
 	switch text := err.Error(); {
 	case apierrors.IsForbidden(err) && strings.Contains(text, `" cannot `): // User "ana" cannot create resource ...
-		next = fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s --subject %s | kubectl apply -f -", c.Namespace, c.subjectIn(text))
+		_, rest, _ := strings.Cut(text, `User "`)
+		user, _, _ := strings.Cut(rest, `"`)
+		next = c.grant(user)
 	case apierrors.IsAlreadyExists(err):
-		next = "another run of this name is in progress, or its objects were left: wait for it, or choose another name: --kubernetes-name"
+		next = fmt.Sprintf("another run of this name is in progress, or its objects were left: wait for it; or choose another name: --kubernetes-name; or remove it: kubectl delete --namespace %s %s",
+			c.Namespace, strings.TrimPrefix(what, "create "))
 	case apierrors.IsUnauthorized(err):
 		next = "log in to the cluster again: kubectl auth whoami"
 	case apierrors.IsNotFound(err) && strings.Contains(text, "namespaces "):
@@ -137,14 +140,13 @@ func (c *Cluster) Explain(what string, err error) error {
 	return hint.With(wrapped, next)
 }
 
-// subjectIn is who was refused, as --subject of the command that prints the Roles.
-func (c *Cluster) subjectIn(text string) string {
-	_, rest, _ := strings.Cut(text, `User "`)
-	user, _, _ := strings.Cut(rest, `"`)
+// grant is the hint how a user gets the rights that runs need.
+func (c *Cluster) grant(user string) string {
+	subject := "user:" + user
 	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"+c.Namespace+":"); ok {
-		return "serviceaccount:" + account
+		subject = "serviceaccount:" + account
 	}
-	return "user:" + user
+	return fmt.Sprintf("an administrator grants what is needed with: assay kubernetes rbac --kubernetes-namespace %s --subject %s | kubectl apply -f -", c.Namespace, subject)
 }
 
 // line is an error as one line: admission controllers and credential plugins write

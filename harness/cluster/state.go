@@ -49,6 +49,9 @@ func StateOf(p *corev1.Pod) (s State) {
 	if byItself { // whatever happened to the pod later
 		return s
 	}
+	if c := failedInit(p); c != nil {
+		s.Reason, s.Message = fmt.Sprintf("init container %s failed with exit code %d", c.Name, c.State.Terminated.ExitCode), c.State.Terminated.Message
+	}
 	if s.Reason == "" {
 		s.Reason, s.Message = p.Status.Reason, p.Status.Message // by the kubelet: "Evicted", ...
 	}
@@ -139,6 +142,16 @@ func container(p *corev1.Pod) *corev1.ContainerStatus {
 	for i, c := range p.Status.ContainerStatuses {
 		if c.Name == Container || c.Name == runnerContainer {
 			return &p.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// failedInit is the init container that ended a pod; nil: none did.
+func failedInit(p *corev1.Pod) *corev1.ContainerStatus {
+	for i, c := range p.Status.InitContainerStatuses {
+		if t := c.State.Terminated; p.Status.Phase == corev1.PodFailed && t != nil && t.ExitCode != 0 {
+			return &p.Status.InitContainerStatuses[i]
 		}
 	}
 	return nil

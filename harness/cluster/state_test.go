@@ -92,6 +92,18 @@ func TestStateOf(t *testing.T) {
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse, Reason: "PreemptionByScheduler"}}
 			}), State{}, false, "",
 		},
+		"its init container has failed": {
+			with(&corev1.Pod{}, func(p *corev1.Pod) {
+				p.Status.Phase = corev1.PodFailed
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{
+					{Name: "ready", State: ended("Completed", 0, "").Status.ContainerStatuses[0].State},
+					{Name: "certificates", State: ended("Error", 3, "no\nsuch file").Status.ContainerStatuses[0].State},
+				}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: Container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}}
+			}),
+			State{Reason: "init container certificates failed with exit code 3", Message: "no such file"},
+			true, "init container certificates failed with exit code 3: no such file",
+		},
 		"deleted, runs on":              {with(running(), deleted), State{Reason: Deleted}, false, "deleted"},
 		"had ended when it was removed": {with(ended("Error", 2, ""), deleted), State{ExitCode: new(2)}, true, "exit code 2"},
 		"an error of ours, with its log": {

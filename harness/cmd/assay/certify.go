@@ -20,7 +20,8 @@ type certifyFlags struct {
 	load    loadFlags
 	scope   string
 	k6Out   []string
-	attempt int // of a run that was counted elsewhere; 0: count it here
+	id      string // of a run that was named elsewhere; empty: name it here
+	attempt int    // of a run that was counted elsewhere; 0: count it here
 	make    trial.Maker
 }
 
@@ -86,7 +87,8 @@ GitHub Actions, the Markdown is appended to it.`,
 		"seed of arrivals and data (default: a random one, recorded)", "print certificate.json instead of the summary")
 	c.Flags().StringVar(&f.scope, "scope", "", "smoke, or certificate, which requires a hold of 600 s (default: by the length of the hold)")
 	c.Flags().IntVar(&f.attempt, "attempt", 0, "number of this run, which was counted elsewhere")
-	_ = c.Flags().MarkHidden("attempt")
+	c.Flags().StringVar(&f.id, "run-id", "", "id of this run, which was named elsewhere")
+	_, _ = c.Flags().MarkHidden("attempt"), c.Flags().MarkHidden("run-id")
 	c.Flags().StringArrayVar(&f.k6Out, "k6-out", nil, "additional k6 output of the workers, like csv=raw-%d.csv; it costs throughput and tags each VU")
 	return c
 }
@@ -166,7 +168,7 @@ func (f *certifyFlags) plan(c *cobra.Command, names []string) ([]run.Options, er
 		Profiles: profiles, Changed: change.Texts(), Scope: f.scope, Out: f.out, Seed: f.chooseSeed(c), Outputs: f.k6Out,
 	}.Runs(shared)
 	for i := range runs {
-		runs[i].Attempt = cmp.Or(f.attempt, runs[i].Attempt)
+		runs[i].ID, runs[i].Attempt = cmp.Or(f.id, runs[i].ID), cmp.Or(f.attempt, runs[i].Attempt)
 	}
 	return runs, err
 }

@@ -14,26 +14,27 @@ import (
 // and usually have one cause.
 const maxErrors = 20
 
-// printError prints an error and its hint, a line each; the errors of one file each
-// with their own hint.
+// printError prints an error and its hint, a line each; errors that are joined, and those of
+// one file, each with their own hint.
 func printError(w io.Writer, err error) {
+	if all := joined(err); len(all) > 0 {
+		for _, e := range all {
+			printError(w, e)
+		}
+		return
+	}
 	var all spec.Errors
 	if !errors.As(err, &all) || len(all) == 1 {
 		printLine(w, err.Error(), hint.Of(err))
 		return
 	}
-	// Callers may have added text around the errors.
-	before, after, _ := strings.Cut(err.Error(), all.Error())
+	// Callers may have added text before the errors.
+	before, _, _ := strings.Cut(err.Error(), all.Error())
 	for _, e := range all[:min(len(all), maxErrors)] {
 		printLine(w, before+e.Error(), e.Hint())
 	}
 	if more := len(all) - maxErrors; more > 0 {
 		printLine(w, fmt.Sprintf("%sthere are %d more errors", before, more), "")
-	}
-	for line := range strings.Lines(after) {
-		if line = strings.TrimSpace(line); line != "" {
-			printLine(w, line, "")
-		}
 	}
 }
 
@@ -44,14 +45,16 @@ func printLine(w io.Writer, problem, next string) {
 	}
 }
 
-// cleanupErrors returns the errors joined after the first one, which are
-// those of the cleanup.
-func cleanupErrors(err error) []error {
+// joined are the errors that errors.Join has joined: the first one, and those of the
+// cleanup; nil: err is one error.
+func joined(err error) []error {
 	if _, ok := err.(spec.Errors); ok { //nolint:errorlint // the errors of one file, none of a cleanup
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()[1:]
+	// Of fmt.Errorf, which may wrap several errors too, the text is one line.
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // as it was returned
+	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
+		return nil
 	}
-	return nil
+	return several.Unwrap()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/harness/hint"
 	"assay/harness/spec"
 )
 
@@ -23,11 +24,15 @@ hint: known: tps, rps
 		err  error
 		want string
 	}{
-		"one":        {spec.Errors{unit}, unitLines},
-		"two":        {spec.Errors{unit, rate}, unitLines + rateLine},
-		"wrapped":    {fmt.Errorf("profiles: %w", spec.Errors{rate, unit}), strings.ReplaceAll(rateLine+unitLines, "assay: ", "assay: profiles: ")},
-		"joined":     {errors.Join(spec.Errors{unit, rate}, errors.New("remove run: busy")), unitLines + rateLine + "assay: remove run: busy\n"},
-		"of no file": {errors.New("no such run"), "assay: no such run\n"},
+		"one":     {spec.Errors{unit}, unitLines},
+		"two":     {spec.Errors{unit, rate}, unitLines + rateLine},
+		"wrapped": {fmt.Errorf("profiles: %w", spec.Errors{rate, unit}), strings.ReplaceAll(rateLine+unitLines, "assay: ", "assay: profiles: ")},
+		"joined":  {errors.Join(spec.Errors{unit, rate}, errors.New("remove run: busy")), unitLines + rateLine + "assay: remove run: busy\n"},
+		"joined, with hints": {
+			errors.Join(hint.With(errors.New("a"), "do a"), hint.With(errors.New("b"), "do b")), "assay: a\nhint: do a\nassay: b\nhint: do b\n",
+		},
+		"of two causes": {fmt.Errorf("%w: %w", errors.New("a"), errors.New("b")), "assay: a: b\n"},
+		"of no file":    {errors.New("no such run"), "assay: no such run\n"},
 	} {
 		var got strings.Builder
 		printError(&got, c.err)

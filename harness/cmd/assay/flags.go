@@ -90,7 +90,7 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 		most = spec.MaxFleet
 	}
 	if f.workers < 1 || f.workers > most {
-		return run.Options{}, fmt.Errorf("--workers is %d: it must be from 1 to %d", f.workers, most)
+		return run.Options{}, usage("for example: --workers 4", "--workers is %d: it must be from 1 to %d", f.workers, most)
 	}
 	executable, err := os.Executable()
 	if err != nil {

@@ -96,6 +96,9 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 	if err := target.Reach(c.Context()); err != nil {
 		return err
 	}
+	if err := target.CheckEndRights(c.Context()); err != nil {
+		return err
+	}
 	if f.out == "" {
 		if err := trial.CheckLatest(f.runs); err != nil {
 			return err

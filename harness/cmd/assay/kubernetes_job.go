@@ -88,7 +88,7 @@ func (f *kubernetesCertifyFlags) command(o run.Options, folder string) []string 
 	command := []string{
 		"--folder", folder, "--", "certify", o.Profile.Name, "--thresholds", filepath.Base(o.File.Path), "--engine", f.fleet.engine,
 		"--workers", strconv.Itoa(o.Workers), "--target", o.Target, "--seed", strconv.FormatUint(o.Seed, 10), "--scope", o.Scope,
-		"--weights", f.fleet.weights, "--join-timeout", f.fleet.join.Timeout.String(), "--attempt", strconv.Itoa(o.Attempt),
+		"--weights", f.fleet.weights, "--join-timeout", f.fleet.join.Timeout.String(), "--run-id", o.ID, "--attempt", strconv.Itoa(o.Attempt),
 		"--kubernetes-name", f.fleet.kubernetes.nameOf(o.Profile.Name), "--kubernetes-cpu", f.fleet.kubernetes.cpu, "--kubernetes-memory", f.fleet.kubernetes.memory,
 	}
 	for _, host := range f.allow {

@@ -11,6 +11,7 @@ import (
 	"assay/harness/judge/certificate/signature"
 	"assay/harness/lab/experiment/change"
 	"assay/harness/load/k6"
+	"assay/harness/trial/incluster"
 	"assay/harness/wire"
 )
 
@@ -61,10 +62,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case ctx.Err() != nil && !change.IsUndoError(err):
+	case ctx.Err() != nil && !change.IsUndoError(err) && !errors.Is(err, incluster.ErrNotCollected):
 		fmt.Fprintln(stderr, "assay: interrupted")
-		for _, e := range cleanupErrors(err) {
-			fmt.Fprintf(stderr, "assay: %v\n", e)
+		if all := joined(err); len(all) > 1 { // those of the cleanup
+			printError(stderr, errors.Join(all[1:]...))
 		}
 		return exitInterrupted
 	}

@@ -10,6 +10,9 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay/harness/cluster"
+	"assay/harness/polltest"
 )
 
 // fault is something that happens to a run in the cluster.
@@ -59,6 +62,30 @@ func (s *shop) testFaults(t *testing.T) {
 			},
 			code: 0, verdict: "PASS",
 		},
+		{
+			// Its coordinator goes on, and would keep the record for an hour.
+			name: "command killed",
+			during: func(t *testing.T, s *shop, name string, r *running) {
+				if err := r.cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+				background := metav1.DeletePropagationBackground
+				if err := s.client.BatchV1().Jobs(namespace).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+					t.Error(err)
+				}
+				polltest.Until(t, "its workers are gone", func() bool {
+					all, err := s.client.CoreV1().Pods(namespace).List(t.Context(), cluster.ListOptions(name, cluster.Worker))
+					return err == nil && len(all.Items) == 0
+				})
+				s.pod(t, name, cluster.Coordinator) // with the record of the run that was killed
+				began := time.Now().UTC().Format("20060102T150405Z")
+				if r := s.decided(t, "PASS", func(*running) {}, inCluster(2, "--kubernetes-name", name)...); r.Run < began || r.Verdict != "PASS" {
+					t.Errorf("run again at %s: %s, exit code %d, %s: %s %v", began, r.Run, r.code, r.Verdict, r.Claim, r.broken())
+				}
+				s.awaitClean(t, name, time.Minute)
+			},
+			code: -1,
+		},
 		{name: "crossed SLO", profile: "fast", code: 1, verdict: "FAIL"},
 		{
 			name: "worker deleted",
@@ -86,6 +113,7 @@ func (s *shop) testFaults(t *testing.T) {
 		{name: "worker out of memory", profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
 		{name: "never scheduled", args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
 		{name: "no such image", args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "10s"}, code: 2, text: "assay-test/none:1"},
+		{name: "no rights", args: []string{"--kubeconfig", s.accessOf(t, "default")}, code: 2, text: "system:serviceaccount:load:default may not get pods/log"},
 		{name: "broken script", profile: "broken", code: 2, text: "broken.js"},
 		{name: "no endpoints", args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},
 		{
@@ -100,14 +128,14 @@ func (s *shop) testFaults(t *testing.T) {
 		{
 			name: "coordinator deleted",
 			during: func(t *testing.T, s *shop, name string, _ *running) {
-				s.deletePod(t, s.pod(t, name, "coordinator"), metav1.DeleteOptions{})
+				s.deletePod(t, s.pod(t, name, cluster.Coordinator), metav1.DeleteOptions{})
 			},
 			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
 		},
 		{
 			name: "coordinator killed",
 			during: func(t *testing.T, s *shop, name string, _ *running) {
-				s.deletePod(t, s.pod(t, name, "coordinator"), kill)
+				s.deletePod(t, s.pod(t, name, cluster.Coordinator), kill)
 			},
 			code: 2, text: "its record is lost",
 		},

@@ -20,7 +20,8 @@ import (
 // follower reads the log of the coordinator's pod.
 type follower struct {
 	cluster *cluster.Cluster
-	name    string            // of the run
+	name    string // of the run
+	job     metav1.OwnerReference
 	limit   time.Duration     // for the pod to start
 	say     func(line string) // reports progress
 	last    time.Time         // of the last line
@@ -78,7 +79,7 @@ const podTimeout = 2 * time.Minute
 // pod is the coordinator's; nil: there is none.
 func (f *follower) pod(ctx context.Context) (p *corev1.Pod, err error) {
 	err = f.cluster.Retry(ctx, func(ctx context.Context) error {
-		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.ListOptions(f.name, cluster.Coordinator))
+		all, err := f.cluster.CoreV1().Pods(f.cluster.Namespace).List(ctx, cluster.PodsOf(f.job, f.name, cluster.Coordinator))
 		if err == nil && len(all.Items) > 0 {
 			p = &all.Items[0]
 		}

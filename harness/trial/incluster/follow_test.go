@@ -13,10 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
@@ -80,7 +82,7 @@ type moment struct {
 }
 
 func coordinator(phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "run-abc", Namespace: "load", Labels: cluster.Labels("run", cluster.Coordinator)}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "run-abc", Namespace: "load", Labels: map[string]string{batchv1.ControllerUidLabel: "own"}}}
 	p.Status.Phase, p.Status.ContainerStatuses = phase, []corev1.ContainerStatus{{Name: cluster.Container, State: state}}
 	return p
 }
@@ -92,6 +94,8 @@ func TestFollow(t *testing.T) {
 	running := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	failed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: "assay: nothing\n"}})
 	killed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}})
+	earlier := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	earlier.Labels = map[string]string{batchv1.ControllerUidLabel: "earlier"}
 	early := stamp("01") + "payment: preflight\n"
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, c := range map[string]struct {
@@ -131,6 +135,10 @@ func TestFollow(t *testing.T) {
 			moments: []moment{{pod: running, log: early}, {after: time.Second}}, said: []string{"payment: preflight"},
 			err: "the coordinator's pod of job/run was deleted: its record is lost", next: "run again; see who deletes pods: kubectl get events --namespace load",
 		},
+		"a pod of an earlier Job has a record": {
+			moments: []moment{{pod: earlier, log: early + stamp("02") + complete + "\n"}, {after: 5 * time.Second, pod: running, log: stamp("03") + "own\n" + stamp("04") + complete + "\n"}},
+			said:    []string{"own"},
+		},
 		"there is no pod": {moments: []moment{{}}, err: "job/run has no pod after 2m0s", next: "kubectl describe job --namespace load run"},
 		"it does not start": {
 			moments: []moment{{pod: waiting}}, said: []string{"the coordinator has not started: container assay of pod run-abc does not start (ErrImagePull): not found"},
@@ -167,11 +175,11 @@ func TestFollow(t *testing.T) {
 					return last
 				}
 				refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-				client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 					switch m := now(); {
 					case m.away:
 						return true, nil, refused
-					case m.pod != nil:
+					case m.pod != nil && a.(clienttesting.ListAction).GetListRestrictions().Labels.Matches(labels.Set(m.pod.Labels)):
 						return true, &corev1.PodList{Items: []corev1.Pod{*m.pod}}, nil
 					}
 					return true, &corev1.PodList{}, nil
@@ -184,7 +192,7 @@ func TestFollow(t *testing.T) {
 					return true, &runtime.Unknown{Raw: []byte(m.log)}, m.logErr
 				})
 				var said []string
-				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", limit: 5 * time.Minute, say: func(line string) { said = append(said, line) }}
+				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", job: metav1.OwnerReference{Kind: "Job", UID: "own"}, limit: 5 * time.Minute, say: func(line string) { said = append(said, line) }}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
 				p, err := f.follow(ctx)

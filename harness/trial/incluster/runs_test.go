@@ -31,6 +31,7 @@ import (
 
 // certificate is what the tests read of certificate.json.
 type certificate struct {
+	Run     string `json:"run"`
 	Verdict string `json:"verdict"`
 	Claim   string `json:"claim"`
 	Rate    struct {

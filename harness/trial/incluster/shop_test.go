@@ -133,11 +133,17 @@ func (s *shop) grant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	token, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "starter", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	s.kubeconfig = s.accessOf(t, "starter")
+}
+
+// accessOf is the kubeconfig of a service account in the namespace of the runs.
+func (s *shop) accessOf(t *testing.T, account string) string {
+	t.Helper()
+	token, err := s.client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.kubeconfig = s.KubeconfigOf(t, token.Status.Token)
+	return s.KubeconfigOf(t, token.Status.Token)
 }
 
 // startDatabase starts a server, which pods reach at the node's address. It returns that.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"assay/harness/cluster"
 	"assay/harness/hint"
@@ -23,10 +24,14 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 	if err != nil {
 		return err
 	}
+	earlier, err := c.Pods(ctx, j.Name)
+	if err != nil {
+		return err
+	}
 	var created []metav1.OwnerReference
 	defer func() {
-		if !errors.Is(err, errNotCollected) || force.Err() != nil {
-			err = errors.Join(err, remove(c, j.Name, created))
+		if !errors.Is(err, ErrNotCollected) || force.Err() != nil {
+			err = errors.Join(err, remove(c, j.Name, created, earlier))
 		}
 	}()
 	for i, o := range objects {
@@ -41,7 +46,7 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 		created = append(created, *reference)
 	}
 	say(fmt.Sprintf("created job/%s in namespace %s", j.Name, c.Namespace))
-	return bring(ctx, force, &follower{cluster: c, name: j.Name, limit: j.StartTimeout, say: say}, dir)
+	return bring(ctx, force, &follower{cluster: c, name: j.Name, job: created[0], limit: j.StartTimeout, say: say}, dir)
 }
 
 // bring follows a run to its end and brings its record to dir.
@@ -56,7 +61,7 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 	}
 	f.say("collecting the record")
 	if err := collect(force, f.cluster, p, dir); err != nil {
-		return hint.With(fmt.Errorf("%w: %w", errNotCollected, err), fmt.Sprintf(
+		return hint.With(fmt.Errorf("%w: %w", ErrNotCollected, err), fmt.Sprintf(
 			"within %s: mkdir %s && kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s && assay judge %s && kubectl delete job --namespace %s %s",
 			HoldFor, dir, p.Namespace, p.Name, dir, dir, p.Namespace, f.name,
 		))
@@ -64,8 +69,8 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 	return nil
 }
 
-// errNotCollected is the error of a complete record that is left in its pod.
-var errNotCollected = errors.New("the record is complete, and waits in the pod")
+// ErrNotCollected is the error of a complete record that is left in its pod.
+var ErrNotCollected = errors.New("the record is complete, and waits in the pod")
 
 // interrupt ends the run, and waits for its record.
 func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
@@ -87,7 +92,7 @@ func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
 // removeTimeout is how long the cluster may take to remove what was created.
 const removeTimeout = endTimeout + time.Minute
 
-func remove(c *cluster.Cluster, name string, created []metav1.OwnerReference) error {
+func remove(c *cluster.Cluster, name string, created []metav1.OwnerReference, earlier []types.UID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	var errs []error
@@ -95,7 +100,7 @@ func remove(c *cluster.Cluster, name string, created []metav1.OwnerReference) er
 		errs = append(errs, c.Remove(ctx, created[i]))
 	}
 	if len(created) > 0 { // the workers' pods, of a coordinator that could not remove them
-		errs = append(errs, c.AwaitGone(ctx, name))
+		errs = append(errs, c.AwaitGone(ctx, name, earlier))
 	}
 	return errors.Join(errs...)
 }

@@ -109,13 +109,18 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 	return nil
 }
 
+// selection selects the workers' pods.
+func (f *Fleet) selection() metav1.ListOptions {
+	return cluster.PodsOf(f.created[0], f.Name, cluster.Worker)
+}
+
 // startWatch follows the pods. The watch goes on after the API server was away.
 func (f *Fleet) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	f.watch = informers.NewSharedInformerFactoryWithOptions(f.Cluster.Interface, 0, informers.WithNamespace(f.Cluster.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = cluster.ListOptions(f.Name, cluster.Worker).LabelSelector
+			o.LabelSelector = f.selection().LabelSelector
 		}))
 	informer := f.watch.Core().V1().Pods().Informer()
 	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { f.notSeen(err) }) // fails only if the watch has begun
@@ -253,7 +258,7 @@ func (f *Fleet) Kill() {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, cluster.ListOptions(f.Name, cluster.Worker)) // Close reports errors
+	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, f.selection()) // Close reports errors
 }
 
 // Pods is the state of each pod.

@@ -126,6 +126,22 @@ func TestFleetKill(t *testing.T) {
 	c.checkRights(t)
 }
 
+// Pods of an earlier Job of the same name that are still ending are not the fleet's.
+func TestFleetOfEarlierJob(t *testing.T) {
+	t.Parallel()
+	c := newFakes()
+	earlier, own := workerPod(0), workerPod(1)
+	earlier.Labels[batchv1.ControllerUidLabel], own.Labels[batchv1.ControllerUidLabel] = "earlier", "Job" // as fakes name it
+	c.put(t, earlier, own)
+	f := c.start(t, 1, false)
+	f.knows(t, "the fleet's pod runs", func(pods map[string]*pod) bool { return pods["load/w1"] != nil })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.pods) != 1 {
+		t.Errorf("%d pods", len(f.pods))
+	}
+}
+
 // If an object cannot be created, those before it are removed.
 func TestFleetStartFails(t *testing.T) {
 	t.Parallel()
