@@ -48,8 +48,8 @@ func (s *shop) testFaults(t *testing.T) {
 	for _, c := range []fault{
 		{
 			name:    "worker throttled",
-			args:    []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "20m"},
-			profile: "strict",
+			args:    []string{"--kubernetes-patch", "throttled.yaml", "--kubernetes-cpu", "60m"},
+			profile: "computing",
 			code:    3, verdict: "INVALID", rule: "cpu-throttled", text: "a CPU quota throttled",
 		},
 		{

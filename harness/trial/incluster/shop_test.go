@@ -273,7 +273,7 @@ func (s *shop) writeProject(t *testing.T) {
 	clear(profiles)
 	profiles["payment"] = payment
 	variant("checkout", "payment.js", "p(95)<3000")
-	delete(variant("strict", "payment.js", "p(95)<3000"), "rules")
+	delete(variant("computing", "computing.js", "p(95)<3000"), "rules")
 	longer := maps.Clone(payment["load"].(map[string]any))
 	longer["hold"] = "15s"
 	variant("longer", "payment.js", "p(95)<3000")["load"] = longer
@@ -287,8 +287,10 @@ func (s *shop) writeProject(t *testing.T) {
 		"thresholds.json": string(text),
 		// Each transaction keeps 8 MiB.
 		"scenarios/leaking.js": "import payment from './payment.js';\nconst kept = [];\nexport default function () {\n  kept.push(new Uint8Array(8 << 20).fill(1));\n  payment();\n}\n",
-		"scenarios/broken.js":  "import payment from './payment.js';\nexport default function () {\n",
-		"throttled.yaml":       "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 20m}}}]}\n",
+		// Each transaction takes tens of milliseconds of CPU, many times what throttled.yaml allows.
+		"scenarios/computing.js": "import payment from './payment.js';\nexport default function () {\n  for (let i = 0, x = 1; i < 1e6; i++) x = (31 * x + i) % 1000003;\n  payment();\n}\n",
+		"scenarios/broken.js":    "import payment from './payment.js';\nexport default function () {\n",
+		"throttled.yaml":         "kind: Pod\nmetadata: {name: worker-throttled-workers}\nspec: {containers: [{name: assay, resources: {limits: {cpu: 60m}}}]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(s.project, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
