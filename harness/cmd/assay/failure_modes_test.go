@@ -45,7 +45,7 @@ func readFailureModes(t *testing.T) (modes []failureMode) {
 var (
 	// testReference is a row's test, and words in it.
 	testReference = regexp.MustCompile("^`([\\w.]+)`: (.+)$")
-	knownResult   = regexp.MustCompile(`\b(?:0|1|2|3|4|130|by its SLOs)\b`)
+	knownResult   = regexp.MustCompile(`\b(?:0|1|2|3|4|130|137|by its SLOs)\b`)
 	// commentPrefix begins the second and later lines of a comment.
 	commentPrefix = regexp.MustCompile(`\n\s*(?:#|//) ?`)
 )
@@ -60,7 +60,7 @@ func TestFailureModes(t *testing.T) {
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
 		"worker is killed", "worker's pod is out of memory", "CPU quota throttles a worker", "worker stops for 5 s", "joins 3 s late", "never joins", "500 ms ahead", "drifts", "cut off from its coordinator for 10 s", "cut off for good",
 		"frames are sent twice", "garbage, frames", "wrong token", "script changes", "coordinator is killed, and continues", "full disk", "5 % of the packets", "attack the coordinator",
-		"`kubectl delete pod` of a worker", "evicted", "exceeds its memory", "CPU limit", "no node has room", "image cannot be pulled", "Service has no pod", "deleted during the run", "is killed at once", "API server", "a second run of the same name",
+		"`kubectl delete pod` of a worker", "evicted", "exceeds its memory", "CPU limit", "no node has room", "image cannot be pulled", "Service has no pod", "deleted during the run", "is killed at once", "API server", "lacks a right", "command is killed", "a second run of the same name",
 	} {
 		found := false
 		for _, mode := range modes {

@@ -60,14 +60,21 @@ func (w *Writer) RemovePersisted() error {
 }
 
 // CompareLedger compares what was acknowledged with what Persisted has written, as Open
-// does. Nothing can be acknowledged after it.
+// does. Nothing can be acknowledged after it. A file that somebody has removed is an error.
 func (w *Writer) CompareLedger() (ledger.Comparison, error) {
 	for _, s := range w.acks {
 		if err := s.close(); err != nil {
 			return ledger.Comparison{}, err
 		}
 	}
-	return compareLedger(w.dir, maxIdentities)
+	c, err := compareLedger(w.dir, maxIdentities)
+	// What is there afterwards was there when it was read.
+	for _, s := range w.acks {
+		if _, gone := os.Stat(s.file.Name()); err == nil && gone != nil {
+			err = fmt.Errorf("read ledger: %w", gone)
+		}
+	}
+	return c, err
 }
 
 // compareLedger compares both sides of a run folder's ledger. It holds about limit

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -30,12 +32,14 @@ type fakes struct {
 	dynamic *dynamicfake.FakeDynamicClient
 	created []string // "KIND/NAME of UID", the owner's
 
+	started   bool          // a fleet
+	watched   chan struct{} // closed when its pods are watched
 	creations []clienttesting.Action
 	names     []string
 }
 
 func newFakes() *fakes {
-	f := &fakes{typed: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme)}
+	f := &fakes{typed: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), watched: make(chan struct{})}
 	f.dynamic.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		o := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
 		o.SetUID(types.UID(o.GetKind()))
@@ -45,6 +49,12 @@ func newFakes() *fakes {
 		}
 		f.created, f.names, f.creations = append(f.created, text), append(f.names, o.GetName()), append(f.creations, a)
 		return false, nil, nil
+	})
+	watched := sync.OnceFunc(func() { close(f.watched) })
+	f.typed.PrependWatchReactor("pods", func(a clienttesting.Action) (bool, watch.Interface, error) {
+		defer watched()
+		w, err := f.typed.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		return true, w, err
 	})
 	// The two clients have different objects: a real Job is one of both.
 	f.typed.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &batchv1.Job{}, nil })
@@ -56,6 +66,7 @@ func (f *fakes) start(t *testing.T, workers int, operator bool) *Fleet {
 	t.Helper()
 	s, l := example(operator)
 	l.Workers = workers
+	f.started = true
 	w, err := Engine{Settings: s, Cluster: f.Cluster, Owner: &metav1.OwnerReference{UID: "coordinator"}}.Start(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +99,13 @@ func end(p *corev1.Pod, reason string, code int32) {
 	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: code, Message: "assay: it says why\n"}}
 }
 
-// put makes or changes pods.
+// put makes or changes pods. It waits until those of a fleet that was started are watched:
+// a watch in memory misses what happened before.
 func (f *fakes) put(t *testing.T, all ...*corev1.Pod) {
 	t.Helper()
+	if f.started {
+		<-f.watched
+	}
 	for _, p := range all {
 		err := f.typed.Tracker().Update(pods, p.DeepCopy(), p.Namespace)
 		if apierrors.IsNotFound(err) {
