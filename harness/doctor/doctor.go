@@ -33,6 +33,7 @@ type Subject struct {
 	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
 	Remote     bool               // workers run on other machines
 	Instances  scrape.Instances   // of the service behind Target, in a cluster; nil: not known
+	Service    string             // its NAMESPACE/NAME there
 	Executable string             // this program, which initialises scripts as k6
 }
 
@@ -114,7 +115,7 @@ func (s Subject) judge(o observations) Findings {
 	switch {
 	case o.url != nil:
 		if s.Instances != nil { // before the target, which cannot be reached without
-			all = append(all, instances(o.instances, o.unlisted))
+			all = append(all, instances(s.Service, o.instances, o.unlisted))
 		}
 		all = append(all, target(o.url, o.target, c))
 		if o.target.Dial == nil && o.target.DNS == nil {

@@ -16,29 +16,29 @@ import (
 
 // Options is what a run needs.
 type Options struct {
-	ID         string // run id
-	Dir        string // run folder, which must not exist or be empty
-	Resume     bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
-	File       spec.File
-	Profile    spec.Profile      // with the overrides of the command line applied
-	Overrides  map[string]string // those overrides, for the record
-	Workers    int
-	Join       Join
-	Engine     fleet.Engine // starts workers that are remote; nil: others start them
-	Seed       uint64
-	Target     string             // base URL of the system under test
-	Service    *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
-	AllowHosts []string           // hosts that load may go to, in addition to loopback and the targets of the file
-	DSN        string             // of the database; empty: none
-	Insights   *database.Insights // where the database's waits are read from; nil: from the database itself
-	Readers    []string           // DSNs of replicas whose lag is watched
-	Journal    string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
-	Scope      string             // "smoke" or "certificate"
-	Outputs    []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
-	Executable string             // this program, re-executed as workers
-	Tool       record.Tool
-	View       *influx.Server // InfluxDB that shows the run while it goes on; nil: none
-	Attempt    int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
+	ID            string // run id
+	Dir           string // run folder, which must not exist or be empty
+	Resume        bool   // continue the run in Dir, whose coordinator was killed; what was asked for is in its record
+	File          spec.File
+	Profile       spec.Profile      // with the overrides of the command line applied
+	Overrides     map[string]string // those overrides, for the record
+	Workers       int
+	Join          Join
+	Engine        fleet.Engine // starts workers that are remote; nil: others start them
+	Seed          uint64
+	Target        string             // base URL of the system under test
+	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
+	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
+	DSN           string             // of the database; empty: none
+	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
+	Readers       []string           // DSNs of replicas whose lag is watched
+	Journal       string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
+	Scope         string             // "smoke" or "certificate"
+	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker
+	Executable    string             // this program, re-executed as workers
+	Tool          record.Tool
+	View          *influx.Server // InfluxDB that shows the run while it goes on; nil: none
+	Attempt       int            // number of this run among those of the profile with the same build of the tool, from 1; 0: unknown
 	// Limitations that are known before the run, for its record.
 	Limitations []string
 	// Undecided judges an interim look at the running load and returns the SLOs that

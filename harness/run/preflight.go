@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"assay/harness/doctor"
 	"assay/harness/hint"
+	"assay/harness/observe/collect/scrape"
 	"assay/harness/plan"
 )
 
@@ -19,10 +21,19 @@ func (o Options) subject() (doctor.Subject, error) {
 		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, EmptyDir: true,
 		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable, Remote: o.Join.Remote,
 	}
-	if o.Service != nil {
-		subject.Instances = o.Service.URLs
+	if subject.Instances = o.instances(); subject.Instances != nil {
+		subject.Service = o.TargetService.String()
 	}
 	return subject, nil
+}
+
+// instances lists those whose metrics are read one by one; nil: the metrics are read at
+// Target. Instances that serve HTTPS have certificates for Target's name alone.
+func (o Options) instances() scrape.Instances {
+	if o.TargetService == nil || strings.HasPrefix(o.Target, "https:") {
+		return nil
+	}
+	return o.TargetService.URLs
 }
 
 // Check returns the first problem that would keep a run from starting, before

@@ -36,9 +36,14 @@ func (r *run) startCollectors(ctx context.Context) {
 	}
 	r.service = service.New(doctor.MetricsOf(r.Target), targetHost(r.Target))
 	var instances scrape.Instances // of a service that has several
-	if r.Options.Service != nil && !r.found.HasWarning(doctor.CheckInstances) {
-		instances = r.Options.Service.URLs
+	if !r.found.HasWarning(doctor.CheckInstances) {
+		instances = r.instances()
+	}
+	switch {
+	case instances != nil:
 		r.service = service.NewOf(instances)
+	case r.TargetService != nil && !r.found.HasWarning(doctor.CheckInstances):
+		r.note("the service's metrics are those of one instance at a time: its pods serve HTTPS")
 	}
 	if err := c.begin(ctx, running, r.service, r.numbered); err != nil {
 		r.note("no service metrics: " + err.Error())
@@ -114,10 +119,10 @@ func targetHost(target string) string {
 // sharesNode reports whether a worker runs on a node of the cluster on which the service
 // runs too.
 func (r *run) sharesNode(ctx context.Context, workers []record.WorkerHost) bool {
-	if r.Options.Service == nil {
+	if r.TargetService == nil {
 		return false
 	}
-	nodes, err := r.Options.Service.Nodes(ctx)
+	nodes, err := r.TargetService.Nodes(ctx)
 	if err != nil {
 		r.note(err.Error())
 	}

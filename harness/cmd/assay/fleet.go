@@ -96,7 +96,7 @@ func (f *fleetFlags) connect(c *cobra.Command, runs []run.Options) error {
 			}
 			runs[i].Engine = engine
 			if cluster.Inside() {
-				runs[i].Service = targetService(c.Context(), engine.Cluster, o.Target)
+				runs[i].TargetService = targetService(c.Context(), engine.Cluster, o.Target)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/url"
 	"strconv"
@@ -50,25 +51,25 @@ func checkAddress(listen, advertise string) error {
 	return nil
 }
 
-// targetService is the Service that a target names; nil: it is no Service's, or its pods
-// serve HTTPS, whose certificates name the Service.
+// targetService is the Service that a target names; nil: it is no Service's, or that of an
+// ExternalName, behind which the cluster knows no instances.
 func targetService(ctx context.Context, c *cluster.Cluster, target string) *endpoints.Service {
 	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "http" {
+	if err != nil {
 		return nil
 	}
 	name, namespace, ok := endpoints.ParseService(u.Hostname(), c.Namespace)
-	port := 80
-	if u.Port() != "" {
-		port, _ = strconv.Atoi(u.Port())
-	}
 	if !ok {
 		return nil
+	}
+	port := map[string]int{"http": 80, "https": 443}[u.Scheme]
+	if u.Port() != "" {
+		port, _ = strconv.Atoi(u.Port())
 	}
 	s := endpoints.Of(c, namespace, name, port)
 	_, err = s.URLs(ctx)
 	// A name of two parts, like example.com, may be that of another host.
-	if apierrors.IsNotFound(err) || err != nil && strings.Count(u.Hostname(), ".") == 1 {
+	if apierrors.IsNotFound(err) || errors.Is(err, endpoints.ErrExternal) || err != nil && strings.Count(u.Hostname(), ".") == 1 {
 		return nil
 	}
 	return s

@@ -18,7 +18,7 @@ const domain = "cluster.local"
 //
 // "shop.prod" cannot be distinguished from a public name such as "example.com", for which
 // ok is true too: only if the cluster has that Service is it the Service's name. To
-// find out, call the function that Of returns: k8s.io/apimachinery/pkg/api/errors.IsNotFound
+// find out, call Service.URLs: k8s.io/apimachinery/pkg/api/errors.IsNotFound
 // holds for its error if there is no such Service.
 func ParseService(host, namespace string) (name, ns string, ok bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))

@@ -2,6 +2,7 @@ package endpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,6 +32,10 @@ func Of(client kubernetes.Interface, namespace, name string, port int) *Service 
 	return &Service{client, namespace, name, port}
 }
 
+// ErrExternal is the error of a Service that is another name of a host: its instances are
+// not known to the cluster.
+var ErrExternal = errors.New("it is of type ExternalName")
+
 // String is NAMESPACE/NAME.
 func (s *Service) String() string { return s.namespace + "/" + s.name }
 
@@ -39,11 +44,14 @@ func (s *Service) String() string { return s.namespace + "/" + s.name }
 // none if no instance is ready.
 //
 // Its error says what is missing: the Service (apierrors.IsNotFound holds), its port, or a
-// right of the client's account.
+// right of the client's account; or it is ErrExternal.
 func (s *Service) URLs(ctx context.Context) ([]string, error) {
 	found, err := s.client.CoreV1().Services(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
 		return nil, s.explain(err, "get services")
+	}
+	if found.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil, s.explain(ErrExternal, "")
 	}
 	port, err := portOf(found, s.port)
 	if err != nil {
@@ -72,7 +80,7 @@ func (s *Service) slices(ctx context.Context) ([]discoveryv1.EndpointSlice, erro
 func (s *Service) explain(err error, right string) error {
 	wrapped := fmt.Errorf("list the instances of service %s: %w", s, err)
 	if apierrors.IsForbidden(err) {
-		return hint.With(wrapped, fmt.Sprintf("allow the account to %s: assay kubernetes rbac --target-namespace %s", right, s.namespace))
+		return hint.With(wrapped, fmt.Sprintf("allow the account to %s: assay kubernetes rbac --kubernetes-namespace NAMESPACE --target-namespace %s | kubectl apply -f -, with the namespace of the runs", right, s.namespace))
 	}
 	return wrapped
 }

@@ -42,6 +42,10 @@ func cluster() *fake.Clientset {
 			corev1.ServicePort{Name: "admin", Port: 81}, corev1.ServicePort{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}),
 		serviceOf("prod", "direct", corev1.ClusterIPNone, corev1.ServicePort{Name: "http", Port: 80}),
 		serviceOf("prod", "udp", "10.96.0.2", corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP}),
+		&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "alias"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "shop.example.com", Ports: []corev1.ServicePort{{Port: 80}}},
+		},
 		serviceOf("test", "shop", "10.96.0.3", corev1.ServicePort{Name: "http", Port: 80}),
 		sliceOf("prod", "shop", "shop-1", 8080, "10.0.0.2"),
 		sliceOf("prod", "shop", "shop-2", 8081, "10.0.0.1"),
@@ -114,16 +118,20 @@ func TestOfErrors(t *testing.T) {
 	}{
 		"no such Service": {cluster(), "zebra", 80, `list the instances of service prod/zebra: services "zebra" not found`, ""},
 		"no such port":    {cluster(), "shop", 8080, "service prod/shop has no TCP port 8080", "name one of its ports in the target's URL: 81, 80"},
+		"another name":    {cluster(), "alias", 80, "list the instances of service prod/alias: it is of type ExternalName", ""},
 		"UDP only":        {cluster(), "udp", 53, "service prod/udp has no TCP port 53", ""},
-		"no right to get": {forbid("get", "services"), "shop", 80, "no right", "allow the account to get services: assay kubernetes rbac --target-namespace prod"},
+		"no right to get": {forbid("get", "services"), "shop", 80, "no right", "allow the account to get services: assay kubernetes rbac --kubernetes-namespace NAMESPACE --target-namespace prod | kubectl apply -f -, with the namespace of the runs"},
 		"no right to list": {
 			forbid("list", "endpointslices"), "shop", 80, "no right",
-			"allow the account to list endpointslices.discovery.k8s.io: assay kubernetes rbac --target-namespace prod",
+			"allow the account to list endpointslices.discovery.k8s.io: assay kubernetes rbac --kubernetes-namespace NAMESPACE --target-namespace prod | kubectl apply -f -, with the namespace of the runs",
 		},
 	} {
 		urls, err := endpoints.Of(c.client, "prod", c.service, c.port).URLs(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "\n") || hint.Of(err) != c.hint || urls != nil {
 			t.Errorf("%s: %q, %v, hint %q", name, urls, err, hint.Of(err))
+		}
+		if errors.Is(err, endpoints.ErrExternal) != (c.service == "alias") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if apierrors.IsNotFound(err) != (c.service == "zebra") {
 			t.Errorf("%s: not found: %t", name, apierrors.IsNotFound(err))
