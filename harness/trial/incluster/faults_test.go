@@ -3,11 +3,16 @@
 package incluster_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,11 +26,14 @@ type fault struct {
 	args    []string                                             // besides those of a run with two workers
 	profile string                                               // default: payment
 	outside bool                                                 // the coordinator runs on this machine
+	runners bool                                                 // of the k6-operator
 	during  func(t *testing.T, s *shop, name string, r *running) // once the hold has begun
 	code    int
 	verdict string
 	rule    string // id of the first rule that makes the run INVALID
 	text    string // of the rule's detail, or of the error
+	early   bool   // text is reported before the error, too
+	judge   string // error of `assay judge` on what is left of the record; empty: it is not judged again
 }
 
 // Workers whose coordinator is killed end by themselves after a while, and the cluster
@@ -39,12 +47,22 @@ var outsideKilled = fault{
 		}
 		s.awaitClean(t, name, 3*time.Minute)
 	},
-	code: -1,
+	code:  -1,
+	judge: "not sealed",
 }
 
 // testFaults checks what becomes of a run with each fault, the longest first.
 func (s *shop) testFaults(t *testing.T) {
 	kill := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	killWorker := func(t *testing.T, s *shop, name string, _ *running) { s.deletePod(t, s.workerPod(t, name), kill) }
+	killCoordinator := func(t *testing.T, s *shop, name string, _ *running) {
+		s.deletePod(t, s.pod(t, name, cluster.Coordinator), kill)
+	}
+	interrupt := func(t *testing.T, _ *shop, _ string, r *running) {
+		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, c := range []fault{
 		{
 			name:    "worker throttled",
@@ -63,21 +81,17 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 0, verdict: "PASS",
 		},
 		{
-			// Its coordinator goes on, and would keep the record for an hour.
+			// Its coordinator goes on, and keeps the record.
 			name: "command killed",
 			during: func(t *testing.T, s *shop, name string, r *running) {
 				if err := r.cmd.Process.Kill(); err != nil {
 					t.Error(err)
 				}
-				background := metav1.DeletePropagationBackground
-				if err := s.client.BatchV1().Jobs(namespace).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-					t.Error(err)
-				}
+				s.fetch(t, name)
 				polltest.Until(t, "its workers are gone", func() bool {
 					all, err := s.client.CoreV1().Pods(namespace).List(t.Context(), cluster.ListOptions(name, cluster.Worker))
 					return err == nil && len(all.Items) == 0
 				})
-				s.pod(t, name, cluster.Coordinator) // with the record of the run that was killed
 				began := time.Now().UTC().Format("20060102T150405Z")
 				if r := s.decided(t, "PASS", func(*running) {}, inCluster(2, "--kubernetes-name", name)...); r.Run < began || r.Verdict != "PASS" {
 					t.Errorf("run again at %s: %s, exit code %d, %s: %s %v", began, r.Run, r.code, r.Verdict, r.Claim, r.broken())
@@ -86,7 +100,17 @@ func (s *shop) testFaults(t *testing.T) {
 			},
 			code: -1,
 		},
-		{name: "crossed SLO", profile: "fast", code: 1, verdict: "FAIL"},
+		{
+			name: "crossed SLO", profile: "fast",
+			during: func(t *testing.T, s *shop, _ string, _ *running) { // a local run misses it, too
+				args := s.local(2)
+				args[1] = "fast"
+				if r := s.decided(t, "FAIL", func(*running) {}, args...); r.code != 1 || r.Verdict != "FAIL" {
+					t.Errorf("a local run: exit code %d, %s: %s %v", r.code, r.Verdict, r.Claim, r.broken())
+				}
+			},
+			code: 1, verdict: "FAIL",
+		},
 		{
 			name: "worker deleted",
 			during: func(t *testing.T, s *shop, name string, _ *running) {
@@ -95,9 +119,13 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
 		},
 		{
-			name:   "worker killed",
-			during: func(t *testing.T, s *shop, name string, _ *running) { s.deletePod(t, s.workerPod(t, name), kill) },
-			code:   3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+			name: "worker killed", during: killWorker,
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
+		},
+		{
+			// The k6-operator says that the test has finished.
+			name: "runner killed", runners: true, during: killWorker,
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
 		},
 		{
 			name: "worker evicted",
@@ -111,18 +139,17 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 3, verdict: "INVALID", rule: "worker-lost", text: "Evicted",
 		},
 		{name: "worker out of memory", profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
-		{name: "never scheduled", args: []string{"--kubernetes-cpu", "100", "--join-timeout", "15s"}, code: 2, text: "Insufficient cpu"},
-		{name: "no such image", args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "10s"}, code: 2, text: "assay-test/none:1"},
+		{name: "never scheduled", args: []string{"--kubernetes-cpu", "100", "--join-timeout", "40s"}, code: 2, text: "Insufficient cpu", early: true},
+		{name: "no such image", args: []string{"--kubernetes-image", "assay-test/none:1", "--join-timeout", "40s"}, code: 2, text: "assay-test/none:1", early: true},
 		{name: "no rights", args: []string{"--kubeconfig", s.accessOf(t, "default")}, code: 2, text: "system:serviceaccount:load:default may not get pods/log"},
 		{name: "broken script", profile: "broken", code: 2, text: "broken.js"},
 		{name: "no endpoints", args: []string{"--target", "http://empty", "--allow-target", "empty"}, code: 2, text: "no pod that is ready"},
 		{
-			name: "interrupted",
-			during: func(t *testing.T, _ *shop, _ string, r *running) {
-				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
-					t.Error(err)
-				}
-			},
+			name: "interrupted", during: interrupt,
+			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
+		},
+		{
+			name: "runners interrupted", runners: true, during: interrupt,
 			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
 		},
 		{
@@ -133,20 +160,15 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 3, verdict: "INVALID", rule: "complete", text: "interrupted",
 		},
 		{
-			name: "coordinator killed",
-			during: func(t *testing.T, s *shop, name string, _ *running) {
-				s.deletePod(t, s.pod(t, name, cluster.Coordinator), kill)
-			},
+			name: "coordinator killed", during: killCoordinator,
 			code: 2, text: "its record is lost",
 		},
 		{
-			name:    "outside interrupted",
-			outside: true,
-			during: func(t *testing.T, _ *shop, _ string, r *running) {
-				if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
-					t.Error(err)
-				}
-			},
+			name: "coordinator of runners killed", runners: true, during: killCoordinator,
+			code: 2, text: "its record is lost",
+		},
+		{
+			name: "outside interrupted", outside: true, during: interrupt,
 			code: 130, verdict: "INVALID", rule: "complete", text: "interrupted",
 		},
 	} {
@@ -165,6 +187,9 @@ func (s *shop) testFault(t *testing.T, f fault) {
 	if f.outside {
 		args = append(s.outside(2, 7080+len(f.name)), "--kubernetes-name", object)
 	}
+	if f.runners {
+		args = append(args, "--engine", "k6-operator")
+	}
 	if f.profile != "" {
 		args[2] = f.profile
 	}
@@ -181,6 +206,14 @@ func (s *shop) testFault(t *testing.T, f fault) {
 		t.Errorf("broken rules %q, want %s: %s; %+v", broken, f.rule, f.text, r.Rules)
 	case f.rule == "" && !strings.Contains(r.stderr, f.text):
 		t.Errorf("%s, want %s", r.stderr, f.text)
+	case f.early && strings.Index(r.stderr, f.text) > strings.LastIndex(r.stderr, "\nassay: "):
+		t.Errorf("%s, want %s before the error", r.stderr, f.text)
+	}
+	if f.judge != "" {
+		out, err := s.command(t.Context(), "judge", r.dir).CombinedOutput()
+		if code := exitCode(err); code != 2 || !strings.Contains(string(out), f.judge) {
+			t.Errorf("judge: exit code %d: %s, want %s", code, out, f.judge)
+		}
 	}
 	s.checkClean(t, object)
 }
@@ -196,6 +229,39 @@ func (s *shop) decided(t *testing.T, verdict string, during func(*running), args
 			return r
 		}
 		t.Logf("running it again: exit code %d, %s: %s %v", r.code, r.Verdict, r.Claim, r.broken())
+	}
+}
+
+// fetch brings the record of a run whose command was killed, as the guide says, once it is
+// complete, and removes what is left of the run.
+func (s *shop) fetch(t *testing.T, name string) {
+	t.Helper()
+	polltest.Until(t, "the record is complete", func() bool {
+		log, err := s.client.CoreV1().Pods(namespace).GetLogs(s.pod(t, name, cluster.Coordinator), &corev1.PodLogOptions{}).DoRaw(t.Context())
+		return err == nil && strings.Contains(string(log), "the record is complete")
+	})
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := fences.FindAllStringSubmatch(string(text), -1)
+	i := slices.IndexFunc(blocks, func(b []string) bool { return strings.Contains(b[2], "assay kubernetes export") })
+	if i < 0 {
+		t.Fatal("the guide does not say how to fetch a record")
+	}
+	// judge exits as its verdict says, which does not matter here.
+	commands := "set +e\n" + strings.NewReplacer("assay-checkout", name, "kubectl ", "kubectl --namespace "+namespace+" ").Replace(blocks[i][2])
+	cmd := s.shell(t, s.kubeconfig, commands)
+	if cmd.Dir, err = os.MkdirTemp(s.runs, "fetched-"); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := cmd.CombinedOutput()
+	var r result
+	if text, err = os.ReadFile(filepath.Join(cmd.Dir, "record", "certificate.json")); err == nil {
+		err = json.Unmarshal(text, &r.certificate)
+	}
+	if wrong := r.wrong(); err != nil || r.Verdict == "" || len(wrong) > 0 {
+		t.Errorf("%v, %s: %s %v: %s", err, r.Verdict, r.Claim, wrong, out)
 	}
 }
 

@@ -121,17 +121,11 @@ func (s step) missing(output string) string {
 // what each of them has printed.
 func (s *shop) runSteps(t *testing.T, steps []step) (outputs []string, err error) {
 	t.Helper()
-	bin := t.TempDir()
-	for name, path := range map[string]string{"assay": s.program, "kubectl": filepath.Join(os.Getenv(clustertest.Env), "bin/kubectl")} {
-		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	access, err := os.ReadFile(s.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(bin, "kubeconfig") // that the guide changes
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig") // that the guide changes
 	if err := os.WriteFile(kubeconfig, access, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +137,27 @@ func (s *shop) runSteps(t *testing.T, steps []step) (outputs []string, err error
 		}
 		script.WriteString(step.commands)
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script.String())
-	cmd.Dir = s.project
-	cmd.Env = []string{
-		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "TMPDIR=" + os.Getenv("TMPDIR"), "KUBECONFIG=" + kubeconfig,
-	}
+	cmd := s.shell(t, kubeconfig, script.String())
 	output := &watched{log: logWriter{t}, text: next, begun: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = output, output
 	err = cmd.Run()
 	return strings.Split(output.String(), next+"\n"), err
+}
+
+// shell is a shell that runs these commands in the project, and ends with the first that
+// fails.
+func (s *shop) shell(t *testing.T, kubeconfig, commands string) *exec.Cmd {
+	t.Helper()
+	bin := t.TempDir()
+	for name, path := range map[string]string{"assay": s.program, "kubectl": filepath.Join(os.Getenv(clustertest.Env), "bin/kubectl")} {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", commands)
+	cmd.Dir = s.project
+	cmd.Env = []string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "TMPDIR=" + os.Getenv("TMPDIR"), "KUBECONFIG=" + kubeconfig,
+	}
+	return cmd
 }

@@ -59,6 +59,8 @@ type certificate struct {
 			Source string `json:"worker"`
 			Pod    string `json:"pod"`
 			Node   string `json:"node"`
+
+			HostCPUShare *float64 `json:"host_cpu_share"`
 		} `json:"fleet"`
 	} `json:"generator"`
 }
@@ -242,27 +244,30 @@ func (s *shop) deletePod(t *testing.T, name string, o metav1.DeleteOptions) {
 // leftovers are the objects that are left in the namespace: of a run, or of all.
 func (s *shop) leftovers(t *testing.T, run string) (names []string) {
 	t.Helper()
-	o := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=assay"}
+	selectors := []string{"app.kubernetes.io/managed-by=assay", "k6_cr"} // what the k6-operator makes has the latter
 	if run != "" {
-		o.LabelSelector += ",app.kubernetes.io/instance=" + run
+		selectors = []string{selectors[0] + ",app.kubernetes.io/instance=" + run, "k6_cr=" + run + "-workers"}
 	}
 	for kind, group := range map[string]schema.GroupVersion{
 		"pods": corev1.SchemeGroupVersion, "secrets": corev1.SchemeGroupVersion, "configmaps": corev1.SchemeGroupVersion, "services": corev1.SchemeGroupVersion,
 		"jobs": batchv1.SchemeGroupVersion, "networkpolicies": networkingv1.SchemeGroupVersion, "testruns": {Group: "k6.io", Version: "v1alpha1"},
 	} {
-		all, err := s.dynamic.Resource(group.WithResource(kind)).Namespace(namespace).List(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range all.Items {
-			names = append(names, kind+"/"+item.GetName())
+		for _, selector := range selectors {
+			all, err := s.dynamic.Resource(group.WithResource(kind)).Namespace(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range all.Items {
+				names = append(names, kind+"/"+item.GetName())
+			}
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // awaitClean waits until the cluster has removed what is left, of a run or of all. It asks
-// once a second, as each answer takes seven requests.
+// once a second, as each answer takes fourteen requests.
 func (s *shop) awaitClean(t *testing.T, run string, limit time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(time.Second) {
