@@ -67,13 +67,12 @@ long: ## Run the tests that take minutes each
 	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its
-# own. The tests are compiled outside of these, before, so that it is not done twice; and
-# mostly wait.
+# own. They mostly wait. The tests are compiled once, before and outside of these namespaces.
 KUBERNETES_TEST := test -count=1 -vet=off -tags long -ldflags '-s -w' -p 1 -parallel 8 -timeout 30m
 KUBERNETES_PACKAGES := ./harness/servers/clustertest ./harness/trial/incluster
 
 .PHONY: test-kubernetes
-test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 4 minutes, two cores; 8 more to build Kubernetes the first time)
+test-kubernetes: ## Run the tests on a real Kubernetes cluster and the k6-operator (root; about 4 minutes, two cores; 6 more to build Kubernetes the first time)
 	.ci/install certify
 	.ci/kubernetes $(CACHE)/kubernetes
 	$(MAKE) --no-print-directory build

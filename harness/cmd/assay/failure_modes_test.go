@@ -60,7 +60,7 @@ func TestFailureModes(t *testing.T) {
 		"clock steps by 2 s", "service is restarted", "two runs at once", "run folder is not writable",
 		"worker is killed", "worker's pod is out of memory", "CPU quota throttles a worker", "worker stops for 5 s", "joins 3 s late", "never joins", "500 ms ahead", "drifts", "cut off from its coordinator for 10 s", "cut off for good",
 		"frames are sent twice", "garbage, frames", "wrong token", "script changes", "coordinator is killed, and continues", "full disk", "5 % of the packets", "attack the coordinator",
-		"`kubectl delete pod` of a worker", "evicted", "exceeds its memory", "CPU limit", "no node has room", "image cannot be pulled", "Service has no pod", "deleted during the run", "is killed at once", "API server", "lacks a right", "command is killed", "a second run of the same name",
+		"`kubectl delete pod` of a worker", "evicted", "exceeds its memory", "CPU limit", "no node has room", "image cannot be pulled", "Service has no pod", "deleted during the run", "is killed at once", "API server", "lacks a right", "certify` is killed", "a second run of the same name",
 	} {
 		found := false
 		for _, mode := range modes {

@@ -23,8 +23,8 @@ const (
 	engineJoin  = "join"
 )
 
-// envListen names the address for --listen, as in a container. It is for workers that
-// join: if they wait already, they must not join a run that starts its own.
+// envListen names the address for --listen, as in a container. It is for workers that run
+// elsewhere: if they wait already, they must not join a run that starts its own.
 const envListen = "ASSAY_LISTEN"
 
 // fleetFlags are the options on workers from other machines.
@@ -40,7 +40,7 @@ type fleetFlags struct {
 func (f *fleetFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	f.addEngine(c, engineLocal, "where workers come from: local, join, kubernetes or k6-operator")
-	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default with --engine join: ASSAY_LISTEN; else a free port of loopback)")
+	fs.StringVar(&f.join.Listen, "listen", "", "address to listen on for workers and OTLP, like 10.0.0.5:7077 (default: ASSAY_LISTEN if workers run elsewhere; with --engine local a free port of loopback)")
 	fs.StringVar(&f.join.Advertise, "advertise", "", "address that workers are told, if it is not the one to listen on, like load.example.com:7077")
 	fs.StringVar(&f.join.Certificate, "tls-cert", "", "TLS certificate to show to workers (default: one made for the run)")
 	fs.StringVar(&f.join.Key, "tls-key", "", "private key of --tls-cert")
@@ -52,7 +52,7 @@ func (f *fleetFlags) add(c *cobra.Command) {
 func (f *fleetFlags) addEngine(c *cobra.Command, engine, usage string) {
 	fs := c.Flags()
 	fs.StringVar(&f.engine, "engine", engine, usage)
-	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join")
+	fs.DurationVar(&f.join.Timeout, "join-timeout", run.DefaultJoinTimeout, "how long to wait for workers to join (and in a cluster for the coordinator's pod to start)")
 	fs.StringVar(&f.weights, "weights", "equal", "shares of the load: equal, or cpus, in proportion to the workers' CPUs")
 }
 
