@@ -18,11 +18,11 @@ type Maker func(context.Context, run.Options, *Progress) (Result, error)
 // Certify makes one run, publishes its certificate, signed if there is a key, and
 // appends it to the summary of the CI job. Before the load it reports the SLOs that
 // the plan cannot decide. latest is the folder of runs whose link "latest" is set to
-// this run; empty: no link is set. make makes the run: Run, or one elsewhere.
-func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string, make Maker) (Result, issue.Issue, error) {
+// this run; empty: no link is set. maker is Run, or makes the run elsewhere.
+func Certify(ctx context.Context, o run.Options, c *Console, key *signature.PrivateKey, latest string, maker Maker) (Result, issue.Issue, error) {
 	p := c.Progress(o.Profile.Name)
 	p.First = func() { p.forecast(o) }
-	r, err := make(ctx, o, p)
+	r, err := maker(ctx, o, p)
 	if err != nil {
 		return r, issue.Issue{}, err
 	}

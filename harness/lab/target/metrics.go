@@ -106,5 +106,6 @@ func (m *metrics) call(c gateway.Call) {
 }
 
 func (m *metrics) handler() http.Handler {
+	// Several runs, each of which reads the metrics and the gauges, may use the service.
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 8})
 }
