@@ -317,6 +317,16 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 // killTimeout is how long the end of killed processes may take to be noticed.
 const killTimeout = 2 * time.Second
 
+// killLeft kills workers that may still run although the load has ended: one that is lost
+// could add rows while the ledger is compared. After an interrupt no time is left to wait
+// for the end of any.
+func (r *run) killLeft(ctx context.Context) {
+	lost := slices.ContainsFunc(r.coordinator.Exits(), func(e fleet.Exit) bool { return e.Status == fleet.Lost })
+	if r.workers != nil && (lost || ctx.Err() != nil) {
+		r.workers.Kill()
+	}
+}
+
 // podsTimeout is how long the cluster may take to say how the pods of workers ended.
 const podsTimeout = 15 * time.Second
 
