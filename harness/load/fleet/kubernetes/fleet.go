@@ -22,6 +22,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"assay/harness/cluster"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 )
@@ -48,7 +49,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	pods    map[string]*pod // by NAMESPACE/NAME
 	killing bool            // Kill was called
-	blind   error           // why pods cannot be followed; nil: they are
+	blind   error           // why pods cannot be followed; nil: they can
 }
 
 // pod is what is known of a pod.
@@ -214,13 +215,14 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 // Obstacles says why pods have not started, and what was added to them.
 func (f *Fleet) Obstacles() (texts []string) {
 	f.mu.Lock()
-	if known := len(f.pods); known < f.workers {
-		f.mu.Unlock()
+	known := len(f.pods)
+	f.mu.Unlock()
+	if known < f.workers {
 		if why := f.whyNoPods(); why != "" {
 			texts = append(texts, fmt.Sprintf("%d of %d pods were created: %s", known, f.workers, why))
 		}
-		f.mu.Lock()
 	}
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.blind != nil {
 		texts = append(texts, f.blind.Error())
@@ -255,10 +257,15 @@ func (f *Fleet) Kill() {
 	f.mu.Lock()
 	f.killing = true
 	f.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	f.deletePods(context.Background())
+}
+
+// deletePods deletes the pods, without waiting for their nodes to end them.
+func (f *Fleet) deletePods(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, f.selection()) // Close reports errors
+	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, f.selection()) // Close reports what is left
 }
 
 // Pods is the state of each pod.
@@ -282,20 +289,54 @@ func (f *Fleet) Pods(ctx context.Context) map[string]record.Pod {
 	}
 }
 
-// closeTimeout is how long the cluster may take to remove the fleet.
-const closeTimeout = endTimeout + time.Minute
+const (
+	// forceAfter is when pods that are still there were not ended by their node, which has
+	// the grace period and a little more for it.
+	forceAfter = endTimeout + 10*time.Second
+	// closeTimeout is how long the cluster may take to remove the fleet.
+	closeTimeout = endTimeout + time.Minute
+)
 
-// Close removes all objects, and returns when they and the pods are gone.
+// Close removes all objects, and returns when they and the pods are gone. Pods whose node
+// does not end them, because it is dead or cut off, are removed all the same.
 func (f *Fleet) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	var errs []error
+	var failed []metav1.OwnerReference
+	var texts []string
 	for _, o := range slices.Backward(f.created) {
-		errs = append(errs, f.Cluster.Remove(ctx, o))
+		if err := f.remove(ctx, o); err != nil {
+			failed, texts = append(failed, o), append(texts, err.Error())
+		}
 	}
 	if f.stop != nil {
 		f.stop()
 		f.watch.Shutdown()
 	}
-	return errors.Join(errs...)
+	if failed == nil {
+		return nil
+	}
+	return hint.With(errors.New(strings.Join(texts, "; ")), f.removal(failed))
+}
+
+// remove removes an object and all that it owns.
+func (f *Fleet) remove(ctx context.Context, o metav1.OwnerReference) error {
+	graceful, cancel := context.WithTimeout(ctx, forceAfter)
+	defer cancel()
+	err := f.Cluster.Remove(graceful, o)
+	if graceful.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	f.deletePods(ctx)
+	return f.Cluster.Remove(ctx, o)
+}
+
+// removal is the command that removes objects and the pods of the fleet.
+func (f *Fleet) removal(left []metav1.OwnerReference) string {
+	kinds := []string{"pod"}
+	for _, o := range left {
+		kinds = append(kinds, strings.ToLower(o.Kind))
+	}
+	return fmt.Sprintf("kubectl delete --namespace %s %s --selector %s --grace-period=0 --force",
+		f.Cluster.Namespace, strings.Join(kinds, ","), cluster.ListOptions(f.Name, cluster.Worker).LabelSelector)
 }

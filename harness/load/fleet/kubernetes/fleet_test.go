@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 	"assay/harness/polltest"
@@ -182,11 +184,53 @@ func TestFleetCloseFails(t *testing.T) {
 	c.dynamic.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
 	})
-	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "remove secret/assay-checkout-workers in namespace load") {
+	err := f.Close()
+	if err == nil || !strings.Contains(err.Error(), "remove secret/assay-checkout-workers in namespace load") {
 		t.Error(err)
+	}
+	if got, want := hint.Of(err), "kubectl delete --namespace load pod,secret --selector "+cluster.ListOptions("assay-checkout", cluster.Worker).LabelSelector+" --grace-period=0 --force"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
 	}
 	if left := c.left(); !slices.Equal(left, []string{"Secret/assay-checkout-workers of Job"}) {
 		t.Errorf("left %q", left)
+	}
+}
+
+// Pods on a node that is dead stay until they are removed without it. Until then their Job
+// stays too.
+func TestFleetCloseWithDeadNode(t *testing.T) {
+	t.Parallel()
+	for name, frees := range map[string]bool{"pods go": true, "something else keeps the Job": false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakes()
+			f := c.start(t, 1, false)
+			p := workerPod(0)
+			p.Labels[batchv1.ControllerUidLabel] = "Job" // as fakes name it
+			c.put(t, p)
+			f.knows(t, "the pod runs", func(pods map[string]*pod) bool { return len(pods) == 1 })
+			began, freed := time.Now(), false
+			c.dynamic.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return !freed, nil, nil })
+			c.typed.PrependReactor("delete-collection", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				with := a.(clienttesting.DeleteCollectionActionImpl)
+				if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != f.selection().LabelSelector {
+					t.Errorf("%s: deleted with %+v", name, with)
+				}
+				if took := time.Since(began); took < endTimeout {
+					t.Errorf("%s: after %s, in its grace period", name, took)
+				}
+				c.remove(t, p)
+				freed = frees
+				return true, nil, nil
+			})
+			err := f.Close()
+			if took := time.Since(began); (err == nil) != frees || took > closeTimeout+time.Second {
+				t.Errorf("%s: %v after %s", name, err, took)
+			}
+			if !frees && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "remove job/assay-checkout-workers: it is still being deleted") || !strings.Contains(hint.Of(err), "delete --namespace load pod,job --selector")) {
+				t.Errorf("%s: %v (%s)", name, err, hint.Of(err))
+			}
+			freed = true // for the end of the test
+		})
 	}
 }
 
