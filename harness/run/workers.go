@@ -72,7 +72,7 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 		database = named.Address
 	}
 	r.workers, err = engine.Start(ctx, fleet.Launch{
-		Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
+		Run: r.ID, Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
 		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: Longest(r.Options, p),
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ type Engine interface {
 
 // Launch is what workers are started with.
 type Launch struct {
+	Run      string // id
 	Workers  int
 	Address  string        // of the coordinator, as in --join
 	Token    string        // of the run

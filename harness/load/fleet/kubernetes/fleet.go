@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -39,6 +40,7 @@ var _ fleet.Engine = Engine{}
 // Fleet are the pods of a run.
 type Fleet struct {
 	Engine
+	run     string // id
 	workers int
 	created []metav1.OwnerReference // in the order of creation
 	ended   chan fleet.Ended
@@ -67,7 +69,7 @@ func (e Engine) Start(ctx context.Context, l fleet.Launch) (fleet.Workers, error
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{Engine: e, workers: l.Workers, ended: make(chan fleet.Ended, l.Workers), pods: map[string]*pod{}}
+	f := &Fleet{Engine: e, run: l.Run, workers: l.Workers, ended: make(chan fleet.Ended, l.Workers), pods: map[string]*pod{}}
 	if err := f.create(ctx, objects); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -82,7 +84,7 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 		f.own = cluster.Containers(job.Spec.Template.Spec)
 		job.Spec.Parallelism = new(int32(0))
 	} else {
-		f.own = []string{"k6"}
+		f.own = []string{cluster.RunnerContainer}
 	}
 	owner := f.Owner
 	for _, o := range objects {
@@ -112,6 +114,9 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 
 // selection selects the workers' pods.
 func (f *Fleet) selection() metav1.ListOptions {
+	if f.Operator {
+		return metav1.ListOptions{LabelSelector: labels.Set(runnerLabels(f.Name, f.run)).String()}
+	}
 	return cluster.PodsOf(f.created[0], f.Name, cluster.Worker)
 }
 

@@ -99,12 +99,14 @@ func TestFleetKill(t *testing.T) {
 	c := newFakes()
 	f := c.start(t, 1, true)
 	p := workerPod(0)
-	p.Status.ContainerStatuses[0].Name = "k6"
+	p.Status.ContainerStatuses[0].Name = cluster.RunnerContainer
+	_, l := example(true)
+	p.Labels = runnerLabels("assay-checkout", l.Run)
 	c.put(t, p)
 	f.knows(t, "the pod runs", func(pods map[string]*pod) bool { return len(pods) == 1 })
 	c.typed.PrependReactor("delete-collection", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		with := a.(clienttesting.DeleteCollectionActionImpl)
-		if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != cluster.ListOptions("assay-checkout", cluster.Worker).LabelSelector {
+		if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != f.selection().LabelSelector {
 			t.Errorf("deleted with %+v", with)
 		}
 		c.remove(t, p)
@@ -128,19 +130,53 @@ func TestFleetKill(t *testing.T) {
 	c.checkRights(t)
 }
 
-// Pods of an earlier Job of the same name that are still ending are not the fleet's.
-func TestFleetOfEarlierJob(t *testing.T) {
+// Pods of an earlier run of the same name that are still ending are not the fleet's.
+func TestFleetOfEarlierRun(t *testing.T) {
 	t.Parallel()
-	c := newFakes()
-	earlier, own := workerPod(0), workerPod(1)
-	earlier.Labels[batchv1.ControllerUidLabel], own.Labels[batchv1.ControllerUidLabel] = "earlier", "Job" // as fakes name it
-	c.put(t, earlier, own)
-	f := c.start(t, 1, false)
-	f.knows(t, "the fleet's pod runs", func(pods map[string]*pod) bool { return pods["load/w1"] != nil })
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.pods) != 1 {
-		t.Errorf("%d pods", len(f.pods))
+	for _, operator := range []bool{false, true} {
+		c := newFakes()
+		_, l := example(operator)
+		earlier, own := workerPod(0), workerPod(1)
+		if operator {
+			earlier.Labels, own.Labels = runnerLabels("assay-checkout", "earlier"), runnerLabels("assay-checkout", l.Run)
+		} else {
+			earlier.Labels[batchv1.ControllerUidLabel], own.Labels[batchv1.ControllerUidLabel] = "earlier", "Job" // as fakes name it
+		}
+		c.put(t, earlier, own)
+		f := c.start(t, 1, operator)
+		f.knows(t, "the fleet's pod runs", func(pods map[string]*pod) bool { return pods["load/w1"] != nil })
+		f.mu.Lock()
+		if len(f.pods) != 1 {
+			t.Errorf("%d pods", len(f.pods))
+		}
+		f.mu.Unlock()
+	}
+}
+
+// The record has the words of the cluster for why a pod ended, which the verdict knows.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	disrupted := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}
+		}
+	}
+	for want, changes := range map[string][]func(*corev1.Pod){
+		record.ReasonOutOfMemory: {func(p *corev1.Pod) { end(p, "OOMKilled", 137) }},
+		record.ReasonEvicted:     {disrupted("EvictionByEvictionAPI"), func(p *corev1.Pod) { p.Status.Reason = "Evicted" }},
+		record.ReasonPreempted:   {disrupted(corev1.PodReasonPreemptionByScheduler)},
+		record.ReasonDeleted:     {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)} }},
+	} {
+		for i, change := range changes {
+			p := workerPod(0)
+			change(p)
+			if got := cluster.StateOf(p).Reason; got != want {
+				t.Errorf("%s, %d: the cluster's reason is %q", want, i, got)
+			}
+		}
+	}
+	if cluster.Deleted != record.ReasonDeleted {
+		t.Errorf("%q", cluster.Deleted)
 	}
 }
 
