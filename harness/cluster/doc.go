@@ -1,6 +1,7 @@
-// Package cluster talks to the API of a Kubernetes cluster, in one namespace: it connects,
-// creates and removes objects, and applies the user's patches to manifests.
+// Package cluster is what Assay needs of a namespace of a Kubernetes cluster: it connects,
+// creates, patches and removes objects, prints the Roles that runs need, and says what became
+// of a pod.
 //
 // Input: a kubeconfig file, or the service account of this pod. Output: typed clients of
-// client-go. It watches nothing and knows nothing of runs.
+// client-go. It watches nothing.
 package cluster

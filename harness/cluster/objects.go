@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,10 +128,15 @@ func (c *Cluster) Remove(ctx context.Context, o metav1.OwnerReference) error {
 	}
 }
 
+// ofRuns selects the objects of all runs of a name.
+func ofRuns(name string) string {
+	return labels.Set{labelInstance: name, labelManager: "assay"}.String()
+}
+
 // Pods are the pods of all runs of a name: also of earlier ones, if they are still ending.
 func (c *Cluster) Pods(ctx context.Context, name string) (pods []types.UID, err error) {
 	err = c.Retry(ctx, func(ctx context.Context) error {
-		all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelInstance + "=" + name})
+		all, err := c.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofRuns(name)})
 		pods = nil
 		if err == nil {
 			for _, p := range all.Items {
@@ -145,8 +151,8 @@ func (c *Cluster) Pods(ctx context.Context, name string) (pods []types.UID, err 
 	return pods, nil
 }
 
-// AwaitGone returns when no pod of a run is left, whose owners were removed, or ctx is
-// done. others are pods of earlier runs of the name.
+// AwaitGone waits until the pods of a run are gone, whose owners must have been removed
+// before. It does not wait for the pods of earlier runs of the name, others.
 func (c *Cluster) AwaitGone(ctx context.Context, name string, others []types.UID) error {
 	for left := 0; ; {
 		pods, err := c.Pods(ctx, name)
@@ -162,7 +168,7 @@ func (c *Cluster) AwaitGone(ctx context.Context, name string, others []types.UID
 		select {
 		case <-ctx.Done():
 			return hint.With(fmt.Errorf("%d pods of %s are left in namespace %s: %w", left, name, c.Namespace, context.Cause(ctx)),
-				fmt.Sprintf("kubectl get pods --namespace %s --selector %s=%s", c.Namespace, labelInstance, name))
+				fmt.Sprintf("kubectl get pods --namespace %s --selector %s", c.Namespace, ofRuns(name)))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -215,6 +216,29 @@ func TestRetryAfterRestart(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The pods of a release of another tool, which has the name of a run, are not ours.
+func TestPodsOfOthers(t *testing.T) {
+	t.Parallel()
+	pod := func(uid types.UID, labels map[string]string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid, Namespace: "load", Labels: labels}}
+	}
+	helm := cluster.Labels("shop", cluster.Worker)
+	helm["app.kubernetes.io/managed-by"], helm["app.kubernetes.io/name"] = "Helm", "shop"
+	ours := cluster.Labels("shop", cluster.Worker)
+	c, _ := fakeCluster(pod("helm", helm), pod("ours", ours), pod("other", cluster.Labels("till", cluster.Worker)))
+	got, err := c.Pods(t.Context(), "shop")
+	if err != nil || len(got) != 1 || got[0] != "ours" {
+		t.Errorf("%v, %v", got, err)
+	}
+	selector := labels.SelectorFromSet(cluster.Selector("shop", cluster.Worker))
+	if selector.Matches(labels.Set(helm)) || !selector.Matches(labels.Set(ours)) {
+		t.Errorf("%s", selector)
+	}
+	if err := c.AwaitGone(t.Context(), "shop", got); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -57,7 +57,8 @@ func (c *Cluster) Reach(ctx context.Context) error {
 		"see whether kubectl reaches it: kubectl version; for another cluster: --kubernetes-context")
 }
 
-// Retry repeats a request while the API server does not answer, until ctx is done.
+// Retry repeats a request while the API server does not answer, for at most retryFor, and
+// until ctx is done; also one that is forbidden soon after the server was away.
 func (c *Cluster) Retry(ctx context.Context, request func(context.Context) error) error {
 	limit := time.NewTimer(retryFor)
 	defer limit.Stop()

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// runnerContainer is the name of the worker's container in pods of the k6-operator.
-const runnerContainer = "k6"
+// RunnerContainer is the name of the worker's container in pods of the k6-operator.
+const RunnerContainer = "k6"
 
 // maxMessage bounds what the cluster says, bytes.
 const maxMessage = 300
@@ -140,7 +140,7 @@ func Containers(s corev1.PodSpec) (names []string) {
 
 func container(p *corev1.Pod) *corev1.ContainerStatus {
 	for i, c := range p.Status.ContainerStatuses {
-		if c.Name == Container || c.Name == runnerContainer {
+		if c.Name == Container || c.Name == RunnerContainer {
 			return &p.Status.ContainerStatuses[i]
 		}
 	}

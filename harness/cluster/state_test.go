@@ -130,7 +130,7 @@ func TestStateOf(t *testing.T) {
 			}), State{}, false, "",
 		},
 		"a runner of the k6-operator": {
-			with(ended("OOMKilled", 137, ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = runnerContainer }),
+			with(ended("OOMKilled", 137, ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = RunnerContainer }),
 			State{Reason: "OOMKilled", ExitCode: new(137)},
 			true, "OOMKilled, exit code 137",
 		},

@@ -140,8 +140,8 @@ func (r *run) start(ctx context.Context) error {
 	return r.saveState()
 }
 
-// finish stops the collectors, reconciles the ledger, and seals the record. After
-// ctx is done it still does so, but compares no ledger.
+// finish stops the collectors, reconciles the ledger, seals the record, and removes the
+// workers. After ctx is done it still does so, but compares no ledger.
 func (r *run) finish(ctx context.Context) error {
 	// Counted from t0, as the wall clock may have been changed since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
@@ -149,27 +149,44 @@ func (r *run) finish(ctx context.Context) error {
 		r.step("waiting for the last seconds of Performance Insights")
 	}
 	workers := r.workerFacts(r.ForceStop) // before they are removed
+	r.killLeft(ctx)
 	collected := r.collect.stop()
-	errs := []error{r.close()}
+	limitations := collected.notes
+	if err := r.stopListening(); err != nil {
+		limitations = append(limitations, fmt.Sprintf("the coordinator's address was not served to the end: %v", err))
+	}
 	// Before the run's rows are removed: nothing may delay the seal after that.
-	limitations := append(collected.notes, r.completeView(ctx)...)
+	limitations = append(limitations, r.completeView(ctx)...)
 	if text := r.server.refused(); text != "" {
 		limitations = append(limitations, "connections were refused by the coordinator: "+text)
 	}
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
-	ledgerFact, err := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
-	errs = append(errs, err)
+	ledgerFact, compareError := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
 		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt, Workers: workers,
 	}
-	err = cmp.Or(append(errs, r.writer.Seal(facts))...)
+	sealed := r.sealError(cmp.Or(compareError, r.writer.Seal(facts)))
 	_ = os.Remove(r.statePath()) // holds no secret, and is of no use any more
-	return r.sealError(err)
+	// After the seal: a cluster may take minutes to remove workers, or fail to, and neither
+	// changes what was measured.
+	if err := r.removeWorkers(); err != nil {
+		r.note(removalText(err))
+	}
+	return sealed
+}
+
+// removalText says what is left of the workers, and how it is removed.
+func removalText(err error) string {
+	text := "the workers could not be removed completely, which changes nothing in the record: " + err.Error()
+	if next := hint.Of(err); next != "" {
+		text += "; " + next
+	}
+	return text
 }
 
 // sealError is the error of a record that could not be written completely; nil for
@@ -197,7 +214,7 @@ func (r *run) abandon() error {
 			errs = append(errs, errors.New(text)) // no record will have it
 		}
 	}
-	errs = append(errs, r.close())
+	errs = append(errs, r.removeWorkers(), r.stopListening())
 	if r.view != nil {
 		r.view.Close()
 	}
@@ -208,14 +225,19 @@ func (r *run) abandon() error {
 	return errors.Join(errs...)
 }
 
-// close ends the workers that are left and stops listening; nothing is added to the
-// record afterwards.
-func (r *run) close() (err error) {
-	if r.workers != nil {
-		err = r.workers.Close()
+// removeWorkers ends the workers that are left, and removes what was started for them.
+func (r *run) removeWorkers() error {
+	if r.workers == nil {
+		return nil
 	}
+	return r.workers.Close()
+}
+
+// stopListening ends the requests of workers; nothing of them is added to the record
+// afterwards.
+func (r *run) stopListening() (err error) {
 	if r.server != nil {
-		err = errors.Join(err, r.server.close())
+		err = r.server.close()
 	}
 	if r.receiver != nil {
 		r.receiver.Close()

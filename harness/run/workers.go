@@ -72,7 +72,7 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 		database = named.Address
 	}
 	r.workers, err = engine.Start(ctx, fleet.Launch{
-		Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
+		Run: r.ID, Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
 		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: Longest(r.Options, p),
 	})
 	if err != nil {
@@ -316,6 +316,16 @@ func (r *run) endWorkers(ctx context.Context, why string) {
 
 // killTimeout is how long the end of killed processes may take to be noticed.
 const killTimeout = 2 * time.Second
+
+// killLeft kills workers that may still run although the load has ended: one that is lost
+// could add rows while the ledger is compared. After an interrupt no time is left to wait
+// for the end of any.
+func (r *run) killLeft(ctx context.Context) {
+	lost := slices.ContainsFunc(r.coordinator.Exits(), func(e fleet.Exit) bool { return e.Status == fleet.Lost })
+	if r.workers != nil && (lost || ctx.Err() != nil) {
+		r.workers.Kill()
+	}
+}
 
 // podsTimeout is how long the cluster may take to say how the pods of workers ended.
 const podsTimeout = 15 * time.Second

@@ -60,10 +60,12 @@ func (l loss) happened() string {
 		return "was lost"
 	}
 	switch reason := l.Pod.Reason; reason {
-	case record.ReasonOutOfMemory, record.ReasonEvicted, record.ReasonPreempted, record.ReasonDeleted:
-		return "was " + reason
+	case record.ReasonOutOfMemory:
+		return "ran out of memory (" + reason + ")"
+	case record.ReasonEvicted, record.ReasonPreempted, record.ReasonDeleted:
+		return "was " + strings.ToLower(reason)
 	default:
-		return "ended by " + reason
+		return "was ended (" + reason + ")"
 	}
 }
 

@@ -42,19 +42,19 @@ func TestWorkerLost(t *testing.T) {
 	}{
 		"killed for want of memory": {func(c *synthetic.Case) {
 			lose(c, 1, "OOMKilled", "Memory cgroup\nout of memory.").Pod.ExitCode = pointer(137)
-		}, "worker/1 was OOMKilled 31 s after the start (pod shop/load-1 on node n1, exit code 137): Memory cgroup out of memory", "more memory (--kubernetes-memory)"},
+		}, "worker/1 ran out of memory (OOMKilled) 31 s after the start (pod shop/load-1 on node n1, exit code 137): Memory cgroup out of memory", "more memory (--kubernetes-memory)"},
 		"its k6 alone is killed for want of memory": {func(c *synthetic.Case) {
 			w := lose(c, 1, "OOMKilled", "")
 			w.Exit, w.Error = "signal: killed", ""
-		}, "worker/1 was OOMKilled 31 s after the start (pod shop/load-1 on node n1, signal: killed)", "more memory"},
+		}, "worker/1 ran out of memory (OOMKilled) 31 s after the start (pod shop/load-1 on node n1, signal: killed)", "more memory"},
 		"evicted": {func(c *synthetic.Case) {
 			lose(c, 0, "Evicted", "The node was low on resource: memory.")
-		}, "worker/0 was Evicted 31 s after the start (pod shop/load-0 on node n0): The node was low on resource: memory", "a priority class"},
-		"preempted": {func(c *synthetic.Case) { lose(c, 0, "Preempted", "") }, "worker/0 was Preempted 31 s after the start (pod shop/load-0 on node n0)", "a priority class"},
+		}, "worker/0 was evicted 31 s after the start (pod shop/load-0 on node n0): The node was low on resource: memory", "a priority class"},
+		"preempted": {func(c *synthetic.Case) { lose(c, 0, "Preempted", "") }, "worker/0 was preempted 31 s after the start (pod shop/load-0 on node n0)", "a priority class"},
 		"deleted":   {func(c *synthetic.Case) { lose(c, 0, "deleted", "") }, "worker/0 was deleted 31 s after the start (pod shop/load-0 on node n0)", "who deletes the workers' pods"},
 		"for another reason": {func(c *synthetic.Case) {
 			lose(c, 0, "NodeShutdown", "Pod was terminated in response to imminent node shutdown.")
-		}, "worker/0 ended by NodeShutdown 31 s after the start (pod shop/load-0 on node n0): Pod was terminated in response to imminent node shutdown", "events of the pod"},
+		}, "worker/0 was ended (NodeShutdown) 31 s after the start (pod shop/load-0 on node n0): Pod was terminated in response to imminent node shutdown", "events of the pod"},
 		"although it ended with 0": {func(c *synthetic.Case) {
 			w := lose(c, 0, "deleted", "")
 			w.Exit, w.Error, w.Pod.ExitCode = "0", "", pointer(0)
@@ -62,7 +62,7 @@ func TestWorkerLost(t *testing.T) {
 		"before the start, on an unknown node, after a restart": {func(c *synthetic.Case) {
 			w := lose(c, 0, "Evicted", "")
 			w.Pod.At, w.Pod.Node, w.Pod.Restarts, c.Run.Environment.Workers[0].Node = after(-2), "", 1, ""
-		}, "worker/0 was Evicted 2 s before the start (pod shop/load-0, restarted once)", "a priority class"},
+		}, "worker/0 was evicted 2 s before the start (pod shop/load-0, restarted once)", "a priority class"},
 		"restarted": {func(c *synthetic.Case) {
 			c.Run.Facts.Workers[1].Pod.Restarts = 2
 		}, "worker/1 was restarted 2 times (pod shop/load-1 on node n1, exit code 0)", "kubectl logs --previous"},
@@ -119,7 +119,7 @@ func TestFirstLostWorkerIsNamedFirst(t *testing.T) {
 		"the later one has the lower number": {func(c *synthetic.Case) {
 			lose(c, 0, "deleted", "").Pod.At = after(35)
 			lose(c, 2, "OOMKilled", "")
-		}, 2, "worker/2 was OOMKilled 31 s after the start (pod shop/load-2 on node n2); worker/0 was deleted 35 s after", "more memory"},
+		}, 2, "worker/2 ran out of memory (OOMKilled) 31 s after the start (pod shop/load-2 on node n2); worker/0 was deleted 35 s after", "more memory"},
 		"the others are deleted after the run is stopped": {func(c *synthetic.Case) {
 			killed(c, 1)
 			c.Run.Facts.Stopped, c.Run.Facts.Ended = "worker/1 ended: signal: killed", after(30)
@@ -130,11 +130,11 @@ func TestFirstLostWorkerIsNamedFirst(t *testing.T) {
 			lose(c, 1, "OOMKilled", "").Pod.At = after(33)
 			c.Run.Facts.Stopped, c.Run.Facts.Ended = "worker/1 is lost: not heard from for 30s", after(30)
 			lose(c, 0, "deleted", "")
-		}, 2, "worker/1 was OOMKilled 30 s after the start (pod shop/load-1 on node n1); worker/0 was deleted 31 s", "more memory"},
+		}, 2, "worker/1 ran out of memory (OOMKilled) 30 s after the start (pod shop/load-1 on node n1); worker/0 was deleted 31 s", "more memory"},
 		"it is not known when": {func(c *synthetic.Case) {
 			killed(c, 0, 2)
 			lose(c, 1, "Evicted", "")
-		}, 3, "worker/1 was Evicted 31 s after the start (pod shop/load-1 on node n1); worker/0 was killed (pod shop/load-0 on node n0, exit code 0, signal: killed); worker/2 was killed (", "a priority class"},
+		}, 3, "worker/1 was evicted 31 s after the start (pod shop/load-1 on node n1); worker/0 was killed (pod shop/load-0 on node n0, exit code 0, signal: killed); worker/2 was killed (", "a priority class"},
 		"interrupted, then killed": {func(c *synthetic.Case) {
 			killed(c, 0, 1, 2)
 			c.Run.Facts.Interrupted, c.Run.Facts.Ended = true, after(20)
@@ -147,7 +147,7 @@ func TestFirstLostWorkerIsNamedFirst(t *testing.T) {
 		"stopped after a worker was lost": {func(c *synthetic.Case) {
 			lose(c, 1, "Evicted", "")
 			c.Run.Facts.Stopped, c.Run.Facts.Ended = "interrupted", after(40)
-		}, 1, "worker/1 was Evicted 31 s after", "a priority class"},
+		}, 1, "worker/1 was evicted 31 s after", "a priority class"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := synthetic.New(synthetic.Profile(), 3, synthetic.Healthy)

@@ -15,13 +15,14 @@ type Engine interface {
 
 // Launch is what workers are started with.
 type Launch struct {
+	Run      string // id
 	Workers  int
 	Address  string        // of the coordinator, as in --join
 	Token    string        // of the run
 	Target   string        // base URL of the system under test
 	Hosts    []string      // further hosts that the script may send to
 	Database string        // ADDRESS:PORT that the script connects to; empty: it does not
-	Longest  time.Duration // how long the run can take; what is left of it later may be removed
+	Longest  time.Duration // how long the run can take; after that an engine may remove what is left
 }
 
 // Workers are workers that an engine has started.
@@ -37,7 +38,8 @@ type Workers interface {
 	// Pods is what the cluster says of the workers' pods, by name; nil: there is no
 	// cluster. It waits, within ctx, for the pods of workers that have ended.
 	Pods(ctx context.Context) map[string]record.Pod
-	// Close ends the workers that are left and removes all that was started.
+	// Close ends the workers that are left and removes all that was started. It may take
+	// minutes. Its error names what is left, with the command that removes it as its hint.
 	Close() error
 }
 

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -22,6 +23,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"assay/harness/cluster"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 )
@@ -38,6 +40,7 @@ var _ fleet.Engine = Engine{}
 // Fleet are the pods of a run.
 type Fleet struct {
 	Engine
+	run     string // id
 	workers int
 	created []metav1.OwnerReference // in the order of creation
 	ended   chan fleet.Ended
@@ -48,7 +51,7 @@ type Fleet struct {
 	mu      sync.Mutex
 	pods    map[string]*pod // by NAMESPACE/NAME
 	killing bool            // Kill was called
-	blind   error           // why pods cannot be followed; nil: they are
+	blind   error           // why pods cannot be followed; nil: they can
 }
 
 // pod is what is known of a pod.
@@ -66,7 +69,7 @@ func (e Engine) Start(ctx context.Context, l fleet.Launch) (fleet.Workers, error
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{Engine: e, workers: l.Workers, ended: make(chan fleet.Ended, l.Workers), pods: map[string]*pod{}}
+	f := &Fleet{Engine: e, run: l.Run, workers: l.Workers, ended: make(chan fleet.Ended, l.Workers), pods: map[string]*pod{}}
 	if err := f.create(ctx, objects); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -81,7 +84,7 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 		f.own = cluster.Containers(job.Spec.Template.Spec)
 		job.Spec.Parallelism = new(int32(0))
 	} else {
-		f.own = []string{"k6"}
+		f.own = []string{cluster.RunnerContainer}
 	}
 	owner := f.Owner
 	for _, o := range objects {
@@ -111,6 +114,9 @@ func (f *Fleet) create(ctx context.Context, objects []runtime.Object) error {
 
 // selection selects the workers' pods.
 func (f *Fleet) selection() metav1.ListOptions {
+	if f.Operator {
+		return metav1.ListOptions{LabelSelector: labels.Set(runnerLabels(f.Name, f.run)).String()}
+	}
 	return cluster.PodsOf(f.created[0], f.Name, cluster.Worker)
 }
 
@@ -214,13 +220,14 @@ func (f *Fleet) Ended() <-chan fleet.Ended { return f.ended }
 // Obstacles says why pods have not started, and what was added to them.
 func (f *Fleet) Obstacles() (texts []string) {
 	f.mu.Lock()
-	if known := len(f.pods); known < f.workers {
-		f.mu.Unlock()
+	known := len(f.pods)
+	f.mu.Unlock()
+	if known < f.workers {
 		if why := f.whyNoPods(); why != "" {
 			texts = append(texts, fmt.Sprintf("%d of %d pods were created: %s", known, f.workers, why))
 		}
-		f.mu.Lock()
 	}
+	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.blind != nil {
 		texts = append(texts, f.blind.Error())
@@ -255,10 +262,15 @@ func (f *Fleet) Kill() {
 	f.mu.Lock()
 	f.killing = true
 	f.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	f.deletePods(context.Background())
+}
+
+// deletePods deletes the pods, without waiting for their nodes to end them.
+func (f *Fleet) deletePods(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, f.selection()) // Close reports errors
+	_ = f.Cluster.CoreV1().Pods(f.Cluster.Namespace).DeleteCollection(ctx, now, f.selection()) // Close reports what is left
 }
 
 // Pods is the state of each pod.
@@ -282,20 +294,54 @@ func (f *Fleet) Pods(ctx context.Context) map[string]record.Pod {
 	}
 }
 
-// closeTimeout is how long the cluster may take to remove the fleet.
-const closeTimeout = endTimeout + time.Minute
+const (
+	// forceAfter is when pods that are still there were not ended by their node, which has
+	// the grace period and a little more for it.
+	forceAfter = endTimeout + 10*time.Second
+	// closeTimeout is how long the cluster may take to remove the fleet.
+	closeTimeout = endTimeout + time.Minute
+)
 
-// Close removes all objects, and returns when they and the pods are gone.
+// Close removes all objects, and returns when they and the pods are gone. Pods whose node
+// does not end them, because it is dead or cut off, are removed all the same.
 func (f *Fleet) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	var errs []error
+	var failed []metav1.OwnerReference
+	var texts []string
 	for _, o := range slices.Backward(f.created) {
-		errs = append(errs, f.Cluster.Remove(ctx, o))
+		if err := f.remove(ctx, o); err != nil {
+			failed, texts = append(failed, o), append(texts, err.Error())
+		}
 	}
 	if f.stop != nil {
 		f.stop()
 		f.watch.Shutdown()
 	}
-	return errors.Join(errs...)
+	if failed == nil {
+		return nil
+	}
+	return hint.With(errors.New(strings.Join(texts, "; ")), f.removal(failed))
+}
+
+// remove removes an object and all that it owns.
+func (f *Fleet) remove(ctx context.Context, o metav1.OwnerReference) error {
+	graceful, cancel := context.WithTimeout(ctx, forceAfter)
+	defer cancel()
+	err := f.Cluster.Remove(graceful, o)
+	if graceful.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	f.deletePods(ctx)
+	return f.Cluster.Remove(ctx, o)
+}
+
+// removal is the command that removes objects and the pods of the fleet.
+func (f *Fleet) removal(left []metav1.OwnerReference) string {
+	kinds := []string{"pod"}
+	for _, o := range left {
+		kinds = append(kinds, strings.ToLower(o.Kind))
+	}
+	return fmt.Sprintf("kubectl delete --namespace %s %s --selector %s --grace-period=0 --force",
+		f.Cluster.Namespace, strings.Join(kinds, ","), cluster.ListOptions(f.Name, cluster.Worker).LabelSelector)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"assay/harness/cluster"
+	"assay/harness/hint"
 	"assay/harness/load/fleet"
 	"assay/harness/observe/record"
 	"assay/harness/polltest"
@@ -97,12 +99,14 @@ func TestFleetKill(t *testing.T) {
 	c := newFakes()
 	f := c.start(t, 1, true)
 	p := workerPod(0)
-	p.Status.ContainerStatuses[0].Name = "k6"
+	p.Status.ContainerStatuses[0].Name = cluster.RunnerContainer
+	_, l := example(true)
+	p.Labels = runnerLabels("assay-checkout", l.Run)
 	c.put(t, p)
 	f.knows(t, "the pod runs", func(pods map[string]*pod) bool { return len(pods) == 1 })
 	c.typed.PrependReactor("delete-collection", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		with := a.(clienttesting.DeleteCollectionActionImpl)
-		if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != cluster.ListOptions("assay-checkout", cluster.Worker).LabelSelector {
+		if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != f.selection().LabelSelector {
 			t.Errorf("deleted with %+v", with)
 		}
 		c.remove(t, p)
@@ -126,19 +130,53 @@ func TestFleetKill(t *testing.T) {
 	c.checkRights(t)
 }
 
-// Pods of an earlier Job of the same name that are still ending are not the fleet's.
-func TestFleetOfEarlierJob(t *testing.T) {
+// Pods of an earlier run of the same name that are still ending are not the fleet's.
+func TestFleetOfEarlierRun(t *testing.T) {
 	t.Parallel()
-	c := newFakes()
-	earlier, own := workerPod(0), workerPod(1)
-	earlier.Labels[batchv1.ControllerUidLabel], own.Labels[batchv1.ControllerUidLabel] = "earlier", "Job" // as fakes name it
-	c.put(t, earlier, own)
-	f := c.start(t, 1, false)
-	f.knows(t, "the fleet's pod runs", func(pods map[string]*pod) bool { return pods["load/w1"] != nil })
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.pods) != 1 {
-		t.Errorf("%d pods", len(f.pods))
+	for _, operator := range []bool{false, true} {
+		c := newFakes()
+		_, l := example(operator)
+		earlier, own := workerPod(0), workerPod(1)
+		if operator {
+			earlier.Labels, own.Labels = runnerLabels("assay-checkout", "earlier"), runnerLabels("assay-checkout", l.Run)
+		} else {
+			earlier.Labels[batchv1.ControllerUidLabel], own.Labels[batchv1.ControllerUidLabel] = "earlier", "Job" // as fakes name it
+		}
+		c.put(t, earlier, own)
+		f := c.start(t, 1, operator)
+		f.knows(t, "the fleet's pod runs", func(pods map[string]*pod) bool { return pods["load/w1"] != nil })
+		f.mu.Lock()
+		if len(f.pods) != 1 {
+			t.Errorf("%d pods", len(f.pods))
+		}
+		f.mu.Unlock()
+	}
+}
+
+// The record has the words of the cluster for why a pod ended, which the verdict knows.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	disrupted := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}
+		}
+	}
+	for want, changes := range map[string][]func(*corev1.Pod){
+		record.ReasonOutOfMemory: {func(p *corev1.Pod) { end(p, "OOMKilled", 137) }},
+		record.ReasonEvicted:     {disrupted("EvictionByEvictionAPI"), func(p *corev1.Pod) { p.Status.Reason = "Evicted" }},
+		record.ReasonPreempted:   {disrupted(corev1.PodReasonPreemptionByScheduler)},
+		record.ReasonDeleted:     {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)} }},
+	} {
+		for i, change := range changes {
+			p := workerPod(0)
+			change(p)
+			if got := cluster.StateOf(p).Reason; got != want {
+				t.Errorf("%s, %d: the cluster's reason is %q", want, i, got)
+			}
+		}
+	}
+	if cluster.Deleted != record.ReasonDeleted {
+		t.Errorf("%q", cluster.Deleted)
 	}
 }
 
@@ -182,11 +220,53 @@ func TestFleetCloseFails(t *testing.T) {
 	c.dynamic.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
 	})
-	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "remove secret/assay-checkout-workers in namespace load") {
+	err := f.Close()
+	if err == nil || !strings.Contains(err.Error(), "remove secret/assay-checkout-workers in namespace load") {
 		t.Error(err)
+	}
+	if got, want := hint.Of(err), "kubectl delete --namespace load pod,secret --selector "+cluster.ListOptions("assay-checkout", cluster.Worker).LabelSelector+" --grace-period=0 --force"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
 	}
 	if left := c.left(); !slices.Equal(left, []string{"Secret/assay-checkout-workers of Job"}) {
 		t.Errorf("left %q", left)
+	}
+}
+
+// Pods on a node that is dead stay until they are removed without it. Until then their Job
+// stays too.
+func TestFleetCloseWithDeadNode(t *testing.T) {
+	t.Parallel()
+	for name, frees := range map[string]bool{"pods go": true, "something else keeps the Job": false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakes()
+			f := c.start(t, 1, false)
+			p := workerPod(0)
+			p.Labels[batchv1.ControllerUidLabel] = "Job" // as fakes name it
+			c.put(t, p)
+			f.knows(t, "the pod runs", func(pods map[string]*pod) bool { return len(pods) == 1 })
+			began, freed := time.Now(), false
+			c.dynamic.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return !freed, nil, nil })
+			c.typed.PrependReactor("delete-collection", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				with := a.(clienttesting.DeleteCollectionActionImpl)
+				if g := with.DeleteOptions.GracePeriodSeconds; g == nil || *g != 0 || with.ListRestrictions.Labels.String() != f.selection().LabelSelector {
+					t.Errorf("%s: deleted with %+v", name, with)
+				}
+				if took := time.Since(began); took < endTimeout {
+					t.Errorf("%s: after %s, in its grace period", name, took)
+				}
+				c.remove(t, p)
+				freed = frees
+				return true, nil, nil
+			})
+			err := f.Close()
+			if took := time.Since(began); (err == nil) != frees || took > closeTimeout+time.Second {
+				t.Errorf("%s: %v after %s", name, err, took)
+			}
+			if !frees && (strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "remove job/assay-checkout-workers: it is still being deleted") || !strings.Contains(hint.Of(err), "delete --namespace load pod,job --selector")) {
+				t.Errorf("%s: %v (%s)", name, err, hint.Of(err))
+			}
+			freed = true // for the end of the test
+		})
 	}
 }
 

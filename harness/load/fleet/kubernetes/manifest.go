@@ -42,7 +42,7 @@ func (s Settings) workersName() string { return s.Name + "-workers" }
 func (s Settings) Manifests(l fleet.Launch) ([]runtime.Object, error) {
 	all := []runtime.Object{s.job(l), s.secret(l)}
 	if s.Operator {
-		all = []runtime.Object{s.testRun(l), s.secret(l), s.script()}
+		all = []runtime.Object{s.newTestRun(l), s.secret(l), s.script()}
 	}
 	policy, err := s.networkPolicy(l)
 	if err != nil {

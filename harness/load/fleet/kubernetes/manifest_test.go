@@ -38,7 +38,7 @@ func example(operator bool) (Settings, fleet.Launch) {
 		Worker: cluster.Resources{CPU: resource.MustParse("500m"), Memory: resource.MustParse("1Gi")},
 	}
 	return s, fleet.Launch{
-		Workers: 20, Address: "https://10.1.2.3:7077#sha256:" + strings.Repeat("0123456789abcdef", 4), Token: token,
+		Run: "20261120T231500Z-checkout-1f3a", Workers: 20, Address: "https://10.1.2.3:7077#sha256:" + strings.Repeat("0123456789abcdef", 4), Token: token,
 		Target: "http://shop.prod.svc:8080", Hosts: []string{"shop.prod.svc", "pay.example.com"}, Longest: 17*time.Minute + time.Millisecond,
 	}
 }
@@ -87,7 +87,7 @@ func workerOf(o runtime.Object) worker {
 		p := o.Spec.Template.Spec
 		mounts := p.AutomountServiceAccountToken
 		return worker{o.Spec.Template.Labels, *p.SecurityContext, mounts != nil && !*mounts, p.Volumes, slices.Concat(p.InitContainers, p.Containers)}
-	case *TestRun:
+	case *testRun:
 		r := o.Spec.Runner
 		return worker{r.Metadata.Labels, *r.SecurityContext, r.AutomountServiceAccountToken == "false", r.Volumes, []corev1.Container{{
 			Image: r.Image, Env: r.Env, EnvFrom: r.EnvFrom, Resources: r.Resources, SecurityContext: r.ContainerSecurityContext, VolumeMounts: r.VolumeMounts,
@@ -153,7 +153,11 @@ func TestManifestsAreRestricted(t *testing.T) {
 				t.Errorf("volume %+v", v)
 			}
 		}
-		if diff := cmp.Diff(cluster.Labels(s.Name, cluster.Worker), w.labels); diff != "" {
+		labels := cluster.Labels(s.Name, cluster.Worker)
+		if s.Operator {
+			labels = runnerLabels(s.Name, l.Run)
+		}
+		if diff := cmp.Diff(labels, w.labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
 		for _, c := range w.containers {
@@ -193,7 +197,7 @@ func decode(t *rapid.T, o runtime.Object, text []byte) {
 	kind := o.GetObjectKind().GroupVersionKind()
 	into, err := scheme.Scheme.New(kind)
 	if err != nil { // of the k6-operator
-		into = &TestRun{}
+		into = &testRun{}
 	}
 	unknown, err := strict.UnmarshalStrict(text, into)
 	if err != nil || len(unknown) > 0 {
@@ -201,6 +205,34 @@ func decode(t *rapid.T, o runtime.Object, text []byte) {
 	}
 	if diff := cmp.Diff(o, into); diff != "" {
 		t.Errorf("%s changes when it is read (-sent +read):\n%s", kind, diff)
+	}
+}
+
+// What the k6-operator knows of its pods can be patched.
+func TestPatchOfTestRunFields(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "patch.yaml")
+	text := "{kind: TestRun, spec: {runner: {readinessProbe: {exec: {command: [x]}}, livenessProbe: {exec: {command: [x]}}, initContainers: [{name: ready, image: busybox, command: [sh], restartPolicy: Always}]}, starter: {metadata: {labels: {team: pay}}}}}"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, l := example(true)
+	var err error
+	if s.Patch, err = cluster.ReadPatch(path); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Manifests(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := all[0].(*testRun).Spec
+	if r := got.Runner; r.ReadinessProbe == nil || r.LivenessProbe == nil || len(r.InitContainers) != 1 || r.InitContainers[0].RestartPolicy == nil {
+		t.Errorf("%+v", r)
+	}
+	want := cluster.Labels(s.Name, cluster.Starter)
+	want["team"] = "pay"
+	if diff := cmp.Diff(want, got.Starter.Metadata.Labels); diff != "" {
+		t.Errorf("labels of the starter (-want +got):\n%s", diff)
 	}
 }
 
@@ -224,7 +256,7 @@ func TestPatchOfTestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was, got := plain[0].(*TestRun).Spec.Runner, all[0].(*TestRun).Spec.Runner
+	was, got := plain[0].(*testRun).Spec.Runner, all[0].(*testRun).Spec.Runner
 	for _, e := range was.Env {
 		if !slices.ContainsFunc(got.Env, func(g corev1.EnvVar) bool { return cmp.Equal(e, g) }) {
 			t.Errorf("%s is gone", e.Name)

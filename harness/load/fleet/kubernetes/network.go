@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"assay/harness/cluster"
 	"assay/harness/load/fleet"
+	"assay/harness/observe/collect/service/endpoints"
 	"assay/harness/wire/identity"
 )
 
@@ -25,56 +27,19 @@ const operatorPort = 6565
 // namePorts are those of name servers in pods: 53, and 5353 behind OpenShift's Service.
 var namePorts = []int{53, 5353}
 
-// networkPolicy lets workers reach the coordinator, name servers, the target and the
-// other hosts that the script may send to, and nobody reach a worker. A plugin of the
-// cluster's network enforces it, if it can.
+// networkPolicy lets workers reach the coordinator, name servers, the target, the database
+// of the script and the other hosts that it may send to, as far as a policy can tell them
+// apart (see egress), and nobody reach a worker. Only port 6565 of the k6-operator's runners
+// is open, to everybody: the operator's pods have no labels that are known, and nothing
+// listens there in a worker. A plugin of the cluster's network enforces the policy, if it can.
+//
+// The policy guards against mistakes. It must never cut off what the script may reach, which
+// the run would take for a failure of the target: where that is not known, all is allowed. k6
+// itself refuses hosts that are not allowed.
 func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
-	address, err := identity.ParseAddress(l.Address)
+	egress, err := s.egress(l)
 	if err != nil {
 		return nil, err
-	}
-	var names []networkingv1.NetworkPolicyPort
-	for _, n := range namePorts {
-		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
-	}
-	// Networks such as Cilium's know the pods of a coordinator by their labels, and do not
-	// match their addresses.
-	coordinator := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)}}
-	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, {To: []networkingv1.NetworkPolicyPeer{coordinator}}}
-	add := func(rules []networkingv1.NetworkPolicyEgressRule) {
-		for _, r := range rules {
-			if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, r) }) {
-				egress = append(egress, r)
-			}
-		}
-	}
-	host, number, err := hostPort(address.URL)
-	if err != nil {
-		return nil, err
-	}
-	add(egressTo(host, number))
-	target, targetPort, err := hostPort(l.Target)
-	if err != nil {
-		return nil, err
-	}
-	add(egressTo(target, targetPort))
-	if l.Database != "" {
-		if host, number, err = hostPort("//" + l.Database); err != nil {
-			return nil, err
-		}
-		add(egressTo(host, number))
-	}
-	web := slices.Compact(slices.Sorted(slices.Values([]int{80, 443, targetPort})))
-	for _, host := range l.Hosts {
-		host = strings.ToLower(host)
-		_, err := netip.ParseAddr(host)
-		switch {
-		case host == target: // has its rules
-		case err == nil:
-			add(egressTo(host))
-		default:
-			add(egressTo(host, web...))
-		}
 	}
 	policy := &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -91,6 +56,70 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 	return policy, nil
 }
 
+// egress are the rules for what workers send. k6 knows of further hosts only their names:
+// a script may use any of their ports.
+func (s Settings) egress(l fleet.Launch) ([]networkingv1.NetworkPolicyEgressRule, error) {
+	address, err := identity.ParseAddress(l.Address)
+	if err != nil {
+		return nil, err
+	}
+	coordinator, coordinatorPort, err := hostPort(address.URL)
+	if err != nil {
+		return nil, err
+	}
+	target, targetPort, err := hostPort(l.Target)
+	if err != nil {
+		return nil, err
+	}
+	hosts := map[string][]int{} // with their ports; none: all
+	for _, host := range l.Hosts {
+		hosts[strings.ToLower(host)] = nil
+	}
+	hosts[target] = []int{targetPort}
+	if l.Database != "" {
+		host, number, err := hostPort("//" + l.Database)
+		if err != nil {
+			return nil, err
+		}
+		if numbers, known := hosts[host]; !known || len(numbers) > 0 {
+			hosts[host] = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(numbers), number))))
+		}
+	}
+	var names []networkingv1.NetworkPolicyPort
+	for _, n := range namePorts {
+		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
+	}
+	// Also for the coordinator's pod: networks such as Cilium's know pods by their labels, and
+	// do not match their addresses.
+	everyPod := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{}}
+	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, {To: []networkingv1.NetworkPolicyPeer{everyPod}}, toPort(coordinator, coordinatorPort)}
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		rule := toPort(host, hosts[host]...)
+		if s.ofCluster(host) || len(rule.To)+len(rule.Ports) == 0 {
+			return []networkingv1.NetworkPolicyEgressRule{{}}, nil // all
+		}
+		if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, rule) }) {
+			egress = append(egress, rule)
+		}
+	}
+	return egress, nil
+}
+
+// sharedAddresses are private to a provider's network (RFC 6598), which clusters use too.
+var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
+
+// ofCluster reports whether a host may be a Service. A plugin does not see a Service's
+// address and port, but those that the cluster has replaced them by: of a pod, of a node, or
+// of any other host, which no manifest can know.
+func (s Settings) ofCluster(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		a = a.Unmap()
+		return a.IsPrivate() || sharedAddresses.Contains(a)
+	}
+	_, _, isService := endpoints.ParseService(host, s.Namespace)
+	return isService
+}
+
 // hostPort are the host of a URL and its port, or that of its scheme.
 func hostPort(text string) (host string, number int, err error) {
 	u, err := url.Parse(text)
@@ -103,33 +132,18 @@ func hostPort(text string) (host string, number int, err error) {
 	return strings.ToLower(u.Hostname()), number, nil
 }
 
-// egressTo are the rules for a host, at these ports (none: all). A policy knows addresses
-// and labels, but no names: a name of a Service stands for all pods of its namespace, whose
-// ports are not the Service's, and any other name for all addresses, because those of a
-// load balancer change. There k6 itself refuses hosts that are not allowed.
-func egressTo(host string, numbers ...int) []networkingv1.NetworkPolicyEgressRule {
-	var ports []networkingv1.NetworkPolicyPort
+// toPort is the rule for a host, at these ports (none: all). A policy knows addresses but
+// no names: a name stands for all addresses, because those of a load balancer change. Its
+// pods, if it is one of this cluster, have other ports: every pod is allowed besides.
+func toPort(host string, numbers ...int) (rule networkingv1.NetworkPolicyEgressRule) {
 	for _, n := range numbers {
-		ports = append(ports, port(corev1.ProtocolTCP, n))
+		rule.Ports = append(rule.Ports, port(corev1.ProtocolTCP, n))
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		a = a.Unmap()
-		block := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: netip.PrefixFrom(a, a.BitLen()).String()}}
-		return []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{block}, Ports: ports}}
+		rule.To = []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: netip.PrefixFrom(a, a.BitLen()).String()}}}
 	}
-	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
-	names := strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
-	if len(names) > 1 {
-		pods.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: names[1]}}
-	}
-	service := networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{pods}}
-	switch {
-	case len(names) == 1 || len(names) > 2 && names[2] == "svc":
-		return []networkingv1.NetworkPolicyEgressRule{service}
-	case len(names) == 2: // a Service of another namespace, or a host like example.com
-		return []networkingv1.NetworkPolicyEgressRule{service, {Ports: ports}}
-	}
-	return []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
+	return rule
 }
 
 func port(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {

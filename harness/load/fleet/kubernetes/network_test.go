@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"assay/harness/cluster"
@@ -19,12 +20,10 @@ func egressText(r networkingv1.NetworkPolicyEgressRule) string {
 		switch {
 		case p.IPBlock != nil:
 			to = p.IPBlock.CIDR
-		case p.NamespaceSelector != nil:
-			to = fmt.Sprint("pods of ", p.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"])
-		case len(p.PodSelector.MatchLabels) > 0:
-			to = p.PodSelector.MatchLabels["app.kubernetes.io/component"]
+		case p.NamespaceSelector != nil && len(p.NamespaceSelector.MatchLabels)+len(p.PodSelector.MatchLabels) == 0:
+			to = "every pod"
 		default:
-			to = "pods"
+			to = "?"
 		}
 	}
 	var ports []string
@@ -40,35 +39,51 @@ func egressText(r networkingv1.NetworkPolicyEgressRule) string {
 // Workers may send to the coordinator, the target and the other hosts, and nobody to them.
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
-	const at = "10.1.2.3/32:7077/TCP"
+	const (
+		at     = "10.1.2.3/32:7077/TCP"
+		names  = "*:53/UDP,53/TCP,5353/UDP,5353/TCP"
+		all    = "*:*"
+		public = "http://shop.example.com"
+	)
 	for _, c := range []struct {
 		address, target string
 		hosts           []string
-		want            []string // without those for DNS and a coordinator's pod
+		database        string
+		want            []string // without those for DNS and all pods, if it is not all
 	}{
-		{"https://10.1.2.3:7077", "http://10.9.8.7:8080", nil, []string{at, "10.9.8.7/32:8080/TCP"}},
-		{"https://10.1.2.3:7077", "http://[fd00::1]:8080", nil, []string{at, "fd00::1/128:8080/TCP"}},
-		{"https://10.1.2.3:7077", "http://[::ffff:10.9.8.7]", nil, []string{at, "10.9.8.7/32:80/TCP"}},
-		{"https://10.1.2.3:7077", "http://shop:8080", []string{"shop"}, []string{at, "pods:*"}},
-		{"https://10.1.2.3:7077", "http://Shop.", nil, []string{at, "pods:*"}},
-		{"https://10.1.2.3:7077", "http://shop.prod:8080", nil, []string{at, "pods of prod:*", "*:8080/TCP"}},
-		{"https://10.1.2.3:7077", "http://shop.prod.svc", []string{"shop.prod.svc"}, []string{at, "pods of prod:*"}},
-		{"https://10.1.2.3:7077", "http://shop.Prod.SVC.cluster.local.", nil, []string{at, "pods of prod:*"}},
-		{"https://10.1.2.3:7077", "https://shop.example.com", nil, []string{at, "*:443/TCP"}},
-		{"https://10.1.2.3:7077", "http://shop.example.com", nil, []string{at, "*:80/TCP"}},
-		{"https://10.1.2.3:7077", "http://shop.svc.example.com:81", nil, []string{at, "*:81/TCP"}},
-		{"https://load.example.com", "http://shop", nil, []string{"*:443/TCP", "pods:*"}},
-		{"https://coordinator:7077", "http://shop", nil, []string{"pods:*"}},
-		{"https://[fd00::2]:7077", "http://shop", nil, []string{"fd00::2/128:7077/TCP", "pods:*"}},
-		{"https://10.1.2.3:7077", "http://shop", []string{"10.9.8.7", "pay.prod.svc"}, []string{at, "pods:*", "10.9.8.7/32:*", "pods of prod:*"}},
-		{"https://10.1.2.3:7077", "http://shop.prod", []string{"Shop.prod"}, []string{at, "pods of prod:*", "*:80/TCP"}},
-		// The ports of other hosts are not known: those of the web, and the target's.
-		{"https://10.1.2.3:7077", "http://shop", []string{"pay.example.com"}, []string{at, "pods:*", "*:80/TCP,443/TCP"}},
-		{"https://10.1.2.3:7077", "https://shop:8443", []string{"pay.example.com"}, []string{at, "pods:*", "*:80/TCP,443/TCP,8443/TCP"}},
+		// What stands behind a Service is not known, and neither is whether an address is one's.
+		{"https://10.1.2.3:7077", "http://shop:8080", []string{"shop"}, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://Shop.", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://shop.prod:8080", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://shop.Prod.SVC.cluster.local.", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://10.96.8.7:8080", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://100.64.8.7:8080", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://[fd00::1]:8080", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", "http://[::ffff:10.9.8.7]", nil, "", []string{all}},
+		{"https://10.1.2.3:7077", public, []string{"pay.prod.svc"}, "", []string{all}},
+		{"https://10.1.2.3:7077", public, []string{"10.9.8.7"}, "", []string{all}},
+		{"https://10.1.2.3:7077", public, nil, "db:3306", []string{all}},
+		{"https://10.1.2.3:7077", public, nil, "10.4.5.6:3306", []string{all}},
+		// A public address may be that of a load balancer in front of pods.
+		{"https://10.1.2.3:7077", "https://shop.example.com", nil, "", []string{at, "*:443/TCP"}},
+		{"https://10.1.2.3:7077", "http://SHOP.example.com", []string{"shop.example.com"}, "", []string{at, "*:80/TCP"}},
+		{"https://10.1.2.3:7077", "http://shop.svc.example.com:81", nil, "", []string{at, "*:81/TCP"}},
+		{"https://10.1.2.3:7077", "http://192.0.2.7:8080", []string{"192.0.2.7"}, "", []string{at, "192.0.2.7/32:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://[2001:db8::7]:8080", nil, "", []string{at, "2001:db8::7/128:8080/TCP"}},
+		{"https://10.1.2.3:7077", public, nil, "db.example.com:5432", []string{at, "*:5432/TCP", "*:80/TCP"}},
+		{"https://10.1.2.3:7077", public, nil, "shop.example.com:5432", []string{at, "*:80/TCP,5432/TCP"}},
+		// The coordinator's name may be that of a Service, or of another machine.
+		{"https://load.example.com", public, nil, "", []string{"*:443/TCP", "*:80/TCP"}},
+		{"https://ci-runner:7077", public, nil, "", []string{"*:7077/TCP", "*:80/TCP"}},
+		{"https://[fd00::2]:7077", public, nil, "", []string{"fd00::2/128:7077/TCP", "*:80/TCP"}},
+		// The ports of other hosts are not known.
+		{"https://10.1.2.3:7077", public, []string{"pay.example.com"}, "", []string{all}},
+		{"https://10.1.2.3:7077", public, []string{"192.0.2.7", "shop.example.com"}, "", []string{at, "192.0.2.7/32:*", "*:80/TCP"}},
+		{"https://10.1.2.3:7077", public, []string{"192.0.2.7"}, "192.0.2.7:3306", []string{at, "192.0.2.7/32:*", "*:80/TCP"}},
 	} {
 		for _, operator := range []bool{false, true} {
 			s := Settings{Name: "run", Namespace: "load", Operator: operator}
-			p, err := s.networkPolicy(fleet.Launch{Address: c.address, Target: c.target, Hosts: c.hosts})
+			p, err := s.networkPolicy(fleet.Launch{Address: c.address, Target: c.target, Hosts: c.hosts, Database: c.database})
 			if err != nil {
 				t.Errorf("%+v: %v", c, err)
 				continue
@@ -77,23 +92,20 @@ func TestNetworkPolicy(t *testing.T) {
 			for i, r := range p.Spec.Egress {
 				got[i] = egressText(r)
 			}
-			if want := append([]string{"*:53/UDP,53/TCP,5353/UDP,5353/TCP", "coordinator:*"}, c.want...); !slices.Equal(got, want) {
-				t.Errorf("%s, %s, %s: %q, want %q", c.address, c.target, c.hosts, got, want)
+			want := c.want
+			if want[0] != all {
+				want = append([]string{names, "every pod:*"}, want...)
 			}
-			if len(p.Spec.PolicyTypes) != 2 || p.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"] != cluster.Worker || p.Spec.PodSelector.MatchLabels["app.kubernetes.io/instance"] != "run" {
-				t.Errorf("%+v", p.Spec)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %s, %s, %s: %q, want %q", c.address, c.target, c.hosts, c.database, got, want)
+			}
+			if diff := cmp.Diff(cluster.Selector("run", cluster.Worker), p.Spec.PodSelector.MatchLabels); diff != "" || len(p.Spec.PolicyTypes) != 2 {
+				t.Errorf("%v: pods (-want +got):\n%s", p.Spec.PolicyTypes, diff)
 			}
 			// Only the k6-operator asks workers for something.
 			if in := p.Spec.Ingress; operator != (len(in) == 1 && len(in[0].Ports) == 1 && in[0].Ports[0].Port.IntValue() == operatorPort) || !operator && len(in) > 0 {
 				t.Errorf("ingress %+v", in)
 			}
-		}
-	}
-	// A script that connects to the database reaches it too.
-	for database, want := range map[string]string{"10.4.5.6:3306": "10.4.5.6/32:3306/TCP", "db.prod.svc:3306": "pods of prod:*", "db.example.com:5432": "*:5432/TCP", "db:3306": "pods:*"} {
-		p, err := Settings{Name: "run"}.networkPolicy(fleet.Launch{Address: "https://10.1.2.3:7077", Target: "http://10.9.8.7:8080", Database: database})
-		if err != nil || len(p.Spec.Egress) != 5 || egressText(p.Spec.Egress[4]) != want {
-			t.Errorf("database at %s: %+v, %v, want %s", database, p, err, want)
 		}
 	}
 	for _, address := range []string{"", "10.1.2.3:7077", "https://10.1.2.3:7077#token"} {
