@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,19 +64,18 @@ func (r *run) startWorkers(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	p, err := plan.New(r.Profile, r.Workers, r.Seed)
+	launch, err := r.Launch(address.String(), r.server.token)
 	if err != nil {
 		return err
 	}
-	database := ""
-	if named, err := databases.Parse(r.DSN); err == nil && r.Profile.NeedsDatabase() {
-		database = named.Address
+	if list := r.instances(); list != nil {
+		urls, err := list(ctx)
+		if err != nil {
+			r.note(err.Error())
+		}
+		launch.TargetPorts = portsOf(urls)
 	}
-	r.workers, err = engine.Start(ctx, fleet.Launch{
-		Run: r.ID, Workers: r.Workers, Database: database, Address: address.String(), Token: r.server.token,
-		Target: r.Target, Hosts: slices.Concat(r.File.Targets, r.AllowHosts), Longest: Longest(r.Options, p),
-	})
-	if err != nil {
+	if r.workers, err = engine.Start(ctx, launch); err != nil {
 		return err
 	}
 	r.unjoined = make(chan fleet.Ended, r.Workers)
@@ -190,6 +190,34 @@ func (r *run) checkWorkers() error {
 		}
 	}
 	return nil
+}
+
+// Launch is what an engine is asked for.
+func (o Options) Launch(address, token string) (fleet.Launch, error) {
+	p, err := plan.New(o.Profile, o.Workers, o.Seed)
+	if err != nil {
+		return fleet.Launch{}, err
+	}
+	database := ""
+	if named, err := databases.Parse(o.DSN); err == nil && o.Profile.NeedsDatabase() {
+		database = named.Address
+	}
+	return fleet.Launch{
+		Run: o.ID, Workers: o.Workers, Database: database, Address: address, Token: token,
+		Target: o.Target, Hosts: slices.Concat(o.File.Targets, o.AllowHosts), Longest: Longest(o, p),
+	}, nil
+}
+
+// portsOf are the ports of URLs that have one.
+func portsOf(urls []string) (ports []int) {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil {
+			if n, err := strconv.Atoi(u.Port()); err == nil {
+				ports = append(ports, n)
+			}
+		}
+	}
+	return ports
 }
 
 // assign gives the workers their shares and the script.

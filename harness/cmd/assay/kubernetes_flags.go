@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"assay/harness/cluster"
-	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/kubernetes"
-	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/trial/incluster"
 )
@@ -137,14 +134,12 @@ func (f *kubernetesFlags) manifests(o run.Options, engine, address string) ([]ru
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(o.Profile, o.Workers, o.Seed)
+	launch, err := o.Launch(address, "")
 	if err != nil {
 		return nil, err
 	}
 	s.Patch = nil
-	return s.Manifests(fleet.Launch{
-		Workers: o.Workers, Address: address, Target: o.Target, Hosts: slices.Concat(o.File.Targets, o.AllowHosts), Longest: run.Longest(o, p),
-	})
+	return s.Manifests(launch)
 }
 
 // coordinatorPod is the pod that this process runs in, if its manifest is Assay's; nil:

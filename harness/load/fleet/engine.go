@@ -15,14 +15,15 @@ type Engine interface {
 
 // Launch is what workers are started with.
 type Launch struct {
-	Run      string // id
-	Workers  int
-	Address  string        // of the coordinator, as in --join
-	Token    string        // of the run
-	Target   string        // base URL of the system under test
-	Hosts    []string      // further hosts that the script may send to
-	Database string        // ADDRESS:PORT that the script connects to; empty: it does not
-	Longest  time.Duration // how long the run can take; after that an engine may remove what is left
+	Run         string // id
+	Workers     int
+	Address     string        // of the coordinator, as in --join
+	Token       string        // of the run
+	Target      string        // base URL of the system under test
+	TargetPorts []int         // of its instances, behind the Service that Target names; nil: not known
+	Hosts       []string      // further hosts that the script may send to
+	Database    string        // ADDRESS:PORT that the script connects to; empty: it does not
+	Longest     time.Duration // how long the run can take; after that an engine may remove what is left
 }
 
 // Workers are workers that an engine has started.

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -29,13 +28,13 @@ var namePorts = []int{53, 5353}
 
 // networkPolicy lets workers reach the coordinator, name servers, the target, the database
 // of the script and the other hosts that it may send to, as far as a policy can tell them
-// apart (see egress), and nobody reach a worker. Only port 6565 of the k6-operator's runners
+// apart (see allow), and nobody reach a worker. Only port 6565 of the k6-operator's runners
 // is open, to everybody: the operator's pods have no labels that are known, and nothing
 // listens there in a worker. A plugin of the cluster's network enforces the policy, if it can.
 //
-// The policy guards against mistakes. It must never cut off what the script may reach, which
-// the run would take for a failure of the target: where that is not known, all is allowed. k6
-// itself refuses hosts that are not allowed.
+// The policy guards against mistakes. It must not cut off what the script may reach, which
+// the run would take for a failure of the target. k6 itself refuses hosts that are not
+// allowed.
 func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, error) {
 	egress, err := s.egress(l)
 	if err != nil {
@@ -56,8 +55,7 @@ func (s Settings) networkPolicy(l fleet.Launch) (*networkingv1.NetworkPolicy, er
 	return policy, nil
 }
 
-// egress are the rules for what workers send. k6 knows of further hosts only their names:
-// a script may use any of their ports.
+// egress are the rules for what workers send.
 func (s Settings) egress(l fleet.Launch) ([]networkingv1.NetworkPolicyEgressRule, error) {
 	address, err := identity.ParseAddress(l.Address)
 	if err != nil {
@@ -71,35 +69,32 @@ func (s Settings) egress(l fleet.Launch) ([]networkingv1.NetworkPolicyEgressRule
 	if err != nil {
 		return nil, err
 	}
-	hosts := map[string][]int{} // with their ports; none: all
-	for _, host := range l.Hosts {
-		hosts[strings.ToLower(host)] = nil
+	var dns []networkingv1.NetworkPolicyPort
+	for _, n := range namePorts {
+		dns = append(dns, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
 	}
-	hosts[target] = []int{targetPort}
+	// Networks such as Cilium's know the pods of a coordinator by their labels, and do not
+	// match their addresses.
+	pods := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: cluster.Selector(s.Name, cluster.Coordinator)}}
+	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: dns}, {To: []networkingv1.NetworkPolicyPeer{pods}}, to(coordinator, coordinatorPort)}
+	add := func(rules []networkingv1.NetworkPolicyEgressRule) {
+		for _, r := range rules {
+			if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, r) }) {
+				egress = append(egress, r)
+			}
+		}
+	}
+	add(s.allow(target, append([]int{targetPort}, l.TargetPorts...)...))
 	if l.Database != "" {
 		host, number, err := hostPort("//" + l.Database)
 		if err != nil {
 			return nil, err
 		}
-		if numbers, known := hosts[host]; !known || len(numbers) > 0 {
-			hosts[host] = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(numbers), number))))
-		}
+		add(s.allow(host, number))
 	}
-	var names []networkingv1.NetworkPolicyPort
-	for _, n := range namePorts {
-		names = append(names, port(corev1.ProtocolUDP, n), port(corev1.ProtocolTCP, n))
-	}
-	// Also for the coordinator's pod: networks such as Cilium's know pods by their labels, and
-	// do not match their addresses.
-	everyPod := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}, PodSelector: &metav1.LabelSelector{}}
-	egress := []networkingv1.NetworkPolicyEgressRule{{Ports: names}, {To: []networkingv1.NetworkPolicyPeer{everyPod}}, toPort(coordinator, coordinatorPort)}
-	for _, host := range slices.Sorted(maps.Keys(hosts)) {
-		rule := toPort(host, hosts[host]...)
-		if s.ofCluster(host) || len(rule.To)+len(rule.Ports) == 0 {
-			return []networkingv1.NetworkPolicyEgressRule{{}}, nil // all
-		}
-		if !slices.ContainsFunc(egress, func(e networkingv1.NetworkPolicyEgressRule) bool { return equality.Semantic.DeepEqual(e, rule) }) {
-			egress = append(egress, rule)
+	for _, host := range l.Hosts {
+		if host = strings.ToLower(host); host != target {
+			add(s.allow(host)) // at every port: k6 knows only the host
 		}
 	}
 	return egress, nil
@@ -108,16 +103,22 @@ func (s Settings) egress(l fleet.Launch) ([]networkingv1.NetworkPolicyEgressRule
 // sharedAddresses are private to a provider's network (RFC 6598), which clusters use too.
 var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 
-// ofCluster reports whether a host may be a Service. A plugin does not see a Service's
-// address and port, but those that the cluster has replaced them by: of a pod, of a node, or
-// of any other host, which no manifest can know.
-func (s Settings) ofCluster(host string) bool {
+// allow are the rules for a host, at these ports (none: all). A policy knows addresses and
+// labels but no names, and plugins see the address and port by which the cluster has replaced
+// those of a Service or of its load balancer. So a Service's name stands for all pods of its
+// namespace, another name and a private address, which may be a Service's, for all pods; and
+// all three also for other addresses than pods' at these ports: of a pod in the network of
+// its node, of an ExternalName, of a server outside the cluster.
+func (s Settings) allow(host string, numbers ...int) []networkingv1.NetworkPolicyEgressRule {
+	pods := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
 	if a, err := netip.ParseAddr(host); err == nil {
-		a = a.Unmap()
-		return a.IsPrivate() || sharedAddresses.Contains(a)
+		if a = a.Unmap(); !a.IsPrivate() && !sharedAddresses.Contains(a) {
+			return []networkingv1.NetworkPolicyEgressRule{to(host, numbers...)}
+		}
+	} else if _, namespace, ok := endpoints.ParseService(host, s.Namespace); ok {
+		pods.NamespaceSelector.MatchLabels = map[string]string{corev1.LabelMetadataName: namespace}
 	}
-	_, _, isService := endpoints.ParseService(host, s.Namespace)
-	return isService
+	return []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{pods}}, to("", numbers...)}
 }
 
 // hostPort are the host of a URL and its port, or that of its scheme.
@@ -132,11 +133,11 @@ func hostPort(text string) (host string, number int, err error) {
 	return strings.ToLower(u.Hostname()), number, nil
 }
 
-// toPort is the rule for a host, at these ports (none: all). A policy knows addresses but
-// no names: a name stands for all addresses, because those of a load balancer change. Its
-// pods, if it is one of this cluster, have other ports: every pod is allowed besides.
-func toPort(host string, numbers ...int) (rule networkingv1.NetworkPolicyEgressRule) {
-	for _, n := range numbers {
+// to is the rule for an address, at these ports (none: all). A name stands for all addresses,
+// because those of a load balancer change.
+func to(host string, numbers ...int) (rule networkingv1.NetworkPolicyEgressRule) {
+	slices.Sort(numbers)
+	for _, n := range slices.Compact(numbers) {
 		rule.Ports = append(rule.Ports, port(corev1.ProtocolTCP, n))
 	}
 	if a, err := netip.ParseAddr(host); err == nil {

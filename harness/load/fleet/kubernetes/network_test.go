@@ -1,12 +1,13 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"assay/harness/cluster"
@@ -20,10 +21,10 @@ func egressText(r networkingv1.NetworkPolicyEgressRule) string {
 		switch {
 		case p.IPBlock != nil:
 			to = p.IPBlock.CIDR
-		case p.NamespaceSelector != nil && len(p.NamespaceSelector.MatchLabels)+len(p.PodSelector.MatchLabels) == 0:
-			to = "every pod"
+		case p.PodSelector != nil:
+			to = "pods of " + p.PodSelector.MatchLabels["app.kubernetes.io/component"]
 		default:
-			to = "?"
+			to = "pods in " + cmp.Or(p.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"], "all")
 		}
 	}
 	var ports []string
@@ -40,46 +41,44 @@ func egressText(r networkingv1.NetworkPolicyEgressRule) string {
 func TestNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	const (
-		at     = "10.1.2.3/32:7077/TCP"
-		names  = "*:53/UDP,53/TCP,5353/UDP,5353/TCP"
-		all    = "*:*"
-		public = "http://shop.example.com"
+		at       = "10.1.2.3/32:7077/TCP"
+		names    = "*:53/UDP,53/TCP,5353/UDP,5353/TCP"
+		everyPod = "pods in all:*"
+		public   = "http://shop.example.com"
+		web      = "*:80/TCP"
 	)
 	for _, c := range []struct {
 		address, target string
 		hosts           []string
 		database        string
-		want            []string // without those for DNS and all pods, if it is not all
+		want            []string // without those for DNS and the coordinator's pod
 	}{
-		// What stands behind a Service is not known, and neither is whether an address is one's.
-		{"https://10.1.2.3:7077", "http://shop:8080", []string{"shop"}, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://Shop.", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://shop.prod:8080", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://shop.Prod.SVC.cluster.local.", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://10.96.8.7:8080", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://100.64.8.7:8080", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://[fd00::1]:8080", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", "http://[::ffff:10.9.8.7]", nil, "", []string{all}},
-		{"https://10.1.2.3:7077", public, []string{"pay.prod.svc"}, "", []string{all}},
-		{"https://10.1.2.3:7077", public, []string{"10.9.8.7"}, "", []string{all}},
-		{"https://10.1.2.3:7077", public, nil, "db:3306", []string{all}},
-		{"https://10.1.2.3:7077", public, nil, "10.4.5.6:3306", []string{all}},
-		// A public address may be that of a load balancer in front of pods.
-		{"https://10.1.2.3:7077", "https://shop.example.com", nil, "", []string{at, "*:443/TCP"}},
-		{"https://10.1.2.3:7077", "http://SHOP.example.com", []string{"shop.example.com"}, "", []string{at, "*:80/TCP"}},
-		{"https://10.1.2.3:7077", "http://shop.svc.example.com:81", nil, "", []string{at, "*:81/TCP"}},
+		// A Service has pods of its namespace, or hosts outside of the cluster's network.
+		{"https://10.1.2.3:7077", "http://shop:8080", []string{"shop"}, "", []string{at, "pods in load:*", "*:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://Shop.", nil, "", []string{at, "pods in load:*", web}},
+		{"https://10.1.2.3:7077", "http://shop.prod:8080", nil, "", []string{at, "pods in prod:*", "*:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://shop.Prod.SVC.cluster.local.", nil, "", []string{at, "pods in prod:*", web}},
+		// A private address may be a Service's, and another name that of a load balancer of the
+		// cluster.
+		{"https://10.1.2.3:7077", "http://10.96.8.7:8080", nil, "", []string{at, everyPod, "*:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://100.64.8.7:8080", nil, "", []string{at, everyPod, "*:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://[fd00::1]:8080", nil, "", []string{at, everyPod, "*:8080/TCP"}},
+		{"https://10.1.2.3:7077", "http://[::ffff:10.9.8.7]", nil, "", []string{at, everyPod, web}},
+		{"https://10.1.2.3:7077", "https://shop.example.com", nil, "", []string{at, everyPod, "*:443/TCP"}},
+		{"https://10.1.2.3:7077", "http://SHOP.example.com", []string{"shop.example.com"}, "", []string{at, everyPod, web}},
+		{"https://10.1.2.3:7077", "http://shop.svc.example.com:81", nil, "", []string{at, everyPod, "*:81/TCP"}},
 		{"https://10.1.2.3:7077", "http://192.0.2.7:8080", []string{"192.0.2.7"}, "", []string{at, "192.0.2.7/32:8080/TCP"}},
 		{"https://10.1.2.3:7077", "http://[2001:db8::7]:8080", nil, "", []string{at, "2001:db8::7/128:8080/TCP"}},
-		{"https://10.1.2.3:7077", public, nil, "db.example.com:5432", []string{at, "*:5432/TCP", "*:80/TCP"}},
-		{"https://10.1.2.3:7077", public, nil, "shop.example.com:5432", []string{at, "*:80/TCP,5432/TCP"}},
+		{"https://10.1.2.3:7077", "http://192.0.2.7", nil, "db:3306", []string{at, "192.0.2.7/32:80/TCP", "pods in load:*", "*:3306/TCP"}},
+		{"https://10.1.2.3:7077", public, nil, "10.4.5.6:3306", []string{at, everyPod, web, "*:3306/TCP"}},
+		{"https://10.1.2.3:7077", public, nil, "192.0.2.9:5432", []string{at, everyPod, web, "192.0.2.9/32:5432/TCP"}},
 		// The coordinator's name may be that of a Service, or of another machine.
-		{"https://load.example.com", public, nil, "", []string{"*:443/TCP", "*:80/TCP"}},
-		{"https://ci-runner:7077", public, nil, "", []string{"*:7077/TCP", "*:80/TCP"}},
-		{"https://[fd00::2]:7077", public, nil, "", []string{"fd00::2/128:7077/TCP", "*:80/TCP"}},
+		{"https://load.example.com", "http://192.0.2.7", nil, "", []string{"*:443/TCP", "192.0.2.7/32:80/TCP"}},
+		{"https://ci-runner:7077", "http://192.0.2.7", nil, "", []string{"*:7077/TCP", "192.0.2.7/32:80/TCP"}},
+		{"https://[fd00::2]:7077", "http://192.0.2.7", nil, "", []string{"fd00::2/128:7077/TCP", "192.0.2.7/32:80/TCP"}},
 		// The ports of other hosts are not known.
-		{"https://10.1.2.3:7077", public, []string{"pay.example.com"}, "", []string{all}},
-		{"https://10.1.2.3:7077", public, []string{"192.0.2.7", "shop.example.com"}, "", []string{at, "192.0.2.7/32:*", "*:80/TCP"}},
-		{"https://10.1.2.3:7077", public, []string{"192.0.2.7"}, "192.0.2.7:3306", []string{at, "192.0.2.7/32:*", "*:80/TCP"}},
+		{"https://10.1.2.3:7077", "http://192.0.2.7", []string{"192.0.2.8"}, "", []string{at, "192.0.2.7/32:80/TCP", "192.0.2.8/32:*"}},
+		{"https://10.1.2.3:7077", "http://192.0.2.7", []string{"pay.example.com", "Pay.prod.svc"}, "", []string{at, "192.0.2.7/32:80/TCP", everyPod, "*:*", "pods in prod:*"}},
 	} {
 		for _, operator := range []bool{false, true} {
 			s := Settings{Name: "run", Namespace: "load", Operator: operator}
@@ -92,14 +91,11 @@ func TestNetworkPolicy(t *testing.T) {
 			for i, r := range p.Spec.Egress {
 				got[i] = egressText(r)
 			}
-			want := c.want
-			if want[0] != all {
-				want = append([]string{names, "every pod:*"}, want...)
-			}
+			want := append([]string{names, "pods of coordinator:*"}, c.want...)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, %s, %s, %s: %q, want %q", c.address, c.target, c.hosts, c.database, got, want)
 			}
-			if diff := cmp.Diff(cluster.Selector("run", cluster.Worker), p.Spec.PodSelector.MatchLabels); diff != "" || len(p.Spec.PolicyTypes) != 2 {
+			if diff := gocmp.Diff(cluster.Selector("run", cluster.Worker), p.Spec.PodSelector.MatchLabels); diff != "" || len(p.Spec.PolicyTypes) != 2 {
 				t.Errorf("%v: pods (-want +got):\n%s", p.Spec.PolicyTypes, diff)
 			}
 			// Only the k6-operator asks workers for something.
@@ -107,6 +103,13 @@ func TestNetworkPolicy(t *testing.T) {
 				t.Errorf("ingress %+v", in)
 			}
 		}
+	}
+	p, err := (Settings{Name: "run", Namespace: "load"}).networkPolicy(fleet.Launch{Address: "https://10.1.2.3:7077", Target: "http://shop", TargetPorts: []int{8081, 8080}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := egressText(p.Spec.Egress[len(p.Spec.Egress)-1]), "*:80/TCP,8080/TCP,8081/TCP"; got != want {
+		t.Errorf("instances at other ports: %s, want %s", got, want)
 	}
 	for _, address := range []string{"", "10.1.2.3:7077", "https://10.1.2.3:7077#token"} {
 		if _, err := (Settings{Name: "run"}).networkPolicy(fleet.Launch{Address: address, Target: "http://shop"}); err == nil {
