@@ -136,7 +136,7 @@ func (s *shop) testFaults(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			code: 3, verdict: "INVALID", rule: "worker-lost", text: "Evicted",
+			code: 3, verdict: "INVALID", rule: "worker-lost", text: "evicted",
 		},
 		{name: "worker out of memory", profile: "leaking", code: 3, verdict: "INVALID", rule: "worker-lost", text: "OOMKilled"},
 		{name: "never scheduled", args: []string{"--kubernetes-cpu", "100", "--join-timeout", "40s"}, code: 2, text: "Insufficient cpu", early: true},
