@@ -57,8 +57,8 @@ const PatchPath = projectFolder + "/" + patchFile
 // RunFolder is that of the run, in the coordinator's pod.
 const RunFolder = cluster.Scratch + "/run"
 
-// HoldFor is how long the coordinator's pod keeps a record that nobody collects.
-const HoldFor = time.Hour
+// holdFor is how long the coordinator's pod keeps a record that nobody collects.
+const holdFor = time.Hour
 
 // endTimeout is how long the coordinator may take to end a run and to seal its record,
 // and for the record to be collected.
@@ -102,7 +102,7 @@ func (j Job) job() *batchv1.Job {
 	return &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: j.meta(),
 		Spec: batchv1.JobSpec{
-			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + HoldFor).Seconds())), TTLSecondsAfterFinished: new(int32(HoldFor.Seconds())),
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + holdFor).Seconds())), TTLSecondsAfterFinished: new(int32(holdFor.Seconds())),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator), Annotations: cluster.Annotations()},
 				Spec: corev1.PodSpec{
