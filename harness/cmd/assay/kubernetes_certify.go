@@ -11,7 +11,6 @@ import (
 
 	"assay/harness/cluster"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/observe/record"
 	"assay/harness/run"
 	"assay/harness/trial"
 	"assay/harness/trial/incluster"
@@ -137,7 +136,7 @@ func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
 	if err := checkTarget(o); err != nil || f.fleet.kubernetes.dryRun {
 		return err
 	}
-	return record.CheckEmpty(o.Dir)
+	return incluster.CheckFolder(o.Dir)
 }
 
 // show prints the manifests of a run, if it is a dry run, and checks the patch of them.
