@@ -31,7 +31,7 @@ func newKubernetesCertify() *cobra.Command {
 		Long: `Certify runs each profile as assay certify does, but in the cluster: a Job runs the
 coordinator, which starts the workers, reads the database's waits and the metrics of
 each pod behind the target's Service, and judges. The files of the project go there
-in a ConfigMap. The run folder comes back through the API, is signed here if
+in a Secret. The run folder comes back through the API, is signed here if
 ASSAY_SIGNING_KEY is set, and everything in the cluster is removed, on Ctrl-C too.
 
 The database's DSN comes from ASSAY_DB here, in a Secret that is removed after the
