@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"assay/harness/cluster"
 	"assay/harness/judge/certificate/signature"
+	"assay/harness/lab/system"
 	"assay/harness/run"
 	"assay/harness/trial"
 	"assay/harness/trial/incluster"
@@ -123,6 +125,14 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 func (f *kubernetesCertifyFlags) checkInCluster() error {
 	if !f.fleet.inCluster() {
 		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
+	}
+	fromHere := os.Getenv("ASSAY_DB")
+	if f.databaseSecret != "" {
+		fromHere = ""
+	}
+	// The options become a part of the Job's manifest.
+	if err := system.CheckDatabases(f.db, f.readers, fromHere); err != nil {
+		return err
 	}
 	name, key, _ := strings.Cut(f.databaseSecret, "/")
 	if f.databaseSecret != "" && len(validation.IsDNS1123Subdomain(name))+len(validation.IsConfigMapKey(key)) > 0 {
