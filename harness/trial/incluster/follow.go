@@ -45,7 +45,8 @@ var errLost = errors.New("its record is lost")
 func (f *follower) follow(ctx context.Context) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.longest, hint.With(
 		fmt.Errorf("job/%s has no complete record after %s, the longest that it can take: %w", f.name, f.longest, errLost),
-		fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name)))
+		fmt.Sprintf("kubectl describe job --namespace %s %s", f.cluster.Namespace, f.name),
+	))
 	defer cancel()
 	began := time.Now()
 	for {

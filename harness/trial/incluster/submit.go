@@ -98,8 +98,8 @@ func (f *follower) fetch(dir string) string {
 	return strings.Join([]string{
 		"mkdir -p " + folder,
 		fmt.Sprintf("kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s", namespace, f.seen, folder),
-		"assay judge " + folder,
 		fmt.Sprintf("kubectl delete --namespace %s job/%s", namespace, f.name),
+		"assay judge " + folder, // last: it fails if the verdict is FAIL
 	}, " && ")
 }
 

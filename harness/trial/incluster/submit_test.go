@@ -116,7 +116,7 @@ func TestRunLeaves(t *testing.T) {
 		const text = "the cluster does not answer, and the run goes on in it: find the coordinator's pod of job/assay-checkout in namespace load: dial tcp: connection refused"
 		const next = `once it answers, within an hour of the run's end: mkdir -p 'runs/ana'"'"'s run'` +
 			` && kubectl exec --namespace load run-abc -- assay kubernetes export | tar xz -C 'runs/ana'"'"'s run'` +
-			` && assay judge 'runs/ana'"'"'s run' && kubectl delete --namespace load job/assay-checkout`
+			` && kubectl delete --namespace load job/assay-checkout && assay judge 'runs/ana'"'"'s run'`
 		if !IsLeft(err) || err.Error() != text || hint.Of(err) != next {
 			t.Errorf("%v (%s)", err, hint.Of(err))
 		}
