@@ -26,12 +26,14 @@ const (
 	HeaderClock    = "Assay-Clock"    // from a worker's parent process to its k6: Clock as JSON
 )
 
-// Environment variables of a worker.
+// Environment variables of a worker and of a coordinator's pod.
 const (
 	EnvJoinToken = "ASSAY_JOIN_TOKEN" // the run's token
 	EnvJoin      = "ASSAY_JOIN"       // address of the coordinator, where a command line cannot hold it
 	EnvPod       = "ASSAY_POD"        // NAMESPACE/NAME, in a cluster
+	EnvPodName   = "ASSAY_POD_NAME"   // NAME
 	EnvNode      = "ASSAY_NODE"       // that the pod runs on
+	EnvImage     = "ASSAY_IMAGE"      // with this program, for pods that a coordinator starts
 )
 
 // LostAfter is how long worker and coordinator wait for each other. A worker without an

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 
 	"assay/harness/cluster"
 	"assay/harness/judge/certificate/signature"
-	"assay/harness/observe/record"
+	"assay/harness/lab/system"
 	"assay/harness/run"
 	"assay/harness/trial"
 	"assay/harness/trial/incluster"
@@ -31,7 +33,7 @@ func newKubernetesCertify() *cobra.Command {
 		Long: `Certify runs each profile as assay certify does, but in the cluster: a Job runs the
 coordinator, which starts the workers, reads the database's waits and the metrics of
 each pod behind the target's Service, and judges. The files of the project go there
-in a ConfigMap. The run folder comes back through the API, is signed here if
+in a Secret. The run folder comes back through the API, is signed here if
 ASSAY_SIGNING_KEY is set, and everything in the cluster is removed, on Ctrl-C too.
 
 The database's DSN comes from ASSAY_DB here, in a Secret that is removed after the
@@ -83,12 +85,12 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 		}
 	}
 	f.fleet.kubernetes.Namespace = target.Namespace
-	jobs := make([]incluster.Job, len(runs))
+	jobs := map[string]incluster.Job{} // by the ids of their runs
 	for i, o := range runs {
-		if jobs[i], err = f.job(c, target, o); err != nil {
+		if jobs[o.ID], err = f.job(c, target, o); err != nil {
 			return err
 		}
-		if err := f.show(c, jobs[i], o); err != nil || f.fleet.kubernetes.dryRun && i == len(runs)-1 {
+		if err := f.show(c, jobs[o.ID], o); err != nil || f.fleet.kubernetes.dryRun && i == len(runs)-1 {
 			return err
 		}
 	}
@@ -105,11 +107,13 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 		}
 	}
 	console := &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet}
-	next := 0
 	f.make = func(ctx context.Context, o run.Options, p *trial.Progress) (trial.Result, error) {
-		j := jobs[next]
-		next++
-		if err := incluster.Run(ctx, o.ForceStop, target, j, o.Dir, func(line string) { p.Line(line) }); err != nil {
+		err := incluster.Run(ctx, o.ForceStop, target, jobs[o.ID], o.Dir, func(line string) { p.Line(line) })
+		if errors.Is(err, incluster.ErrNotRemoved) { // which has no effect on the verdict
+			printError(c.ErrOrStderr(), err)
+			err = nil
+		}
+		if err != nil {
 			return trial.Result{}, err
 		}
 		return trial.Open(o.Dir)
@@ -121,6 +125,14 @@ func (f *kubernetesCertifyFlags) certifyInCluster(c *cobra.Command, names []stri
 func (f *kubernetesCertifyFlags) checkInCluster() error {
 	if !f.fleet.inCluster() {
 		return usage("for example: --engine k6-operator", "--engine is %q: in a cluster it must be kubernetes or k6-operator", f.fleet.engine)
+	}
+	fromHere := os.Getenv("ASSAY_DB")
+	if f.databaseSecret != "" {
+		fromHere = ""
+	}
+	// The options become a part of the Job's manifest.
+	if err := system.CheckDatabases(f.db, f.readers, fromHere); err != nil {
+		return err
 	}
 	name, key, _ := strings.Cut(f.databaseSecret, "/")
 	if f.databaseSecret != "" && len(validation.IsDNS1123Subdomain(name))+len(validation.IsConfigMapKey(key)) > 0 {
@@ -134,7 +146,7 @@ func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
 	if err := checkTarget(o); err != nil || f.fleet.kubernetes.dryRun {
 		return err
 	}
-	return record.CheckEmpty(o.Dir)
+	return incluster.CheckFolder(o.Dir)
 }
 
 // show prints the manifests of a run, if it is a dry run, and checks the patch of them.

@@ -18,6 +18,7 @@ import (
 	"assay/harness/load/fleet/kubernetes"
 	"assay/harness/run"
 	"assay/harness/trial/incluster"
+	"assay/harness/wire"
 )
 
 // Engines that run workers in a cluster.
@@ -32,9 +33,6 @@ type kubernetesFlags struct {
 	name, image, cpu, memory, patch string
 	dryRun                          bool
 }
-
-// envImage names the image for --kubernetes-image, as in the coordinator's pod.
-const envImage = "ASSAY_IMAGE"
 
 // Defaults of a worker's pod (docs/kubernetes.md has the sizes for given rates).
 const (
@@ -68,7 +66,7 @@ func (f *kubernetesFlags) nameOf(profile string) string {
 // settings are those of the manifests of a profile's run.
 func (f *kubernetesFlags) settings(profile, engine string) (s kubernetes.Settings, err error) {
 	s = kubernetes.Settings{
-		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(envImage)), Operator: engine == engineOperator,
+		Name: f.nameOf(profile), Namespace: f.Namespace, Image: cmp.Or(f.image, os.Getenv(wire.EnvImage)), Operator: engine == engineOperator,
 	}
 	if !names.MatchString(s.Name) || len(s.Name) > maxName {
 		return s, usage("for example: --kubernetes-name before-sale", "--kubernetes-name is %q: it must have at most %d small letters, digits and -, begin with a letter, and not end with -", s.Name, maxName)
@@ -145,7 +143,7 @@ func (f *kubernetesFlags) manifests(o run.Options, engine, address string) ([]ru
 // coordinatorPod is the pod that this process runs in, if its manifest is Assay's; nil:
 // it is not.
 func coordinatorPod() *metav1.OwnerReference {
-	name, uid := os.Getenv(incluster.EnvPodName), os.Getenv(incluster.EnvPodUID)
+	name, uid := os.Getenv(wire.EnvPodName), os.Getenv(incluster.EnvPodUID)
 	if name == "" || uid == "" {
 		return nil
 	}

@@ -62,7 +62,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case ctx.Err() != nil && !change.IsUndoError(err) && !errors.Is(err, incluster.ErrNotCollected):
+	case ctx.Err() != nil && !change.IsUndoError(err) && !incluster.IsLeft(err):
 		fmt.Fprintln(stderr, "assay: interrupted")
 		if all := joined(err); len(all) > 1 { // those of the cleanup
 			printError(stderr, errors.Join(all[1:]...))

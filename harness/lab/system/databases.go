@@ -24,7 +24,28 @@ func (d Databases) named() bool { return d.DSN != "" || d.Insights != nil }
 // ParseDatabases combines --db and --db-reader, which have no password, with ASSAY_DB,
 // which has one. One of --db and ASSAY_DB may be a Performance Insights URL; the other is
 // then the DSN of the same database.
-func ParseDatabases(db string, readers []string, env string) (d Databases, err error) {
+func ParseDatabases(db string, readers []string, env string) (Databases, error) {
+	d, err := combine(db, readers, env)
+	if err != nil {
+		return Databases{}, err
+	}
+	for _, dsn := range append([]string{d.DSN}, d.Readers...) {
+		if err := checkDSN(dsn); err != nil {
+			return Databases{}, err
+		}
+	}
+	return d, nil
+}
+
+// CheckDatabases refuses what ParseDatabases refuses where this is not the machine of the
+// run: the files that a DSN names, such as certificate authorities, are elsewhere.
+func CheckDatabases(db string, readers []string, env string) error {
+	_, err := combine(db, readers, env)
+	return err
+}
+
+// combine is ParseDatabases, but for the parameters of DSNs.
+func combine(db string, readers []string, env string) (d Databases, err error) {
 	byFlag, byEnv := strings.HasPrefix(db, database.InsightsScheme), strings.HasPrefix(env, database.InsightsScheme)
 	switch {
 	case byFlag && byEnv:
@@ -39,11 +60,11 @@ func ParseDatabases(db string, readers []string, env string) (d Databases, err e
 	if err != nil {
 		return Databases{}, err
 	}
-	if d.DSN, err = parseDSN("--db", db, env); err != nil {
+	if d.DSN, err = combineDSN("--db", db, env); err != nil {
 		return Databases{}, err
 	}
 	for _, reader := range readers {
-		dsn, err := parseDSN("--db-reader", reader, env)
+		dsn, err := combineDSN("--db-reader", reader, env)
 		if err != nil {
 			return Databases{}, err
 		}
@@ -57,15 +78,15 @@ func parseInsights(text string) (*database.Insights, error) {
 	return &i, err
 }
 
-// parseDSN combines the value of an option, which has no password, with ASSAY_DB, which
+// combineDSN combines the value of an option, which has no password, with ASSAY_DB, which
 // has one.
-func parseDSN(option, value, env string) (string, error) {
+func combineDSN(option, value, env string) (string, error) {
 	secret, err := databases.Parse(env)
 	if env != "" && err != nil {
 		return "", hint.With(errors.New("ASSAY_DB is not a DSN"), "like "+databases.Examples())
 	}
 	if value == "" {
-		return checkDSN(env)
+		return env, nil
 	}
 	named, err := databases.Parse(value)
 	switch {
@@ -76,19 +97,20 @@ func parseDSN(option, value, env string) (string, error) {
 	case env != "" && secret.User == named.User && databases.Of(env) == databases.Of(value):
 		value = databases.Of(value).WithPassword(value, secret.Password)
 	}
-	return checkDSN(value)
+	return value, nil
 }
 
-// checkDSN refuses a DSN with invalid parameters, before anything is started.
-func checkDSN(dsn string) (string, error) {
+// checkDSN refuses a DSN with invalid parameters, before anything is started. Empty: there
+// is none.
+func checkDSN(dsn string) error {
 	if dsn == "" {
-		return "", nil
+		return nil
 	}
 	db, err := databases.Open(dsn)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dsn, db.Close() // Open does not connect
+	return db.Close() // Open does not connect
 }
 
 // hasPassword reports whether an invalid DSN has text where a password would be.
@@ -103,7 +125,10 @@ func hasPassword(text string) bool {
 // DescribeDatabase describes the present database without changing it. db and env are
 // the values of --db and ASSAY_DB.
 func DescribeDatabase(ctx context.Context, db, env string) (record.Database, error) {
-	dsn, err := parseDSN("--db", db, env)
+	dsn, err := combineDSN("--db", db, env)
+	if err == nil {
+		err = checkDSN(dsn)
+	}
 	if err != nil {
 		return record.Database{}, err
 	}

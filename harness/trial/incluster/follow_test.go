@@ -1,6 +1,7 @@
 package incluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -93,16 +94,21 @@ func TestFollow(t *testing.T) {
 	backOff := coordinator(corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 	running := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	failed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: "assay: nothing\n"}})
+	stuck := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	stuck.DeletionTimestamp, stuck.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now()}, new(int64(180))
 	killed := coordinator(corev1.PodFailed, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}})
 	earlier := coordinator(corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	earlier.Labels = map[string]string{batchv1.ControllerUidLabel: "earlier"}
 	early := stamp("01") + "payment: preflight\n"
 	pods := schema.GroupResource{Resource: "pods"}
+	stuck.Spec.NodeName = "node-1"
+	unread := apierrors.NewInternalError(errors.New("dial tcp 10.0.0.4:10250: i/o timeout"))
 	for name, c := range map[string]struct {
 		moments []moment
 		said    []string
-		err     string // empty: the record can be collected
-		next    string // of its hint
+		err     string        // empty: the record can be collected
+		next    string        // of its hint
+		limit   time.Duration // of the test's interest; 0: 10 minutes
 	}{
 		"the record is complete": {
 			moments: []moment{{}, {after: 5 * time.Second, pod: waiting}, {after: 9 * time.Second, pod: running, log: early + stamp("02") + complete + "\n"}},
@@ -160,6 +166,45 @@ func TestFollow(t *testing.T) {
 		"the API server stays away": {
 			moments: []moment{{away: true}}, err: "find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
 		},
+		"the API server is away for long": {
+			moments: []moment{
+				{pod: running, log: early},
+				{after: 2 * time.Second, away: true},
+				{after: 20 * time.Minute, pod: running, log: early + stamp("03") + complete + "\n"},
+			},
+			said: []string{
+				"payment: preflight",
+				"the cluster does not answer, and the run goes on in it: find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
+				"the cluster answers again",
+			},
+			limit: time.Hour,
+		},
+		"the API server does not come back": {
+			moments: []moment{{pod: running, log: early}, {after: 2 * time.Second, away: true}},
+			said: []string{
+				"payment: preflight",
+				"the cluster does not answer, and the run goes on in it: find the coordinator's pod of job/run in namespace load: dial tcp: connection refused",
+			},
+			err: "job/run has no complete record after 2h0m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: 3 * time.Hour,
+		},
+		"its node is gone": {
+			moments: []moment{{pod: running, log: early}, {after: time.Minute, pod: running, logErr: unread}, {after: 6 * time.Minute, pod: stuck, logErr: unread}},
+			said:    []string{"payment: preflight"},
+			err:     "the coordinator's pod run-abc was deleted and does not end (read the log of pod run-abc in namespace load: ", next: "see whether its node node-1 is there: kubectl describe pod --namespace load run-abc",
+			limit: 10*time.Minute + 5*time.Second, // 6, and the grace period, and one
+		},
+		"its node is back before it is gone": {
+			moments: []moment{{pod: running, log: early}, {after: time.Minute, pod: stuck, logErr: unread}, {after: 4 * time.Minute, pod: stuck, log: early + stamp("03") + complete + "\n"}},
+			said:    []string{"payment: preflight"},
+		},
+		"its log can be read while it is being deleted": {
+			moments: []moment{{pod: stuck, log: early}}, said: []string{"payment: preflight"},
+			err: "context deadline exceeded",
+		},
+		"it never ends": {
+			moments: []moment{{pod: running, log: early}}, said: []string{"payment: preflight"},
+			err: "job/run has no complete record after 2h0m0s, the longest that it can take: its record is lost", next: "kubectl describe job --namespace load run", limit: 3 * time.Hour,
+		},
 		"interrupted": {moments: []moment{{pod: running, log: early}}, said: []string{"payment: preflight"}, err: "context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +237,8 @@ func TestFollow(t *testing.T) {
 					return true, &runtime.Unknown{Raw: []byte(m.log)}, m.logErr
 				})
 				var said []string
-				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", job: metav1.OwnerReference{Kind: "Job", UID: "own"}, limit: 5 * time.Minute, say: func(line string) { said = append(said, line) }}
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				f := &follower{cluster: &cluster.Cluster{Interface: client, Namespace: "load"}, name: "run", job: metav1.OwnerReference{Kind: "Job", UID: "own"}, limit: 5 * time.Minute, longest: 2 * time.Hour, say: func(line string) { said = append(said, line) }}
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.limit, 10*time.Minute))
 				defer cancel()
 				p, err := f.follow(ctx)
 				if c.err == "" && (err != nil || p == nil || p.Name != "run-abc") {

@@ -67,7 +67,7 @@ func Hold(ctx context.Context, w io.Writer) {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	fmt.Fprintln(w, complete)
 	told := false
-	limit := time.NewTimer(HoldFor)
+	limit := time.NewTimer(holdFor)
 	end := func() {
 		if !told {
 			told = true

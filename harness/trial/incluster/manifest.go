@@ -18,9 +18,8 @@ import (
 
 // Environment variables of the coordinator's pod.
 const (
-	EnvPodName = "ASSAY_POD_NAME"
-	EnvPodUID  = "ASSAY_POD_UID"
-	envPodIP   = "ASSAY_POD_IP"
+	EnvPodUID = "ASSAY_POD_UID"
+	envPodIP  = "ASSAY_POD_IP"
 )
 
 // Job describes the coordinator's Job.
@@ -57,8 +56,8 @@ const PatchPath = projectFolder + "/" + patchFile
 // RunFolder is that of the run, in the coordinator's pod.
 const RunFolder = cluster.Scratch + "/run"
 
-// HoldFor is how long the coordinator's pod keeps a record that nobody collects.
-const HoldFor = time.Hour
+// holdFor is how long the coordinator's pod keeps a record that nobody collects.
+const holdFor = time.Hour
 
 // endTimeout is how long the coordinator may take to end a run and to seal its record,
 // and for the record to be collected.
@@ -66,33 +65,33 @@ const endTimeout = 3 * time.Minute
 
 // Manifests are the objects of the coordinator. The first one owns the others.
 func (j Job) Manifests() ([]runtime.Object, error) {
-	all := []runtime.Object{j.job(), j.project()}
-	if len(j.Secrets) > 0 {
-		all = append(all, j.secret())
-	}
-	return j.Patch.Apply(all)
+	return j.Patch.Apply([]runtime.Object{j.job(), j.secret()})
 }
 
 func (j Job) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: j.Name, Namespace: j.Namespace, Labels: cluster.Labels(j.Name, cluster.Coordinator)}
 }
 
-func (j Job) project() *corev1.ConfigMap {
-	m := &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.meta(),
-		Immutable: new(true), BinaryData: map[string][]byte{projectFile: j.Project},
+// secret holds what the coordinator is told and others may not read: scripts may open
+// private keys, and patches may have credentials.
+func (j Job) secret() *corev1.Secret {
+	s := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: j.meta(),
+		Immutable: new(true), Data: map[string][]byte{projectFile: j.Project}, StringData: j.Secrets,
 	}
 	if j.PatchText != nil {
-		m.Data = map[string]string{patchFile: string(j.PatchText)}
+		s.Data[patchFile] = j.PatchText
 	}
-	return m
+	return s
 }
 
-func (j Job) secret() *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: j.meta(),
-		Immutable: new(true), StringData: j.Secrets,
+// projectVolume has the files of the Secret, and none of the variables.
+func (j Job) projectVolume(name string) corev1.Volume {
+	files := []corev1.KeyToPath{{Key: projectFile, Path: projectFile}}
+	if j.PatchText != nil {
+		files = append(files, corev1.KeyToPath{Key: patchFile, Path: patchFile})
 	}
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: j.Name, Items: files}}}
 }
 
 // job runs the command once.
@@ -102,15 +101,13 @@ func (j Job) job() *batchv1.Job {
 	return &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: j.meta(),
 		Spec: batchv1.JobSpec{
-			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + HoldFor).Seconds())), TTLSecondsAfterFinished: new(int32(HoldFor.Seconds())),
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64((j.Longest + holdFor).Seconds())), TTLSecondsAfterFinished: new(int32(holdFor.Seconds())),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: cluster.Labels(j.Name, cluster.Coordinator), Annotations: cluster.Annotations()},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(endTimeout.Seconds())),
 					ServiceAccountName: j.ServiceAccount, EnableServiceLinks: new(false), SecurityContext: cluster.PodSecurity(),
-					Volumes: []corev1.Volume{scratch, {Name: project, VolumeSource: corev1.VolumeSource{
-						ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: j.Name}},
-					}}},
+					Volumes: []corev1.Volume{scratch, j.projectVolume(project)},
 					Containers: []corev1.Container{{
 						Name: cluster.Container, Image: j.Image, Args: slices.Concat([]string{"kubernetes", "coordinate"}, j.Command),
 						Env: j.env(), Resources: j.Resources.Requirements(), SecurityContext: cluster.ContainerSecurity(),
@@ -125,9 +122,9 @@ func (j Job) job() *batchv1.Job {
 
 func (j Job) env() []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		cluster.Field(EnvPodName, "metadata.name"), cluster.Field(EnvPodUID, "metadata.uid"),
+		cluster.Field(wire.EnvPodName, "metadata.name"), cluster.Field(EnvPodUID, "metadata.uid"),
 		cluster.Field(envPodIP, "status.podIP"), cluster.Field(wire.EnvNode, "spec.nodeName"),
-		{Name: "ASSAY_IMAGE", Value: j.Image},
+		{Name: wire.EnvImage, Value: j.Image},
 		{Name: "HOME", Value: cluster.Scratch},
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Secrets)) {

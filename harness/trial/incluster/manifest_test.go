@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,19 +61,23 @@ func TestManifestsGolden(t *testing.T) {
 	}
 }
 
-// The API server knows every field, and secrets are in the Secret alone, which is there
-// only if it is needed.
+// The API server knows every field, and secrets are in the Secret alone: what scripts and
+// patches hold, too.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	for _, secrets := range []map[string]string{nil, {"ASSAY_DB": "shop:hunter2@tcp(db)/shop"}} {
 		j := example()
-		j.Secrets, j.FromSecrets, j.PatchText = secrets, nil, nil
+		j.Secrets, j.FromSecrets = secrets, nil
+		j.Project, j.PatchText = []byte("private key"), nil
+		if secrets != nil {
+			j.PatchText = []byte("credentials")
+		}
 		all, err := j.Manifests()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := 2 + len(secrets); len(all) != want {
-			t.Fatalf("%d objects, want %d", len(all), want)
+		if len(all) != 2 {
+			t.Fatalf("%d objects, want 2", len(all))
 		}
 		for _, o := range all {
 			text, err := json.Marshal(o)
@@ -89,11 +94,22 @@ func TestManifests(t *testing.T) {
 			if diff := cmp.Diff(o, into); diff != "" {
 				t.Errorf("%T changes when it is read (-sent +read):\n%s", o, diff)
 			}
-			if _, isSecret := o.(*corev1.Secret); !isSecret && bytes.Contains(text, []byte("hunter2")) {
+			if _, isSecret := o.(*corev1.Secret); !isSecret && (bytes.Contains(text, []byte("hunter2")) || o.GetObjectKind().GroupVersionKind().Kind == "ConfigMap") {
 				t.Errorf("a secret is in %s", text)
 			}
 		}
 		p := all[0].(*batchv1.Job).Spec.Template.Spec
+		var files []string // that the pod sees
+		for _, v := range p.Volumes {
+			if v.Secret != nil {
+				for _, item := range v.Secret.Items {
+					files = append(files, item.Path)
+				}
+			}
+		}
+		if want := []string{projectFile, patchFile}; !slices.Equal(files, want[:1+len(secrets)]) {
+			t.Errorf("files %q", files)
+		}
 		if diff := cmp.Diff(cluster.PodSecurity(), p.SecurityContext) + cmp.Diff(cluster.ContainerSecurity(), p.Containers[0].SecurityContext); diff != "" {
 			t.Error(diff)
 		}

@@ -16,7 +16,7 @@ import (
 	"assay/harness/hint"
 )
 
-// maxProject bounds the archive of a project, bytes: a ConfigMap holds 1 MiB, encoded.
+// maxProject bounds the archive of a project, bytes: a Secret holds 1 MiB, encoded.
 const maxProject = 700 << 10
 
 // Pack makes an archive of files. Their common folder becomes its root, in which folder
@@ -59,7 +59,7 @@ func Pack(paths ...string) (archive []byte, folder string, err error) {
 		return nil, "", fmt.Errorf("pack the project: %w", err)
 	}
 	if out.Len() > maxProject {
-		return nil, "", hint.With(fmt.Errorf("the project's files have %d KiB when compressed, more than the %d KiB that a ConfigMap holds", out.Len()>>10, maxProject>>10),
+		return nil, "", hint.With(fmt.Errorf("the project's files have %d KiB when compressed, more than the %d KiB that a Secret holds", out.Len()>>10, maxProject>>10),
 			"open smaller files in the scripts, or run the coordinator outside the cluster: assay certify --engine kubernetes")
 	}
 	folder, err = filepath.Rel(root, folder)

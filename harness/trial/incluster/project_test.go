@@ -140,7 +140,7 @@ func TestPackRefuses(t *testing.T) {
 		noise[i] = byte(random.Uint32())
 	}
 	write(t, dir, map[string][]byte{"thresholds.json": nil, "noise": noise, "zeros": make([]byte, 10*maxProject)})
-	if _, _, err := Pack(filepath.Join(dir, "thresholds.json"), filepath.Join(dir, "noise")); err == nil || !strings.Contains(err.Error(), "more than the 700 KiB that a ConfigMap holds") || hint.Of(err) == "" {
+	if _, _, err := Pack(filepath.Join(dir, "thresholds.json"), filepath.Join(dir, "noise")); err == nil || !strings.Contains(err.Error(), "more than the 700 KiB that a Secret holds") || hint.Of(err) == "" {
 		t.Errorf("over the limit: %v", err)
 	}
 	if _, _, err := Pack(filepath.Join(dir, "thresholds.json"), filepath.Join(dir, "zeros")); err != nil {

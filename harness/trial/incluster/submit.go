@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,8 +19,11 @@ import (
 
 // Run creates the coordinator's Job, reports its progress, brings the sealed record to
 // dir, and removes all that it has created. When ctx is done the run is interrupted, and
-// its record is brought all the same; when force is done too, it is not waited for. A
-// complete record that cannot be brought is left in its pod, for HoldFor.
+// its record is brought all the same; when force is done too, the record is not waited
+// for. If the error is ErrNotRemoved, the record is in dir.
+//
+// A complete record that cannot be brought is left in its pod, for holdFor, and so is a run
+// whose cluster does not answer: see IsLeft.
 func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say func(string)) (err error) {
 	objects, err := j.Manifests()
 	if err != nil {
@@ -30,9 +35,15 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 	}
 	var created []metav1.OwnerReference
 	defer func() {
-		if !errors.Is(err, ErrNotCollected) || force.Err() != nil {
-			err = errors.Join(err, remove(c, j.Name, created, earlier))
+		if IsLeft(err) && force.Err() == nil {
+			return
 		}
+		removed := remove(c, j.Name, created, earlier)
+		if err == nil && removed != nil {
+			err = notRemoved(c.Namespace, j.Name, created, removed)
+			return
+		}
+		err = errors.Join(err, removed)
 	}()
 	for i, o := range objects {
 		var owner *metav1.OwnerReference
@@ -46,7 +57,9 @@ func Run(ctx, force context.Context, c *cluster.Cluster, j Job, dir string, say 
 		created = append(created, *reference)
 	}
 	say(fmt.Sprintf("created job/%s in namespace %s", j.Name, c.Namespace))
-	return bring(ctx, force, &follower{cluster: c, name: j.Name, job: created[0], limit: j.StartTimeout, say: say}, dir)
+	return bring(ctx, force, &follower{
+		cluster: c, name: j.Name, job: created[0], limit: j.StartTimeout, longest: j.Longest + holdFor, say: say,
+	}, dir)
 }
 
 // bring follows a run to its end and brings its record to dir.
@@ -56,37 +69,79 @@ func bring(ctx, force context.Context, f *follower, dir string) error {
 		f.say("interrupting the run; again: give up its record")
 		p, err = f.interrupt(force)
 	}
-	if err != nil {
+	switch {
+	case err != nil && f.away != nil:
+		return hint.With(fmt.Errorf("%w: %w", errOutOfReach, f.away), "once it answers, within an hour of the run's end: "+f.fetch(dir))
+	case err != nil:
 		return err
 	}
 	f.say("collecting the record")
 	if err := collect(force, f.cluster, p, dir); err != nil {
-		return hint.With(fmt.Errorf("%w: %w", ErrNotCollected, err), fmt.Sprintf(
-			"within %s: mkdir %s && kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s && assay judge %s && kubectl delete job --namespace %s %s",
-			HoldFor, dir, p.Namespace, p.Name, dir, dir, p.Namespace, f.name,
-		))
+		return hint.With(fmt.Errorf("%w: %w", errNotCollected, err), "within an hour: "+f.fetch(dir))
 	}
 	return nil
 }
 
-// ErrNotCollected is the error of a complete record that is left in its pod.
-var ErrNotCollected = errors.New("the record is complete, and waits in the pod")
+// Errors of a run that is left in the cluster.
+var (
+	errNotCollected = errors.New("the record is complete, and waits in the pod")
+	errOutOfReach   = errors.New("the cluster does not answer, and the run goes on in it")
+)
+
+// IsLeft reports whether a run is left in the cluster, where its record can be collected.
+func IsLeft(err error) bool { return errors.Is(err, errNotCollected) || errors.Is(err, errOutOfReach) }
+
+// fetch says how a record is collected by hand, and the run removed. The folder may exist.
+func (f *follower) fetch(dir string) string {
+	namespace := f.cluster.Namespace
+	folder := shellescape.Quote(dir)
+	return strings.Join([]string{
+		"mkdir -p " + folder,
+		fmt.Sprintf("kubectl exec --namespace %s %s -- assay kubernetes export | tar xz -C %s", namespace, f.seen, folder),
+		fmt.Sprintf("kubectl delete --namespace %s job/%s", namespace, f.name),
+		"assay judge " + folder, // last: it fails if the verdict is FAIL
+	}, " && ")
+}
+
+// ErrNotRemoved is the error of a run whose record was brought, and of which something is
+// left in the cluster.
+var ErrNotRemoved = errors.New("the record was brought back, and the run is not removed from the cluster")
+
+// notRemoved names what may be left, and the command that removes it: also a pod whose
+// node is gone, for which the cluster would wait.
+func notRemoved(namespace, name string, created []metav1.OwnerReference, cause error) error {
+	var left []string
+	for _, o := range created {
+		left = append(left, strings.ToLower(o.Kind)+"/"+o.Name)
+	}
+	return hint.With(
+		fmt.Errorf("%w: %s", ErrNotRemoved, strings.ReplaceAll(cause.Error(), "\n", "; ")),
+		fmt.Sprintf("kubectl delete --namespace %s --ignore-not-found --wait=false %s && kubectl delete pods --namespace %s --selector app.kubernetes.io/instance=%s --force",
+			namespace, strings.Join(left, " "), namespace, name),
+	)
+}
 
 // interrupt ends the run, and waits for its record.
 func (f *follower) interrupt(ctx context.Context) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, endTimeout, fmt.Errorf("the coordinator has not ended the run within %s", endTimeout))
 	defer cancel()
-	p, err := f.pod(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case p == nil || p.Status.Phase == corev1.PodPending:
-		return nil, context.Canceled // no run has begun
+	for {
+		p, err := f.find(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case p == nil || p.Status.Phase == corev1.PodPending:
+			return nil, context.Canceled // no run has begun
+		case cluster.HasEnded(p):
+			return f.follow(ctx)
+		}
+		if err = execute(ctx, f.cluster, p, io.Discard, "interrupt"); err == nil {
+			return f.follow(ctx)
+		}
+		if f.cluster.Lasting(err) != nil || pause(ctx) != nil {
+			return nil, f.cluster.Explain("interrupt the run in pod "+p.Name, err)
+		}
 	}
-	if err := execute(ctx, f.cluster, p, io.Discard, "interrupt"); err != nil {
-		return nil, f.cluster.Explain("interrupt the run in pod "+p.Name, err)
-	}
-	return f.follow(ctx)
 }
 
 // removeTimeout is how long the cluster may take to remove what was created.

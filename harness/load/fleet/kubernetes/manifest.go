@@ -98,7 +98,7 @@ func (s Settings) job(l fleet.Launch) *batchv1.Job {
 func (s Settings) env() []corev1.EnvVar {
 	return []corev1.EnvVar{
 		cluster.FromSecret(wire.EnvJoinToken, s.workersName(), tokenKey),
-		cluster.Field("ASSAY_POD_NAME", "metadata.name"),
+		cluster.Field(wire.EnvPodName, "metadata.name"),
 		cluster.Field("ASSAY_POD_NAMESPACE", "metadata.namespace"),
 		{Name: wire.EnvPod, Value: "$(ASSAY_POD_NAMESPACE)/$(ASSAY_POD_NAME)"},
 		cluster.Field(wire.EnvNode, "spec.nodeName"),
