@@ -149,6 +149,9 @@ func (f *kubernetesCertifyFlags) checkRun(o run.Options) error {
 	return incluster.CheckFolder(o.Dir)
 }
 
+// unknownAddress stands, in a dry run, for that of the coordinator's pod (RFC 5737).
+const unknownAddress = "https://192.0.2.1:7077"
+
 // show prints the manifests of a run, if it is a dry run, and checks the patch of them.
 func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.Options) error {
 	unpatched := j
@@ -157,7 +160,7 @@ func (f *kubernetesCertifyFlags) show(c *cobra.Command, j incluster.Job, o run.O
 	if err != nil {
 		return err
 	}
-	workers, err := f.fleet.kubernetes.manifests(o, f.fleet.engine, "https://coordinator:7077")
+	workers, err := f.fleet.kubernetes.manifests(o, f.fleet.engine, unknownAddress)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func TestRunBrings(t *testing.T) {
 			if refused != nil {
 				const text = `the record was brought back, and the run is not removed from the cluster: remove job/assay-checkout in namespace load: jobs.batch "assay-checkout" is forbidden: no`
 				const next = "kubectl delete --namespace load --ignore-not-found --wait=false job/assay-checkout secret/assay-checkout" +
-					" && kubectl delete pods --namespace load --selector app.kubernetes.io/instance=assay-checkout --force"
+					" && kubectl delete pods --namespace load --selector app.kubernetes.io/managed-by=assay,app.kubernetes.io/instance=assay-checkout --force"
 				if err.Error() != text || hint.Of(err) != next {
 					t.Errorf("%v (%s)", err, hint.Of(err))
 				}

@@ -116,7 +116,7 @@ func notRemoved(namespace, name string, created []metav1.OwnerReference, cause e
 	}
 	return hint.With(
 		fmt.Errorf("%w: %s", ErrNotRemoved, strings.ReplaceAll(cause.Error(), "\n", "; ")),
-		fmt.Sprintf("kubectl delete --namespace %s --ignore-not-found --wait=false %s && kubectl delete pods --namespace %s --selector app.kubernetes.io/instance=%s --force",
+		fmt.Sprintf("kubectl delete --namespace %s --ignore-not-found --wait=false %s && kubectl delete pods --namespace %s --selector app.kubernetes.io/managed-by=assay,app.kubernetes.io/instance=%s --force",
 			namespace, strings.Join(left, " "), namespace, name),
 	)
 }
