@@ -100,7 +100,7 @@ func (s Settings) env() []corev1.EnvVar {
 		cluster.FromSecret(wire.EnvJoinToken, s.workersName(), tokenKey),
 		cluster.Field(wire.EnvPodName, "metadata.name"),
 		cluster.Field("ASSAY_POD_NAMESPACE", "metadata.namespace"),
-		{Name: wire.EnvPod, Value: "$(ASSAY_POD_NAMESPACE)/$(ASSAY_POD_NAME)"},
+		{Name: wire.EnvPod, Value: "$(ASSAY_POD_NAMESPACE)/$(" + wire.EnvPodName + ")"},
 		cluster.Field(wire.EnvNode, "spec.nodeName"),
 	}
 }
