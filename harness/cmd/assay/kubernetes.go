@@ -30,7 +30,7 @@ func newKubernetesRBAC() *cobra.Command {
 		Short: "Print the Roles that runs in a cluster need, in one namespace",
 		Long: `Rbac prints the manifests that an administrator applies once: the service account of
 coordinators with its Role, and the Role of who starts runs, bound to --subject. They
-grant nothing outside the namespace, but --target-namespace: there coordinators may find
+grant nothing outside the namespace, except in --target-namespace, where coordinators may find
 the pods behind a Service, to read the metrics of each.`,
 		Example: `  assay kubernetes rbac --kubernetes-namespace load --subject user:ana@example.com | kubectl apply -f -
   assay kubernetes rbac --kubernetes-namespace load --target-namespace prod --subject serviceaccount:ci | kubectl apply -f -`,

@@ -43,7 +43,7 @@ const (
 func (f *kubernetesFlags) add(c *cobra.Command) {
 	f.addCluster(c)
 	fs := c.Flags()
-	fs.StringVar(&f.name, "kubernetes-name", "", "name of the run's objects, one run at a time (default: assay-PROFILE)")
+	fs.StringVar(&f.name, "kubernetes-name", "", "name of the run's objects; a second run of the same name is refused (default: assay-PROFILE)")
 	fs.StringVar(&f.image, "kubernetes-image", "", "image with this program, of the same build (default: ASSAY_IMAGE)")
 	fs.StringVar(&f.cpu, "kubernetes-cpu", defaultCPU, "CPUs that each worker's pod requests; they are not limited")
 	fs.StringVar(&f.memory, "kubernetes-memory", defaultMemory, "memory that each worker's pod requests, which is its limit too")
