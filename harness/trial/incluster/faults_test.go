@@ -123,7 +123,6 @@ func (s *shop) testFaults(t *testing.T) {
 			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
 		},
 		{
-			// The k6-operator says that the test has finished.
 			name: "runner killed", runners: true, during: killWorker,
 			code: 3, verdict: "INVALID", rule: "worker-lost", text: "deleted",
 		},
