@@ -29,8 +29,8 @@ var namePorts = []int{53, 5353}
 // networkPolicy lets workers reach the coordinator, name servers, the target, the database
 // of the script and the other hosts that it may send to, as far as a policy can tell them
 // apart (see allow), and nobody reach a worker. Only port 6565 of the k6-operator's runners
-// is open, to everybody: the operator's pods have no labels that are known, and nothing
-// listens there in a worker. A plugin of the cluster's network enforces the policy, if it can.
+// is open, to everybody: the operator's pods have no labels that are known. A worker answers
+// its status there, and nothing else. A plugin of the cluster's network enforces the policy, if it can.
 //
 // The policy guards against mistakes. It must not cut off what the script may reach, which
 // the run would take for a failure of the target. k6 itself refuses hosts that are not
