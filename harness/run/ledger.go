@@ -28,17 +28,20 @@ const (
 // reconciler reads persisted identities from the database after the load, and compares
 // them with those that the record holds as acknowledged.
 type reconciler struct {
-	run  string
-	spec *spec.Ledger
-	dsn  string
-	wait time.Duration
+	run        string
+	spec       *spec.Ledger
+	invariants []spec.Invariant
+	dsn        string
+	wait       time.Duration
 	// compared: a coordinator that was killed has read the persisted side, and may have
 	// removed the run's rows: reading them again could find none.
 	compared bool
+
+	violated []record.Invariant // what came of the invariants; set by reconcile
 }
 
 func newReconciler(o Options) *reconciler {
-	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, dsn: o.DSN, wait: persistTimeout}
+	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout}
 	for _, s := range o.Profile.SLOs {
 		if s.Metric == metric.PersistLag {
 			l.wait = max(l.wait, persistTimeout+time.Duration(s.Bound*float64(time.Millisecond)))
@@ -50,12 +53,15 @@ func newReconciler(o Options) *reconciler {
 // reconcile reads the persisted transactions until no acknowledged one is missing or
 // the wait ends, records them, and removes the run's rows. Once ctx is done it
 // compares nothing, since rows may still be on their way; once force is done it
-// removes the rows only if that takes a moment.
+// removes the rows only if that takes a moment. Invariants are checked before the rows are
+// removed.
 func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if l.spec == nil {
+		l.checkInvariants(ctx, nil)
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}, nil
 	}
 	if l.dsn == "" {
+		l.checkInvariants(ctx, nil)
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the run has no database to read persisted transactions from"}, nil
 	}
 	db, err := databases.Open(l.dsn)
@@ -68,6 +74,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		if len(l.spec.Cleanup) > 0 {
 			why += "; the run's rows were not removed"
 		}
+		l.failInvariants(why)
 		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
 	}
 	var writeError error
@@ -89,6 +96,7 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	if fact.State == record.StateFailed {
 		writeError = w.RemovePersisted()
 	}
+	l.checkInvariants(ctx, db)
 	if err := l.clean(ctx, force, db); err != nil {
 		if fact.Reason != "" {
 			fact.Reason += "; "

@@ -32,6 +32,7 @@ type Options struct {
 	DSN           string             // of the database; empty: none
 	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
 	Readers       []string           // DSNs of replicas whose lag is watched
+	Nodes         Nodes              // of the local stack, into which faults are injected; nil: none
 	Journal       string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
 	Scope         string             // "smoke" or "certificate"
 	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker

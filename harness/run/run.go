@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"assay/harness/doctor"
@@ -30,6 +31,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.ForceStop == nil {
 		o.ForceStop = context.WithoutCancel(ctx)
 	}
+	o.Progress = oneAtATime(o.Progress)
 	if o.Resume {
 		return resume(ctx, o)
 	}
@@ -51,8 +53,20 @@ func Run(ctx context.Context, o Options) error {
 			return errors.Join(err, r.abandon())
 		}
 	}
+	faults := r.inject(ctx)
 	r.load(ctx)
+	r.faults = faults.end(ctx)
 	return r.finish(ctx)
+}
+
+// oneAtATime is a function that several goroutines may call.
+func oneAtATime(report func(Event)) func(Event) {
+	var mu sync.Mutex
+	return func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		report(e)
+	}
 }
 
 // run is one run under way.
@@ -80,6 +94,7 @@ type run struct {
 	stopped     string              // why the load ended early; empty: it did not
 	aborted     *record.Abort       // abort condition that stopped the load; nil: none
 	looks       *looks              // nil: the plan has a single look
+	faults      []record.Fault      // what came of the profile's faults
 	ended       time.Time           // when the load was stopped early
 
 	silent  map[int]bool   // workers that were not heard from in the last second
@@ -163,11 +178,14 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
+	if len(r.Profile.Invariants) > 0 {
+		r.step("checking the invariants of the database")
+	}
 	ledgerFact, compareError := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
-		Collectors: collected.states, Ledger: ledgerFact, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
+		Collectors: collected.states, Ledger: ledgerFact, Faults: r.faults, Invariants: r.ledger.violated, Limitations: slices.Concat(r.Limitations, r.found.Limitations(), limitations),
 		Issued: time.Now().UTC().Truncate(time.Second), Attempts: r.Attempt, Workers: workers,
 	}
 	sealed := r.sealError(cmp.Or(compareError, r.writer.Seal(facts)))

@@ -25,7 +25,7 @@ func (r *reader) abort(n *node) (all []Abort) {
 			r.failKey(c, fmt.Sprintf("%s is not the name of a metric", quote(a.Metric)), "an abort takes a whole metric, without tags")
 			continue
 		}
-		if d, ok := builtin(a.Metric); ok && d.Kind != metric.Rate || a.Metric == recoveryTime {
+		if d, ok := builtin(a.Metric); ok && d.Kind != metric.Rate {
 			r.failKey(c, fmt.Sprintf("%s is not a rate", a.Metric), "write for example "+example["abort"])
 			continue
 		}

@@ -38,6 +38,8 @@ func (s SLO) alwaysCounted() string {
 	switch {
 	case s.Descriptor().From(metric.SourceLedger):
 		return s.Metric + " is always counted: every transaction of the run is reconciled"
+	case s.Descriptor().From(metric.SourceCoordinator):
+		return s.Metric + " is always counted: it is about this run as a whole"
 	case s.OfGauge():
 		return s.Metric + " is always counted, second by second"
 	case s.Aggregate == Max:

@@ -51,14 +51,12 @@ func (s *SLO) parseExpression(text string) (problem string) {
 		s.Aggregate, operators = Rate, rateOperators
 	case "max":
 		s.Aggregate = Max
-	case "missing", "duplicated":
+	case "missing", "duplicated", "violated":
 		s.Aggregate, s.Count, operators = Exact, name, exactOperators
 	case "avg", "med", "min", "count", "value":
 		return fmt.Sprintf("%s cannot be judged", name)
-	case recoveryTime:
-		return recoveryTime + " is not supported yet"
 	default:
-		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated"})
+		return unknown("aggregate", aggregate, []string{"p", "rate", "max", "missing", "duplicated", "violated"})
 	}
 	if !slices.Contains(operators, operator) {
 		return fmt.Sprintf("operator %q cannot be used with %s, which takes %s", operator, aggregate, strings.Join(operators, " "))

@@ -8,9 +8,6 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// recoveryTime is reserved for the time a system takes back to its SLOs.
-const recoveryTime = "recovery_time"
-
 // SLOs apply to metrics whose samples can each meet or violate the bound, which is
 // what the verdict counts: trends and rates of the load, the ledger, and gauges that
 // are read every second. A counter has no such samples: throughput is always judged,
@@ -58,8 +55,12 @@ func (s SLO) OfTransactions() bool { return s.Metric == metric.TransactionDurati
 func (s SLO) OfGauge() bool { return s.Descriptor().JudgedBySecond() }
 
 // Sampled reports whether samples of the load decide the SLO, so that workers
-// count its violations; the others are decided by the ledger, or by a gauge.
-func (s SLO) Sampled() bool { return !s.Descriptor().From(metric.SourceLedger) && !s.OfGauge() }
+// count its violations; the others are decided by the ledger, by what the coordinator
+// found, or by a gauge.
+func (s SLO) Sampled() bool {
+	d := s.Descriptor()
+	return !d.From(metric.SourceLedger) && !d.From(metric.SourceCoordinator) && !s.OfGauge()
+}
 
 // Latency reports whether the SLO bounds a percentile of a latency of the load, in
 // milliseconds. A script's own trend is none: it may measure anything.

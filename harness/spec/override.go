@@ -54,6 +54,9 @@ func (p Profile) WithHold(d time.Duration) (Profile, error) {
 	if err := p.overrideError(p.Load.check(allValid)); err != nil {
 		return Profile{}, err
 	}
+	if err := p.faultsError(); err != nil {
+		return Profile{}, err
+	}
 	return p, nil
 }
 

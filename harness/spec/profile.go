@@ -25,7 +25,9 @@ type Profile struct {
 	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
 	Abort       []Abort          `json:"abort,omitempty"`
-	Needs       []string         `json:"needs,omitempty"` // "db": the script gets the database's DSN
+	Faults      []Fault          `json:"faults,omitempty"`     // that the run injects, in the order of their times
+	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
+	Needs       []string         `json:"needs,omitempty"`      // "db": the script gets the database's DSN
 	Rules       Rules            `json:"rules"`
 }
 
@@ -42,7 +44,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "needs", "rules"}) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "faults", "invariants", "needs", "rules"}) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
@@ -56,6 +58,9 @@ func (r *reader) profile(n *node) Profile {
 	p.Gauges = r.gauges(n.get("gauges"))
 	p.SLOs = r.slos(n.get("slo"))
 	p.Abort = r.abort(n.get("abort"))
+	p.Faults = r.faultList(n.get("faults"))
+	r.checkFaults(n.get("faults"), p)
+	p.Invariants = r.invariants(n.get("invariants"))
 	p.Needs = r.needs(n.get("needs"))
 	p.Rules = r.rules(n.get("rules"))
 	return p

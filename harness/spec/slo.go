@@ -31,9 +31,6 @@ func (r *reader) slos(n *node) []SLO {
 		if problem != "" {
 			r.failKey(c, problem, hint)
 		}
-		if s.Metric == recoveryTime {
-			continue // its conditions are not defined yet
-		}
 		conditions := r.list(c)
 		if len(conditions) == 0 && c.kind == jsontext.KindBeginArray {
 			r.fail(c, "want at least one expression", "use "+forms(builtin(s.Metric)))
@@ -65,8 +62,6 @@ func (s SLO) reserved(profile *node) (problem, hint string) {
 		read = "read back"
 	}
 	switch {
-	case s.Metric == recoveryTime:
-		return recoveryTime + " is reserved: it is not measured yet", ""
 	case len(d.SLO) > 0 && !d.From(metric.SourceK6) && len(s.Selector) > 0:
 		return s.Metric + " has no tags to select by", ""
 	case d.Key != "" && !profile.has(strings.Split(d.Key, ".")...):

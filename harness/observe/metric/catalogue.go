@@ -14,6 +14,8 @@ var (
 	levels     = []string{"max<1000", "p(95)<500"}
 	persistLag = []string{"max<5000", "p(99)<1000"}
 	ledgers    = []string{"missing==0", "duplicated==0"}
+	recoveries = []string{"max<10000"}
+	invariants = []string{"violated==0"}
 )
 
 // Labels of several metrics.
@@ -190,6 +192,16 @@ var catalogue = slices.Concat(
 			Name: PersistLag, Kind: Histogram, Unit: "ms", SLO: persistLag, Key: "ledger",
 			Text: "time from a transaction's acknowledgement until it was persisted; unbounded for a missing transaction",
 		},
+	),
+
+	// Judged over the whole run, as the ledger is.
+	sentBy(
+		SourceCoordinator,
+		Descriptor{
+			Name: RecoveryTime, Kind: Histogram, Unit: "ms", SLO: recoveries, Key: "faults",
+			Text: "time from each fault that the run injected, and from its end, until the SLOs held again for 5 s; unbounded if they did not until the next one or the end of the load",
+		},
+		Descriptor{Name: Invariants, Kind: Counter, SLO: invariants, Key: "invariants", Text: "violated: invariants of the profile that did not hold in the database after the load"},
 	),
 
 	// k6 v1.8 (metrics/builtin.go), by the second in which the transaction was

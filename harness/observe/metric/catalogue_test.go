@@ -22,7 +22,7 @@ func everything(metric.Descriptor) bool { return true }
 func TestCatalogue(t *testing.T) {
 	units := []string{"", "ms", "s", "By"}
 	sources := []string{
-		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceReceiver, metric.SourceForeign,
+		metric.SourceWorker, metric.SourceDatabase, metric.SourceService, metric.SourceHost, metric.SourceLag, metric.SourceGauges, metric.SourceK6, metric.SourceLedger, metric.SourceCoordinator, metric.SourceReceiver, metric.SourceForeign,
 	}
 	fields := map[string]bool{}
 	for _, d := range metric.Catalogue(everything) {
@@ -139,6 +139,7 @@ var titles = [][2]string{
 	{metric.SourceReceiver, "Receiver of the coordinator"},
 	{metric.SourceForeign, "Other senders (OTLP)"},
 	{metric.SourceLedger, "Ledger"},
+	{metric.SourceCoordinator, "Faults and invariants"},
 	{metric.SourceK6, "k6"},
 }
 

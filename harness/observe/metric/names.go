@@ -98,6 +98,9 @@ const (
 
 	Ledger     = "ledger"
 	PersistLag = "persist_lag"
+
+	RecoveryTime = "recovery_time"
+	Invariants   = "invariants"
 )
 
 // Names of the k6 metrics that the code refers to.

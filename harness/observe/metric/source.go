@@ -18,10 +18,11 @@ const (
 	SourceGauges   = "gauges"   // gauges of the service that the profile names
 	SourceForeign  = "otlp"     // in the catalogue only: senders other than this program, by OTLP
 
-	// Catalogue sources that no frame has: k6's metrics are sent by the workers, and
-	// the ledger is compared after the run.
-	SourceK6     = "k6"
-	SourceLedger = "ledger"
+	// Catalogue sources that no frame has: k6's metrics are sent by the workers, the
+	// ledger is compared after the run, and the coordinator's facts are about all of it.
+	SourceK6          = "k6"
+	SourceLedger      = "ledger"
+	SourceCoordinator = "coordinator"
 )
 
 const (

@@ -103,20 +103,22 @@ type Build struct {
 
 // Facts is evidence/facts.json: what happened, written when the record is sealed.
 type Facts struct {
-	Schema      string     `json:"schema"` // "assay/facts/v1"
-	T0          time.Time  `json:"t0"`     // start of all schedules; a whole second
-	Ended       time.Time  `json:"ended"`
-	Stopped     string     `json:"stopped,omitempty"` // why the run ended before its plan did: "interrupted", ...; empty: it did not
-	Interrupted bool       `json:"interrupted,omitempty"`
-	Look        int        `json:"look,omitempty"`          // the plan's look, counted from 1, at which the hold ended; 0: the plan has none
-	Aborted     *Abort     `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
-	ClockStepMs *float64   `json:"clock_step_ms,omitempty"` // largest step of the coordinator's wall clock; nil: unknown
-	Workers     []Worker   `json:"workers"`
-	Collectors  []Collect  `json:"collectors"`
-	Ledger      LedgerFact `json:"ledger"`
-	Limitations []string   `json:"limitations,omitempty"`
-	Issued      time.Time  `json:"issued"`
-	Attempts    int        `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
+	Schema      string      `json:"schema"` // "assay/facts/v1"
+	T0          time.Time   `json:"t0"`     // start of all schedules; a whole second
+	Ended       time.Time   `json:"ended"`
+	Stopped     string      `json:"stopped,omitempty"` // why the run ended before its plan did: "interrupted", ...; empty: it did not
+	Interrupted bool        `json:"interrupted,omitempty"`
+	Look        int         `json:"look,omitempty"`          // the plan's look, counted from 1, at which the hold ended; 0: the plan has none
+	Aborted     *Abort      `json:"aborted,omitempty"`       // the condition of the profile that stopped the run; nil: none did
+	ClockStepMs *float64    `json:"clock_step_ms,omitempty"` // largest step of the coordinator's wall clock; nil: unknown
+	Workers     []Worker    `json:"workers"`
+	Collectors  []Collect   `json:"collectors"`
+	Ledger      LedgerFact  `json:"ledger"`
+	Faults      []Fault     `json:"faults,omitempty"`     // those of the profile, in its order
+	Invariants  []Invariant `json:"invariants,omitempty"` // those of the profile, in its order
+	Limitations []string    `json:"limitations,omitempty"`
+	Issued      time.Time   `json:"issued"`
+	Attempts    int         `json:"attempts"` // runs of this profile with this tool revision in the same runs folder, including this one; 0: unknown
 }
 
 // Abort is a condition under which the profile stops a run, to protect the target,
@@ -182,3 +184,23 @@ type LedgerFact struct {
 	State  string `json:"state"` // "ok", "absent", "failed"
 	Reason string `json:"reason,omitempty"`
 }
+
+// Fault is what came of one fault of the profile. Times are of the coordinator's clock,
+// like T0.
+type Fault struct {
+	At    time.Time `json:"at,omitzero"`     // when it was begun; zero: it was not
+	Error string    `json:"error,omitempty"` // why it was not injected; empty: it was
+	// Ended is when the fault was ended, or an end was begun that may take a while, such as
+	// the start of a server; zero: it was not, as nothing has to be done for it.
+	Ended    time.Time `json:"ended,omitzero"`
+	EndError string    `json:"end_error,omitempty"` // why it could not be ended
+}
+
+// Invariant is what came of one invariant of the profile.
+type Invariant struct {
+	Rows  int64  `json:"rows"`            // that violate it, at most MaxInvariantRows
+	Error string `json:"error,omitempty"` // why it could not be checked; empty: it was
+}
+
+// MaxInvariantRows is how many rows that violate an invariant are counted.
+const MaxInvariantRows = 1000

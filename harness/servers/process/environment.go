@@ -1,6 +1,10 @@
 package process
 
-import "os"
+import (
+	"os"
+	"slices"
+	"strings"
+)
 
 // Environment is the environment of a server: variables of the system that every
 // program may need, and extra ones. Nothing else is inherited, as it could change the
@@ -13,4 +17,10 @@ func Environment(extra ...string) []string {
 		}
 	}
 	return append(env, extra...) // the last value of a name counts
+}
+
+// WithoutSecrets is the environment of this process without Assay's variables, some of
+// which are secrets: for commands that the user names.
+func WithoutSecrets() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ASSAY_") })
 }

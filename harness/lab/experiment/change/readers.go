@@ -39,7 +39,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 	}
 	_ = os.Remove(out.Name()) // only the descriptor is needed
 	cmd := exec.Command(executable, ReadersCommand, strconv.Itoa(count))
-	cmd.Env = append(environment(), "ASSAY_DB="+dsn)
+	cmd.Env = append(process.WithoutSecrets(), "ASSAY_DB="+dsn)
 	cmd.Stdout, cmd.Stderr = out, out
 	r := &readers{out: out}
 	if r.child, err = process.Start(cmd, process.Tied); err != nil {
@@ -58,7 +58,7 @@ func startReaders(ctx context.Context, executable, dsn string, count int) (_ *re
 			}
 			continue
 		case <-r.child.Done():
-			reason = fmt.Errorf("the process has exited%s", lastLine(r.output()))
+			reason = fmt.Errorf("the process has exited%s", process.LastLine(r.output()))
 		case <-limit:
 			reason = fmt.Errorf("no event read within %s", readersTimeout)
 		case <-ctx.Done():
@@ -94,7 +94,7 @@ func (r *readers) stop() error {
 	output := r.output()
 	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
 	if err := r.child.Err(); err != nil || ended {
-		return fmt.Errorf("binlog readers ended before the run did%s", lastLine(output))
+		return fmt.Errorf("binlog readers ended before the run did%s", process.LastLine(output))
 	}
 	if err := json.Unmarshal(lines[len(lines)-1], &r.done); err != nil {
 		return fmt.Errorf("read result of binlog readers: %w", err)

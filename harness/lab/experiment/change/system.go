@@ -15,6 +15,8 @@ import (
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/spec"
+
+	"assay/harness/servers/process"
 )
 
 // System is the system to which variants are applied.
@@ -166,7 +168,7 @@ func (sys *System) command(ctx context.Context, v spec.Variant) error {
 	if err := sys.Journal.Add(journal.Step{Variant: v.Name, Command: v.Command.Revert}); err != nil {
 		return err
 	}
-	return execute(ctx, v.Command.Apply)
+	return process.Execute(ctx, v.Command.Apply)
 }
 
 func (sys *System) startReading(ctx context.Context, v spec.Variant) error {

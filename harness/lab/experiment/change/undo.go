@@ -10,6 +10,8 @@ import (
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
+
+	"assay/harness/servers/process"
 )
 
 // Read is what the readers that were stopped last have read.
@@ -77,7 +79,7 @@ func (sys *System) undoStep(ctx context.Context, s journal.Step) error {
 		_, err := stack.Restart(ctx, sys.options(), s.Stack.Setup, stack.Parts{Database: s.Stack.Database, Target: true}, sys.Log)
 		return err
 	case len(s.Command) > 0:
-		return execute(ctx, s.Command)
+		return process.Execute(ctx, s.Command)
 	}
 	return sys.onDatabase(ctx, func(c connection) error {
 		var errs []error
