@@ -38,6 +38,8 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		Statements: buildStatements(found.Statements),
 		Resources:  buildResources(found.Resources),
 		Ledger:     buildLedger(v.Ledger),
+		Faults:     buildFaults(v.Recoveries),
+		Invariants: buildInvariants(v.Invariants),
 		Generator: Generator{
 			Workers: v.Generator.Workers, CPUShare: round(v.Generator.CPUShare),
 			WakeupLagP99Ms: round(v.Generator.WakeupLagP99Ms),
@@ -221,4 +223,23 @@ func buildLedger(l *verdict.Ledger) *Ledger {
 		Missing: l.Missing, Duplicated: l.Duplicated, Unacknowledged: l.Unacknowledged,
 		PersistLagMs: PersistLag{P99: round(l.PersistLagP99Ms), Max: round(l.PersistLagMaxMs)},
 	}
+}
+
+func buildFaults(recoveries []verdict.Recovery) (all []Fault) {
+	between := func(b verdict.Between) Between { return Between{Least: round(b.Least), Most: round(b.Most)} }
+	for _, r := range recoveries {
+		all = append(all, Fault{
+			Number: r.Number, Fault: r.Fault, End: r.End, At: r.At.UTC().Truncate(time.Millisecond),
+			FirstSuccessMs: between(r.FirstSuccess), RecoveryMs: between(r.Recovered),
+			Scheduled: r.Scheduled, NotCompleted: r.NotCompleted,
+		})
+	}
+	return all
+}
+
+func buildInvariants(invariants []verdict.Invariant) (all []Invariant) {
+	for _, i := range invariants {
+		all = append(all, Invariant(i))
+	}
+	return all
 }

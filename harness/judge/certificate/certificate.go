@@ -32,6 +32,8 @@ type Certificate struct {
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
+	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
+	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
 	Generator   Generator          `json:"generator"`
 	Scope       string             `json:"scope" jsonschema:"enum=smoke,enum=certificate"`
 	Signed      bool               `json:"signed"`
@@ -235,6 +237,33 @@ type Ledger struct {
 	Duplicated     int64      `json:"duplicated" jsonschema:"minimum=0"`
 	Unacknowledged int64      `json:"unacknowledged" jsonschema:"minimum=0"`
 	PersistLagMs   PersistLag `json:"persist_lag_ms"`
+}
+
+// Fault is one disturbance: a fault that the run injected, or the end of that fault.
+type Fault struct {
+	Number int       `json:"number" jsonschema:"minimum=1"` // of the fault in the profile
+	Fault  string    `json:"fault" jsonschema:"minLength=1"`
+	End    bool      `json:"end"` // the end of the fault, from which the system has to recover too
+	At     time.Time `json:"at"`
+	// Times since then are known to a second; most is null where the load or the next
+	// disturbance came first, both are null without data.
+	FirstSuccessMs Between `json:"first_success_ms"`                     // until the arrival of the first transaction that completed after the last second without any
+	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
+	Scheduled      int64   `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery
+	NotCompleted   int64   `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped
+}
+
+// Between bounds a value.
+type Between struct {
+	Least *float64 `json:"least" jsonschema:"minimum=0"`
+	Most  *float64 `json:"most" jsonschema:"minimum=0"`
+}
+
+// Invariant is something that must hold in the database whatever the load did.
+type Invariant struct {
+	Name  string `json:"name" jsonschema:"minLength=1"`
+	Rows  *int64 `json:"violating_rows" jsonschema:"minimum=0"` // counted up to 1000; null: it was not checked
+	Error string `json:"error,omitempty"`                       // why it was not checked
 }
 
 // PersistLag is the time from acknowledgement to persistence.

@@ -52,6 +52,9 @@ func conditions(e *evidence) string {
 	if shared := e.Environment.CoLocation; len(shared) > 0 {
 		text += "; " + neighbours(shared) + " on one host"
 	}
+	if faults := e.recoveryText(); faults != "" {
+		text += "; under faults: " + faults
+	}
 	if of := e.Rejudged; of != nil {
 		text += "; re-judged with " + of.Path
 	}

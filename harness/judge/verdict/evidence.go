@@ -30,6 +30,8 @@ type evidence struct {
 
 	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
+	recovered []Recovery // from each fault of the profile, and from its end
+
 	streams map[string]record.Source
 	losses  []loss  // workers that did not end by themselves, earliest first
 	slos    []SLO   // set once judged
@@ -62,23 +64,32 @@ func gather(r record.Run) *evidence {
 	if r.Timeline == nil {
 		r.Timeline = record.NewTimeline()
 	}
-	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}, distributions: map[string]*distribution{}}
+	e := &evidence{Run: r, plan: r.Plan.Load, limits: r.Plan.Profile.Limits(), streams: map[string]record.Source{}}
 	if a := r.Facts.Aborted; a != nil && a.To < r.Facts.T0.Add(e.judgedEnd()).Unix() {
 		e.aborted = a
-	}
-	e.spans = e.judged()
-	for _, span := range e.spans {
-		e.seconds += max(0, span.Seconds())
-	}
-	for i, span := range e.spans {
-		for range span.Seconds() {
-			e.windows = append(e.windows, i)
-		}
 	}
 	for _, s := range r.Timeline.Sources() {
 		e.streams[s.Name] = s
 	}
 	e.losses = e.findLosses()
+	e.restrict(e.judged())
+	var recovering []record.Span
+	e.recovered, recovering = e.recoveries()
+	if limit, ok := r.Plan.Profile.RecoveryLimit(); ok && len(recovering) > 0 {
+		e.restrict(withoutRecovery(e.spans, recovering, limit))
+	}
+	return e
+}
+
+// restrict sets the seconds that the evidence is about.
+func (e *evidence) restrict(spans []record.Span) {
+	e.spans, e.seconds, e.windows, e.distributions = spans, 0, nil, map[string]*distribution{}
+	for i, span := range spans {
+		e.seconds += max(0, span.Seconds())
+		for range span.Seconds() {
+			e.windows = append(e.windows, i)
+		}
+	}
 	e.scheduled = e.tally(metric.TransactionsScheduled, nil)
 	reported := e.tally(metric.Transactions, nil)
 	e.ended = map[string]tally{}
@@ -86,7 +97,6 @@ func gather(r record.Run) *evidence {
 		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).withCompanion(reported)
 	}
 	e.lag = e.distribution(metric.GeneratorLag, nil).all
-	return e
 }
 
 // judged are the judged windows. Those of an aborted run end at the abort; a run that

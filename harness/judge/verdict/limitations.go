@@ -37,13 +37,22 @@ func limitations(e *evidence, rules []Rule) []string {
 	}
 	all = append(all, e.unjudgedChecks()...)
 	all = append(all, e.foreignLimitations()...)
-	all = append(all,
-		"durability when a process or host is killed was not tested")
+	if !e.killedNode() || e.Ledger == nil {
+		all = append(all, "durability when a process or host is killed was not tested")
+	}
+	if n := e.withRecovery().seconds - e.seconds; n > 0 {
+		all = append(all, fmt.Sprintf("%d s of the judged windows belong to recoveries from faults: only recovery_time, ledger and invariants judge them", n))
+	}
 	all = append(all, e.shortRun()...)
 	if e.countsOnly() {
 		all = append(all, e.countedText())
 	}
 	return append(all, e.Facts.Limitations...)
+}
+
+// killedNode reports whether the process of a node was killed under load.
+func (e *evidence) killedNode() bool {
+	return slices.ContainsFunc(e.disturbances(), func(d disturbance) bool { return d.fault.Node != "" && d.fault.Do == spec.DoKill })
 }
 
 // loosenedLimits reports rules whose limits the profile has made laxer than the default.

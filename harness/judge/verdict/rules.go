@@ -24,6 +24,7 @@ var rules = []struct {
 	{"worker-lost", workerLost},
 	{"complete", complete},
 	{"frames", frames},
+	{faultsRule, faultsInjected},
 	{"open-loop", openLoop},
 	{"seeded", seeded},
 	{"start-skew", startSkew},
@@ -52,6 +53,9 @@ var rules = []struct {
 func applyRules(e *evidence) []Rule {
 	all := make([]Rule, 0, len(rules))
 	for _, r := range rules {
+		if r.id == faultsRule && len(e.Plan.Profile.Faults) == 0 {
+			continue
+		}
 		found := r.check(e)
 		found.ID = r.id
 		all = append(all, found)

@@ -20,13 +20,13 @@ const removeStop = "Remove what stopped it, then run again."
 
 // complete: the judged windows ran to their end.
 func complete(e *evidence) Rule {
-	ran := e.Facts.Ended.Sub(e.Facts.T0)
+	ran, planned := e.Facts.Ended.Sub(e.Facts.T0), e.withRecovery().seconds
 	judged := time.Duration(0)
 	for _, w := range e.plan.Judged {
 		judged += max(0, min(w.End, ran)-w.Start)
 	}
 	r := Rule{
-		Observed: pointer(judged.Seconds()), Limit: pointer(float64(e.seconds)), Unit: "s",
+		Observed: pointer(judged.Seconds()), Limit: pointer(float64(planned)), Unit: "s",
 		Outcome: Pass,
 		Detail:  "the judged windows ran to their end",
 		Advice:  "Let the run reach the end of its hold window.",
@@ -44,11 +44,11 @@ func complete(e *evidence) Rule {
 	switch {
 	case e.Facts.T0.IsZero():
 		r.Observed, r.Outcome, r.Detail = nil, Invalid, "the load never started"
-	case e.seconds == 0:
+	case planned == 0:
 		r.Outcome, r.Detail = Invalid, "the plan judges no window"
 	case ran < e.judgedEnd():
 		r.Outcome = Invalid
-		r.Detail = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), e.seconds)
+		r.Detail = fmt.Sprintf("the run ended after %s of the %d judged seconds", number(judged.Seconds()), planned)
 	case e.stoppedEarly():
 		r.Detail = "the run was stopped after its judged windows"
 		if e.Facts.Aborted != nil {
@@ -69,6 +69,7 @@ func complete(e *evidence) Rule {
 // openLoop: every slot of the schedule occurred, and latencies count from the
 // schedule, for which there is one lag observation per slot.
 func openLoop(e *evidence) Rule {
+	e = e.withRecovery()
 	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
 	if e.aborted != nil {
 		planned = e.scheduled.n // in a truncated window only the lag observations can be checked

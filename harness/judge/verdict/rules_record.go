@@ -219,13 +219,16 @@ func data(e *evidence) Rule {
 	}
 	var without []string
 	var gauges []metric.Descriptor
-	ledger, downgraded := false, false
+	ledger, facts, downgraded := false, "", false
 	for _, s := range e.slos {
 		if s.Outcome == Invalid || s.Outcome == Inconclusive && s.Samples == nil {
 			downgraded = downgraded || s.Outcome == Inconclusive
 			without = append(without, s.name())
 			d := spec.SLO{Metric: s.Metric}.Descriptor()
 			ledger = ledger || d.From(metric.SourceLedger)
+			if d.From(metric.SourceCoordinator) {
+				facts = cmp.Or(facts, e.whyNoFacts(d.Name))
+			}
 			if d.JudgedBySecond() {
 				gauges = append(gauges, d)
 			}
@@ -254,6 +257,10 @@ func data(e *evidence) Rule {
 	} else if ledger {
 		r.Advice = "Acknowledge each transaction in the scenario with ledger.ack(id)."
 	}
+	if facts != "" {
+		r.Detail += "; " + facts
+		r.Advice = "Make the faults and the invariants of the profile work by hand, then run again."
+	}
 	if downgraded {
 		why := "too many transactions were not completed"
 		if e.aborted != nil {
@@ -264,4 +271,17 @@ func data(e *evidence) Rule {
 		r.Limitation = r.Detail
 	}
 	return r
+}
+
+// whyNoFacts says why the coordinator has no data for an SLO on faults or invariants.
+func (e *evidence) whyNoFacts(name string) string {
+	if name == metric.RecoveryTime {
+		return "no fault was injected"
+	}
+	for _, i := range e.invariants() {
+		if i.Rows == nil {
+			return fmt.Sprintf("the invariant %q was not checked: %s", i.Name, i.Error)
+		}
+	}
+	return ""
 }

@@ -23,6 +23,10 @@ func judgeSLOs(e *evidence) []SLO {
 		switch {
 		case s.OfGauge():
 			all = append(all, judgeGauge(e, s))
+		case s.Metric == metric.RecoveryTime:
+			all = append(all, judgeRecovery(e, s))
+		case s.Metric == metric.Invariants:
+			all = append(all, judgeInvariants(e, s))
 		case !s.Sampled():
 			all = append(all, judgeLedgerSLO(e, s))
 		case s.Aggregate == spec.Rate:

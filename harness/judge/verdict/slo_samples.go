@@ -96,6 +96,20 @@ func judgeThroughput(e *evidence) SLO {
 	if out.Observed == nil {
 		return out
 	}
+	v := e.throughputViolations()
+	measured := v.possible
+	out.count(measured, measured)
+	c := e.criterionFor(1-minThroughput, spec.SLO{})
+	c.exact = true
+	e.decide(&out, c, v)
+	if _, lower, upper, ok := stats.RatioInterval(measured); ok {
+		out.Lower, out.Upper = pointer(max(0, 1-upper)), pointer(min(1, 1-lower))
+	}
+	return out
+}
+
+// throughputViolations counts the transactions that were not completed.
+func (e *evidence) throughputViolations() violations {
 	scheduled := e.counts(metric.TransactionsScheduled, nil)
 	uncompleted, own := e.notCompletedBySecond(), e.counts(metric.GeneratorUndone, nil)
 	if !e.has(metric.GeneratorUndone, nil) {
@@ -106,17 +120,10 @@ func judgeThroughput(e *evidence) SLO {
 		cleared[i] = max(0, uncompleted[i]-own[i])
 	}
 	measured := e.bySecond(scheduled, uncompleted)
-	out.count(measured, measured)
-	c := e.criterionFor(1-minThroughput, spec.SLO{})
-	c.exact = true
-	e.decide(&out, c, violations{
+	return violations{
 		certain: measured, possible: measured, cleared: e.bySecond(scheduled, cleared),
 		series: e.distribution(metric.TransactionDuration, nil),
-	})
-	if _, lower, upper, ok := stats.RatioInterval(measured); ok {
-		out.Lower, out.Upper = pointer(max(0, 1-upper)), pointer(min(1, 1-lower))
 	}
-	return out
 }
 
 // count states how many samples violate: exactly, or within bounds.

@@ -21,6 +21,8 @@ type Verdict struct {
 	Latency     []Latency // the transaction first, then endpoints by name
 	Generator   Generator
 	Ledger      *Ledger // nil: not compared
+	Recoveries  []Recovery
+	Invariants  []Invariant
 	Limitations []string
 }
 
@@ -153,6 +155,9 @@ func Judge(r record.Run) Verdict {
 		Latency:   e.latency(),
 		Generator: e.generator(),
 		Ledger:    e.ledger(),
+
+		Recoveries: e.recovered,
+		Invariants: e.invariants(),
 	}
 	v.Outcome = Pass
 	for _, s := range v.SLOs {

@@ -25,11 +25,13 @@ const sourceFile = "certificate.json"
 
 // Summary is the short page for a terminal.
 func Summary(c certificate.Certificate) page.Page {
-	return newPage(
-		c, page.Paragraph{Text: c.Claim}, page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
-		sloTable(c, summarySLOs), outcomes(c), latency(c, summaryEndpoints), rules(c, summaryRules), bottleneckSummary(c), waits(c, summaryWaits),
-		ledger(c), limitations(c, 0),
-	)
+	return newPage(c, slices.Concat([]page.Block{
+		page.Paragraph{Text: c.Claim},
+		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
+		sloTable(c, summarySLOs), outcomes(c), latency(c, summaryEndpoints), rules(c, summaryRules),
+	}, faults(c), []page.Block{
+		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
+	}, invariants(c), []page.Block{limitations(c, 0)})...)
 }
 
 // Report is the page for a pull request or the summary of a CI job. Its parts are
@@ -38,8 +40,10 @@ func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c), latencies(c),
-	}, workers(c), []page.Block{
-		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
+	}, faults(c), workers(c), []page.Block{
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
+	}, invariants(c), []page.Block{
+		limitations(c, maxRows),
 		page.Section{Heading: "Evidence", Blocks: []page.Block{evidence}},
 	})...)
 }
@@ -49,8 +53,10 @@ func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
 		outcomes(c), latencies(c),
-	}, workers(c), []page.Block{
-		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c), limitations(c, maxRows),
+	}, faults(c), workers(c), []page.Block{
+		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
+	}, invariants(c), []page.Block{
+		limitations(c, maxRows),
 		ruleTable(c), environment(c), verification(c),
 	})...)
 }
