@@ -28,6 +28,10 @@ func needed(t *testing.T, d metric.Descriptor) string {
 		return ""
 	case "ledger":
 		return `, "ledger": {"persisted": "SELECT id, at FROM t WHERE run = ?"}`
+	case "faults":
+		return `, "faults": [{"at": "5s", "node": "a", "do": "kill", "for": "5s"}]`
+	case "invariants":
+		return `, "invariants": {"no negative balance": "SELECT 1"}`
 	case "binlog_reader":
 		return `, "binlog_reader": {"sql": "SELECT 1"}`
 	case "gauges":
@@ -46,7 +50,7 @@ func TestSLOsFollowTheCatalogue(t *testing.T) {
 		return err
 	}
 	for _, d := range judged() {
-		for _, condition := range []string{"p(95)<7", "p(99.9)<=7", "max<7", "rate<0.5", "missing==0", "duplicated==0"} {
+		for _, condition := range []string{"p(95)<7", "p(99.9)<=7", "max<7", "rate<0.5", "missing==0", "duplicated==0", "violated==0"} {
 			takes := slices.ContainsFunc(d.SLO, func(example string) bool { return aggregate(example) == aggregate(condition) })
 			if err := profile(d, condition, needed(t, d)); (err == nil) != takes {
 				t.Errorf("%s: %s: %v", d.Name, condition, err)
@@ -105,6 +109,10 @@ func TestSchemaFollowsTheCatalogue(t *testing.T) {
 			continue
 		case aggregate(d.SLO[0]) == "missing":
 			conditions[d.Name] = "#/$defs/ledgerCondition"
+		case d.Name == metric.RecoveryTime:
+			conditions[d.Name] = "#/$defs/recoveryCondition"
+		case d.Name == metric.Invariants:
+			conditions[d.Name] = "#/$defs/invariantsCondition"
 		default:
 			conditions[d.Name] = "#/$defs/levelCondition"
 		}

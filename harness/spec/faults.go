@@ -114,7 +114,7 @@ func (r *reader) fault(n *node) (f Fault, ok bool) {
 	if c := n.get("undo"); c != nil {
 		r.failKey(c, `"undo" requires a command in "do"`, "a node is started again by itself")
 	}
-	if c := n.get("node"); c == nil {
+	if c := n.get("node"); c == nil && valid {
 		r.fail(n, fmt.Sprintf("%q requires a node of the local stack", f.Do), "add "+example["node"]+`, or write a command, for example `+example["run"])
 		ok = false
 	} else if f.Node, valid = r.text(c); !valid {

@@ -80,19 +80,19 @@ func forms(d metric.Descriptor, ok bool) string {
 	return strings.Join(d.SLO, " or ")
 }
 
-// takes reports whether a metric takes conditions on an aggregate.
-func takes(d metric.Descriptor, a Aggregate) bool {
+// takes reports whether a metric takes conditions on the SLO's aggregate.
+func (s SLO) takes(d metric.Descriptor) bool {
 	return slices.ContainsFunc(d.SLO, func(example string) bool {
-		var s SLO
-		s.parseExpression(example)
-		return s.Aggregate == a
+		var form SLO
+		form.parseExpression(example)
+		return form.Aggregate == s.Aggregate && form.Count == s.Count
 	})
 }
 
 // mismatch says why the aggregate cannot be used with a metric; known is false for
 // one that the script would have to register.
 func (s SLO) mismatch(d metric.Descriptor, known bool) (problem string) {
-	ok, what := takes(d, s.Aggregate), "is a "+kindWord(d.Kind)
+	ok, what := s.takes(d), "is a "+kindWord(d.Kind)
 	switch {
 	case !known:
 		ok, what = s.Aggregate != Exact, "has no "+s.Count
