@@ -16,27 +16,28 @@ import (
 	"assay/harness/spec"
 )
 
-// faulty is a profile of payments whose database is suspended for two seconds, by commands.
+// faulty is a profile of payments whose database is suspended for four seconds, by commands.
+// The bounds leave room for the delays of a busy machine.
 func faulty(t *testing.T, s service) (o run.Options, seen string) {
 	t.Helper()
-	load := quickLoad(20, 18*time.Second)
+	load := quickLoad(10, 24*time.Second)
 	o = s.profile(t, "payment", load)
 	seen = filepath.Join(t.TempDir(), "seen")
 	signal := func(name string) []string {
 		return []string{"sh", "-c", fmt.Sprintf("env >>%s && kill -%s %d", seen, name, s.server.Pid())}
 	}
-	o.Profile.Faults = []spec.Fault{{At: 3 * time.Second, For: 2 * time.Second, Run: signal("STOP"), Undo: signal("CONT")}}
+	o.Profile.Faults = []spec.Fault{{At: 3 * time.Second, For: 4 * time.Second, Run: signal("STOP"), Undo: signal("CONT")}}
 	o.Profile.SLOs = []spec.SLO{
-		{Metric: metric.TransactionDuration, Expression: "p(90)<1000", Aggregate: spec.Percentile, Quantile: 0.9, Operator: "<", Bound: 1000},
+		{Metric: metric.TransactionDuration, Expression: "p(80)<2000", Aggregate: spec.Percentile, Quantile: 0.8, Operator: "<", Bound: 2000},
 		{Metric: metric.Ledger, Expression: "missing==0", Aggregate: spec.Exact, Count: "missing", Operator: "=="},
-		{Metric: metric.RecoveryTime, Expression: "max<8000", Aggregate: spec.Max, Operator: "<", Bound: 8000},
+		{Metric: metric.RecoveryTime, Expression: "max<11000", Aggregate: spec.Max, Operator: "<", Bound: 11000},
 		{Metric: metric.Invariants, Expression: "violated==0", Aggregate: spec.Exact, Count: "violated", Operator: "=="},
 	}
 	o.Profile.Invariants = []spec.Invariant{{Name: "every payment has an amount", SQL: "SELECT id FROM payments WHERE run_id = ? AND amount <= 0"}}
 	return o, seen
 }
 
-// A database that is suspended for two seconds delays all payments of that time. The
+// A database that is suspended for four seconds delays all payments of that time. The
 // system recovers when it goes on, which the certificate states; the commands see none of
 // Assay's secrets; and an invariant that does not hold is FAIL.
 func TestRecoveryFromFault(t *testing.T) {
@@ -50,7 +51,7 @@ func TestRecoveryFromFault(t *testing.T) {
 			t.Fatalf("%+v", v.Recoveries)
 		}
 		if b := v.Recoveries[0].Recovered; v.Outcome == verdict.Pass && (b.Least == nil || *b.Least < 500 || v.Recoveries[0].Scheduled == 0) {
-			t.Errorf("the database was suspended for 2 s: %+v", v.Recoveries)
+			t.Errorf("the database was suspended for 4 s: %+v", v.Recoveries)
 		}
 		env, err := os.ReadFile(seen)
 		if err != nil || strings.Count(string(env), "\nPATH=") != 2 || strings.Contains(string(env), "ASSAY_") {

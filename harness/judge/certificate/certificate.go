@@ -245,8 +245,8 @@ type Fault struct {
 	Fault  string    `json:"fault" jsonschema:"minLength=1"`
 	End    bool      `json:"end"` // the end of the fault, from which the system has to recover too
 	At     time.Time `json:"at"`
-	// Times since then are known to a second; most is null where the load or the next
-	// disturbance came first, both are null without data.
+	// Times since then are known to a second; most is null where the load ended first, both
+	// are null without data.
 	FirstSuccessMs Between `json:"first_success_ms"`                     // until the arrival of the first transaction that completed after the last second without any
 	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
 	Scheduled      int64   `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery

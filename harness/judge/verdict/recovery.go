@@ -31,8 +31,7 @@ type Recovery struct {
 }
 
 // Between bounds a time in ms: it is known to a second, as frames are. Most is nil where
-// there is no upper bound, as the load or the next disturbance came first; both are nil
-// without data.
+// there is no upper bound, as the load ended first; both are nil without data.
 type Between struct{ Least, Most *float64 }
 
 // disturbance is a moment from which the system has to recover.
@@ -41,7 +40,6 @@ type disturbance struct {
 	fault  spec.Fault
 	end    bool
 	at     time.Time
-	until  int64 // unix second of the next one, or the end of the load
 }
 
 // settledSeconds is for how many seconds the SLOs must hold after a disturbance.
@@ -51,12 +49,17 @@ const settledSeconds = int64(spec.Settled / time.Second)
 // is judged: of a shorter one the counts say little (ours).
 const minJudgedRest = 10
 
-// disturbances are the faults that the run injected and ended, by time.
-func (e *evidence) disturbances() (all []disturbance) {
+// loadEnd is the unix second in which the load ended.
+func (e *evidence) loadEnd() int64 {
 	end := e.Facts.T0.Add(e.plan.Duration()).Unix()
 	if a := e.Facts.Aborted; a != nil {
 		end = min(end, a.To)
 	}
+	return end
+}
+
+// disturbances are the faults that the run injected and ended, by time.
+func (e *evidence) disturbances() (all []disturbance) {
 	for i, f := range e.Plan.Profile.Faults {
 		if i >= len(e.Facts.Faults) {
 			break
@@ -66,31 +69,26 @@ func (e *evidence) disturbances() (all []disturbance) {
 			continue
 		}
 		all = append(all, disturbance{number: i + 1, fault: f, at: fact.At})
-		if !fact.Ended.IsZero() && fact.Ended.Unix() < end {
+		if !fact.Ended.IsZero() && fact.Ended.Unix() < e.loadEnd() {
 			all = append(all, disturbance{number: i + 1, fault: f, end: true, at: fact.Ended})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b disturbance) int { return a.at.Compare(b.at) })
-	for i := range all {
-		all[i].until = end
-		if i+1 < len(all) {
-			all[i].until = min(end, all[i+1].at.Unix())
-		}
-	}
 	return all
 }
 
 // recoveries judges each disturbance, and returns the seconds in which the system was
-// recovering from it.
+// recovering from it. Of a fault from which the system recovers only once it is ended, that
+// end is a part of the recovery.
 func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 	for _, d := range e.disturbances() {
 		r := Recovery{Number: d.number, Fault: d.fault.String(), End: d.end, At: d.at}
 		from := d.at.Unix()
-		if d.until <= from {
+		if e.loadEnd() <= from {
 			all = append(all, r)
 			continue
 		}
-		o := e.over(record.Span{From: from, To: d.until})
+		o := e.over(record.Span{From: from, To: e.loadEnd()})
 		most, recovered := o.heldFrom(func(v violations) []stats.Batch { return v.possible })
 		least, _ := o.heldFrom(func(v violations) []stats.Batch { return v.cleared })
 		if o.scheduled.found {

@@ -199,7 +199,7 @@ var catalogue = slices.Concat(
 		SourceCoordinator,
 		Descriptor{
 			Name: RecoveryTime, Kind: Histogram, Unit: "ms", SLO: recoveries, Key: "faults",
-			Text: "time from each fault that the run injected, and from its end, until the SLOs held again for 5 s; unbounded if they did not until the next one or the end of the load",
+			Text: "time from each fault that the run injected, and from its end, until the SLOs held again for 5 s; unbounded if they did not until the end of the load",
 		},
 		Descriptor{Name: Invariants, Kind: Counter, SLO: invariants, Key: "invariants", Text: "violated: invariants of the profile that did not hold in the database after the load"},
 	),
