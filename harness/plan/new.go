@@ -39,9 +39,12 @@ func New(p spec.Profile, workers int, seed uint64) (Plan, error) {
 // their weights, which are positive.
 func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 	pl := Plan{Unit: p.Load.Unit, Timeout: p.Timeout, Even: p.Load.Even, Seed: seed, DisplacedAfter: DisplacedAfter(p.SLOs)}
-	if len(p.Load.Stages) > 0 {
+	switch {
+	case p.Load.Threads > 0:
+		return pl.closed(p, weights)
+	case len(p.Load.Stages) > 0:
 		pl.addStages(p.Load)
-	} else {
+	default:
 		pl.addPhases(p.Load)
 	}
 	countArrivals(pl.Stages)
@@ -60,6 +63,18 @@ func NewWeighted(p spec.Profile, weights []int, seed uint64) (Plan, error) {
 			p.Name, quantity.Exact(peak), largest.VUs, MaxVUs)
 	}
 	return pl, nil
+}
+
+// closed plans the closed model: a warm-up and a hold with a fixed number of VUs.
+func (p Plan) closed(of spec.Profile, weights []int) (Plan, error) {
+	p.Closed = true
+	p.add(Warmup, of.Load.Warmup, 0, 0)
+	p.Judged = []Window{p.add(Hold, of.Load.Hold, 0, 0)}
+	p.Fleet = Shares(weights, func(share float64) int { return max(1, int(math.Round(float64(of.Load.Threads)*share))) })
+	if of.Load.Threads > MaxVUs {
+		return Plan{}, fmt.Errorf("plan %s: %d threads are more than the maximum of %d", of.Name, of.Load.Threads, MaxVUs)
+	}
+	return p, nil
 }
 
 func (p *Plan) add(name string, d time.Duration, from, to float64) Window {

@@ -64,6 +64,9 @@ type Plan struct {
 	Timeout time.Duration   `json:"timeout_ns"`
 	Even    bool            `json:"even,omitempty"`
 	Seed    uint64          `json:"seed"`
+	// Closed: the closed model. Transactions begin when VUs are free, so that stages have
+	// neither rates nor arrivals.
+	Closed bool `json:"closed,omitempty"`
 	Fleet
 	DisplacedAfter time.Duration `json:"displaced_after_ns"` // a slot that the generator starts later than this is displaced
 }

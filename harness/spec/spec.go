@@ -28,6 +28,16 @@ type Load struct {
 	Cooldown time.Duration `json:"cooldown_ns,omitempty"`
 	Stages   []Stage       `json:"stages,omitempty"`
 	Even     bool          `json:"even,omitempty"` // even spacing of arrivals instead of Poisson
+	// Threads is the number of VUs of the closed model, in which each begins a transaction
+	// when its last one has ended. Then Warmup and Hold alone count. No file can hold it, and
+	// no run with it is judged valid. 0: the open model.
+	Threads int `json:"threads,omitempty"`
+}
+
+// WithThreads is the profile under the closed model.
+func (p Profile) WithThreads(n int, warmup, hold time.Duration) Profile {
+	p.Load = Load{Unit: p.Load.Unit, Threads: n, Warmup: warmup, Hold: hold}
+	return p
 }
 
 // Baseline is the low load that the diagnosis compares the hold window with.

@@ -79,6 +79,11 @@ func openLoop(e *evidence) Rule {
 		Outcome: passOrInvalid(e.scheduled.found && e.scheduled.n == planned && lags == planned),
 		Advice:  "Run again with a worker that follows the plan's schedule; if it recurs, the generator is at fault.",
 	}
+	if e.plan.Closed {
+		r.Outcome, r.Detail = Invalid, "in the closed model transactions wait for others to end, so that latencies omit a system's stalls"
+		r.Advice = "Certify with a rate: assay certify " + e.Plan.Profile.Name + "."
+		return r
+	}
 	if !e.scheduled.found {
 		r.Detail = "no worker reported its schedule"
 		return r

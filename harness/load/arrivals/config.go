@@ -21,6 +21,7 @@ type Parameters struct {
 	Stages   []plan.Stage  `json:"stages"`
 	Seed     uint64        `json:"seed"`
 	Even     bool          `json:"even"`
+	Closed   bool          `json:"closed,omitempty"` // the closed model: a VU begins a transaction when its last one has ended
 	VUs      int           `json:"vus"`
 	Timeout  time.Duration `json:"timeout_ns"`
 	RunSetup bool          `json:"run_setup"` // this worker runs setup() for the whole fleet

@@ -82,6 +82,18 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	wake := make(chan struct{}, 1)
+	for r.executor.config.Parameters.Closed && r.ctx.Err() == nil {
+		due := time.Since(r.t0)
+		if due >= r.executor.config.duration() {
+			return
+		}
+		if due < 0 { // before the common start
+			r.wait(ctx, timer, -due)
+			continue
+		}
+		r.out <- Scheduled{Second: int64(due / time.Second), Slots: 1}
+		r.run(vu, &Transaction{Due: due, VU: name, Stalls: &r.stalls})
+	}
 	for ctx.Err() == nil {
 		idleSince := time.Since(r.t0)
 		r.stalls.idle.Add(1)

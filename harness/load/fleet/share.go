@@ -44,7 +44,7 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 		"executor": arrivals.ExecutorType,
 		"assay": arrivals.Parameters{
 			Stages: s.Plan.Stages, Seed: s.Plan.Seed, Even: s.Plan.Even,
-			VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
+			Closed: s.Plan.Closed, VUs: w.VUs, Timeout: s.Plan.Timeout, RunSetup: i == 0, Hosts: s.Hosts,
 		},
 	}}})
 	if err != nil {
