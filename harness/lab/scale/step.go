@@ -1,0 +1,112 @@
+package scale
+
+import (
+	"time"
+
+	"assay/harness/judge/certificate"
+	"assay/harness/observe/metric"
+	"assay/harness/observe/record"
+)
+
+// Step is the result of one step.
+type Step struct {
+	Variant string `json:"variant"`
+	Point
+	Round   int       `json:"round" jsonschema:"minimum=1"`
+	Run     string    `json:"run"`
+	Folder  string    `json:"folder"` // relative to the document
+	Started time.Time `json:"started"`
+	Seconds int64     `json:"seconds"` // measured
+
+	// Of the transactions that began in these seconds.
+	TPS          float64  `json:"tps"`           // completed per second
+	P95          *float64 `json:"p95_ms"`        // of all that ended; null: none did
+	Mean         *float64 `json:"mean_ms"`       // likewise
+	NotCompleted int64    `json:"not_completed"` // failed, timed out or dropped
+	// Errors are the failed statements and requests of the whole step by class, retried
+	// ones included; empty: none.
+	Errors map[string]int64 `json:"errors,omitempty"`
+	// Waits are the mean active sessions of the database by class; null: not sampled.
+	Waits map[string]float64 `json:"waits,omitempty"`
+
+	// Of the whole step; null: not compared.
+	Missing    *int64 `json:"missing"`
+	Duplicated *int64 `json:"duplicated"`
+	// Violated are the invariants that do not hold, or were not checked.
+	Violated []string `json:"violated,omitempty"`
+
+	Broken string `json:"broken,omitempty"` // why the step counts for nothing; empty: it counts
+}
+
+// ofErrors are the metrics whose labels class count errors.
+var ofErrors = []string{"sql_errors"}
+
+// StepOf reads the result of a step from its record.
+func StepOf(variant string, c Cell, r record.Run, folder string) Step {
+	s := Step{
+		Variant: variant, Point: c.Point, Round: c.Round + 1, Run: r.Plan.Run, Folder: folder,
+		Started: r.Facts.T0.UTC().Truncate(time.Second),
+	}
+	for _, w := range r.Plan.Load.Judged {
+		span := record.SpanOf(r.Facts.T0, w)
+		s.Seconds += span.Seconds()
+		for _, outcome := range metric.Outcomes {
+			n, _ := r.Timeline.Sum(metric.Transactions, metric.NewSeries("", "", "outcome", outcome).Labels, span)
+			if outcome == metric.Completed {
+				s.TPS += n
+			} else {
+				s.NotCompleted += int64(n)
+			}
+		}
+	}
+	if s.Seconds > 0 {
+		s.TPS /= float64(s.Seconds)
+	}
+	s.latency(r)
+	for _, name := range ofErrors {
+		for _, series := range r.Timeline.Series(name) {
+			if n, _ := r.Timeline.Sum(name, series.Labels, record.All); n > 0 {
+				if s.Errors == nil {
+					s.Errors = map[string]int64{}
+				}
+				s.Errors[series.Label("class")] += int64(n)
+			}
+		}
+	}
+	for _, w := range certificate.Of(r).Waits {
+		if s.Waits == nil {
+			s.Waits = map[string]float64{}
+		}
+		s.Waits[w.Class] += w.AAS
+	}
+	if r.Ledger != nil {
+		s.Missing, s.Duplicated = &r.Ledger.Missing, &r.Ledger.Duplicated
+	}
+	for i, planned := range r.Plan.Profile.Invariants {
+		if i >= len(r.Facts.Invariants) || r.Facts.Invariants[i].Rows > 0 || r.Facts.Invariants[i].Error != "" {
+			s.Violated = append(s.Violated, planned.Name)
+		}
+	}
+	switch {
+	case r.Facts.Stopped != "":
+		s.Broken = r.Facts.Stopped
+	case r.Facts.Interrupted:
+		s.Broken = "interrupted"
+	case s.TPS == 0 && s.NotCompleted == 0:
+		s.Broken = "no transaction ran"
+	}
+	return s
+}
+
+func (s *Step) latency(r record.Run) {
+	h := &metric.Hist{}
+	for _, w := range r.Plan.Load.Judged {
+		r.Timeline.MergeHist(h, metric.TransactionDuration, nil, record.SpanOf(r.Facts.T0, w))
+	}
+	if v, ok := h.Quantile(0.95); ok {
+		s.P95 = &v
+	}
+	if v, ok := h.Mean(); ok {
+		s.Mean = &v
+	}
+}
