@@ -14,7 +14,7 @@ var example = map[string]string{
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
 	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
 	"gauges": `"gauges": {"queue_depth": ` + gaugeExample + `}`,
-	"abort":  `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "rules": `"rules": {}`,
+	"abort":  `"abort": {"http_req_failed": "rate>0.5 for 10s"}`, "needs": `"needs": ["db"]`, "env": `"env": {"WAREHOUSES": "4"}`, "rules": `"rules": {}`,
 	"unit": `"unit": "tps"`, "target": `"target": 100`, "warmup": `"warmup": "5s"`, "ramp": `"ramp": "15s"`,
 	"baseline": `"baseline": {"rate": 25, "for": "20s"}`, "hold": `"hold": "60s"`, "hold_max": `"hold_max": "120s"`, "cooldown": `"cooldown": "5s"`,
 	"spacing": `"spacing": "poisson"`, "stages": `"stages": [{"rate": 100, "for": "60s", "judge": true}]`,
