@@ -70,11 +70,11 @@ func (c *Connection) Commit() { c.exec("commit", "COMMIT", nil) }
 // Rollback rolls the transaction back.
 func (c *Connection) Rollback() { c.exec("rollback", "ROLLBACK", nil) }
 
-// Transaction calls do between begin and commit, and returns its result. If do throws, it
-// rolls back and throws the same.
+// Transaction calls do, with the connection, between begin and commit, and returns its
+// result. If do throws, it rolls back and throws the same.
 func (c *Connection) Transaction(do sobek.Callable) (sobek.Value, error) {
 	c.Begin()
-	result, err := do(sobek.Undefined())
+	result, err := do(sobek.Undefined(), c.module.vu.Runtime().ToValue(c))
 	if err != nil {
 		ctx, cancel := c.context()
 		defer cancel()

@@ -15,7 +15,7 @@ import (
 //	const c = open(dsn, { schema: 'shop', timeout: '10s', tags: { path: 'direct' } });
 //	c.exec('UPDATE t SET n = n + ? WHERE id = ?', 1, 7).affected;
 //	c.query('SELECT n FROM t WHERE id = ?', 7)[0].n;
-//	c.transaction(() => { ... });        // or begin(), commit(), rollback()
+//	c.transaction((c) => { ... });       // or begin(), commit(), rollback()
 //	const s = c.prepare('SELECT 1');     // on the server: s.exec(), s.query(), s.close()
 //	c.close();
 //
