@@ -36,7 +36,9 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		}
 		one := &script{}
 		found[k] = one
-		wg.Go(func() { one.Script, one.err = fleet.CheckScript(ctx, s.Executable, s.File.ScriptPath(l.Profile), s.environment(l.Profile)) })
+		wg.Go(func() {
+			one.Script, one.err = fleet.CheckScript(ctx, s.Executable, s.File.ScriptPath(l.Profile), s.environment(l.Profile))
+		})
 	}
 	wg.Wait()
 	all := map[string]script{}
