@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/js/common"
@@ -10,7 +11,7 @@ import (
 
 // ImportPath is the name under which scripts import the module:
 //
-//	import { open, pool } from 'k6/x/assay/sql';
+//	import { now, open, pool } from 'k6/x/assay/sql';
 //
 //	const c = open(dsn, { schema: 'shop', timeout: '10s', tags: { path: 'direct' } });
 //	c.exec('UPDATE t SET n = n + ? WHERE id = ?', 1, 7).affected;
@@ -21,6 +22,8 @@ import (
 //
 //	const p = pool(dsn, { max: 10 });    // one for all VUs of the process
 //	const taken = p.take();              // a connection; its close() gives it back
+//
+//	now();                               // ms by a monotonic clock, since some instant
 //
 // open connects at once, outside of the init context, and its connection is never
 // replaced. Decimals, dates and bytes are strings in results. What fails throws an Error
@@ -45,10 +48,16 @@ type module struct {
 	metrics *sqlMetrics
 }
 
-// Exports are open and pool.
+// Exports are open, pool and now.
 func (m *module) Exports() modules.Exports {
-	return modules.Exports{Named: map[string]any{"open": m.open, "pool": m.pool}}
+	return modules.Exports{Named: map[string]any{"open": m.open, "pool": m.pool, "now": now}}
 }
+
+var start = time.Now()
+
+// now is finer than Date.now, whose unit is a millisecond, and does not follow steps of the
+// clock.
+func now() float64 { return float64(time.Since(start)) / float64(time.Millisecond) }
 
 // open opens a connection of its own.
 func (m *module) open(dsn string, given sobek.Value) *Connection {
