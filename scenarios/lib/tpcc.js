@@ -214,7 +214,8 @@ function orderStatus(scale, random) {
   };
 }
 
-// Clause 2.7, in one transaction, and not deferred.
+// Clause 2.7, in one transaction, and not deferred. The order is read with a lock, as it
+// may be newer than the snapshot of repeatable reads.
 function delivery(scale, random) {
   const w = integer(random, 1, scale.warehouses);
   const carrier = integer(random, 1, 10);
@@ -228,7 +229,7 @@ function delivery(scale, random) {
       }
       const order = oldest[0].no_o_id;
       c.exec('DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?', w, d, order);
-      const customer = one(c, 'SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?', w, d, order).o_c_id;
+      const customer = one(c, 'SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE', w, d, order).o_c_id;
       c.exec('UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?', carrier, w, d, order);
       c.exec('UPDATE order_line SET ol_delivery_d = NOW() WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?', w, d, order);
       const total = one(c, 'SELECT SUM(ol_amount) AS total FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?', w, d, order).total;
