@@ -5,15 +5,10 @@
 // Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]). Load,
 // stages and thresholds belong to the profile.
 
-import { close, connect } from './lib/sql.js';
+import { connect, database } from './lib/sql.js';
 
-const db = connect();
+const db = connect(database());
 
 export default function () {
-  db.exec('BEGIN');
-  db.exec('COMMIT');
-}
-
-export function teardown() {
-  close(db);
+  db.transaction(() => {});
 }

@@ -13,9 +13,9 @@ import exec from 'k6/execution';
 import { iteration, run, transaction } from './lib/identity.js';
 import { ack } from './lib/ledger.js';
 import { integer, seededRandom } from './lib/random.js';
-import { close, connect } from './lib/sql.js';
+import { connect, database } from './lib/sql.js';
 
-const db = connect();
+const db = connect(database());
 
 export default function () {
   const id = transaction();
@@ -23,8 +23,4 @@ export default function () {
   const message = `player ${integer(random, 1, 1000000)} scored ${integer(random, 0, 5000)} in room ${integer(random, 1, 2000)}`;
   db.exec('INSERT INTO writer_log (id, run_id, writer, message) VALUES (?, ?, ?, ?)', id, run(), exec.vu.idInTest, message);
   ack(id);
-}
-
-export function teardown() {
-  close(db);
 }

@@ -27,6 +27,19 @@ func noDatabase(loads []Load) Finding {
 		"no waits: no database was named (ASSAY_DB)", "set ASSAY_DB to a DSN like "+databases.Examples())
 }
 
+// missingNodes judges profiles that need the database's nodes if none is named.
+func missingNodes(loads []Load, nodes string) (all Findings) {
+	for _, l := range loads {
+		if nodes == "" && l.Profile.NeedsNodes() {
+			f := fail(CheckDatabase, "no node is named", "nodes", fmt.Sprintf("profile %s needs the database's nodes, and none is named", l.Profile.Name),
+				"set ASSAY_DB_NODES to their DSNs, like "+databases.ExampleNodes())
+			f.Profile = l.Profile.Name
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // whyDatabase says why a run of the profile cannot do without a database; "": it can.
 func whyDatabase(p spec.Profile) string {
 	switch {

@@ -28,6 +28,7 @@ type Subject struct {
 	Target     string // empty: none yet
 	AllowHosts []string
 	DSN        string             // empty: none
+	Nodes      string             // ASSAY_DB_NODES; empty: none
 	Insights   *database.Insights // source of the waits; nil: the database itself
 	Readers    []string           // DSNs of replicas whose lag is watched
 	Influx     Influx             // empty URL: not checked; a run checks it itself when it begins to write
@@ -146,6 +147,9 @@ func (s Subject) judge(o observations) Findings {
 		all = append(all, insightsOnly(s.Loads)...)
 	case s.Target != "": // without a target the local stack has a database
 		all = append(all, noDatabase(s.Loads))
+	}
+	if s.Target != "" { // without a target the local stack may have nodes
+		all = append(all, missingNodes(s.Loads, s.Nodes)...)
 	}
 	if s.Insights != nil {
 		all = append(all, insightsFinding(*s.Insights, o.insights))

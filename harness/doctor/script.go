@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"strings"
 	"sync"
 
 	"assay/harness/hint"
@@ -23,12 +24,10 @@ type script struct {
 // initialiseScripts initialises the profiles' scripts concurrently, each only once for
 // the same environment. The result is by profile.
 func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
-	type key struct {
-		path     string
-		database bool
+	keyOf := func(p spec.Profile) string {
+		return strings.Join(append(s.environment(p), s.File.ScriptPath(p)), "\x00")
 	}
-	keyOf := func(p spec.Profile) key { return key{s.File.ScriptPath(p), p.NeedsDatabase()} }
-	found := map[key]*script{}
+	found := map[string]*script{}
 	var wg sync.WaitGroup
 	for _, l := range s.Loads {
 		k := keyOf(l.Profile)
@@ -37,7 +36,9 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 		}
 		one := &script{}
 		found[k] = one
-		wg.Go(func() { one.Script, one.err = fleet.CheckScript(ctx, s.Executable, k.path, s.environment(l.Profile)) })
+		wg.Go(func() {
+			one.Script, one.err = fleet.CheckScript(ctx, s.Executable, s.File.ScriptPath(l.Profile), s.environment(l.Profile))
+		})
 	}
 	wg.Wait()
 	all := map[string]script{}
@@ -49,11 +50,7 @@ func (s Subject) initialiseScripts(ctx context.Context) map[string]script {
 
 // environment is the environment that a worker would give the profile's script.
 func (s Subject) environment(p spec.Profile) []string {
-	dsn := ""
-	if p.NeedsDatabase() {
-		dsn = cmp.Or(s.DSN, fleet.PlaceholderDSN)
-	}
-	return fleet.Environment(cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, dsn)
+	return fleet.Environment(p, cmp.Or(s.Target, placeholderTarget), s.Run, s.Seed, cmp.Or(s.DSN, fleet.PlaceholderDSN), cmp.Or(s.Nodes, fleet.PlaceholderNodes))
 }
 
 // scriptOptionsOf merges the connection options of the scripts.

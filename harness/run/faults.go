@@ -32,12 +32,12 @@ func (o Options) checkFaults() error {
 	for _, f := range o.Profile.Faults {
 		switch {
 		case f.Node == "":
-		case o.Nodes == nil:
+		case o.FaultNodes == nil:
 			return hint.With(fmt.Errorf("the profile's fault %q needs a node of the local stack, and this run has none", f),
 				`start the stack with several nodes, assay stack up --topology multi-primary, or write a command in "do"`)
-		case !slices.Contains(o.Nodes.Names(), f.Node):
+		case !slices.Contains(o.FaultNodes.Names(), f.Node):
 			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
-				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", o.Nodes.Names()))
+				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", o.FaultNodes.Names()))
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ type injector struct {
 
 // inject starts to inject the faults of the profile. end ends those that still last.
 func (r *run) inject(ctx context.Context) *injector {
-	i := &injector{nodes: r.Nodes, faults: r.Profile.Faults, note: r.step, facts: make([]record.Fault, len(r.Profile.Faults))}
+	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, note: r.step, facts: make([]record.Fault, len(r.Profile.Faults))}
 	if len(i.faults) == 0 {
 		return i
 	}
@@ -141,7 +141,7 @@ func (i *injector) end(ctx context.Context) []record.Fault {
 
 // undoFaults ends the faults of a profile, of which it is not known which last.
 func (r *run) undoFaults(ctx context.Context) (all []record.Fault) {
-	i := &injector{nodes: r.Nodes, faults: r.Profile.Faults, note: r.step, start: r.t0}
+	i := &injector{nodes: r.FaultNodes, faults: r.Profile.Faults, note: r.step, start: r.t0}
 	for _, f := range i.faults {
 		fact := record.Fault{Error: "the coordinator was killed: it is not known what was injected"}
 		if f.Ends() {

@@ -30,9 +30,10 @@ type Options struct {
 	TargetService *endpoints.Service // that Target names in a cluster, where this process is too; nil: none
 	AllowHosts    []string           // hosts that load may go to, in addition to loopback and the targets of the file
 	DSN           string             // of the database; empty: none
+	Nodes         string             // ASSAY_DB_NODES of scripts that need the database's nodes, as databases.ParseNodes reads them; empty: none
 	Insights      *database.Insights // where the database's waits are read from; nil: from the database itself
 	Readers       []string           // DSNs of replicas whose lag is watched
-	Nodes         Nodes              // of the local stack, into which faults are injected; nil: none
+	FaultNodes    Nodes              // of the local stack, into which faults are injected; nil: none
 	Journal       string             // folder of the restore journal, read by the next run if this process is killed; empty: no journal
 	Scope         string             // "smoke" or "certificate"
 	Outputs       []string           // further k6 outputs of the workers, as for k6's --out; %d is replaced by the number of the worker

@@ -19,7 +19,7 @@ func (o Options) subject() (doctor.Subject, error) {
 	}
 	subject := doctor.Subject{
 		File: o.File, Loads: []doctor.Load{{Profile: o.Profile, Plan: pl}}, Run: o.ID, Seed: o.Seed, Dir: o.Dir, EmptyDir: true,
-		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable, Remote: o.Join.Remote,
+		Target: o.Target, AllowHosts: o.AllowHosts, DSN: o.DSN, Nodes: o.Nodes, Insights: o.Insights, Readers: o.Readers, Executable: o.Executable, Remote: o.Join.Remote,
 	}
 	if subject.Instances = o.instances(); subject.Instances != nil {
 		subject.Service = o.TargetService.String()

@@ -79,7 +79,7 @@ func TestImpossibleFaults(t *testing.T) {
 	o := options(t, steady(5, 20*time.Second), getScript, "http://127.0.0.1:1")
 	o.Profile.Faults = []spec.Fault{{At: time.Second, Node: "b", Do: spec.DoKill}}
 	for nodes, want := range map[run.Nodes]string{nil: "this run has none", absent{}: "the stack has no node b"} {
-		o.Nodes = nodes
+		o.FaultNodes = nodes
 		if err := run.Check(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%v, want %s", err, want)
 		}

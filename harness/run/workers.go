@@ -202,8 +202,14 @@ func (o Options) Launch(address, token string) (fleet.Launch, error) {
 	if named, err := databases.Parse(o.DSN); err == nil && o.Profile.NeedsDatabase() {
 		database = named.Address
 	}
+	var nodes []string
+	if named, err := databases.ParseNodes(o.Nodes); err == nil && o.Profile.NeedsNodes() {
+		for _, n := range named {
+			nodes = append(nodes, n.Address)
+		}
+	}
 	return fleet.Launch{
-		Run: o.ID, Workers: o.Workers, Database: database, Address: address, Token: token,
+		Run: o.ID, Workers: o.Workers, Database: database, Nodes: nodes, Address: address, Token: token,
 		Target: o.Target, Hosts: slices.Concat(o.File.Targets, o.AllowHosts), Longest: Longest(o, p),
 	}, nil
 }
@@ -222,18 +228,21 @@ func portsOf(urls []string) (ports []int) {
 
 // assign gives the workers their shares and the script.
 func (r *run) assign(ctx context.Context) error {
-	dsn := ""
+	dsn, nodes := "", ""
 	if r.Profile.NeedsDatabase() {
 		dsn = r.DSN
 	}
-	archive, err := fleet.Archive(ctx, r.Executable, r.script(), fleet.Environment(r.Target, r.ID, r.Seed, dsn))
+	if r.Profile.NeedsNodes() {
+		nodes = r.Nodes
+	}
+	archive, err := fleet.Archive(ctx, r.Executable, r.script(), fleet.Environment(r.Profile, r.Target, r.ID, r.Seed, dsn, nodes))
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(archive)
 	spec := fleet.Spec{
 		Run: r.ID, Profile: r.Profile, Plan: r.plan, Archive: hex.EncodeToString(sum[:]), Target: r.Target,
-		Hosts: slices.Concat(r.File.Targets, r.AllowHosts), DSN: dsn, Outputs: r.Outputs,
+		Hosts: slices.Concat(r.File.Targets, r.AllowHosts), DSN: dsn, Nodes: nodes, Outputs: r.Outputs,
 	}
 	shares := make([]wire.Assignment, r.Workers)
 	for i := range shares {

@@ -27,12 +27,16 @@ type Profile struct {
 	Abort       []Abort          `json:"abort,omitempty"`
 	Faults      []Fault          `json:"faults,omitempty"`     // that the run injects, in the order of their times
 	Invariants  []Invariant      `json:"invariants,omitempty"` // of the database, checked after the load
-	Needs       []string         `json:"needs,omitempty"`      // "db": the script gets the database's DSN
+	Needs       []string         `json:"needs,omitempty"`      // what the script gets: "db", the database's DSN; "db_nodes", those of its nodes
+	Env         Env              `json:"env,omitempty"`        // further variables of the script
 	Rules       Rules            `json:"rules"`
 }
 
 // NeedsDatabase reports whether the script gets the database's DSN.
 func (p Profile) NeedsDatabase() bool { return slices.Contains(p.Needs, "db") }
+
+// NeedsNodes reports whether the script gets the DSNs of the database's nodes.
+func (p Profile) NeedsNodes() bool { return slices.Contains(p.Needs, "db_nodes") }
 
 // ScriptPath is the path of a profile's scenario, which is relative to the file.
 func (f File) ScriptPath(p Profile) string {
@@ -44,7 +48,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "faults", "invariants", "needs", "rules"}) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "faults", "invariants", "needs", "env", "rules"}) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
@@ -62,6 +66,7 @@ func (r *reader) profile(n *node) Profile {
 	r.checkFaults(n.get("faults"), p)
 	p.Invariants = r.invariants(n.get("invariants"))
 	p.Needs = r.needs(n.get("needs"))
+	p.Env = r.env(n.get("env"))
 	p.Rules = r.rules(n.get("rules"))
 	return p
 }
@@ -100,7 +105,7 @@ func (r *reader) timeout(n *node) time.Duration {
 
 func (r *reader) needs(n *node) (all []string) {
 	for _, c := range r.list(n) {
-		need, ok := r.oneOf(c, "need", "db")
+		need, ok := r.oneOf(c, "need", "db", "db_nodes")
 		if ok && slices.Contains(all, need) {
 			r.fail(c, "duplicate need "+quote(need), "")
 		}

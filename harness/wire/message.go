@@ -100,6 +100,8 @@ type Assignment struct {
 	Seed       uint64          `json:"seed"`   // ASSAY_SEED
 	Outputs    []string        `json:"outputs,omitempty"`
 	Database   string          `json:"database,omitempty"` // ASSAY_DB of a script that needs the database
+	Nodes      string          `json:"nodes,omitempty"`    // ASSAY_DB_NODES of a script that needs the database's nodes
+	Env        []string        `json:"env,omitempty"`      // further variables of the script, NAME=value
 }
 
 // Ready reports that a worker has initialised its script and VUs.

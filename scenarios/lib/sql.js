@@ -1,32 +1,72 @@
-// One connection per VU, directly to the database.
+// Connections of VUs, directly to the database or its nodes.
 
-import sql from 'k6/x/sql';
-import driver from 'k6/x/sql/driver/mysql';
-import { sleep } from 'k6';
+import { open } from 'k6/x/assay/sql';
 
-if (!__ENV.ASSAY_DB) {
-  throw new Error('ASSAY_DB is not set: give a DSN, as in ASSAY_DB="user:password@tcp(127.0.0.1:3306)/shop"; the profile needs "needs": ["db"]');
+// database is the DSN of the database.
+export function database() {
+  if (!__ENV.ASSAY_DB) {
+    throw new Error('ASSAY_DB is not set: give a DSN, as in ASSAY_DB="user:password@tcp(127.0.0.1:3306)/shop"; the profile needs "needs": ["db"]');
+  }
+  return __ENV.ASSAY_DB;
 }
 
-// How long an idle connection stays open, s. Short, as close waits for it: a VU that
-// was idle for longer connects again.
-const maxIdle = 2;
-
-// connect is this VU's single connection, opened at its first statement. Arguments
-// are interpolated into the statement, so that it takes one round trip.
-export function connect() {
-  const dsn = __ENV.ASSAY_DB;
-  const separator = dsn.slice(dsn.lastIndexOf('/')).includes('?') ? '&' : '?';
-  return sql.open(driver, `${dsn}${separator}interpolateParams=true`, {
-    max_open_conns: 1,
-    max_idle_conns: 1,
-    conn_max_idle_time: `${maxIdle}s`,
-  });
+// nodes are the DSNs of the database's nodes, and of the ways to them, by name.
+export function nodes() {
+  if (!__ENV.ASSAY_DB_NODES) {
+    throw new Error('ASSAY_DB_NODES is not set: give DSNs, as in ASSAY_DB_NODES="a=user:password@tcp(127.0.0.1:3306)/shop b=..."; the profile needs "needs": ["db_nodes"]');
+  }
+  const all = {};
+  for (const entry of __ENV.ASSAY_DB_NODES.trim().split(/\s+/)) {
+    const at = entry.indexOf('=');
+    all[entry.slice(0, at)] = entry.slice(at + 1);
+  }
+  return all;
 }
 
-// close is for teardown(): it closes its VU's connection, and waits until those of the
-// process's other VUs, which it cannot reach, were closed as idle.
-export function close(db) {
-  db.close();
-  sleep(2 * maxIdle);
+// node is the DSN of one node.
+export function node(name) {
+  const all = nodes();
+  if (!all[name]) {
+    throw new Error(`ASSAY_DB_NODES has no node ${name}, only ${Object.keys(all).join(', ')}`);
+  }
+  return all[name];
+}
+
+// Classes of errors after which the server has no session any more.
+const ended = ['server shutdown', 'session killed'];
+
+// connect is a connection of this VU, opened at its first use, and again after it was lost:
+// the statement or transaction that lost it throws, and is not sent again. The options are
+// those of k6/x/assay/sql. Workers close their connections when the run ends.
+export function connect(dsn, options) {
+  let connection = null;
+
+  function use(what) {
+    if (!connection) {
+      connection = open(dsn, options);
+    }
+    try {
+      return what(connection);
+    } catch (e) {
+      if (e.class && (e.code === undefined || ended.includes(e.class))) {
+        close();
+      }
+      throw e;
+    }
+  }
+
+  function close() {
+    if (connection) {
+      connection.close();
+      connection = null;
+    }
+  }
+
+  return {
+    exec: (...args) => use((c) => c.exec(...args)),
+    query: (...args) => use((c) => c.query(...args)),
+    // transaction calls work with the connection itself, between BEGIN and COMMIT.
+    transaction: (work) => use((c) => c.transaction(work)),
+    close,
+  };
 }

@@ -16,6 +16,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/page"
 	"assay/harness/lab/system"
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/influx"
 	"assay/harness/run"
 	"assay/harness/spec"
@@ -92,12 +93,16 @@ func (f *runFlags) options(c *cobra.Command, file spec.File) (run.Options, error
 	if f.workers < 1 || f.workers > most {
 		return run.Options{}, usage("for example: --workers 4", "--workers is %d: it must be from 1 to %d", f.workers, most)
 	}
+	nodes := os.Getenv("ASSAY_DB_NODES")
+	if _, err := databases.ParseNodes(nodes); err != nil {
+		return run.Options{}, fmt.Errorf("read ASSAY_DB_NODES: %w", err)
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return run.Options{}, fmt.Errorf("find this program: %w", err)
 	}
 	return run.Options{
-		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target,
+		File: file, Workers: f.workers, AllowHosts: f.allow, Journal: f.runs, Target: f.target, Nodes: nodes,
 		Executable: executable, Tool: trial.Tool(), Log: logger(c), ForceStop: forceStop(c.Context()),
 	}, nil
 }

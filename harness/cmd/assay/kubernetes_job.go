@@ -53,7 +53,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 // values here, and by the Secrets of the namespace that hold them.
 func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[string]incluster.Key) {
 	values, from = map[string]string{}, map[string]incluster.Key{}
-	for _, name := range []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
+	for _, name := range []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
 		if value := os.Getenv(name); value != "" {
 			values[name] = value
 		}
@@ -68,11 +68,9 @@ func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[s
 // pack packs the files that a run reads: thresholds, and what its script opens. folder is
 // that of the thresholds in the package.
 func pack(ctx context.Context, o run.Options) (files []byte, folder string, err error) {
-	dsn := "" // of the database that the script finds in the cluster
-	if o.Profile.NeedsDatabase() {
-		dsn = cmp.Or(o.DSN, fleet.PlaceholderDSN)
-	}
-	archive, err := fleet.Archive(ctx, o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Target, o.ID, o.Seed, dsn))
+	// Of the database that the script finds in the cluster.
+	dsn, nodes := cmp.Or(o.DSN, fleet.PlaceholderDSN), cmp.Or(o.Nodes, fleet.PlaceholderNodes)
+	archive, err := fleet.Archive(ctx, o.Executable, o.File.ScriptPath(o.Profile), fleet.Environment(o.Profile, o.Target, o.ID, o.Seed, dsn, nodes))
 	if err != nil {
 		return nil, "", err
 	}

@@ -53,6 +53,9 @@ func statements(f mysqld.Flavour, u Users) []string {
 		// missing table can only be granted together with CREATE.
 		"GRANT CREATE, INSERT ON "+writerLog+" TO "+collector,
 		"REVOKE CREATE ON "+writerLog+" FROM "+collector,
+		// What scenarios/stale-reads.js makes, and assay tpcc, in schemas of its own.
+		"GRANT CREATE, INSERT, DROP ON "+Schema+".stale_reads TO "+collector,
+		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX ON `tpcc%`.* TO "+collector,
 	)
 }
 

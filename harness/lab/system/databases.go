@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/harness/hint"
+	"assay/harness/lab/stack"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
 	"assay/harness/observe/record"
@@ -71,6 +72,19 @@ func combine(db string, readers []string, env string) (d Databases, err error) {
 		d.Readers = append(d.Readers, dsn)
 	}
 	return d, nil
+}
+
+// DatabaseOrStack is the DSN of --db and ASSAY_DB together, or, without either, that of the
+// local stack that is up.
+func DatabaseOrStack(db, env string) (string, error) {
+	d, err := ParseDatabases(db, nil, env)
+	if err != nil || d.DSN != "" {
+		return d.DSN, err
+	}
+	if state, _, err := stack.Status(stack.DefaultDir); err == nil && state != nil && state.Database.Ready {
+		return state.CollectorDSN(), nil
+	}
+	return "", hint.With(errors.New("no database is named, and no local stack is up"), "set ASSAY_DB to its DSN, or: assay stack up")
 }
 
 func parseInsights(text string) (*database.Insights, error) {

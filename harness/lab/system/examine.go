@@ -17,7 +17,7 @@ import (
 func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Databases, ownDatabase bool, view influx.Access) (doctor.Findings, error) {
 	s := doctor.Subject{
 		File: o.File, Run: trial.NewID("doctor"), Seed: 1, Dir: o.Journal, Target: o.Target, AllowHosts: o.AllowHosts, Executable: o.Executable,
-		Influx: doctor.Influx{URL: view.URL, Token: view.Token}, DSN: d.DSN, Insights: d.Insights, Readers: d.Readers,
+		Influx: doctor.Influx{URL: view.URL, Token: view.Token}, DSN: d.DSN, Nodes: o.Nodes, Insights: d.Insights, Readers: d.Readers,
 	}
 	var decisions doctor.Findings
 	for _, p := range profiles {

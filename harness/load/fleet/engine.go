@@ -23,6 +23,7 @@ type Launch struct {
 	TargetPorts []int         // of its instances, behind the Service that Target names; nil: not known
 	Hosts       []string      // further hosts that the script may send to
 	Database    string        // ADDRESS:PORT that the script connects to; empty: it does not
+	Nodes       []string      // ADDRESS:PORT of the database's nodes that the script connects to
 	Longest     time.Duration // how long the run can take; after that an engine may remove what is left
 }
 

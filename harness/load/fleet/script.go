@@ -21,6 +21,7 @@ import (
 	"go.k6.io/k6/lib"
 
 	"assay/harness/hint"
+	"assay/harness/spec"
 	"assay/harness/wire"
 )
 
@@ -163,19 +164,25 @@ func hiddenHome(path string) (home, hidden string) {
 // real DSN is not known.
 const PlaceholderDSN = "assay@tcp(127.0.0.1:3306)/assay"
 
-// Environment is what a worker's script sees, without what k6 itself needs. dsn is empty
-// for a script that needs no database.
-func Environment(target, run string, seed uint64, dsn string) []string {
-	env := []string{"ASSAY_TARGET=" + target, "ASSAY_RUN=" + run, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", seed)}
-	if dsn != "" {
+// PlaceholderNodes is the like for a script that needs the database's nodes.
+const PlaceholderNodes = "a=" + PlaceholderDSN + " b=" + PlaceholderDSN
+
+// Environment is what a worker's script of this profile sees, without what k6 itself needs.
+// dsn and nodes are left out for a script that does not need them.
+func Environment(p spec.Profile, target, run string, seed uint64, dsn, nodes string) []string {
+	env := append(p.Env.Pairs(), "ASSAY_TARGET="+target, "ASSAY_RUN="+run, "ASSAY_WORKER=0", fmt.Sprintf("ASSAY_SEED=%d", seed))
+	if p.NeedsDatabase() {
 		env = append(env, "ASSAY_DB="+dsn)
+	}
+	if p.NeedsNodes() {
+		env = append(env, "ASSAY_DB_NODES="+nodes)
 	}
 	return env
 }
 
 // k6Environment is the whole environment of a k6 that only initialises a script.
 func k6Environment(env []string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false"}, env...)
+	return append(slices.Clone(env), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), "K6_AUTO_EXTENSION_RESOLUTION=false")
 }
 
 func reason(err error) string {

@@ -21,6 +21,7 @@ type Spec struct {
 	Target  string   // base URL, ASSAY_TARGET
 	Hosts   []string // allowed targets, in addition to loopback
 	DSN     string   // ASSAY_DB of scripts that need the database; else empty
+	Nodes   string   // ASSAY_DB_NODES of scripts that need its nodes; else empty
 	Outputs []string // further k6 outputs, as for --out; %d is replaced by the worker's number
 }
 
@@ -61,5 +62,6 @@ func (s Spec) Assignment(i int) (wire.Assignment, error) {
 		Run: s.Run, Source: metric.WorkerSource(i), Number: i, Of: len(s.Plan.Workers), Archive: s.Archive,
 		Config: config, Session: session, Segment: w.Segment, Sequence: s.Plan.Sequence, Setup: i == 0,
 		SystemTags: k6.SystemTags(s.Profile.SLOs), Target: s.Target, Seed: s.Plan.Seed, Outputs: s.Outputs, Database: s.DSN,
+		Nodes: s.Nodes, Env: s.Profile.Env.Pairs(),
 	}, nil
 }

@@ -1,5 +1,5 @@
-// Package k6 is the embedded k6: its entry point, the output that turns its
-// samples into frames, and the SQL driver. A worker is this binary run as
+// Package k6 is the embedded k6: its entry point, and the output that turns its
+// samples into frames. A worker is this binary run as
 // `assay k6 run ...`.
 //
 // Input: k6's samples and the executor's transactions. Output: frames and

@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/metrics"
 	"go.k6.io/k6/output"
 
+	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
@@ -98,8 +99,10 @@ func (o *frameOutput) Start() error {
 // AddMetricSamples adds samples: k6 never calls it concurrently.
 func (o *frameOutput) AddMetricSamples(samples []metrics.SampleContainer) { o.agg.add(samples) }
 
-// Stop sends the last frames and closes the stream.
+// Stop sends the last frames and closes the stream, and the VUs' database connections:
+// when the process exits they would count as aborted.
 func (o *frameOutput) Stop() error {
+	sql.CloseAll()
 	close(o.stop)
 	<-o.stopped
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"assay/harness/load/sql"
 	"assay/harness/observe/collect/quota"
 	"assay/harness/observe/metric"
 	"assay/harness/wire"
@@ -37,7 +38,7 @@ func (m *selfMeter) points() []metric.Point {
 		metric.CounterPoint(metric.Of(metric.WorkerCPU), cpu-m.cpu),
 		metric.GaugePoint(metric.Of(metric.WorkerCPUs), float64(runtime.GOMAXPROCS(0))),
 	}
-	if sent := databaseBytesSent.Swap(0); sent > 0 {
+	if sent := sql.TakeBytesSent(); sent > 0 {
 		points = append(points, metric.CounterPoint(metric.Of(metric.WorkerSQLSent), float64(sent)))
 	}
 	// The total drops when a thread ends, as its waiting time is no longer included.

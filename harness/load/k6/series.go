@@ -8,6 +8,7 @@ import (
 	"go.k6.io/k6/metrics"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/sql"
 	"assay/harness/observe/metric"
 	"assay/harness/spec"
 )
@@ -29,6 +30,7 @@ var keptFor = map[string][]string{
 	metrics.HTTPReqsName:      {"method", "status", "error_code"},
 	metrics.ChecksName:        {"check"},
 	metrics.GroupDurationName: {"group"},
+	sql.ErrorsMetric:          {"class", "code"},
 }
 
 // SystemTags are the system tags that k6 must set: those that become labels, and those

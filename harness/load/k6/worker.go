@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/grafana/xk6-sql" // k6/x/sql
 	k6cmd "go.k6.io/k6/cmd"
 	"go.k6.io/k6/output"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/sql"
 	"assay/harness/wire"
 )
 
@@ -35,7 +35,7 @@ func Main(args []string) {
 	// k6/x/sql, whose version it cannot determine.
 	_ = os.Setenv("K6_AUTO_EXTENSION_RESOLUTION", "false")
 	output.RegisterExtension(OutputName, w.newOutput)
-	registerSQL()
+	sql.Register()
 	// k6 reads its arguments and environment from the process.
 	os.Args = append([]string{"k6"}, args...)
 	k6cmd.Execute()

@@ -32,6 +32,9 @@ func arguments(a wire.Assignment, dir string) []string {
 		"-e", "ASSAY_TARGET=" + a.Target, "-e", "ASSAY_RUN=" + a.Run,
 		"-e", fmt.Sprintf("ASSAY_WORKER=%d", a.Number), "-e", fmt.Sprintf("ASSAY_SEED=%d", a.Seed),
 	}
+	for _, pair := range a.Env {
+		args = append(args, "-e", pair) // of the script alone: they must not change k6
+	}
 	for _, out := range a.Outputs {
 		args = append(args, "--out", strings.ReplaceAll(out, "%d", strconv.Itoa(a.Number)))
 	}
@@ -55,6 +58,9 @@ func environment(a wire.Assignment, p *parent, offset time.Duration) []string {
 	}
 	if a.Database != "" {
 		env = append(env, "ASSAY_DB="+a.Database)
+	}
+	if a.Nodes != "" {
+		env = append(env, "ASSAY_DB_NODES="+a.Nodes)
 	}
 	for _, name := range caVariables {
 		if value, set := os.LookupEnv(name); set {

@@ -30,6 +30,8 @@ type Dialect struct {
 	// ServerError extracts the server's error from an error of the driver; not ok if
 	// the error does not come from the server.
 	ServerError func(err error) (e ServerError, ok bool)
+	// Lost are the driver's own errors of a connection that has ended.
+	Lost []error
 	// Hint returns the next step after a connection error, or "" if unknown. It may
 	// be nil.
 	Hint func(err error) string
@@ -41,30 +43,4 @@ type Variables struct {
 	SetFormat   string // takes the name and a literal
 	Quote       func(text string) string
 	BinlogQuery string // 1 or ON if the server writes a binlog
-}
-
-// ServerError is an error that the server returned. Error gives the message alone,
-// without the number that drivers put before it.
-type ServerError struct {
-	Message   string
-	Condition Condition
-}
-
-func (e ServerError) Error() string { return e.Message }
-
-// Condition is a kind of server error that callers handle.
-type Condition int
-
-// The conditions.
-const (
-	OtherCondition     Condition = iota
-	TooManyConnections           // the connection limit of the server or of its user is reached
-	Deadlock                     // the server chose the statement as the deadlock victim
-	Denied                       // the user lacks a right
-)
-
-// Is reports whether an error is a server error of this condition.
-func (d *Dialect) Is(err error, c Condition) bool {
-	e, ok := d.ServerError(err)
-	return ok && e.Condition == c
 }

@@ -85,8 +85,11 @@ func (s Settings) egress(l fleet.Launch) ([]networkingv1.NetworkPolicyEgressRule
 		}
 	}
 	add(s.allow(target, append([]int{targetPort}, l.TargetPorts...)...))
-	if l.Database != "" {
-		host, number, err := hostPort("//" + l.Database)
+	for _, server := range append([]string{l.Database}, l.Nodes...) {
+		if server == "" {
+			continue
+		}
+		host, number, err := hostPort("//" + server)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,6 +73,7 @@ var dialect = database.Dialect{
 	ChangeRights: "GRANT SYSTEM_VARIABLES_ADMIN, REPLICATION SLAVE, REPLICATION CLIENT ON *.* (MariaDB: SUPER, REPLICATION SLAVE, BINLOG MONITOR)",
 
 	ServerError: serverError,
+	Lost:        []error{driver.ErrInvalidConn},
 	Hint:        connectHint,
 }
 
@@ -98,6 +100,28 @@ var conditions = map[uint16]database.Condition{
 	code.ER_TABLEACCESS_DENIED_ERROR:     database.Denied,
 	code.ER_COLUMNACCESS_DENIED_ERROR:    database.Denied,
 	code.ER_SPECIFIC_ACCESS_DENIED_ERROR: database.Denied,
+
+	code.ER_LOCK_WAIT_TIMEOUT: database.LockTimeout,
+	code.ER_DUP_ENTRY:         database.Duplicate,
+	errRolledBack:             database.CertificationFailure,
+	code.ER_UNKNOWN_COM_ERROR: database.NotPrimary, // "WSREP has not yet prepared node for application use"
+	errReadOnly:               database.ReadOnly,
+	code.ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: database.ReadOnly,
+	errStatementTime:        database.Timeout,
+	errStatementTimeMariaDB: database.Timeout,
+	code.ER_SERVER_SHUTDOWN: database.Shutdown,
+	errKilled:               database.Killed,
+	errKilledMariaDB:        database.Killed,
+	errIdle:                 database.Killed,
+}
+
+// conditionOf is the condition of an error. ER_OPTION_PREVENTS_STATEMENT is about any
+// option of the server, of which only read_only and super_read_only are conditions.
+func conditionOf(e *driver.MySQLError) database.Condition {
+	if e.Number == code.ER_OPTION_PREVENTS_STATEMENT && strings.Contains(strings.ReplaceAll(e.Message, "_", "-"), "read-only") {
+		return database.ReadOnly
+	}
+	return conditions[e.Number]
 }
 
 func serverError(err error) (database.ServerError, bool) {
@@ -105,13 +129,23 @@ func serverError(err error) (database.ServerError, bool) {
 	if !errors.As(err, &e) {
 		return database.ServerError{}, false
 	}
-	return database.ServerError{Message: e.Message, Condition: conditions[e.Number]}, true
+	state := ""
+	if e.SQLState != [5]byte{} {
+		state = string(e.SQLState[:])
+	}
+	return database.ServerError{Message: e.Message, Code: strconv.Itoa(int(e.Number)), State: state, Condition: conditionOf(e)}, true
 }
 
 // Error numbers that go-mysql has no name for.
 const (
 	errKilledMariaDB = 1927 // ER_CONNECTION_KILLED
 	errIdle          = 4031 // ER_CLIENT_INTERACTION_TIMEOUT: disconnected because of inactivity
+
+	errReadOnly             = 1836 // ER_READ_ONLY_MODE
+	errStatementTimeMariaDB = 1969 // ER_STATEMENT_TIMEOUT: max_statement_time
+	errStatementTime        = 3024 // ER_QUERY_TIMEOUT: max_execution_time
+	errRolledBack           = 3101 // ER_TRANSACTION_ROLLBACK_DURING_COMMIT, by Group Replication
+	errKilled               = 3169 // ER_SESSION_WAS_KILLED
 )
 
 // is reports whether the server answered with one of these error numbers.

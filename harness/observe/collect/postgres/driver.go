@@ -84,6 +84,14 @@ const (
 
 var conditions = map[string]database.Condition{
 	errTooMany: database.TooManyConnections, errDeadlock: database.Deadlock, errDenied: database.Denied,
+	"55P03": database.LockTimeout,   // lock_not_available
+	"23505": database.Duplicate,     // unique_violation
+	"40001": database.Serialization, // serialization_failure
+	"25006": database.ReadOnly,      // read_only_sql_transaction
+	"57014": database.Timeout,       // query_canceled, also by statement_timeout
+	"57P01": database.Shutdown,      // admin_shutdown
+	"57P02": database.Shutdown,      // crash_shutdown
+	"57P03": database.Shutdown,      // cannot_connect_now
 }
 
 func serverError(err error) (database.ServerError, bool) {
@@ -91,7 +99,7 @@ func serverError(err error) (database.ServerError, bool) {
 	if !errors.As(err, &e) {
 		return database.ServerError{}, false
 	}
-	return database.ServerError{Message: e.Message, Condition: conditions[e.Code]}, true
+	return database.ServerError{Message: e.Message, Code: e.Code, State: e.Code, Condition: conditions[e.Code]}, true
 }
 
 // is reports whether the server returned one of these error codes.

@@ -9,11 +9,12 @@ import (
 	"assay/harness/servers/mysqld"
 )
 
-// Replica starts a server in memory that replicates all further writes of the source.
-func Replica(t testing.TB, source *mysqld.Server) *mysqld.Server {
+// Replica starts a server in memory, with these options in addition to the usual ones, that
+// replicates all further writes of the source.
+func Replica(t testing.TB, source *mysqld.Server, args ...string) *mysqld.Server {
 	t.Helper()
 	flavour := source.Binary().Flavour
-	replica := StartInMemory(t, string(flavour), "--server-id=2")
+	replica := StartInMemory(t, string(flavour), append([]string{"--server-id=2"}, args...)...)
 	root := Open(t, source.DSN())
 	Exec(t, root, "CREATE USER 'copy'@'%' IDENTIFIED BY 'c'", "GRANT REPLICATION SLAVE ON *.* TO 'copy'@'%'")
 	show := "SHOW MASTER STATUS"

@@ -1,6 +1,7 @@
-package k6
+package sql
 
 import (
+	"cmp"
 	"context"
 	dbsql "database/sql"
 	"database/sql/driver"
@@ -9,27 +10,34 @@ import (
 	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql" // the driver that k6/x/sql/driver/mysql names
-	"github.com/grafana/xk6-sql/sql"
+	_ "github.com/grafana/xk6-sql"   // k6/x/sql
+	xk6 "github.com/grafana/xk6-sql/sql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"go.k6.io/k6/js/modules"
 )
 
-// databaseBytesSent counts the bytes that k6/x/sql has sent: it does not use the VU's
-// dialer, and k6 has no metric of them. Without them, a scenario that only uses SQL
+// bytesSent counts the bytes that scripts have sent to databases: SQL does not use the
+// VU's dialer, and k6 has no metric of them. Without them, a scenario that only uses SQL
 // would seem to send nothing.
-var databaseBytesSent atomic.Int64
+var bytesSent atomic.Int64
 
-// registerSQL registers the drivers that k6/x/sql offers to scripts.
-func registerSQL() {
+// TakeBytesSent returns the number of bytes that scripts have sent to databases since the
+// last call.
+func TakeBytesSent() int64 { return bytesSent.Swap(0) }
+
+// Register registers the drivers that k6/x/sql offers to scripts, and our own module.
+func Register() {
 	for _, network := range []string{"tcp", "unix"} {
 		mysql.RegisterDialContext(network, func(ctx context.Context, address string) (net.Conn, error) {
 			return dialCounted(ctx, network, address)
 		})
 	}
-	sql.RegisterModule("mysql")
+	xk6.RegisterModule("mysql")
 	// Under the name that k6/x/sql/driver/postgres looks for.
-	dbsql.Register("postgres", postgres{})
-	sql.RegisterModule("postgres")
+	dbsql.Register("postgres", pgxDriver{})
+	xk6.RegisterModule("postgres")
+	modules.Register(ImportPath, root{})
 }
 
 func dialCounted(ctx context.Context, network, address string) (net.Conn, error) {
@@ -56,26 +64,32 @@ type countedUnix struct{ *net.UnixConn }
 func (c *countedUnix) Write(b []byte) (int, error) { return counted(c.UnixConn.Write(b)) }
 
 func counted(n int, err error) (int, error) {
-	databaseBytesSent.Add(int64(n))
+	bytesSent.Add(int64(n))
 	return n, err
 }
 
-// postgres is pgx's driver, with counted connections.
-type postgres struct{}
+// pgxDriver is pgx's driver, with counted connections.
+type pgxDriver struct{}
 
-func (postgres) Open(name string) (driver.Conn, error) {
-	c, err := postgres{}.OpenConnector(name)
+func (pgxDriver) Open(name string) (driver.Conn, error) {
+	c, err := pgxDriver{}.OpenConnector(name)
 	if err != nil {
 		return nil, err
 	}
 	return c.Connect(context.Background())
 }
 
-func (postgres) OpenConnector(name string) (driver.Connector, error) {
-	config, err := pgx.ParseConfig(name)
+func (pgxDriver) OpenConnector(name string) (driver.Connector, error) {
+	return postgresConnector(name, "")
+}
+
+// postgresConnector connects to a database other than the DSN's unless it is empty.
+func postgresConnector(dsn, schema string) (driver.Connector, error) {
+	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	config.Database = cmp.Or(schema, config.Database)
 	config.DialFunc = dialCounted
 	return stdlib.GetConnector(*config), nil
 }

@@ -1,0 +1,63 @@
+package database
+
+// ServerError is an error that the server returned. Error gives the message alone,
+// without the number that drivers put before it.
+type ServerError struct {
+	Message   string
+	Code      string // the server's own, such as 1213 or 40P01
+	State     string // SQLSTATE, such as 40001; empty: the server gave none
+	Condition Condition
+}
+
+func (e ServerError) Error() string { return e.Message }
+
+// Condition is a kind of server error that callers handle, or reports count by name.
+type Condition int
+
+// The conditions.
+const (
+	OtherCondition       Condition = iota
+	TooManyConnections             // the connection limit of the server or of its user is reached
+	Deadlock                       // the server chose the transaction as the deadlock victim; Galera reports a failed certification so, too
+	Denied                         // the user lacks a right
+	LockTimeout                    // a row was locked for longer than the server waits
+	Duplicate                      // a unique key exists already
+	CertificationFailure           // at commit, the group found a conflict with a transaction of another node
+	Serialization                  // a conflict under snapshot or serializable isolation
+	NotPrimary                     // the node is not part of the cluster's primary component
+	ReadOnly                       // the server or the transaction takes no writes
+	Timeout                        // the statement ran for longer than its limit
+	Shutdown                       // the server is stopping or not yet started
+	Killed                         // the server ended the session
+)
+
+// names of the conditions, as classes of errors in metrics and reports.
+var names = map[Condition]string{
+	OtherCondition:       "other",
+	TooManyConnections:   "too many connections",
+	Deadlock:             "deadlock",
+	Denied:               "access denied",
+	LockTimeout:          "lock wait timeout",
+	Duplicate:            "duplicate key",
+	CertificationFailure: "certification failure",
+	Serialization:        "serialization failure",
+	NotPrimary:           "not primary",
+	ReadOnly:             "read only",
+	Timeout:              "timeout",
+	Shutdown:             "server shutdown",
+	Killed:               "session killed",
+}
+
+func (c Condition) String() string { return names[c] }
+
+// RolledBack reports whether the server has certainly rolled the whole transaction back,
+// so that it may be sent again.
+func (c Condition) RolledBack() bool {
+	return c == Deadlock || c == CertificationFailure || c == Serialization
+}
+
+// Is reports whether an error is a server error of this condition.
+func (d *Dialect) Is(err error, c Condition) bool {
+	e, ok := d.ServerError(err)
+	return ok && e.Condition == c
+}
