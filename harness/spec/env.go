@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"assay/harness/hint"
 )
 
 // Env are parameters of a script, which it reads from __ENV. They are recorded, and on
@@ -31,12 +34,8 @@ func (r *reader) env(n *node) Env {
 	}
 	all := Env{}
 	for _, c := range n.children {
-		switch {
-		case !envName.MatchString(c.name):
-			r.failKey(c, quote(c.name)+" is not the name of a variable: want capital letters, digits and _", likeThis(exampleOf(n)))
-			continue
-		case strings.HasPrefix(c.name, "ASSAY_"), strings.HasPrefix(c.name, "K6_"):
-			r.failKey(c, fmt.Sprintf("%s may not be set here: ASSAY_ and K6_ are the prefixes of Assay's and k6's own variables", c.name), "rename it")
+		if problem, next := envProblem(c.name); problem != "" {
+			r.failKey(c, problem, next)
 			continue
 		}
 		if !r.is(c, jsontext.KindString, "") {
@@ -49,4 +48,25 @@ func (r *reader) env(n *node) Env {
 		all[c.name] = c.text
 	}
 	return all
+}
+
+// CheckEnv refuses what a file may not have in "env".
+func CheckEnv(e Env) error {
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if problem, next := envProblem(name); problem != "" {
+			return hint.With(errors.New(problem), next)
+		}
+	}
+	return nil
+}
+
+// envProblem says why a variable may not have a name; empty: it may.
+func envProblem(name string) (problem, next string) {
+	switch {
+	case !envName.MatchString(name):
+		return quote(name) + " is not the name of a variable: want capital letters, digits and _", likeThis(example["env"])
+	case strings.HasPrefix(name, "ASSAY_"), strings.HasPrefix(name, "K6_"):
+		return fmt.Sprintf("%s may not be set here: ASSAY_ and K6_ are the prefixes of Assay's and k6's own variables", name), "rename it"
+	}
+	return "", ""
 }
