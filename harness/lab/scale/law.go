@@ -25,7 +25,7 @@ const minLawPoints = 4
 
 // Fit fits the law to the mean throughput x at n threads by least squares of the relative
 // deviations of n/x, which is linear in 1/Lambda, Sigma/Lambda and Kappa/Lambda. Negative
-// Sigma or Kappa, which have no meaning, are fitted again as 0. ok is false with too few
+// Sigma or Kappa have no meaning: then one of them is 0, or both, whichever fits best. ok is false with too few
 // points.
 func Fit(threads []int, x []float64) (l Law, ok bool) {
 	var n, y []float64
@@ -38,32 +38,38 @@ func Fit(threads []int, x []float64) (l Law, ok bool) {
 		return l, false
 	}
 	for _, use := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
-		if l, ok = fit(n, y, use[0], use[1]); ok && l.Sigma >= 0 && l.Kappa >= 0 && l.Lambda > 0 {
-			break
+		c, solved := fit(n, y, use[0], use[1])
+		if !solved || c.Sigma < 0 || c.Kappa < 0 || c.Lambda <= 0 {
+			continue
+		}
+		if c.Error = c.deviation(n, y); !ok || c.Error < l.Error {
+			l, ok = c, true
 		}
 	}
-	if !ok || l.Lambda <= 0 {
+	if !ok {
 		return l, false
 	}
 	if l.Kappa > 0 && l.Sigma < 1 {
-		at := math.Sqrt((1 - l.Sigma) / l.Kappa)
-		if at >= 1 {
-			peak := l.At(at)
-			l.PeakAt, l.Peak = &at, &peak
+		if at := math.Sqrt((1 - l.Sigma) / l.Kappa); at >= 1 {
+			l.PeakAt, l.Peak = &at, new(l.At(at))
 		}
 	}
-	sum := 0.0
-	for i := range n {
-		d := l.At(n[i])/y[i] - 1
-		sum += d * d
-	}
-	l.Error = math.Sqrt(sum / float64(len(n)))
 	return l, true
 }
 
 // At is the throughput with n threads.
 func (l Law) At(n float64) float64 {
 	return l.Lambda * n / (1 + l.Sigma*(n-1) + l.Kappa*n*(n-1))
+}
+
+// deviation is the root mean square of the relative deviations of throughputs y.
+func (l Law) deviation(n, y []float64) float64 {
+	sum := 0.0
+	for i := range n {
+		d := l.At(n[i])/y[i] - 1
+		sum += d * d
+	}
+	return math.Sqrt(sum / float64(len(n)))
 }
 
 func fit(n, y []float64, sigma, kappa bool) (l Law, ok bool) {
