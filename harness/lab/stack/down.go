@@ -68,21 +68,30 @@ func Down(ctx context.Context, dir string, which Parts) error {
 }
 
 func stopDatabase(f folder, s *State) error {
-	// Not from the state file, which lacks a server whose Up was killed.
-	server, err := mysqld.Attach(f.database())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	case err != nil:
+	// A node that is cut off could not leave its group.
+	if err := f.uncut(""); err != nil {
 		return fmt.Errorf("stop database: %w", err)
-	default:
-		err = server.Stop()
-		if server.Alive() {
-			return err
+	}
+	var err error
+	for _, d := range f.daemons() {
+		err = errors.Join(err, d.stop())
+	}
+	// Not from the state file, which lacks a server whose Up was killed.
+	alive := false
+	for _, dir := range f.nodes() {
+		server, unknown := mysqld.Attach(dir)
+		switch {
+		case errors.Is(unknown, fs.ErrNotExist):
+		case unknown != nil:
+			err = errors.Join(err, fmt.Errorf("stop database: %w", unknown))
+			alive = true
+		default:
+			err = errors.Join(err, server.Stop())
+			alive = alive || server.Alive()
 		}
 	}
-	if s != nil {
-		s.Database = Database{}
+	if s != nil && !alive {
+		s.Database, s.Cluster = Database{}, nil
 	}
 	return err
 }
