@@ -140,12 +140,17 @@ func (c *nodes) seed(ctx context.Context, u *startup) error {
 	}
 	u.stops, u.parts.Database = u.stops[:stop], false
 	for _, n := range empty {
-		// What Galera keeps of its peers. The binlog is copied: it says how far the data are.
-		if err := mysqld.Copy(c.dir(from), c.dir(n), "galera.cache", "gvwstate.dat", "gcache.page.*"); err != nil {
+		if err := c.copy(from, n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copy makes the data of a node those of another; both are stopped. The binlog is copied
+// too: it says how far the data are.
+func (c *nodes) copy(from, to *Node) error {
+	return mysqld.Copy(c.dir(from), c.dir(to), "galera.cache", "gvwstate.dat", "gcache.page.*") // Galera's own cache
 }
 
 // ensureEach ensures that a server runs, and the reader that follows it.
@@ -244,7 +249,9 @@ func (c *nodes) begin(ctx context.Context, servers []*Node) (_ *Node, err error)
 				return nil, fmt.Errorf("node %s: %w", n.Name, err)
 			}
 		}
-		best, err = replication.Furthest(positions)
+		if best, err = replication.Furthest(positions); err == nil {
+			err = c.level(servers, best, positions)
+		}
 	} else {
 		members := map[string]*sql.DB{}
 		for _, n := range servers {
@@ -265,6 +272,25 @@ func (c *nodes) begin(ctx context.Context, servers []*Node) (_ *Node, err error)
 			fmt.Sprintf("keep the data of one node: rm -r the folder of the others below %s, and assay stack up copies it", c.folder.node(c.cluster.Topology, "")))
 	}
 	return c.cluster.node(best)
+}
+
+// level copies the data of the node that begins the group to those that have missed
+// writes: after a restart it no longer has them in its cache.
+func (c *nodes) level(servers []*Node, best string, positions map[string]replication.Position) error {
+	from, err := c.cluster.node(best)
+	if err != nil {
+		return err
+	}
+	for _, n := range servers {
+		if positions[n.Name] == positions[best] {
+			continue
+		}
+		c.log.Info("copying the data of a node to one that has missed writes", "from", best, "to", n.Name)
+		if err := c.copy(from, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ensureUsers ensures that the users exist, on a node that writes; the others replicate

@@ -20,7 +20,7 @@ func Exists(dir string) (bool, error) {
 }
 
 // Copy copies the data and the password of a server that is stopped into another folder,
-// which must have no data yet. The copy is another server: without the files of omit,
+// whose data, if it has any, it replaces. The copy is another server: without the files of omit,
 // which are patterns in the data folder, and without the identity of the first.
 func Copy(from, to string, omit ...string) error {
 	if err := copyServer(from, to, omit); err != nil {
@@ -48,9 +48,6 @@ func copyServer(from, to string, omit []string) (err error) {
 		}
 		defer func() { _ = lock.Close() }()
 	}
-	if ok, err := exists(l.data()); err != nil || ok {
-		return errors.Join(err, fmt.Errorf("%s exists", l.data()))
-	}
 	if err := l.removeStaging(); err != nil {
 		return err
 	}
@@ -77,6 +74,9 @@ func copyServer(from, to string, omit []string) (err error) {
 	}
 	var a account
 	if err := statefile.Read(source.account(), &a); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(l.data()); err != nil {
 		return err
 	}
 	if err := statefile.Write(l.account(), a); err != nil {

@@ -46,6 +46,9 @@ type Set struct {
 	Nodes []Node
 }
 
+// short is the name of a group as Galera wants it: of at most 32 characters.
+func (s Set) short() string { return "assay-" + s.uuid()[:18] }
+
 // uuid is the name of a group as Group Replication wants it.
 func (s Set) uuid() string {
 	h := sha256.Sum256([]byte(s.Name))

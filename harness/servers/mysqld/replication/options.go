@@ -59,7 +59,7 @@ func (s Set) galera(n Node, provider string) []string {
 		"--log-slave-updates=ON",
 		"--innodb-autoinc-lock-mode=2", // required
 		"--wsrep-on=ON", "--wsrep-provider=" + provider,
-		"--wsrep-cluster-name=" + s.uuid(), "--wsrep-cluster-address=" + s.Address(),
+		"--wsrep-cluster-name=" + s.short(), "--wsrep-cluster-address=" + s.Address(),
 		"--wsrep-node-name=" + n.Name, "--wsrep-node-address=" + process.Loopback,
 		"--wsrep-sst-method=" + transferMethod,
 		"--wsrep-provider-options=" + strings.Join(options, ";"),
@@ -109,7 +109,7 @@ func (s Set) group(n Node) []string {
 // ArbitratorArgs are the arguments of garbd.
 func (s Set) ArbitratorArgs(n Node) []string {
 	return []string{
-		"--name", n.Name, "--group", s.uuid(), "--address", s.Address(),
+		"--name", n.Name, "--group", s.short(), "--address", s.Address(),
 		"--options", fmt.Sprintf("gmcast.listen_addr=tcp://%s;pc.recovery=false", process.Address(n.Group)),
 	}
 }
