@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -66,7 +67,7 @@ func (c *nodes) launch(ctx context.Context, n *Node, first bool) error {
 		n.GroupID = uint32(max(n.Port, n.Group))
 	}
 	if c.cluster.garbd(n) {
-		return c.launchArbitrator(n)
+		return c.launchArbitrator(ctx, n)
 	}
 	o, err := c.options(n)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *nodes) galeraPosition(ctx context.Context, o *mysqld.Options, first boo
 	return nil
 }
 
-func (c *nodes) launchArbitrator(n *Node) error {
+func (c *nodes) launchArbitrator(ctx context.Context, n *Node) error {
 	binary, err := replication.Garbd()
 	if err != nil {
 		return err
@@ -118,13 +119,32 @@ func (c *nodes) launchArbitrator(n *Node) error {
 	cmd := exec.Command(binary, c.cluster.set(c.folder).ArbitratorArgs(n.Node)...)
 	cmd.Env = process.Environment()
 	cmd.Dir = c.folder.logs() // it keeps a file of its view in its working directory
-	child, err := c.folder.arbitrator().start(cmd, n.GroupID)
+	d := c.folder.arbitrator()
+	log, err := process.OpenLog(d.log)
+	if err != nil {
+		return fmt.Errorf("start arbitrator: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	child, err := d.start(cmd, n.GroupID)
 	if err != nil {
 		return err
 	}
 	n.Off = false
+	if err := c.started(n, d.stop); err != nil {
+		return err
+	}
+	// Until then it ends if the node that lets it in ends. It tells only its log.
+	err = child.Await(ctx, joinTimeout, func(context.Context) error {
+		if !strings.Contains(log.Written(), "-> SYNCED") {
+			return errors.New("it has not joined the group")
+		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("start arbitrator: %w (log: %s)", err, d.log), d.end(process.Identity.Kill))
+	}
 	c.log.Info("arbitrator is up", "pid", child.PID)
-	return c.started(n, c.folder.arbitrator().stop)
+	return nil
 }
 
 // withCopyHint says how a node that cannot catch up gets its data again.
