@@ -37,7 +37,7 @@ func TestLongTopologies(t *testing.T) {
 				if err := stack.Down(t.Context(), l.dir, stack.All); err != nil {
 					t.Fatal(err)
 				}
-				mustUp(t, stack.Options{Dir: l.dir, Topology: topology, DBPort: l.state.Database.Port})
+				mustUp(t, l.options)
 				l.await("b")
 				l.await("a")
 			})

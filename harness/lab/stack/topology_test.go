@@ -20,10 +20,11 @@ import (
 // lab is a stack of several nodes with a table.
 type lab struct {
 	*testing.T
-	dir   string
-	state *stack.State
-	db    map[string]*sql.DB // by the names of stack.State.NodesDSN
-	rows  int                // written so far
+	dir     string
+	state   *stack.State
+	options stack.Options
+	db      map[string]*sql.DB // by the names of stack.State.NodesDSN
+	rows    int                // written so far
 }
 
 // startLab starts the stack. Its database ports follow each other.
@@ -41,6 +42,7 @@ func startLab(t *testing.T, flavour string, topology stack.Topology, proxy bool)
 		}
 	})
 	t.Cleanup(l.logs)
+	l.options = o
 	l.state, _ = mustUp(t, o)
 	for node := range strings.FieldsSeq(l.state.NodesDSN()) {
 		name, dsn, _ := strings.Cut(node, "=")
