@@ -125,7 +125,7 @@ func (f folder) checkNew(o Options) error {
 		return err
 	}
 	if o.Binary.Path == "" {
-		if _, err := mysqld.Choose(); err != nil {
+		if o.Binary, err = mysqld.Choose(); err != nil {
 			return err
 		}
 	}
@@ -139,6 +139,16 @@ func (f folder) checkNew(o Options) error {
 		return fmt.Errorf("start database: %w", err)
 	}
 	if err := (&startup{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
+		return err
+	}
+	c, err := newCluster(o.Topology, o.Binary.Flavour, o.Proxy, o.DBPort, process.FreePort)
+	if err != nil {
+		return err
+	}
+	if err := c.checkPrograms(); err != nil {
+		return err
+	}
+	if err := c.checkPorts(); err != nil {
 		return err
 	}
 	return checkTargetPort(o.TargetPort)

@@ -22,7 +22,7 @@ func Find() (string, error) {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
 			return filepath.Abs(path)
 		} else if name != "" && name == os.Getenv(BinaryEnv) {
-			return "", fmt.Errorf("find HAProxy: %w", err)
+			return "", hint.With(fmt.Errorf("find HAProxy: %w", err), "name the program in "+BinaryEnv)
 		}
 	}
 	return "", hint.With(fmt.Errorf("no haproxy found"), "install it, e.g. with apt-get install haproxy, or name it in "+BinaryEnv)
