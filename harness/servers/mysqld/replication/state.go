@@ -19,6 +19,7 @@ type State struct {
 	ReadOnly bool
 	// Outside: it has left its group, and does not come back by itself.
 	Outside bool
+	Members int // of its group, as far as the node knows; Group only
 }
 
 // Writable reports whether the node executes writes.
@@ -114,7 +115,7 @@ func groupState(all []member) State {
 			reachable++
 		}
 	}
-	s := State{Text: own, Quorum: (own == "ONLINE" || own == "RECOVERING") && 2*reachable > len(all)}
+	s := State{Text: own, Members: len(all), Quorum: (own == "ONLINE" || own == "RECOVERING") && 2*reachable > len(all)}
 	s.Ready = s.Quorum && own == "ONLINE"
 	s.Outside = own == "OFFLINE" || own == "ERROR"
 	if !s.Quorum && own == "ONLINE" {
