@@ -44,6 +44,8 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_TEST_MARIADBD="$$(PATH="$$PATH:/usr/sbin" command -v mariadbd)" \
 	ASSAY_TEST_POSTGRES="$$(ls -v /usr/lib/postgresql/*/bin/postgres | tail -n 1)" \
 	ASSAY_TEST_INFLUXD="$$(.ci/influxd $(INFLUXDB))" \
+	ASSAY_GARBD="$$(.ci/program garbd galera-arbitrator-4 $(CACHE)/garbd)" \
+	ASSAY_HAPROXY="$$(.ci/program haproxy haproxy $(CACHE)/haproxy)" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
 # The longest packages make runs, which starve each other: two at a time. The others
 # mostly wait for servers. All are compiled before the first one runs. `make lint` runs
@@ -63,7 +65,7 @@ test: ## Set up what is missing, and run the tests on real servers (about 11 min
 .PHONY: long
 long: ## Run the tests that take minutes each
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay
+	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay ./harness/lab/stack
 	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its

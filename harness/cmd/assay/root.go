@@ -34,7 +34,7 @@ interrupted.`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newCertify(), newWorker(), newKubernetes(), newJudge(), newDiagnose(), newVerify(), newKeygen(), newCompare(), newSearch(), newScale(), newExperiment(), newDoctor(), newInit(),
-		newFrames(), newInflux(), newStack(), newTarget(), newTPCC(), newK6(), newBinlogReaders(),
+		newFrames(), newInflux(), newStack(), newTarget(), newTPCC(), newK6(), newBinlogReaders(), newNodeHealth(),
 	)
 	return root
 }

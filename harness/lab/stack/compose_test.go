@@ -14,6 +14,7 @@ import (
 
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/mysqld/replication"
 )
 
 // TestComposeAccounts checks that the accounts of docker-compose.yml have the same
@@ -23,7 +24,7 @@ func TestComposeAccounts(t *testing.T) {
 	u := newState().Users
 	odd := map[string]string{"service": `it's \'; DROP USER root; -- "`, "collector": "per%cent $HOME `id`"}
 	root := mysqldtest.StartInMemory(t, string(mysqld.MySQL)).DSN()
-	if err := grant(t.Context(), root, mysqld.MySQL, u); err != nil {
+	if err := grant(t.Context(), root, mysqld.MySQL, replication.None, u); err != nil {
 		t.Fatal(err)
 	}
 	db := mysqldtest.Open(t, root)

@@ -17,6 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/lab/stack"
+	"assay/harness/lab/stack/health"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
@@ -32,6 +33,10 @@ const upEnv = "ASSAY_TEST_STACK_UP"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "target" {
 		os.Exit(serve(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == stack.HealthCommand {
+		fmt.Fprintln(os.Stderr, health.Main(context.Background(), os.Getenv(health.NodesEnv), os.Args[2:]))
+		os.Exit(1)
 	}
 	if dir := os.Getenv(upEnv); dir != "" {
 		os.Exit(up(dir, os.Args[1:]))

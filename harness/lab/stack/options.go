@@ -22,8 +22,10 @@ const (
 // up, or else the default.
 type Options struct {
 	Dir        string        // default DefaultDir
+	Topology   Topology      // default Single
+	Proxy      bool          // HAProxy before the database nodes, which the reference service then uses
 	Binary     mysqld.Binary // default: the one that created the data, else mysqld.Choose
-	DBPort     int           // default DefaultDBPort
+	DBPort     int           // of node a, default DefaultDBPort; those of node b and HAProxy follow it
 	TargetPort int           // default DefaultTargetPort
 	InfluxPort int           // default DefaultInfluxPort
 	Influxd    string        // the InfluxDB program; default: influxd.Find, else the one used before; without one there is no InfluxDB
@@ -80,13 +82,30 @@ func Server(dir string) (mysqld.Binary, error) {
 }
 
 // complete sets missing options from the state, and refuses those that contradict a
-// running component: a stack that is up is shared, and may be under load.
-func (o Options) complete(s *State) (Options, error) {
+// running component: a stack that is up is shared, and may be under load. running: a
+// database node runs.
+func (o Options) complete(s *State, running bool) (Options, error) {
 	differs := func(option string, is, want any) error {
 		return fmt.Errorf("the stack is up with %s %v, not %v: run `assay stack down` first", option, is, want)
 	}
+	if c := s.Cluster; c != nil {
+		proxy := c.Proxy != nil
+		switch {
+		case o.Topology == "":
+			o.Topology = c.Topology
+		case running && o.Topology != c.Topology:
+			return o, differs("topology", c.Topology, o.Topology)
+		}
+		if running && o.Proxy && !proxy {
+			return o, differs("proxy", "none", "HAProxy")
+		}
+		o.Proxy = o.Proxy || proxy && o.Topology == c.Topology
+	}
+	if o.Topology == "" {
+		o.Topology = Single
+	}
 	if db := s.Database; db.Port != 0 {
-		alive := db.Process.Alive()
+		alive := running
 		switch {
 		case o.DBPort == 0:
 			o.DBPort = db.Port

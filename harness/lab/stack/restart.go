@@ -14,6 +14,8 @@ type Setup struct {
 	Database []string `json:"database"` // additional options of the server
 	Target   []string `json:"target"`   // arguments of the reference service
 	Ports    Ports    `json:"ports"`
+	Topology Topology `json:"topology,omitempty"`
+	Proxy    bool     `json:"proxy,omitempty"`
 }
 
 // Ports of a stack.
@@ -25,10 +27,14 @@ type Ports struct {
 
 // Setup is the current configuration.
 func (s *State) Setup() Setup {
-	return Setup{
+	setup := Setup{
 		Database: slices.Clone(s.Database.Args), Target: slices.Clone(s.Target.Args),
 		Ports: Ports{s.Database.Port, s.Target.Port, s.Influx.Port},
 	}
+	if s.Cluster != nil {
+		setup.Topology, setup.Proxy = s.Cluster.Topology, s.Cluster.Proxy != nil
+	}
+	return setup
 }
 
 // Restart restarts parts of the stack with another configuration on the same ports and
@@ -48,18 +54,27 @@ func Restart(ctx context.Context, o Options, to Setup, which Parts, log *slog.Lo
 	}
 	o.DBPort, o.TargetPort, o.InfluxPort = to.Ports.Database, to.Ports.Target, to.Ports.Influx
 	o.DBArgs, o.TargetArgs = to.Database, to.Target
+	o.Topology, o.Proxy = to.Topology, to.Proxy
 	s, _, err := Up(ctx, o, log)
 	return s, err
 }
 
-// AdminDSN is root's DSN of the running database; only root may change global variables
+// AdminDSN is root's DSN of the running database, node a; only root may change global variables
 // and read the binlog. It is a secret.
 func AdminDSN(dir string) (string, error) {
 	f, err := at(dir)
 	if err != nil {
 		return "", err
 	}
-	server, err := mysqld.Attach(f.database())
+	s, err := f.load()
+	if err != nil {
+		return "", err
+	}
+	a := f.database()
+	if s != nil && s.Cluster != nil {
+		a = f.node(s.Cluster.Topology, NodeA)
+	}
+	server, err := mysqld.Attach(a)
 	if err != nil {
 		return "", fmt.Errorf("connect to the local database: %w", err)
 	}

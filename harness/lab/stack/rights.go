@@ -10,21 +10,34 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
 )
 
 // writerLog is a table of the reference service for writers that bypass it.
 const writerLog = Schema + ".writer_log"
 
+// staleReads is the table of scenarios/stale-reads.js, tpcc begins the names of the
+// databases of scenarios/tpcc.js.
+const (
+	staleReads = Schema + ".stale_reads"
+	tpcc       = "tpcc"
+)
+
 // statements create the schema and both accounts. They can be repeated.
-func statements(f mysqld.Flavour, u Users) []string {
+func statements(f mysqld.Flavour, k replication.Kind, u Users) []string {
 	account := func(u User) string { return fmt.Sprintf("'%s'@'%s'", u.Name, process.Loopback) }
 	list := []string{
 		// Keeps this session out of the statistics, and passwords out of sampled statements.
 		"UPDATE performance_schema.threads SET INSTRUMENTED = 'NO' WHERE PROCESSLIST_ID = CONNECTION_ID()",
 		"CREATE DATABASE IF NOT EXISTS " + Schema + " CHARACTER SET utf8mb4",
 	}
-	for _, u := range []User{u.Service, u.Collector} {
+	users := []User{u.Service, u.Collector}
+	replicationGrants := replication.Grants(k, account(u.Replication))
+	if len(replicationGrants) > 0 {
+		users = append(users, u.Replication)
+	}
+	for _, u := range users {
 		list = append(
 			list,
 			fmt.Sprintf("CREATE USER IF NOT EXISTS %s IDENTIFIED BY '%s'", account(u), u.Password.reveal()),
@@ -37,7 +50,7 @@ func statements(f mysqld.Flavour, u Users) []string {
 		binlogStatus = "BINLOG MONITOR"
 	}
 	service, collector := account(u.Service), account(u.Collector)
-	return append(
+	list = append(
 		list,
 		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, REFERENCES, "+
 			"CREATE VIEW, SHOW VIEW, CREATE TEMPORARY TABLES, LOCK TABLES ON "+Schema+".* TO "+service,
@@ -53,14 +66,15 @@ func statements(f mysqld.Flavour, u Users) []string {
 		// missing table can only be granted together with CREATE.
 		"GRANT CREATE, INSERT ON "+writerLog+" TO "+collector,
 		"REVOKE CREATE ON "+writerLog+" FROM "+collector,
-		// What scenarios/stale-reads.js makes, and assay tpcc, in schemas of its own.
-		"GRANT CREATE, INSERT, DROP ON "+Schema+".stale_reads TO "+collector,
-		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX ON `tpcc%`.* TO "+collector,
+		// The tables that other scenarios make themselves.
+		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON "+staleReads+" TO "+collector,
+		"GRANT ALL ON `"+tpcc+"%`.* TO "+collector,
 	)
+	return append(list, replicationGrants...)
 }
 
 // grant executes the statements as root, in one session.
-func grant(ctx context.Context, dsn string, f mysqld.Flavour, u Users) error {
+func grant(ctx context.Context, dsn string, f mysqld.Flavour, k replication.Kind, u Users) error {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return errors.New("make database users: unreadable DSN") // its own error would quote it
@@ -76,7 +90,7 @@ func grant(ctx context.Context, dsn string, f mysqld.Flavour, u Users) error {
 		return fmt.Errorf("make database users: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	for _, s := range statements(f, u) {
+	for _, s := range statements(f, k, u) {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
 			return fmt.Errorf("make database users: %s", u.redact(err.Error()))
 		}
@@ -86,5 +100,5 @@ func grant(ctx context.Context, dsn string, f mysqld.Flavour, u Users) error {
 
 // redact hides the passwords in a message of a server or the service.
 func (u Users) redact(s string) string {
-	return strings.NewReplacer(u.Service.Password.reveal(), "***", u.Collector.Password.reveal(), "***").Replace(s)
+	return strings.NewReplacer(u.Service.Password.reveal(), "***", u.Collector.Password.reveal(), "***", u.Replication.Password.reveal(), "***").Replace(s)
 }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
 	"assay/harness/servers/statefile"
 )
 
 // State is the content of the state file: processes, ports and passwords.
 type State struct {
-	Database Database `json:"database"`
+	Database Database `json:"database"`          // node a
+	Cluster  *Cluster `json:"cluster,omitempty"` // nil if the database is down
 	Influx   Influx   `json:"influx"`
 	Target   Target   `json:"target"`
 	Users    Users    `json:"users"`
@@ -52,8 +55,9 @@ const Schema = "assay"
 
 // Users are the accounts of the database. Like the data, they outlive the processes.
 type Users struct {
-	Service   User `json:"service"`   // of the reference service: all privileges on its schema
-	Collector User `json:"collector"` // of the collector: reads waits and the ledger, turns instruments on, writes writer_log
+	Service     User `json:"service"`     // of the reference service: all privileges on its schema
+	Collector   User `json:"collector"`   // of the collector: reads waits and the ledger, turns instruments on; of scenarios: writes their tables
+	Replication User `json:"replication"` // of the database nodes, to each other
 }
 
 // User is an account for connections from the loopback address.
@@ -64,21 +68,49 @@ type User struct {
 
 func newState() *State {
 	return &State{Users: Users{
-		Service:   User{"assay_service", Secret(rand.Text())},
-		Collector: User{"assay_collector", Secret(rand.Text())},
+		Service:     User{"assay_service", Secret(rand.Text())},
+		Collector:   User{"assay_collector", Secret(rand.Text())},
+		Replication: User{"assay_replication", Secret(rand.Text())},
 	}}
 }
 
-// ServiceDSN is the reference service's DSN. It is a secret.
-func (s *State) ServiceDSN() string { return s.dsn(s.Users.Service) }
+// ServiceDSN is the reference service's DSN: of HAProxy's single writer, or else of node
+// a. It is a secret.
+func (s *State) ServiceDSN() string {
+	if s.Cluster != nil && s.Cluster.Proxy != nil {
+		return dsn(s.Users.Service, s.Cluster.Proxy.Writer)
+	}
+	return dsn(s.Users.Service, s.Database.Port)
+}
 
-// CollectorDSN is the DSN of `assay certify`, for ASSAY_DB. It is a secret.
-func (s *State) CollectorDSN() string { return s.dsn(s.Users.Collector) }
+// CollectorDSN is the DSN of `assay certify`, for ASSAY_DB, of node a. It is a secret.
+func (s *State) CollectorDSN() string { return dsn(s.Users.Collector, s.Database.Port) }
 
-func (s *State) dsn(u User) string {
+// NodesDSN is the collector's DSN of each database node that can be queried, and of
+// HAProxy's listeners where it runs: "a=DSN b=DSN proxy=DSN proxy-both=DSN". It is a
+// secret.
+func (s *State) NodesDSN() string {
+	if s.Cluster == nil {
+		return ""
+	}
+	var all []string
+	add := func(name string, port int) { all = append(all, name+"="+dsn(s.Users.Collector, port)) }
+	for _, n := range s.Cluster.Nodes {
+		if !n.Arbitrator {
+			add(n.Name, n.Port)
+		}
+	}
+	if p := s.Cluster.Proxy; p != nil {
+		add("proxy", p.Writer)
+		add("proxy-both", p.Both)
+	}
+	return strings.Join(all, " ")
+}
+
+func dsn(u User, port int) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd = u.Name, u.Password.reveal()
-	c.Net, c.Addr, c.DBName = "tcp", process.Address(s.Database.Port), Schema
+	c.Net, c.Addr, c.DBName = "tcp", process.Address(port), Schema
 	c.ParseTime = true
 	return c.FormatDSN()
 }
@@ -93,7 +125,7 @@ func (u User) LogValue() slog.Value { return slog.StringValue(u.Name) }
 
 // LogValue leaves the passwords out.
 func (u Users) LogValue() slog.Value {
-	return slog.GroupValue(slog.Any("service", u.Service), slog.Any("collector", u.Collector))
+	return slog.GroupValue(slog.Any("service", u.Service), slog.Any("collector", u.Collector), slog.Any("replication", u.Replication))
 }
 
 // TargetURL is the base URL of the reference service.
@@ -108,6 +140,12 @@ func (f folder) load() (*State, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load stack state: %w", err)
+	}
+	if s.Users.Replication == (User{}) { // of an older version
+		s.Users.Replication = newState().Users.Replication
+	}
+	if s.Cluster == nil && s.Database.Port != 0 {
+		s.Cluster = &Cluster{Topology: Single, Kind: replication.None, Nodes: []Node{{Node: replication.Node{Name: NodeA, ID: 1, Port: s.Database.Port}}}}
 	}
 	return &s, nil
 }

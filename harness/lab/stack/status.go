@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
+	"assay/harness/servers/firewall"
 	"assay/harness/servers/mysqld"
+	"assay/harness/servers/mysqld/replication"
+	"assay/harness/servers/process"
 )
 
 // Condition is the state of a component.
@@ -19,11 +23,13 @@ const (
 	IsSilent  Condition = "not answering" // it runs, and may be starting or overloaded
 	IsCrashed Condition = "crashed"       // it ended without a Down
 	IsDown    Condition = "down"
+	IsApart   Condition = "not ready" // a node that answers, but is no full member of its group, or does not replicate
+	IsCut     Condition = "cut off"   // by NodeDo
 )
 
 // Process is the status of a component, without secrets.
 type Process struct {
-	Name      string    `json:"name"` // "database", "target", "influxdb"
+	Name      string    `json:"name"` // "database", or "node a" and so on; "target", "influxdb", "haproxy", "health"
 	Condition Condition `json:"condition"`
 	PID       int       `json:"pid,omitempty"`
 	Port      int       `json:"port,omitempty"`
@@ -49,16 +55,61 @@ func Status(dir string) (*State, []Process, error) {
 	if known == nil {
 		known = &State{}
 	}
-	return s, []Process{databaseStatus(f, known), targetStatus(f, known), influxStatus(f, known)}, nil
+	return s, append(append(databaseStatus(f, known), targetStatus(f, known), influxStatus(f, known)), proxyStatus(f, known)...), nil
 }
 
-func databaseStatus(f folder, s *State) Process {
-	p := Process{Name: "database", Condition: IsDown, Log: mysqld.LogFile(f.database())}
-	server, err := mysqld.Attach(f.database())
+// databaseStatus is that of each node.
+func databaseStatus(f folder, s *State) (all []Process) {
+	c := s.Cluster
+	if c == nil {
+		// Without the state, a server is found by its own files.
+		c = &Cluster{Topology: Single, Nodes: []Node{{Node: replication.Node{Name: NodeA}}}, Kind: replication.None}
+	}
+	var cut []string
+	if firewall.Allowed() {
+		cut, _ = firewall.Tables(f.table())
+	}
+	for i := range c.Nodes {
+		p := nodeStatus(f, s, c, &c.Nodes[i])
+		if slices.Contains(cut, f.table()+c.Nodes[i].Name) {
+			p.Condition = IsCut
+		}
+		if len(c.Nodes) == 1 {
+			p.Name = "database"
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func nodeStatus(f folder, s *State, cluster *Cluster, n *Node) Process {
+	c := &nodes{folder: f, cluster: cluster}
+	p := Process{Name: "node " + n.Name, Condition: IsDown, Log: mysqld.LogFile(c.dir(n))}
+	if cluster.garbd(n) {
+		d := f.arbitrator()
+		p.Name, p.Port, p.Log, p.What = n.Name, n.Group, d.log, "garbd"
+		switch {
+		case d.alive():
+			p.Condition, p.PID = IsUp, d.identity().PID
+		case !n.Off:
+			p.Condition = IsCrashed
+		}
+		return p
+	}
+	if n.Arbitrator {
+		p.Name = n.Name
+	}
+	server, err := mysqld.Attach(c.dir(n))
 	if err != nil {
 		if db := s.Database; db.Port != 0 {
-			p.Condition, p.PID, p.Port = IsCrashed, db.Process.PID, db.Port
+			p.Port = n.Port
 			p.What = fmt.Sprintf("%s %s", db.Binary.Flavour, db.Binary.Version)
+			if n.Name == NodeA {
+				p.PID = db.Process.PID
+			}
+			if !n.Off {
+				p.Condition = IsCrashed
+			}
 		}
 		return p
 	}
@@ -66,10 +117,38 @@ func databaseStatus(f folder, s *State) Process {
 	p.What = fmt.Sprintf("%s %s", server.Binary().Flavour, server.Binary().Version)
 	ctx, cancel := context.WithTimeout(context.Background(), statusPatience)
 	defer cancel()
-	if server.Ping(ctx) == nil {
+	state, err := c.state(ctx, n)
+	switch {
+	case err != nil:
+		return p
+	case state.Ready:
 		p.Condition = IsUp
+	default:
+		p.Condition = IsApart
+	}
+	if state.Text != "" {
+		p.What += ", " + state.Text
 	}
 	return p
+}
+
+// proxyStatus is that of HAProxy and the health endpoint, where the stack has them.
+func proxyStatus(f folder, s *State) []Process {
+	if s.Cluster == nil || s.Cluster.Proxy == nil {
+		return nil
+	}
+	ports := s.Cluster.Proxy
+	all := []Process{
+		{Name: "haproxy", Port: ports.Writer, What: fmt.Sprintf("one writer at %s, both nodes at %s", process.Address(ports.Writer), process.Address(ports.Both))},
+		{Name: "health", What: "for HAProxy"},
+	}
+	for i, d := range []daemon{f.proxy(), f.health()} {
+		all[i].Condition, all[i].Log = IsCrashed, d.log
+		if d.alive() {
+			all[i].Condition, all[i].PID = IsUp, d.identity().PID
+		}
+	}
+	return all
 }
 
 func targetStatus(f folder, s *State) Process {

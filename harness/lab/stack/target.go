@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/harness/lab/stack/health"
 	"assay/harness/servers/process"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 // secrets are the environment variables that the service must not inherit.
-var secrets = []string{"ASSAY_DB", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
+var secrets = []string{"ASSAY_DB", health.NodesEnv, "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN", "ASSAY_SIGNING_KEY"}
 
 // ensureTarget ensures that the reference service runs and is healthy.
 func (u *startup) ensureTarget(ctx context.Context) error {

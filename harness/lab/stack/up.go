@@ -57,7 +57,7 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if s == nil {
 		s = newState()
 	}
-	if o, err = o.complete(s); err != nil {
+	if o, err = o.complete(s, f.running(s)); err != nil {
 		return nil, Parts{}, err
 	}
 	u := &startup{folder: f, options: o, state: s, log: log}
@@ -70,6 +70,9 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 		return nil, Parts{}, err
 	}
 	if err := u.ensureDatabase(ctx); err != nil {
+		return nil, Parts{}, err
+	}
+	if err := u.ensureProxy(ctx); err != nil {
 		return nil, Parts{}, err
 	}
 	if err := u.ensureInflux(ctx); err != nil {
@@ -89,6 +92,7 @@ type startup struct {
 	log     *slog.Logger
 	stops   []func() error // stop the started components, in order of starting
 	parts   Parts          // that were started
+	before  bool           // a database node ran before
 }
 
 // undo stops the started components, the last first. It ignores the context of Up,
@@ -98,7 +102,10 @@ func (u *startup) undo() error {
 	for i := len(u.stops) - 1; i >= 0; i-- {
 		err = errors.Join(err, u.stops[i]())
 	}
-	if len(u.stops) > 0 {
+	if !u.before && !u.running() {
+		u.state.Database, u.state.Cluster = Database{}, nil
+	}
+	if len(u.stops) > 0 || !u.before {
 		err = errors.Join(err, u.save(u.state))
 	}
 	return err
@@ -108,82 +115,17 @@ func (u *startup) undo() error {
 // load.
 const answerPatience = 10 * time.Second
 
-// ensureDatabase ensures that the database runs and has its users.
-func (u *startup) ensureDatabase(ctx context.Context) error {
-	// Not from the state file, which may have been lost or never written.
-	server, err := mysqld.Attach(u.folder.database())
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		if server, err = u.startDatabase(ctx); err != nil {
-			return err
-		}
-	case err != nil:
-		return err
-	default:
-		ctx, cancel := context.WithTimeout(ctx, answerPatience)
-		defer cancel()
-		if err := server.Ping(ctx); err != nil {
-			return fmt.Errorf("the database server (pid %d) does not answer: %w: run `assay stack down` first", server.Pid(), err)
-		}
-	}
-	db := Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary(), Args: u.options.DBArgs}
-	db.Ready = db.Process == u.state.Database.Process && u.state.Database.Ready
-	u.state.Database = db
-	if err := u.save(u.state); err != nil {
-		return err
-	}
-	if db.Ready {
-		return nil
-	}
-	if err := grant(ctx, server.DSN(), db.Binary.Flavour, u.state.Users); err != nil {
-		return err
-	}
-	u.state.Database.Ready = true
-	return u.save(u.state)
-}
-
-func (u *startup) startDatabase(ctx context.Context) (*mysqld.Server, error) {
-	b := u.options.Binary
-	if b.Path == "" {
-		var err error
-		if b, err = mysqld.ChooseFor(u.folder.database()); err != nil {
-			return nil, err
-		}
-	}
-	if !u.state.Target.Process.Alive() {
-		// Before the database is started, which takes seconds.
-		if err := checkTargetPort(u.options.TargetPort); err != nil {
-			return nil, err
-		}
-	}
-	u.log.Info("starting database", "server", string(b.Flavour), "version", b.Version, "port", u.options.DBPort)
-	begin := time.Now()
-	server, err := mysqld.Start(ctx, mysqld.Options{
-		Dir: u.folder.database(), Port: u.options.DBPort, Binary: b, Args: u.options.DBArgs, Detach: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	u.parts.Database = true
-	u.stops = append(u.stops, func() error {
-		u.state.Database = Database{}
-		return server.Stop()
-	})
-	u.log.Info("database is up", "port", server.Port(), "pid", server.Pid(), "took", time.Since(begin).Round(time.Millisecond))
-	return server, nil
-}
-
 // checkNew checks that a new stack can start, before anything is written to its folder.
 func (f folder) checkNew(o Options) error {
 	if files, err := os.ReadDir(f.dir); len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil // it may be up, on these ports
 	}
-	o, err := o.complete(newState())
+	o, err := o.complete(newState(), false)
 	if err != nil {
 		return err
 	}
 	if o.Binary.Path == "" {
-		if _, err := mysqld.Choose(); err != nil {
+		if o.Binary, err = mysqld.Choose(); err != nil {
 			return err
 		}
 	}
@@ -197,6 +139,16 @@ func (f folder) checkNew(o Options) error {
 		return fmt.Errorf("start database: %w", err)
 	}
 	if err := (&startup{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
+		return err
+	}
+	c, err := newCluster(o.Topology, o.Binary.Flavour, o.Proxy, o.DBPort, process.FreePort)
+	if err != nil {
+		return err
+	}
+	if err := c.checkPrograms(); err != nil {
+		return err
+	}
+	if err := c.checkPorts(); err != nil {
 		return err
 	}
 	return checkTargetPort(o.TargetPort)

@@ -17,6 +17,8 @@ type Options struct {
 	Binary Binary   // zero = Choose
 	Args   []string // further server options, as --name=value; they override the stack's
 	Detach bool     // the server outlives this process
+	Group  uint32   // group id of the process; 0 = that of this process
+	Env    []string // further variables of its environment
 }
 
 // reserved options would make the server leave its folder or the loopback address,

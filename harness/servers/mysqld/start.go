@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"assay/harness/servers/process"
@@ -114,9 +115,12 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(s.binary.Path, serverArgs(s.layout, s.port, s.binary.Flavour, o.Args)...)
-	cmd.Env = process.Environment()
+	cmd.Env = process.Environment(o.Env...)
 	cmd.Stdout, cmd.Stderr = log.File, log.File
 	cmd.ExtraFiles = []*os.File{lock}
+	if o.Group != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: o.Group, NoSetGroups: true}}
+	}
 	life := process.Tied
 	if o.Detach {
 		life = process.Detached

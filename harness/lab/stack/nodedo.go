@@ -1,0 +1,116 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"assay/harness/hint"
+	"assay/harness/servers/mysqld"
+)
+
+// Action is what NodeDo does to a database node.
+type Action string
+
+// The actions. The last one undoes each of the others.
+const (
+	Kill     Action = "kill"  // ends the process at once (SIGKILL), as a crash does
+	Shutdown Action = "stop"  // shuts the server down in order
+	Cut      Action = "cut"   // no packet passes between the node and clients or peers; the process runs on
+	Start    Action = "start" // lets packets pass, starts the process unless it runs, and waits until the node has caught up
+)
+
+// Actions are all of them.
+var Actions = []Action{Kill, Shutdown, Cut, Start}
+
+// NodeDo does something to a database node of the stack of a folder, also while a run has
+// reserved the stack. It can be repeated. It returns when it is done, or with an error
+// when ctx ends: kill takes less than a second, stop at most about half a minute, start
+// at most a few minutes, for a node that has much to catch up.
+func NodeDo(ctx context.Context, dir, node string, do Action) error {
+	if !slices.Contains(Actions, do) {
+		return hint.With(fmt.Errorf("unknown action %q", do), "use kill, stop, cut or start")
+	}
+	f, err := at(dir)
+	if err != nil {
+		return err
+	}
+	s, err := f.load()
+	if err != nil {
+		return err
+	}
+	if s == nil || s.Cluster == nil {
+		return hint.With(fmt.Errorf("%s node %s: the stack is down", do, node), "start it: assay stack up --topology multi-primary")
+	}
+	release, err := f.lock(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer release()
+	// Again: another command may have changed it.
+	if s, err = f.load(); err != nil {
+		return err
+	}
+	if s == nil || s.Cluster == nil {
+		return fmt.Errorf("%s node %s: the stack is down", do, node)
+	}
+	n, err := s.Cluster.node(node)
+	if err != nil {
+		return err
+	}
+	c := &nodes{
+		folder: f, cluster: s.Cluster, binary: s.Database.Binary, args: s.Database.Args, users: s.Users, log: slog.New(slog.DiscardHandler),
+		started: func(n *Node, _ func() error) error {
+			if n.Name == NodeA {
+				if server, err := mysqld.Attach(f.node(s.Cluster.Topology, NodeA)); err == nil {
+					s.Database.Process = server.Identity()
+				}
+			}
+			return f.save(s)
+		},
+	}
+	switch do {
+	case Cut:
+		return c.cut(n)
+	case Start:
+		err = c.start(ctx, n)
+	default:
+		err = c.end(n, do == Kill)
+		if !c.alive(n) {
+			n.Off = true
+		}
+		// After the process: until it has ended it is still cut off.
+		err = errors.Join(err, f.uncut(n.Name))
+	}
+	if err != nil {
+		err = fmt.Errorf("%s node: %w", do, err)
+	}
+	return errors.Join(err, f.save(s))
+}
+
+// start brings a node back into its group.
+func (c *nodes) start(ctx context.Context, n *Node) error {
+	if err := c.folder.uncut(n.Name); err != nil {
+		return err
+	}
+	if len(c.cluster.Nodes) > 2 && !c.cluster.garbd(n) {
+		// Whom it could join. A server that runs may be the last one of its group.
+		var others []*Node
+		for i := range c.cluster.Nodes {
+			if m := &c.cluster.Nodes[i]; !c.cluster.garbd(m) && m.Name != n.Name && c.alive(m) {
+				others = append(others, m)
+			}
+		}
+		if len(others) == 0 && !c.alive(n) {
+			return errNoQuorum(errors.New("no other node runs"))
+		}
+		if !c.alive(n) {
+			if _, err := c.awaitQuorum(ctx, others); err != nil {
+				return err
+			}
+		}
+	}
+	return c.bring(ctx, n, false)
+}

@@ -1,0 +1,188 @@
+package stack_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"assay/harness/lab/stack"
+	"assay/harness/polltest"
+	"assay/harness/servers/firewall"
+)
+
+// lab is a stack of several nodes with a table.
+type lab struct {
+	*testing.T
+	dir     string
+	state   *stack.State
+	options stack.Options
+	db      map[string]*sql.DB // by the names of stack.State.NodesDSN
+	rows    int                // written so far
+}
+
+// startLab starts the stack. Its database ports follow each other.
+func startLab(t *testing.T, flavour string, topology stack.Topology, proxy bool) *lab {
+	t.Helper()
+	o := options(t, flavour)
+	o.Influxd, o.Topology, o.Proxy = "", topology, proxy
+	l := &lab{T: t, dir: o.Dir, db: map[string]*sql.DB{}}
+	t.Cleanup(func() {
+		if err := stack.Down(context.Background(), o.Dir, stack.All); err != nil {
+			t.Errorf("down: %v", err)
+		}
+		if left, err := firewall.Tables("assay_"); err != nil || len(left) > 0 && strings.Contains(strings.Join(left, " "), stack.Table(o.Dir)) {
+			t.Errorf("tables of the packet filter are left: %q, %v", left, err)
+		}
+	})
+	t.Cleanup(l.logs)
+	l.options = o
+	l.state, _ = mustUp(t, o)
+	for node := range strings.FieldsSeq(l.state.NodesDSN()) {
+		name, dsn, _ := strings.Cut(node, "=")
+		c, err := mysql.ParseDSN(dsn)
+		if err != nil {
+			t.Fatal("unreadable DSN of", name)
+		}
+		// A node that is cut off does not answer.
+		c.Timeout, c.ReadTimeout, c.WriteTimeout, c.Logger = 2*time.Second, 2*time.Second, 2*time.Second, &mysql.NopLogger{}
+		connector, err := mysql.NewConnector(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.db[name] = sql.OpenDB(connector)
+		l.db[name].SetMaxIdleConns(0)
+		t.Cleanup(func() { _ = l.db[name].Close() })
+	}
+	if _, err := l.db["a"].Exec("CREATE TABLE stale_reads (i INT PRIMARY KEY, node INT NOT NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	l.write("a")
+	l.await("b")
+	return l
+}
+
+// write writes one row through a node or the proxy, as soon as that accepts it: a group
+// that has lost a node notices it after seconds.
+func (l *lab) write(through string) {
+	l.Helper()
+	l.rows++
+	var last error
+	defer func() {
+		if l.Failed() {
+			l.Log("the last error:", last)
+		}
+	}()
+	polltest.Until(l, "a row is written through "+through, func() bool {
+		_, last = l.db[through].Exec("INSERT INTO stale_reads VALUES (?, @@server_id)", l.rows)
+		var e *mysql.MySQLError
+		// A write that timed out may have been executed.
+		return last == nil || l.rows > 1 && errors.As(last, &e) && e.Number == 1062
+	})
+}
+
+// await waits until a node has all rows.
+func (l *lab) await(node string) {
+	l.Helper()
+	polltest.Until(l, "node "+node+" has all rows", func() bool {
+		var n int
+		return l.db[node].QueryRow("SELECT COUNT(*) FROM stale_reads").Scan(&n) == nil && n == l.rows
+	})
+}
+
+func (l *lab) do(node string, a stack.Action) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), 4*time.Minute)
+	defer cancel()
+	for range 2 { // a repetition does nothing
+		if err := stack.NodeDo(ctx, l.dir, node, a); err != nil {
+			l.Fatalf("%s: %v", node, err)
+		}
+	}
+}
+
+// condition fails the test unless a node has this condition.
+func (l *lab) condition(node string, want stack.Condition) {
+	l.Helper()
+	_, all, err := stack.Status(l.dir)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, p := range all {
+		if strings.TrimPrefix(p.Name, "node ") == node {
+			if p.Condition != want {
+				l.Errorf("%+v, want %s", p, want)
+			}
+			return
+		}
+	}
+	l.Errorf("no status of %s: %+v", node, all)
+}
+
+// fails makes node fail and brings it back, while other is written.
+func (l *lab) fails(node string, how stack.Action, other string) {
+	l.Helper()
+	l.do(node, how)
+	if how == stack.Cut {
+		l.condition(node, stack.IsCut)
+		if err := l.db[node].PingContext(l.Context()); err == nil {
+			l.Errorf("node %s answers although it is cut off", node)
+		}
+	} else {
+		l.condition(node, stack.IsDown)
+	}
+	l.write(other)
+	l.do(node, stack.Start)
+	l.condition(node, stack.IsUp)
+	l.await(node)
+	l.write(other)
+	l.await(node)
+}
+
+// TestTwoWriters: of two writers behind a proxy each can fail, in any way that this test
+// has time for.
+func TestTwoWriters(t *testing.T) {
+	t.Parallel()
+	l := startLab(t, "mariadb", stack.MultiPrimary, true)
+	l.write("b")
+	l.await("a")
+	release, err := stack.Reserve(l.dir) // as a run does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+
+	// The proxy leads to a, and to b after a was killed.
+	serves := func(id int) bool {
+		var got int
+		return l.db["proxy"].QueryRow("SELECT @@server_id").Scan(&got) == nil && got == id
+	}
+	polltest.Until(t, "the proxy leads to a", func() bool { return serves(1) })
+	l.do("a", stack.Kill)
+	l.write("proxy")
+	if !serves(2) {
+		t.Error("the proxy does not lead to b")
+	}
+	l.do("a", stack.Start)
+	l.await("a")
+	l.fails("b", stack.Cut, "a")
+	polltest.Until(t, "the proxy leads to a again", func() bool { return serves(1) })
+}
+
+// logs prints the logs of the stack if the test fails.
+func (l *lab) logs() {
+	if !l.Failed() {
+		return
+	}
+	for _, name := range []string{"log/haproxy.log", "log/health.log"} {
+		text, err := os.ReadFile(filepath.Join(l.dir, name))
+		l.Logf("%s (%v):\n%s", name, err, text)
+	}
+	_ = stack.WriteStatus(l.Output(), l.dir)
+}
