@@ -1,6 +1,6 @@
 // TPC-C-like, unaudited: one transaction is one of TPC-C's five, in their mix (New-Order
 // 45 %, Payment 43 %, Order-Status, Delivery and Stock-Level 4 % each), without keying and
-// think time. One that is rolled back for a conflict is sent again, at most three times.
+// think time. One that is rolled back for a conflict is sent again, at most ten times.
 // Each committed one that has written is acknowledged, with the identity that it left in
 // tpcc_ledger. Load the tables first: assay tpcc load --warehouses N.
 //

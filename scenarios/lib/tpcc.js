@@ -17,7 +17,7 @@ const districts = 10; // of a warehouse
 const mix = { new_order: 45, payment: 43, order_status: 4, delivery: 4, stock_level: 4 };
 
 // How often a transaction is sent again that the server has rolled back for a conflict.
-const maxRetries = 3;
+const maxRetries = 10;
 
 // Constants of NURand. That of last names differs from the loader's, 157, by an allowed
 // distance (clause 2.1.6.1).

@@ -43,8 +43,9 @@ func (e *evidence) outcomes() Outcomes {
 	}
 }
 
-// latency describes the transaction and every endpoint, by the label name of
-// its requests: other labels, such as the status, are merged.
+// latency describes the transaction, every endpoint by the label name of its requests
+// (other labels, such as the status, are merged), and the script's own times that SLOs
+// judge, by the SLOs' metric and selector.
 func (e *evidence) latency() []Latency {
 	all := []Latency{describe(TransactionName, e.distribution(metric.TransactionDuration, nil))}
 	seen := map[string]bool{}
@@ -58,8 +59,23 @@ func (e *evidence) latency() []Latency {
 			all = append(all, describe(endpointName(name), d))
 		}
 	}
+	for _, s := range e.Plan.Profile.SLOs {
+		name := s.MetricText()
+		if _, known := metric.Find(s.Metric); known || seen[name] || !e.isTime(s.Metric) {
+			continue
+		}
+		seen[name] = true
+		if d := e.distribution(s.Metric, s.Selector); d.all.Count() > 0 {
+			all = append(all, describe(name, d))
+		}
+	}
 	slices.SortFunc(all[1:], func(a, b Latency) int { return cmp.Compare(a.Name, b.Name) })
 	return all
+}
+
+// isTime reports whether a metric of the script is a trend of times.
+func (e *evidence) isTime(name string) bool {
+	return slices.ContainsFunc(e.seriesOf(name), func(s metric.Series) bool { return s.Unit == "ms" })
 }
 
 func endpointName(name string) string {

@@ -48,8 +48,8 @@ func checkRights(t *testing.T, s *stack.State, flavour string) {
 			"UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/synch/cond/sql/MYSQL_BIN_LOG%'",
 			"SELECT * FROM r", "DELETE FROM r WHERE i = 1",
 			"INSERT INTO writer_log VALUES (1)",
-			"CREATE TABLE stale_reads (i INT)", "INSERT INTO stale_reads VALUES (1)", "UPDATE stale_reads SET i = 2", "DELETE FROM stale_reads",
-			"CREATE DATABASE tpcc_a", "CREATE TABLE tpcc_a.t (i INT)", "DROP DATABASE tpcc_a",
+			"CREATE TABLE stale_reads (i INT PRIMARY KEY)", "INSERT INTO stale_reads VALUES (1)", "UPDATE stale_reads SET i = 2", "DELETE FROM stale_reads", "DROP TABLE stale_reads",
+			"CREATE DATABASE tpcc_a", "CREATE TABLE tpcc_a.t (i INT PRIMARY KEY)", "DROP DATABASE tpcc_a",
 		}, false},
 		{collector, "collector", []string{
 			"SELECT * FROM mysql.user", "INSERT INTO r VALUES (2, 2)", "UPDATE r SET j = 3", "DROP TABLE r", "CREATE TABLE x (i INT)",

@@ -86,7 +86,7 @@ func share() wire.Assignment {
 	return wire.Assignment{
 		Run: "a-run", Source: "worker/1", Number: 1, Of: 3, Credential: "own", Archive: digest("tar"), Config: json.RawMessage(`{"config":1}`), Session: json.RawMessage(`{"session":1}`),
 		Segment: "1/3:2/3", Sequence: "0,1/3,2/3,1", SystemTags: []string{"name", "status"}, Target: "http://127.0.0.1:8080", Seed: 42, Outputs: []string{"csv=raw-%d.csv"},
-		Database: "user:the-password@tcp(db)/shop",
+		Database: "user:the-password@tcp(db)/shop", Nodes: "a=user:the-password@tcp(a)/shop", Env: []string{"WORD=two words", "Z="},
 	}
 }
 
@@ -106,9 +106,9 @@ dir=$(dirname "$last"); cat "$dir/k6.json" "$dir/session.json"; exit 7`)
 	}
 	log := strings.Join(c.got(wire.PathLog), "")
 	for _, want := range []string{
-		"args k6 run --quiet --no-color --address  --summary-mode disabled --no-thresholds --config ", "--system-tags name,status -e ASSAY_TARGET=http://127.0.0.1:8080 -e ASSAY_RUN=a-run -e ASSAY_WORKER=1 -e ASSAY_SEED=42 " +
+		"args k6 run --quiet --no-color --address  --summary-mode disabled --no-thresholds --config ", "--system-tags name,status -e ASSAY_TARGET=http://127.0.0.1:8080 -e ASSAY_RUN=a-run -e ASSAY_WORKER=1 -e ASSAY_SEED=42 -e WORD=two words -e Z= " +
 			"--out csv=raw-1.csv --execution-segment 1/3:2/3 --execution-segment-sequence 0,1/3,2/3,1 --no-setup --no-teardown ",
-		"ASSAY_DB=user:the-password@tcp(db)/shop\n", "SSL_CERT_FILE=/srv/ca.pem\n", "ASSAY_SOURCE=worker/1\n", "ASSAY_COORDINATOR=http://127.0.0.1:", "\ntar\n", `{"config":1}{"session":1}`,
+		"ASSAY_DB=user:the-password@tcp(db)/shop\n", "ASSAY_DB_NODES=a=user:the-password@tcp(a)/shop\n", "SSL_CERT_FILE=/srv/ca.pem\n", "ASSAY_SOURCE=worker/1\n", "ASSAY_COORDINATOR=http://127.0.0.1:", "\ntar\n", `{"config":1}{"session":1}`,
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %q in %s", want, log)
