@@ -5,7 +5,8 @@
 //
 // The table is writer_log of the reference service's schema.
 //
-// Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]);
+// Environment: ASSAY_DB (DSN, required: the profile has "needs": ["db"]), or with SQL_NODE
+// (the profile's "env") the DSN of that name in ASSAY_DB_NODES ("needs": ["db_nodes"]);
 // ASSAY_RUN and ASSAY_SEED make identities unique and random choices repeatable.
 // Load, stages and thresholds belong to the profile.
 
@@ -13,9 +14,9 @@ import exec from 'k6/execution';
 import { iteration, run, transaction } from './lib/identity.js';
 import { ack } from './lib/ledger.js';
 import { integer, seededRandom } from './lib/random.js';
-import { connect, database } from './lib/sql.js';
+import { connect, database, node } from './lib/sql.js';
 
-const db = connect(database());
+const db = connect(__ENV.SQL_NODE ? node(__ENV.SQL_NODE) : database());
 
 export default function () {
   const id = transaction();

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -34,13 +35,17 @@ type System struct {
 	Target    string // base URL
 	Databases Databases
 	View      *influx.Server // receives the frames of running runs; nil: none
-	release   []func()
+
+	nodes      string    // of the local stack's database, for scripts; empty: it is not used
+	faultNodes run.Nodes // of the local stack; nil: it is not used
+	release    []func()
 }
 
 // Configure sets the system in the options of a run.
 func (s *System) Configure(o *run.Options) {
 	o.Target, o.View = s.Target, s.View
 	o.DSN, o.Insights, o.Readers = s.Databases.DSN, s.Databases.Insights, s.Databases.Readers
+	o.Nodes, o.FaultNodes = cmp.Or(s.nodes, o.Nodes), s.faultNodes
 }
 
 // Release stops what Acquire started, and releases the local stack.
@@ -107,7 +112,9 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 			p.Note("ignoring ASSAY_DB: without --target, the database is that of the local stack")
 		}
 		s.Databases.DSN, s.Databases.Insights = state.CollectorDSN(), nil
+		s.nodes = state.NodesDSN()
 	}
+	s.faultNodes = nodesOf(stack.DefaultDir, state)
 	if o.Influx.URL == "" {
 		return influx.Access{URL: state.InfluxURL(), Token: state.InfluxToken()}, nil
 	}
