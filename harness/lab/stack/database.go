@@ -342,6 +342,25 @@ func (c *Cluster) checkPrograms() error {
 	return nil
 }
 
+// find completes a state that has no nodes, if there are: it was lost, or never written.
+func (f folder) find(s *State) error {
+	if s.Cluster != nil {
+		return nil
+	}
+	for _, dir := range f.nodes() {
+		server, err := mysqld.Attach(dir)
+		switch {
+		case err != nil: // none runs there
+		case dir != f.database():
+			return hint.With(fmt.Errorf("a database node runs in %s, and the state of the stack is lost", dir), "assay stack down, assay stack up")
+		default:
+			s.Cluster = single(server.Port())
+			s.Database = Database{Process: server.Identity(), Port: server.Port(), Binary: server.Binary()}
+		}
+	}
+	return nil
+}
+
 // running reports whether any database node of the stack runs.
 func (u *startup) running() bool { return u.folder.running(u.state) }
 

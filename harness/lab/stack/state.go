@@ -11,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"assay/harness/servers/mysqld"
-	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
 	"assay/harness/servers/statefile"
 )
@@ -145,7 +144,7 @@ func (f folder) load() (*State, error) {
 		s.Users.Replication = newState().Users.Replication
 	}
 	if s.Cluster == nil && s.Database.Port != 0 {
-		s.Cluster = &Cluster{Topology: Single, Kind: replication.None, Nodes: []Node{{Node: replication.Node{Name: NodeA, ID: 1, Port: s.Database.Port}}}}
+		s.Cluster = single(s.Database.Port)
 	}
 	return &s, nil
 }

@@ -64,10 +64,16 @@ type Proxy struct {
 	Both   int `json:"both"`   // both nodes in turn
 }
 
+// single is the one node a, without a proxy.
+func single(port int) *Cluster {
+	return &Cluster{Topology: Single, Kind: replication.None, Nodes: []Node{{Node: replication.Node{Name: NodeA, ID: 1, Port: port}}}}
+}
+
 // newCluster is a cluster of a topology: the ports of clients follow that of a, the
 // others are free ones.
 func newCluster(t Topology, f mysqld.Flavour, proxy bool, port int, free func() (int, error)) (*Cluster, error) {
-	c := &Cluster{Topology: t, Kind: replication.None, Nodes: []Node{{Node: replication.Node{Name: NodeA, ID: 1, Port: port}}}}
+	c := single(port)
+	c.Topology = t
 	b := Node{Node: replication.Node{Name: NodeB, ID: 2, Port: port + 1}}
 	switch t {
 	case Replica:

@@ -57,6 +57,9 @@ func Up(ctx context.Context, o Options, log *slog.Logger) (_ *State, started Par
 	if s == nil {
 		s = newState()
 	}
+	if err := f.find(s); err != nil {
+		return nil, Parts{}, err
+	}
 	if o, err = o.complete(s, f.running(s)); err != nil {
 		return nil, Parts{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/prometheus/procfs"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"assay/harness/hint"
@@ -129,22 +130,17 @@ func connections(pid int, ports []uint16) ([]pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	proc, err := procfs.NewFS("/proc/" + strconv.Itoa(pid)) // in the network namespace of the process
+	list, err := netlink.SocketDiagTCP(unix.AF_INET)
 	if err != nil {
 		return nil, err
 	}
-	list, err := proc.NetTCP()
-	if err != nil {
-		return nil, err
-	}
-	const listening = 10 // TCP_LISTEN of the kernel
 	ofProcess := map[pair]bool{}
 	for _, l := range list {
-		if l.St == listening || !l.LocalAddr.IsLoopback() {
+		if l.State == netlink.TCP_LISTEN || !l.ID.Source.IsLoopback() {
 			continue
 		}
 		// A socket that the process has closed has no inode, but may still send.
-		if p := (pair{uint16(l.LocalPort), uint16(l.RemPort)}); own[l.Inode] || slices.Contains(ports, p.own) {
+		if p := (pair{l.ID.SourcePort, l.ID.DestinationPort}); own[uint64(l.INode)] || slices.Contains(ports, p.own) {
 			ofProcess[p] = true
 		}
 	}

@@ -56,7 +56,7 @@ func Handler(db *sql.DB, k replication.Kind) http.Handler {
 // replication and NAME=PORT for each node.
 func Main(ctx context.Context, dsns string, args []string) error {
 	if len(args) < 2 {
-		return errors.New("want KIND NAME=PORT...")
+		return errors.New("want a kind of replication, and NAME=PORT for each node")
 	}
 	byName := map[string]string{}
 	for field := range strings.FieldsSeq(dsns) {
