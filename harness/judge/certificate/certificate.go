@@ -247,7 +247,7 @@ type Fault struct {
 	At     time.Time `json:"at"`
 	// Times since then are known to a second; most is null where the load ended first, both
 	// are null without data.
-	FirstSuccessMs Between `json:"first_success_ms"`                     // until the arrival of the first transaction that completed after the last second without any
+	FirstSuccessMs Between `json:"first_success_ms"`                     // until the first transaction ended as completed, after the last second, up to the recovery, in which none did
 	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
 	Scheduled      int64   `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery
 	NotCompleted   int64   `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped

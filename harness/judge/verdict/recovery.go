@@ -20,8 +20,8 @@ type Recovery struct {
 	Fault  string // like "kill b"
 	End    bool   // the disturbance is the fault's end
 	At     time.Time
-	// FirstSuccess is the time from At until the arrival of the first transaction that
-	// completed after the last second without any.
+	// FirstSuccess is the time from At until the first transaction ended as completed after
+	// the last second, up to the recovery, in which none did.
 	FirstSuccess Between
 	// Recovered is the time from At until the first second in which, and in each of the
 	// next four, the SLOs held (heldFrom). Least is without the generator's own delay.
@@ -99,10 +99,11 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 			if recovered {
 				r.Recovered.Most = pointer(since(most))
 			}
-			first, answered := o.firstCompleted(most)
-			r.FirstSuccess.Least = pointer(since(first))
-			if answered {
-				r.FirstSuccess.Most = pointer(since(first + 1))
+			if first, answered := o.firstCompleted(most); e.has(metric.EndedTransactions, nil) {
+				r.FirstSuccess.Least = pointer(since(first))
+				if answered {
+					r.FirstSuccess.Most = pointer(since(first + 1))
+				}
 			}
 			u := e.over(record.Span{From: from, To: from + max(1, most)})
 			r.Scheduled, r.NotCompleted = u.scheduled.n, u.notCompleted()
@@ -203,12 +204,11 @@ func holdsFrom(seconds []stats.Batch, q float64) bool {
 	return total.N > 0
 }
 
-// firstCompleted is the second after the last one, among the first n, in which
-// transactions arrived and none was completed; ok is false where there is no such second.
+// firstCompleted is the second after the last one, among the first n+1, in which no
+// transaction ended as completed; ok is false where there is no such second.
 func (e *evidence) firstCompleted(n int64) (second int64, ok bool) {
-	completed := e.counts(metric.Transactions, label("outcome", metric.Completed))
-	for i, arrived := range e.counts(metric.TransactionsScheduled, nil) {
-		if int64(i) < n && arrived > 0 && completed[i] == 0 {
+	for i, ended := range e.counts(metric.EndedTransactions, nil) {
+		if int64(i) <= n && ended == 0 {
 			second = int64(i) + 1
 		}
 	}

@@ -94,6 +94,10 @@ func TestRecoveredInTime(t *testing.T) {
 	if s.Observed == nil || *s.Observed < 6250 || *s.Observed > 7250 {
 		t.Errorf("the outage ended 6.25 s after the fault: %+v", s)
 	}
+	// The outage of 6.2 s covers the seconds 21 to 25 of the hold.
+	if f := v.Recoveries[0].FirstSuccess; f.Least == nil || *f.Least != 5750 || *f.Most != 6750 {
+		t.Errorf("%+v", f)
+	}
 	if !strings.Contains(v.Claim, "under faults: kill b: recovered within 6.75 s; the end of kill b: recovered within 0 s") {
 		t.Error(v.Claim)
 	}

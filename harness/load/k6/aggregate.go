@@ -46,8 +46,8 @@ type aggregate struct {
 
 // txnSeries are the series of transactions.
 type txnSeries struct {
-	duration, scheduled, lag, displaced, lost, undone, queueing, stall, open int
-	outcomes                                                                 [4]int
+	duration, scheduled, ended, lag, displaced, lost, undone, queueing, stall, open int
+	outcomes                                                                        [4]int
 }
 
 // bucket is one second so far: values and histograms by series.
@@ -70,7 +70,7 @@ func newAggregate(s Session) *aggregate {
 	}
 	a.txn = txnSeries{
 		duration: hist(metric.TransactionDuration), scheduled: counter(metric.TransactionsScheduled),
-		lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
+		ended: counter(metric.EndedTransactions), lag: hist(metric.GeneratorLag), displaced: counter(metric.GeneratorDisplaced),
 		lost: counter(metric.GeneratorDropped), undone: counter(metric.GeneratorUndone),
 		queueing: hist(metric.ArrivalQueueing), stall: counter(metric.GeneratorStall), open: hist(metric.OpenRequests),
 	}
@@ -139,6 +139,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	latency := milliseconds(t.Latency)
 	b.observe(a.txn.duration, latency)
 	b.count(a.txn.outcomes[outcome], 1)
+	if outcome == arrivals.Completed {
+		a.bucket(a.secondOf(t.Due+t.Latency)).count(a.txn.ended, 1)
+	}
 	b.observe(a.txn.lag, milliseconds(t.Lag))
 	b.observe(a.txn.queueing, milliseconds(t.Queueing))
 	if t.Lag > a.displacedAfter {

@@ -54,6 +54,7 @@ var catalogue = slices.Concat(
 
 		// By the second in which each part ended, to compare with the metrics of service
 		// and database, which count by the second of their work.
+		Descriptor{Name: EndedTransactions, Kind: Counter, Labels: scenario, Text: "completed transactions, by the second in which they ended"},
 		Descriptor{Name: EndedIterations, Kind: Counter, Text: "iterations, by the second in which they ended"},
 		Descriptor{Name: EndedIterationTime, Kind: Counter, Unit: "ms", Text: "time of iterations, by the second in which they ended"},
 		Descriptor{Name: EndedRequests, Kind: Counter, Text: "HTTP requests, by the second in which they ended"},

@@ -18,6 +18,7 @@ const (
 	OpenRequests          = "open_requests"
 
 	EndedIterations    = "ended_iterations"
+	EndedTransactions  = "ended_transactions"
 	EndedIterationTime = "ended_iteration_time"
 	EndedRequests      = "ended_requests"
 	EndedRequestTime   = "ended_request_time"

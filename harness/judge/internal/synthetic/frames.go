@@ -151,6 +151,9 @@ func workerFrames(p spec.Profile, pl plan.Plan, worker int, system System, gener
 func (f *frame) transaction(p spec.Profile, pl plan.Plan, latency float64, outcome string, lag, stalled float64) {
 	f.count(1, metric.TransactionsScheduled)
 	f.count(1, metric.Transactions, "outcome", outcome)
+	if outcome == metric.Completed { // none takes so long that it ends much later
+		f.count(1, metric.EndedTransactions)
+	}
 	measured := latency
 	if outcome != metric.Dropped { // whose latency is the timeout
 		measured += lag + stalled
