@@ -28,4 +28,7 @@ MYSQL_PWD=${MYSQL_ROOT_PASSWORD:?} mysql --protocol=socket --user=root <<-SQL
 	-- later; a privilege on a missing table can be granted only together with CREATE.
 	GRANT CREATE, INSERT ON assay.writer_log TO 'assay_collector'@'%';
 	REVOKE CREATE ON assay.writer_log FROM 'assay_collector'@'%';
+	-- What scenarios/stale-reads.js makes, and assay tpcc, in schemas of its own.
+	GRANT CREATE, INSERT, DROP ON assay.stale_reads TO 'assay_collector'@'%';
+	GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX ON \`tpcc%\`.* TO 'assay_collector'@'%';
 SQL
