@@ -29,6 +29,6 @@ MYSQL_PWD=${MYSQL_ROOT_PASSWORD:?} mysql --protocol=socket --user=root <<-SQL
 	GRANT CREATE, INSERT ON assay.writer_log TO 'assay_collector'@'%';
 	REVOKE CREATE ON assay.writer_log FROM 'assay_collector'@'%';
 	-- The tables that other scenarios make themselves.
-	GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON assay.stale_reads TO 'assay_collector'@'%';
+	GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON assay.stale_reads TO 'assay_collector'@'%';
 	GRANT ALL ON \`tpcc%\`.* TO 'assay_collector'@'%';
 SQL

@@ -3,9 +3,9 @@
 
 import { iteration } from '../../../../scenarios/lib/identity.js';
 import { integer, seededRandom } from '../../../../scenarios/lib/random.js';
-import { connect } from '../../../../scenarios/lib/sql.js';
+import { connect, database } from '../../../../scenarios/lib/sql.js';
 
-const db = connect();
+const db = connect(database());
 
 export default function () {
   const customer = `customer-${integer(seededRandom(iteration()), 1, 10000)}`;

@@ -3,9 +3,9 @@
 
 import { iteration } from '../../../../scenarios/lib/identity.js';
 import { integer, seededRandom } from '../../../../scenarios/lib/random.js';
-import { connect } from '../../../../scenarios/lib/sql.js';
+import { connect, database } from '../../../../scenarios/lib/sql.js';
 
-const db = connect();
+const db = connect(database());
 const rows = 120000;
 
 export default function () {
