@@ -50,6 +50,11 @@ var catalogue = slices.Concat(
 		Descriptor{Name: OpenRequests, Kind: Histogram, Unit: "ms", Labels: scenario, Text: "for each transaction in progress when the run ended: how long its open request, if any, had taken so far"},
 		Descriptor{Name: Judged, Kind: Counter, Labels: perSLO, Text: "samples that an SLO judges"},
 
+		Descriptor{
+			Name: ErrorsByClass, Kind: Counter, Sources: []string{SourceService}, Labels: []string{"where", "class"}, View: "error.count",
+			Text: "errors by who noticed them (client, script, service) and by class, such as connection refused, HTTP 503, too many connections",
+		},
+
 		// By the second in which each part ended, to compare with the metrics of service
 		// and database, which count by the second of their work.
 		Descriptor{Name: EndedIterations, Kind: Counter, Text: "iterations, by the second in which they ended"},

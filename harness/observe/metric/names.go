@@ -16,6 +16,7 @@ const (
 	ViolationsCleared     = "slo_violations_cleared"
 	Judged                = "slo_samples"
 	OpenRequests          = "open_requests"
+	ErrorsByClass         = "errors_by_class"
 
 	EndedIterations    = "ended_iterations"
 	EndedIterationTime = "ended_iteration_time"
