@@ -21,6 +21,8 @@ type Verdict struct {
 	Latency     []Latency // the transaction first, then endpoints by name
 	Generator   Generator
 	Ledger      *Ledger // nil: not compared
+	Errors      []Error // nil: no transaction was scheduled
+	Pool        *Pool   // nil: the service reports none
 	Limitations []string
 }
 
@@ -135,7 +137,7 @@ type Generator struct {
 // Ledger compares acknowledged with persisted transactions.
 type Ledger struct {
 	Acknowledged, Persisted, Missing, Duplicated, Unacknowledged int64
-	PersistLagP99Ms, PersistLagMaxMs                             *float64
+	PersistLagP50Ms, PersistLagP99Ms, PersistLagMaxMs            *float64
 }
 
 // Judge computes the verdict on a record.
@@ -153,6 +155,8 @@ func Judge(r record.Run) Verdict {
 		Latency:   e.latency(),
 		Generator: e.generator(),
 		Ledger:    e.ledger(),
+		Errors:    e.errors(),
+		Pool:      e.pool(),
 	}
 	v.Outcome = Pass
 	for _, s := range v.SLOs {
