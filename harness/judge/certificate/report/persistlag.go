@@ -2,7 +2,7 @@ package report
 
 import (
 	"assay/harness/judge/page"
-	"assay/harness/observe/ledger"
+	persistence "assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -14,7 +14,7 @@ func lagChart(r record.Run, spans []record.Span) []page.Chart {
 	if r.Ledger == nil || len(r.Ledger.BySecond) == 0 {
 		return nil
 	}
-	worst := func(of func(ledger.Second) float64) []*float64 {
+	worst := func(of func(persistence.Second) float64) []*float64 {
 		return each(spans, func(span record.Span) *float64 {
 			var v *float64
 			for at := span.From; at < span.To; at++ {
@@ -25,10 +25,10 @@ func lagChart(r record.Run, spans []record.Span) []page.Chart {
 			return v
 		})
 	}
-	c := page.Chart{Title: "Persist lag, ms (logarithmic), by the time of acknowledgement", Log: true, Curves: []page.Curve{
-		{Label: "p50", Color: "#3f9b50", Values: worst(func(s ledger.Second) float64 { return s.P50 })},
-		{Label: "p99", Color: "#8e5bd0", Values: worst(func(s ledger.Second) float64 { return s.P99 })},
-		{Label: "max", Color: "#e8862a", Values: worst(func(s ledger.Second) float64 { return s.Max })},
+	c := page.Chart{Title: "Persist lag, ms, by the time of acknowledgement", Curves: []page.Curve{
+		{Label: "p50", Color: "#3f9b50", Values: worst(func(s persistence.Second) float64 { return s.P50 })},
+		{Label: "p99", Color: "#8e5bd0", Values: worst(func(s persistence.Second) float64 { return s.P99 })},
+		{Label: "max", Color: "#e8862a", Values: worst(func(s persistence.Second) float64 { return s.Max })},
 	}}
 	for _, s := range r.Plan.Profile.SLOs {
 		if s.Metric == metric.PersistLag && len(c.Curves) < 3+maxBounds {
