@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"assay/harness/doctor"
@@ -85,8 +86,9 @@ type run struct {
 	silent  map[int]bool   // workers that were not heard from in the last second
 	resumed record.Resumed // what the record held when the coordinator was restarted
 
-	writeErrors chan error // holds the first failure to append to the record
-	writeError  error      // that failure, once the run has ended because of it
+	acks        atomic.Int64 // transactions acknowledged to this process
+	writeErrors chan error   // holds the first failure to append to the record
+	writeError  error        // that failure, once the run has ended because of it
 }
 
 // create plans the load for the workers that have joined, and makes the run folder.
@@ -150,6 +152,9 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	workers := r.workerFacts(r.ForceStop) // before they are removed
 	r.killLeft(ctx)
+	if r.writeError == nil {
+		r.ledger.await(ctx, r.acks.Load(), r.step)
+	}
 	collected := r.collect.stop()
 	limitations := collected.notes
 	if err := r.stopListening(); err != nil {
@@ -272,6 +277,7 @@ func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) 
 	if err := r.writer.Acknowledged(source, batch, entries); err != nil {
 		return r.failWrite(err)
 	}
+	r.acks.Add(int64(len(entries)))
 	return nil
 }
 

@@ -165,7 +165,7 @@ func Judge(r record.Run) Verdict {
 	for _, rule := range v.Rules {
 		v.Outcome = Worse(v.Outcome, rule.Outcome)
 	}
-	if r.Ledger != nil && r.Ledger.Missing > 0 {
+	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished {
 		v.Outcome = Worse(v.Outcome, LostWrite)
 	}
 	v.Limitations = limitations(e, v.Rules)
