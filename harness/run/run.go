@@ -21,6 +21,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
+	"assay/harness/quantity"
 	"assay/harness/wire"
 )
 
@@ -153,7 +154,7 @@ func (r *run) finish(ctx context.Context) error {
 	workers := r.workerFacts(r.ForceStop) // before they are removed
 	r.killLeft(ctx)
 	if r.writeError == nil {
-		r.ledger.await(ctx, r.acks.Load(), r.step)
+		r.ledger.await(ctx, r.acks.Load(), r.stepWithLag)
 	}
 	collected := r.collect.stop()
 	limitations := collected.notes
@@ -300,5 +301,13 @@ func (r *run) failWrite(err error) error {
 }
 
 func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }
+
+// stepWithLag is step with the persist lag, if it is read.
+func (r *run) stepWithLag(text string) {
+	if ms, ok := r.watch.persistLag(r.watched() + 1); ok {
+		text += ", persist lag " + quantity.Format(ms, "ms")
+	}
+	r.step(text)
+}
 
 func (r *run) note(text string) { r.Progress(Event{Kind: Note, Text: text}) }

@@ -136,6 +136,10 @@ var catalogue = slices.Concat(
 			Name: "queue_depth", Kind: Gauge, SLO: levels, Key: "gauges.queue_depth", Advice: adviceGauges, View: "gauge.value",
 			Text: "depth of a queue of the service, read from the metric that the profile names, the maximum of the second; of several instances, the largest, and no data unless all of them answer",
 		},
+		Descriptor{
+			Name: PersistLagNow, Kind: Gauge, Unit: "ms", Key: "ledger", View: "service.persist_lag",
+			Text: "persist lag while the run goes on, as the profile's ledger says where to read it; shown only, because persist_lag is exact",
+		},
 	),
 
 	sentBy(

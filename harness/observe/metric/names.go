@@ -99,6 +99,9 @@ const (
 
 	Ledger     = "ledger"
 	PersistLag = "persist_lag"
+
+	// PersistLagNow is persist_lag as it is read while the run goes on.
+	PersistLagNow = "persist_lag_now"
 )
 
 // Names of the k6 metrics that the code refers to.
