@@ -139,7 +139,7 @@ func errorTable(c certificate.Certificate, limit int) []page.Block {
 	}
 	t := page.Table{Columns: slices.Concat(page.Words("seen by"), page.Names("class"), page.Numbers("count", "per transaction")), Limit: limit}
 	for _, e := range c.Errors {
-		t.Rows = append(t.Rows, page.Cells(e.Where, e.Class, quantity.Count(&e.Count), quantity.OptionalValue(e.Share, "share")))
+		t.Rows = append(t.Rows, page.Cells(e.Where, e.Class, quantity.Count(&e.Count), quantity.Optional(e.Share, "share")))
 	}
 	return []page.Block{section("Errors", t)}
 }
