@@ -28,7 +28,7 @@ const (
 	cleanupTries = 5
 	// cleanupLimit bounds the removal of the run's rows. A single statement may delete
 	// some of them: while it deletes any, it is repeated.
-	cleanupLimit = 10 * time.Minute
+	cleanupLimit = 30 * time.Minute
 	// cleanupChunk is how many rows at a time show that there are more: the statement is
 	// repeated without a pause.
 	cleanupChunk = 1000
@@ -45,6 +45,7 @@ type reconciler struct {
 	// compared: a coordinator that was killed has read the persisted side, and may have
 	// removed the run's rows: reading them again could find none.
 	compared bool
+	report   func(text string) // of what takes long; nil: nobody is told
 	arrival  *arrival // of the rows so far; nil: none was waited for yet
 }
 
@@ -140,8 +141,13 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	}
 	ctx, cancel := extend(ctx, limit, cleanupLimit)
 	defer cancel()
+	total, reported := int64(0), time.Now()
 	for few := 1; ; { // passes that found few rows
 		removed, err := l.remove(ctx, db)
+		if total += removed; l.report != nil && time.Since(reported) >= awaitReport {
+			reported = time.Now()
+			l.report(fmt.Sprintf("removing the run's rows, %d so far", total))
+		}
 		switch {
 		case db.Dialect.Is(err, database.Deadlock) && few < cleanupTries: // the service may still be writing these rows
 		case err != nil:

@@ -169,6 +169,7 @@ func (r *run) finish(ctx context.Context) error {
 	if r.Profile.Ledger != nil {
 		r.step("comparing acknowledged and persisted transactions")
 	}
+	r.ledger.report = r.step
 	ledgerFact, compareError := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
