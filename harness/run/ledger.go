@@ -46,7 +46,7 @@ type reconciler struct {
 	// removed the run's rows: reading them again could find none.
 	compared bool
 	report   func(text string) // of what takes long; nil: nobody is told
-	arrival  *arrival // of the rows so far; nil: none was waited for yet
+	arrival  *arrival          // of the rows so far; nil: none was waited for yet
 }
 
 func newReconciler(o Options) *reconciler {
