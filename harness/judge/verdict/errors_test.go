@@ -13,9 +13,9 @@ import (
 // Errors are those of the judged windows, from the client to the database.
 func TestErrorsOfTheJudgedWindows(t *testing.T) {
 	c := synthetic.Examples()["pass"]
-	span := verdict.Judge(c.Run).Judged[0]
+	span := verdict.Judge(c).Judged[0]
 	add := func(source string, second int64, n float64, name string, labels ...string) {
-		c.Run.Timeline.Add(metric.Frame{Source: source, Second: second, Points: []metric.Point{metric.CounterPoint(metric.Of(name, labels...), n)}})
+		c.Timeline.Add(metric.Frame{Source: source, Second: second, Points: []metric.Point{metric.CounterPoint(metric.Of(name, labels...), n)}})
 	}
 	class := func(source string, second int64, n float64, where, class string) {
 		add(source, second, n, metric.ErrorsByClass, "where", where, "class", class)
@@ -32,7 +32,7 @@ func TestErrorsOfTheJudgedWindows(t *testing.T) {
 		Count        int64
 	}
 	var got []counted
-	for _, e := range verdict.Judge(c.Run).Errors {
+	for _, e := range verdict.Judge(c).Errors {
 		got = append(got, counted{e.Where, e.Class, e.Count})
 	}
 	want := []counted{{"client", "timeout", 7}, {"client", "connection reset", 3}, {"service", "too many connections", 5}, {"database", "too many connections", 3}}
@@ -44,11 +44,11 @@ func TestErrorsOfTheJudgedWindows(t *testing.T) {
 // While rows are still being stored, one that is missing may only be late.
 func TestLateIsNotLost(t *testing.T) {
 	c := synthetic.Examples()["lost"]
-	if v := verdict.Judge(c.Run); v.Outcome != verdict.LostWrite {
+	if v := verdict.Judge(c); v.Outcome != verdict.LostWrite {
 		t.Fatalf("%s", v.Outcome)
 	}
-	c.Run.Facts.Ledger.Unfinished = true
-	v := verdict.Judge(c.Run)
+	c.Facts.Ledger.Unfinished = true
+	v := verdict.Judge(c)
 	if v.Outcome == verdict.LostWrite || v.Outcome == verdict.Pass {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
 	}
