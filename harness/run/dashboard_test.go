@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,6 +125,8 @@ var legends = map[string][]string{
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
 	"Queue depth":                        {"queue_depth"},
 	"Lag of replicas and binlog readers": {"binlog_reader_lag "},
+	"Persist lag":                        {"persist lag"},
+	"Errors by class":                    {"service: duplicate key"},
 }
 
 // quotaField is a queried field that only processes with a CPU quota have.
@@ -138,12 +141,14 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile = withoutGeneratorRules(o.Profile)
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
 	o.Profile.Reader = &spec.BinlogReader{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
+	o.Profile.Ledger.Lag = o.Profile.Reader
 	o.View = viewServer(t, db)
 	burnCPU := s.cpuBurner(t)
 	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing
 	o.Progress = func(e run.Event) {
 		if enter(plan.Hold)(e) {
 			burnCPU()
+			s.repeatPayment(t)
 		}
 		if limited && enter(plan.Warmup)(e) {
 			quota.Put(worker(t, o.ID, 0))
@@ -194,6 +199,21 @@ func (s service) cpuBurner(t *testing.T) func() {
 				}
 			}
 		})
+	}
+}
+
+// repeatPayment sends two payments of one id, of which the database refuses the second as
+// a duplicate key.
+func (s service) repeatPayment(t *testing.T) {
+	t.Helper()
+	for _, key := range []string{"first", "second"} {
+		body := `{"id":"repeated","run_id":"none","idempotency_key":"` + key + `","mode":"wallet","amount":100,"account":1}`
+		res, err := http.Post(s.url+"/payments", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = res.Body.Close()
 	}
 }
 

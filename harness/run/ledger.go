@@ -15,14 +15,23 @@ import (
 )
 
 const (
-	// persistTimeout is how long rows may take to appear before they count as missing,
-	// in addition to the profile's limit on persist lag.
+	// persistTimeout is how long after the last row that appeared a further one may take
+	// before it counts as missing, in addition to the profile's limit on persist lag.
 	persistTimeout = 5 * time.Second
-	queryTimeout   = 60 * time.Second
+	// persistLimit bounds the wait while rows still appear. Report D saw 7 minutes.
+	persistLimit = 30 * time.Minute
+	// queryTimeout bounds a statement; of one that returns rows, the time without one.
+	queryTimeout = 60 * time.Second
 	// cleanupGrace is how long the removal of the run's rows may take after the run was
 	// interrupted.
 	cleanupGrace = 8 * time.Second
 	cleanupTries = 5
+	// cleanupLimit bounds the removal of the run's rows. A single statement may delete
+	// some of them: while it deletes any, it is repeated.
+	cleanupLimit = 30 * time.Minute
+	// cleanupChunk is how many rows at a time show that there are more: the statement is
+	// repeated without a pause.
+	cleanupChunk = 1000
 )
 
 // reconciler reads persisted identities from the database after the load, and compares
@@ -32,16 +41,18 @@ type reconciler struct {
 	spec       *spec.Ledger
 	invariants []spec.Invariant
 	dsn        string
-	wait       time.Duration
+	wait       time.Duration // for a row, after the last one that appeared
+	limit      time.Duration // of the wait in total
 	// compared: a coordinator that was killed has read the persisted side, and may have
 	// removed the run's rows: reading them again could find none.
 	compared bool
-
+	report   func(text string)  // of what takes long; nil: nobody is told
 	violated []record.Invariant // what came of the invariants; set by reconcile
+	arrival  *arrival           // of the rows so far; nil: none was waited for yet
 }
 
 func newReconciler(o Options) *reconciler {
-	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout}
+	l := &reconciler{run: o.ID, spec: o.Profile.Ledger, invariants: o.Profile.Invariants, dsn: o.DSN, wait: persistTimeout, limit: persistLimit}
 	for _, s := range o.Profile.SLOs {
 		if s.Metric == metric.PersistLag {
 			l.wait = max(l.wait, persistTimeout+time.Duration(s.Bound*float64(time.Millisecond)))
@@ -79,6 +90,9 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	}
 	var writeError error
 	fact := record.LedgerFact{State: record.StateOK}
+	if l.arrival == nil {
+		l.arrival = l.newArrival()
+	}
 	if l.compared {
 		err = ctx.Err()
 	} else {
@@ -90,6 +104,8 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		fact = record.LedgerFact{State: record.StateFailed, Reason: "the run was interrupted"}
 	case errors.As(err, &unread):
 		fact = record.LedgerFact{State: record.StateFailed, Reason: databases.Reason(err)}
+	case errors.Is(err, errUnfinished):
+		fact.Unfinished, fact.Reason = true, err.Error()
 	default:
 		writeError = err
 	}
@@ -130,22 +146,36 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	if force.Err() != nil {
 		limit = time.Second
 	}
-	ctx, cancel := extend(ctx, limit, queryTimeout)
+	ctx, cancel := extend(ctx, limit, cleanupLimit)
 	defer cancel()
-	for try := 1; ; try++ {
-		removed, err := ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
+	total, reported := int64(0), time.Now()
+	for few := 1; ; { // passes that found few rows
+		removed, err := l.remove(ctx, db)
+		if total += removed; l.report != nil && time.Since(reported) >= awaitReport {
+			reported = time.Now()
+			l.report(fmt.Sprintf("removing the run's rows, %d so far", total))
+		}
 		switch {
-		case db.Dialect.Is(err, database.Deadlock) && try < cleanupTries: // the service may still be writing these rows
+		case db.Dialect.Is(err, database.Deadlock) && few < cleanupTries: // the service may still be writing these rows
 		case err != nil:
 			return fmt.Errorf("remove the run's rows: %w", err)
-		case removed == 0 || try == cleanupTries:
+		case removed == 0 || removed < cleanupChunk && few == cleanupTries:
 			return nil
+		case removed >= cleanupChunk:
+			continue
 		}
+		few++
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+func (l *reconciler) remove(ctx context.Context, db *database.DB) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	return ledger.Remove(ctx, db, l.spec.Cleanup, l.run)
 }
 
 // extend returns a context that is done after limit, or the given time after ctx is
@@ -156,33 +186,57 @@ func extend(ctx context.Context, after, limit time.Duration) (context.Context, c
 	return out, func() { stop(); cancel() }
 }
 
+// errUnfinished: rows were still being stored when the wait ended.
+var errUnfinished = errors.New("rows were still being stored when the wait for them ended: those that are missing are late or lost")
+
 // read reads the persisted transactions into the record, again until no acknowledged one
-// is missing or the wait ends.
+// is missing or the wait is over.
 func (l *reconciler) read(ctx context.Context, db *database.DB, w *record.Writer) error {
-	deadline := time.Now().Add(l.wait)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		missing, err := l.poll(ctx, db, w)
-		if err != nil || missing == 0 || time.Now().After(deadline) {
+		over := l.arrival.ended()
+		c, err := l.poll(ctx, db, w)
+		if err != nil || c.Missing == 0 {
 			return err
+		}
+		if l.arrival.saw(c.Persisted); over || l.arrival.ended() {
+			if l.arrival.unfinished() {
+				return errUnfinished
+			}
+			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return &ledger.ReadError{Err: context.Cause(ctx)}
 		case <-time.After(pause):
 		}
+		// To count is cheaper than to read.
+		if err := l.awaitRows(ctx, db, c.Persisted+c.Missing, func(string) {}); err != nil && !errors.Is(err, errCount) {
+			return &ledger.ReadError{Err: err}
+		}
 	}
 }
 
-// poll reads the persisted transactions once, and returns how many are missing.
-func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer) (missing int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
+// poll reads the persisted transactions once, and compares them.
+func (l *reconciler) poll(ctx context.Context, db *database.DB, w *record.Writer) (c ledger.Comparison, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	const each = 1024
+	idle := time.AfterFunc(queryTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer idle.Stop()
+	rows := 0
 	err = w.Persisted(func(add func(ledger.Entry) error) error {
-		return ledger.Read(ctx, db, l.spec.Persisted, l.run, add)
+		return ledger.Read(ctx, db, l.spec.Persisted, l.run, func(e ledger.Entry) error {
+			if rows++; rows%each == 0 {
+				idle.Reset(queryTimeout)
+			}
+			return add(e)
+		})
 	})
-	if err != nil {
-		return 0, err
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = &ledger.ReadError{Err: context.Cause(ctx)} // database/sql says that it was cancelled
 	}
-	c, err := w.CompareLedger()
-	return c.Missing, err
+	if err != nil {
+		return c, err
+	}
+	return w.CompareLedger()
 }

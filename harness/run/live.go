@@ -15,6 +15,8 @@ type Live struct {
 	Scheduled, Completed, Failed, TimedOut, Dropped float64
 	P95                                             float64 // ms, of the last five seconds
 	HasP95                                          bool
+	PersistLag                                      float64 // ms, the latest reading of the last five seconds
+	HasPersistLag                                   bool
 }
 
 // watcher keeps the last seconds of the workers' frames.
@@ -43,6 +45,10 @@ func newWatcher(abort []spec.Abort) *watcher {
 }
 
 func (w *watcher) add(f metric.Frame) {
+	if f.Source == metric.SourceGauges {
+		w.addLag(f)
+		return
+	}
 	if metric.IsForeign(f.Source) {
 		return // it says nothing of the last second, and its clock may differ
 	}
@@ -61,6 +67,19 @@ func (w *watcher) add(f metric.Frame) {
 			// Requests are counted in the second of their transaction's arrival, which
 			// may be long ago; an abort condition is about those that end now.
 			w.addRate(w.latest, name, p.Value)
+		}
+	}
+}
+
+// addLag keeps the persist lag. It does not move the newest second of a frame, which is
+// that of the load.
+func (w *watcher) addLag(f metric.Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range f.Points {
+		if p.Series.Name == metric.PersistLagNow {
+			live := &w.second(f.Second).live
+			live.PersistLag, live.HasPersistLag = p.Value, true
 		}
 	}
 }
@@ -145,7 +164,14 @@ func (w *watcher) abortCondition(first, second int64) *record.Abort {
 	return nil
 }
 
-// at returns the counts of a second, and the p95 of the five seconds up to it.
+// persistLag returns the persist lag of the newest of the five seconds up to one.
+func (w *watcher) persistLag(second int64) (ms float64, ok bool) {
+	live := w.at(second)
+	return live.PersistLag, live.HasPersistLag
+}
+
+// at returns the counts of a second, the p95 of the five seconds up to it, and the latest
+// persist lag of these.
 func (w *watcher) at(second int64) Live {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,6 +183,9 @@ func (w *watcher) at(second int64) Live {
 	for back := range int64(5) {
 		if s := w.seconds[second-back]; s != nil {
 			h.Merge(&s.hist)
+			if !live.HasPersistLag {
+				live.PersistLag, live.HasPersistLag = s.live.PersistLag, s.live.HasPersistLag
+			}
 		}
 	}
 	live.P95, live.HasP95 = h.Quantile(0.95)

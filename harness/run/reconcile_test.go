@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -82,7 +84,7 @@ func TestReconcile(t *testing.T) {
 					}
 				}
 			})
-			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}
 			fact, writeError := l.reconcile(ctx, t.Context(), w)
 			if fact.State != c.want.State || fact.Reason != c.want.Reason || (writeError == nil) != c.writes {
 				t.Errorf("%+v, %v, want %+v", fact, writeError, c.want)
@@ -98,5 +100,96 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("%+v, %v, want %d missing", got, err, c.missing)
 			}
 		})
+	}
+}
+
+// Rows that are late are not missing: the wait goes on while further rows appear, and what
+// is missing when even that is over may still be late. A row that never comes is missing.
+func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
+	t.Parallel()
+	server := mysqldtest.Start(t, "mariadb")
+	root := mysqldtest.Open(t, server.DSN())
+	dsn, err := mysql.ParseDSN(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mysqldtest.Exec(t, root, "CREATE DATABASE shop")
+	dsn.DBName = "shop"
+	for name, c := range map[string]struct {
+		rows       int           // that are stored in the end
+		wait       time.Duration // for the next row
+		limit      time.Duration
+		unfinished bool
+	}{
+		"complete":   {rows: 40, wait: 3 * time.Second, limit: time.Minute},
+		"one_lost":   {rows: 39, wait: 3 * time.Second, limit: time.Minute},
+		"unfinished": {rows: 1 << 20, wait: 3 * time.Second, limit: time.Second, unfinished: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mysqldtest.Exec(t, root, "CREATE TABLE shop."+name+" (id VARCHAR(20), run_id VARCHAR(20), at DATETIME(6))")
+			w, err := record.Create(filepath.Join(t.TempDir(), "run"), record.Plan{Run: "r"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = w.Discard() }()
+			const acknowledged = 40
+			var acks []ledger.Entry
+			for i := range acknowledged {
+				acks = append(acks, ledger.Entry{Hash: ledger.HashOf("r", fmt.Sprint(i))})
+			}
+			if err := w.Acknowledged("worker/0", 1, acks); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var storing sync.WaitGroup
+			defer storing.Wait()
+			defer cancel()
+			// Slower in total than the wait for one row.
+			storing.Go(func() {
+				for i := 0; i < c.rows && ctx.Err() == nil; i++ {
+					id := fmt.Sprint(i)
+					if c.unfinished {
+						id = fmt.Sprint("other-", i)
+					}
+					mysqldtest.Exec(t, root, "INSERT INTO shop."+name+" VALUES ('"+id+"', 'r', NOW(6))")
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}
+			l.await(t.Context(), acknowledged, func(string) {})
+			fact, err := l.reconcile(t.Context(), t.Context(), w)
+			if err != nil || fact.State != record.StateOK || fact.Unfinished != c.unfinished {
+				t.Errorf("%+v, %v", fact, err)
+			}
+			got, err := w.CompareLedger()
+			if want := int64(max(0, acknowledged-c.rows)); err != nil || !c.unfinished && got.Missing != want || c.unfinished && got.Missing != acknowledged {
+				t.Errorf("%+v, %v, want %d missing", got, err, want)
+			}
+		})
+	}
+}
+
+// A cleanup whose statement removes some rows at a time removes them all.
+func TestCleanupInChunks(t *testing.T) {
+	t.Parallel()
+	server := mysqldtest.Start(t, "mariadb")
+	root := mysqldtest.Open(t, server.DSN())
+	mysqldtest.Exec(
+		t, root, "CREATE DATABASE shop", "CREATE TABLE shop.events (run_id VARCHAR(20), KEY (run_id))",
+		"INSERT INTO shop.events SELECT IF(seq > 10, 'r', 'other') FROM shop.seq_1_to_20000",
+	)
+	db, err := databases.Open(server.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	l := &reconciler{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}
+	if err := l.clean(t.Context(), t.Context(), db); err != nil {
+		t.Error(err)
+	}
+	var left int
+	if err := root.QueryRow("SELECT COUNT(*) FROM shop.events").Scan(&left); err != nil || left != 10 {
+		t.Errorf("%d rows are left, %v", left, err)
 	}
 }

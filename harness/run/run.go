@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assay/harness/doctor"
@@ -21,6 +22,7 @@ import (
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
+	"assay/harness/quantity"
 	"assay/harness/wire"
 )
 
@@ -100,8 +102,9 @@ type run struct {
 	silent  map[int]bool   // workers that were not heard from in the last second
 	resumed record.Resumed // what the record held when the coordinator was restarted
 
-	writeErrors chan error // holds the first failure to append to the record
-	writeError  error      // that failure, once the run has ended because of it
+	acks        atomic.Int64 // transactions acknowledged to this process
+	writeErrors chan error   // holds the first failure to append to the record
+	writeError  error        // that failure, once the run has ended because of it
 }
 
 // create plans the load for the workers that have joined, and makes the run folder.
@@ -165,6 +168,9 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	workers := r.workerFacts(r.ForceStop) // before they are removed
 	r.killLeft(ctx)
+	if r.writeError == nil {
+		r.ledger.await(ctx, r.acks.Load(), r.stepWithLag)
+	}
 	collected := r.collect.stop()
 	limitations := collected.notes
 	if err := r.stopListening(); err != nil {
@@ -181,6 +187,7 @@ func (r *run) finish(ctx context.Context) error {
 	if len(r.Profile.Invariants) > 0 {
 		r.step("checking the invariants of the database")
 	}
+	r.ledger.report = r.step
 	ledgerFact, compareError := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
@@ -290,6 +297,7 @@ func (r *run) acknowledged(source string, batch uint64, entries []ledger.Entry) 
 	if err := r.writer.Acknowledged(source, batch, entries); err != nil {
 		return r.failWrite(err)
 	}
+	r.acks.Add(int64(len(entries)))
 	return nil
 }
 
@@ -312,5 +320,13 @@ func (r *run) failWrite(err error) error {
 }
 
 func (r *run) step(text string) { r.Progress(Event{Kind: Step, Text: text}) }
+
+// stepWithLag is step with the persist lag, if it is read.
+func (r *run) stepWithLag(text string) {
+	if ms, ok := r.watch.persistLag(r.watched() + 1); ok {
+		text += ", persist lag " + quantity.Format(ms, "ms")
+	}
+	r.step(text)
+}
 
 func (r *run) note(text string) { r.Progress(Event{Kind: Note, Text: text}) }

@@ -11,8 +11,10 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,12 +281,17 @@ func (s *soak) leftInDatabase(t *testing.T, rows map[string]string) string {
 const (
 	serveCommand  = "reference-service"
 	serviceDSNEnv = "ASSAY_TEST_SERVICE_DB"
+	// serviceQueueEnv makes it answer first and store later.
+	serviceQueueEnv = "ASSAY_TEST_SERVICE_QUEUE"
 )
 
 func runReferenceService() error {
 	c := target.DefaultConfig()
 	c.Listen, c.DSN, c.DrainTimeout = "127.0.0.1:0", os.Getenv(serviceDSNEnv), 2*time.Second
-	ctx, cancel := context.WithCancel(context.Background())
+	if os.Getenv(serviceQueueEnv) != "" {
+		c = queueing(c)
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
 		cancel()
@@ -294,10 +301,17 @@ func runReferenceService() error {
 
 // startReferenceService starts the reference service in a process of its own, so that its
 // resources are not counted as the coordinator's.
-func startReferenceService(t *testing.T, dsn string) (url string) {
+func startReferenceService(t *testing.T, dsn string, env ...string) (url string) {
+	t.Helper()
+	url, _ = startReferenceProcess(t, dsn, env...)
+	return url
+}
+
+// startReferenceProcess is startReferenceService with the process.
+func startReferenceProcess(t *testing.T, dsn string, env ...string) (url string, pid int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], serveCommand)
-	cmd.Env = append(os.Environ(), serviceDSNEnv+"="+dsn)
+	cmd.Env = append(append(os.Environ(), serviceDSNEnv+"="+dsn), env...)
 	input, keep, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -318,5 +332,5 @@ func startReferenceService(t *testing.T, dsn string) (url string) {
 	if err != nil {
 		t.Fatalf("reference service: %v", err)
 	}
-	return "http://" + strings.TrimSpace(addr)
+	return "http://" + strings.TrimSpace(addr), cmd.Process.Pid
 }

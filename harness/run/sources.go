@@ -49,7 +49,7 @@ func (r *run) startCollectors(ctx context.Context) {
 		r.note("no service metrics: " + err.Error())
 	}
 	for _, gauges := range gauge.New(gauge.Options{
-		Profile: r.Profile, Database: r.DSN, Readers: r.Readers,
+		Run: r.ID, Profile: r.Profile, Database: r.DSN, Readers: r.Readers,
 		Service: doctor.MetricsOf(r.Target), Instances: instances, Hosts: slices.Concat([]string{targetHost(r.Target)}, r.File.Targets, r.AllowHosts),
 	}) {
 		if err := c.begin(ctx, running, gauges, r.numbered); err != nil {

@@ -4,7 +4,10 @@ import "fmt"
 
 // BinlogReader says where to read the lag of a binlog reader, such as a change data
 // capture connector. The database knows what it has sent, not what was processed.
-type BinlogReader struct {
+type BinlogReader = Lag
+
+// Lag says where to read a lag.
+type Lag struct {
 	SQL    string `json:"sql,omitempty"`    // a query of the run's database that returns the lag in ms; empty: Metric
 	Metric string `json:"metric,omitempty"` // a gauge in Prometheus' text format; of several label sets the largest counts
 	Unit   string `json:"unit,omitempty"`   // of Metric: UnitMs or UnitSeconds
@@ -17,11 +20,11 @@ const (
 	UnitSeconds = "s"
 )
 
-func (r *reader) binlogReader(n *node) *BinlogReader {
+func (r *reader) lag(n *node) *Lag {
 	if !r.object(n, nil, []string{"sql", "metric", "unit", "url"}) {
 		return nil
 	}
-	var b BinlogReader
+	var b Lag
 	b.SQL, _ = r.text(n.get("sql"))
 	if name := n.get("metric"); name != nil {
 		b.Unit = UnitMs
@@ -31,7 +34,7 @@ func (r *reader) binlogReader(n *node) *BinlogReader {
 		}
 	}
 	if both := n.get("sql") != nil && n.get("metric") != nil; both || !n.mayHave("sql") && !n.mayHave("metric") {
-		r.fail(n, `want either "sql" or "metric"`, "write for example "+example["binlog_reader"])
+		r.fail(n, `want either "sql" or "metric"`, "write for example "+exampleOf(n))
 	}
 	for _, key := range []string{"unit", "url"} {
 		if c := n.get(key); c != nil && !n.mayHave("metric") && n.mayHave("sql") {

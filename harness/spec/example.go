@@ -13,6 +13,7 @@ var example = map[string]string{
 	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
 	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
+	"lag":    `"lag": {"metric": "ingest_oldest_event_seconds", "unit": "s"}`,
 	"gauges": `"gauges": {"queue_depth": ` + gaugeExample + `}`,
 	"faults": `"faults": [{"at": "30s", "node": "b", "do": "kill", "for": "20s"}]`, "at": `"at": "30s"`, "node": `"node": "b"`, "do": `"do": "kill"`,
 	"run": `"do": ["ssh", "db-2", "systemctl", "kill", "-s", "KILL", "mysqld"]`, "undo": `"undo": ["ssh", "db-2", "systemctl", "start", "mysqld"], "for": "20s"`,

@@ -11,7 +11,8 @@ import (
 // Ledger says how to read persisted transactions back, and how to remove them.
 type Ledger struct {
 	Persisted string     `json:"persisted"`         // query that returns identity and time
-	Cleanup   Statements `json:"cleanup,omitempty"` // remove the run's rows, in this order
+	Cleanup   Statements `json:"cleanup,omitempty"` // remove the run's rows, in this order; repeated while they remove any
+	Lag       *Lag       `json:"lag,omitempty"`     // where to read the persist lag while the run goes on, which is shown and not judged; nil: nowhere
 }
 
 // Statements are SQL statements. A single one is written as a string, in
@@ -42,7 +43,7 @@ func Arguments(statement, run string) []any {
 }
 
 func (r *reader) ledger(n *node) *Ledger {
-	if !r.object(n, []string{"persisted"}, []string{"cleanup"}) {
+	if !r.object(n, []string{"persisted"}, []string{"cleanup", "lag"}) {
 		return nil
 	}
 	var l Ledger
@@ -57,6 +58,9 @@ func (r *reader) ledger(n *node) *Ledger {
 		for _, one := range c.children {
 			l.Cleanup = append(l.Cleanup, r.statement(one, "cleanup"))
 		}
+	}
+	if c := n.get("lag"); c != nil {
+		l.Lag = r.lag(c)
 	}
 	return &l
 }

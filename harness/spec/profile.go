@@ -58,7 +58,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Load = r.load(n.get("load"))
 	p.Timeout = r.timeout(n.get("timeout"))
 	p.Ledger = r.ledger(n.get("ledger"))
-	p.Reader = r.binlogReader(n.get("binlog_reader"))
+	p.Reader = r.lag(n.get("binlog_reader"))
 	p.Gauges = r.gauges(n.get("gauges"))
 	p.SLOs = r.slos(n.get("slo"))
 	p.Abort = r.abort(n.get("abort"))

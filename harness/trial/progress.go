@@ -125,6 +125,9 @@ func liveText(l run.Live) string {
 			text += fmt.Sprintf(", %.0f/s %s", o.n, o.what)
 		}
 	}
+	if l.HasPersistLag {
+		text += ", persist lag " + quantity.Format(l.PersistLag, "ms")
+	}
 	return text
 }
 

@@ -37,6 +37,8 @@ func Build(r record.Run, v verdict.Verdict) Certificate {
 		Bottleneck: buildBottleneck(found.Bottleneck),
 		Statements: buildStatements(found.Statements),
 		Resources:  buildResources(found.Resources),
+		Errors:     buildErrors(v.Errors),
+		Pool:       buildPool(v.Pool),
 		Ledger:     buildLedger(v.Ledger),
 		Faults:     buildFaults(v.Recoveries),
 		Invariants: buildInvariants(v.Invariants),
@@ -214,6 +216,27 @@ func buildResources(resources []diagnose.Resource) []Resource {
 	return all
 }
 
+func buildErrors(errors []verdict.Error) []Error {
+	if errors == nil {
+		return nil
+	}
+	all := make([]Error, 0, len(errors))
+	for _, e := range errors {
+		all = append(all, Error{e.Where, e.Class, e.Count, round(e.PerTransaction)})
+	}
+	return all
+}
+
+func buildPool(p *verdict.Pool) *Pool {
+	if p == nil {
+		return nil
+	}
+	return &Pool{
+		Max: round(p.Max), Open: round(p.Open), InUse: round(p.InUse), InUseMax: round(p.InUseMax),
+		WaitsPerSecond: round(p.WaitsPerSecond), WaitsPerTransaction: round(p.WaitsPerTx), WaitMsPerTransaction: round(p.WaitMsPerTx), MsPerWait: round(p.WaitMsPerWait),
+	}
+}
+
 func buildLedger(l *verdict.Ledger) *Ledger {
 	if l == nil {
 		return nil
@@ -221,7 +244,7 @@ func buildLedger(l *verdict.Ledger) *Ledger {
 	return &Ledger{
 		Acknowledged: l.Acknowledged, Persisted: l.Persisted,
 		Missing: l.Missing, Duplicated: l.Duplicated, Unacknowledged: l.Unacknowledged,
-		PersistLagMs: PersistLag{P99: round(l.PersistLagP99Ms), Max: round(l.PersistLagMaxMs)},
+		PersistLagMs: PersistLag{P50: round(l.PersistLagP50Ms), P99: round(l.PersistLagP99Ms), Max: round(l.PersistLagMaxMs)},
 	}
 }
 

@@ -31,6 +31,8 @@ type Certificate struct {
 	Bottleneck  *Bottleneck        `json:"bottleneck"`                                // component that made the run miss its SLOs, "none" or "undetermined"; null: no transaction ran
 	Statements  []Statement        `json:"statements" jsonschema:"nullable"`          // digests that took most of the database's time; null: the database reported none
 	Resources   []Resource         `json:"resources"`                                 // mean cost per transaction; only what was measured
+	Errors      []Error            `json:"errors" jsonschema:"nullable"`              // of the judged windows, by who noticed them and by class; null: no transaction was scheduled
+	Pool        *Pool              `json:"pool"`                                      // the service's pool of database connections; null: not reported
 	Ledger      *Ledger            `json:"ledger"`                                    // over the whole run; null: acknowledged and persisted transactions were not compared
 	Faults      []Fault            `json:"faults,omitempty"`                          // that the run injected, and their ends, by time; missing: the profile has none
 	Invariants  []Invariant        `json:"invariants,omitempty"`                      // of the database, checked after the load; missing: the profile has none
@@ -229,6 +231,27 @@ type Resource struct {
 	BaselinePerTransaction *float64 `json:"baseline_per_transaction" jsonschema:"minimum=0"`
 }
 
+// Error is the errors of one class that one place noticed in the judged windows.
+type Error struct {
+	Where string   `json:"where" jsonschema:"minLength=1"` // client, script, service, database (of all its clients)
+	Class string   `json:"class" jsonschema:"minLength=1"` // connection refused, HTTP 503, too many connections, ...
+	Count int64    `json:"count" jsonschema:"minimum=1"`
+	Share *float64 `json:"share" jsonschema:"minimum=0"` // of the scheduled transactions; more than 1 where a transaction has several errors
+}
+
+// Pool is the service's pool of database connections in the judged windows; of several
+// pools and instances, their sum. Null: not reported.
+type Pool struct {
+	Max                  *float64 `json:"max" jsonschema:"minimum=0"`    // limit of connections; 0: none
+	Open                 *float64 `json:"open" jsonschema:"minimum=0"`   // most connections open
+	InUse                *float64 `json:"in_use" jsonschema:"minimum=0"` // mean connections in use
+	InUseMax             *float64 `json:"in_use_max" jsonschema:"minimum=0"`
+	WaitsPerSecond       *float64 `json:"waits_per_second" jsonschema:"minimum=0"` // requests that waited for a connection
+	WaitsPerTransaction  *float64 `json:"waits_per_transaction" jsonschema:"minimum=0"`
+	WaitMsPerTransaction *float64 `json:"wait_ms_per_transaction" jsonschema:"minimum=0"`
+	MsPerWait            *float64 `json:"ms_per_wait" jsonschema:"minimum=0"`
+}
+
 // Ledger compares acknowledged with persisted transactions, over the whole run.
 type Ledger struct {
 	Acknowledged   int64      `json:"acknowledged" jsonschema:"minimum=0"`
@@ -268,6 +291,7 @@ type Invariant struct {
 
 // PersistLag is the time from acknowledgement to persistence.
 type PersistLag struct {
+	P50 *float64 `json:"p50" jsonschema:"minimum=0,optional"`
 	P99 *float64 `json:"p99" jsonschema:"minimum=0"`
 	Max *float64 `json:"max" jsonschema:"minimum=0"`
 }

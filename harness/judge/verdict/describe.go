@@ -132,6 +132,9 @@ func (e *evidence) ledger() *Ledger {
 		Acknowledged: c.Acknowledged, Persisted: c.Persisted,
 		Missing: c.Missing, Duplicated: c.Duplicated, Unacknowledged: c.Unacknowledged,
 	}
+	if lag, ok := c.Lag(0.5); ok {
+		l.PersistLagP50Ms = &lag
+	}
 	if lag, ok := c.Lag(0.99); ok {
 		l.PersistLagP99Ms = &lag
 	}

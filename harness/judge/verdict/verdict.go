@@ -23,6 +23,8 @@ type Verdict struct {
 	Ledger      *Ledger // nil: not compared
 	Recoveries  []Recovery
 	Invariants  []Invariant
+	Errors      []Error // nil: no transaction was scheduled
+	Pool        *Pool   // nil: the service reports none
 	Limitations []string
 }
 
@@ -137,7 +139,7 @@ type Generator struct {
 // Ledger compares acknowledged with persisted transactions.
 type Ledger struct {
 	Acknowledged, Persisted, Missing, Duplicated, Unacknowledged int64
-	PersistLagP99Ms, PersistLagMaxMs                             *float64
+	PersistLagP50Ms, PersistLagP99Ms, PersistLagMaxMs            *float64
 }
 
 // Judge computes the verdict on a record.
@@ -155,6 +157,8 @@ func Judge(r record.Run) Verdict {
 		Latency:   e.latency(),
 		Generator: e.generator(),
 		Ledger:    e.ledger(),
+		Errors:    e.errors(),
+		Pool:      e.pool(),
 
 		Recoveries: e.recovered,
 		Invariants: e.invariants(),
@@ -166,7 +170,7 @@ func Judge(r record.Run) Verdict {
 	for _, rule := range v.Rules {
 		v.Outcome = Worse(v.Outcome, rule.Outcome)
 	}
-	if r.Ledger != nil && r.Ledger.Missing > 0 {
+	if r.Ledger != nil && r.Ledger.Missing > 0 && !r.Facts.Ledger.Unfinished {
 		v.Outcome = Worse(v.Outcome, LostWrite)
 	}
 	v.Limitations = limitations(e, v.Rules)

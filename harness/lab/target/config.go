@@ -29,7 +29,8 @@ const (
 	IngestDirect Ingest = "direct"
 	// IngestBulk stores the events of several requests by one INSERT, then responds.
 	IngestBulk Ingest = "bulk"
-	// IngestChannel responds first, and stores the event from a queue in memory.
+	// IngestChannel responds first, and stores the events of several requests by one
+	// INSERT from a queue in memory: report D's asynchronous bulk insert.
 	IngestChannel Ingest = "channel"
 )
 
@@ -85,6 +86,8 @@ type Config struct {
 	IngestWait  time.Duration // how long an event waits for others in its INSERT
 	IngestQueue int           // events held in memory; a full queue refuses the next with 503
 
+	MaxOpenFiles int // limit of the process's open files, connections included; 0 = as it is
+
 	RequestTimeout time.Duration // a request ends after this with 503
 
 	Drain        bool          // finish requests and store the queue before the exit
@@ -129,6 +132,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("accounts", c.Accounts),
 		slog.Int("pool_max_open", c.Pool.MaxOpen),
 		slog.Int("pool_max_idle", c.Pool.MaxIdle),
+		slog.Int("max_open_files", c.MaxOpenFiles),
 		slog.Duration("pool_max_lifetime", c.Pool.MaxLifetime),
 		slog.Bool("pool_per_request", c.Pool.PerRequest),
 		slog.String("gateway_latency", c.Gateway.Latency.String()),

@@ -39,6 +39,7 @@ func TestValidate(t *testing.T) {
 		"batch wait":      {func(c *Config) { c.BatchWait = time.Minute }, "--batch-wait"},
 		"ingest batch":    {func(c *Config) { c.IngestBatch = 6000 }, "--ingest-batch"},
 		"queue":           {func(c *Config) { c.IngestQueue = 0 }, "--ingest-queue"},
+		"open files":      {func(c *Config) { c.MaxOpenFiles = 5 }, "--max-open-files"},
 		"request timeout": {func(c *Config) { c.RequestTimeout = 0 }, "--request-timeout"},
 		"gateway":         {func(c *Config) { c.Gateway.Declines = gateway.All(2) }, "--gateway-declines"},
 		"reconcile after": {func(c *Config) { c.Reconcile.After = -1 }, "--reconcile-after"},

@@ -12,6 +12,9 @@ import (
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-sql-driver/mysql"
+
+	mysqlclass "assay/harness/observe/collect/mysql"
+	"assay/harness/observe/metric"
 )
 
 // parseDSN completes a DSN with the parameters that the service needs. It does not
@@ -127,9 +130,19 @@ func (s scope) conn(ctx context.Context) (*conn, error) {
 	c, err := s.db.Conn(ctx)
 	s.m.connWait.Observe(time.Since(start).Seconds())
 	if err != nil {
+		s.m.dbErrors.WithLabelValues(s.connClass(err)).Inc()
 		return nil, err
 	}
 	return &conn{c: c, on: c, m: s.m}, nil
+}
+
+// connClass is the class of the error of getting a connection. A shared pool that gave none
+// in time was exhausted: connections are opened in less than a request's time.
+func (s scope) connClass(err error) string {
+	if !s.own && errors.Is(err, context.DeadlineExceeded) {
+		return metric.ErrorPoolTimeout
+	}
+	return mysqlclass.ErrorClass(err)
 }
 
 // exec runs one statement on its own connection, and commits it.
@@ -207,12 +220,17 @@ func (c *conn) each(ctx context.Context, do func(scan func(dest ...any) error) e
 	})
 }
 
-func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) error) error {
+func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) error) (err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			c.m.dbErrors.WithLabelValues(mysqlclass.ErrorClass(err)).Inc()
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	start := time.Now()
-	err := do(context.WithoutCancel(ctx))
+	err = do(context.WithoutCancel(ctx))
 	c.m.query.WithLabelValues(verb).Observe(time.Since(start).Seconds())
 	return err
 }

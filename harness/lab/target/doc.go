@@ -6,7 +6,8 @@
 // of the field reports are settings, so that each can be turned on, certified and
 // distinguished from the others: when a payment commits ([Commits]), how connections
 // are pooled ([Pool]), when an event is stored relative to its response ([Ingest]),
-// how payment gateways answer ([gateway.Config]), and whether a shutdown drains.
+// how payment gateways answer ([gateway.Config]), how many files may be open, and whether a
+// shutdown drains.
 // Everything else is written so that the service itself is not the bottleneck.
 //
 // A payment ends CONFIRMED or DECLINED. If its gateway does not respond it is PENDING,
@@ -23,6 +24,10 @@
 // persisted_at is the start of the statement that made the row final, in UTC, before its
 // commit. A payment without it was not confirmed, or never finished. Writers that bypass
 // the service write the table writer_log.
+//
+// Errors are counted by class: db_errors_total, of statements and of getting a connection,
+// and service_errors_total, of the service itself. ingest_oldest_event_seconds is the
+// persist lag while events are queued: the age of the oldest that is not stored.
 //
 // Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of schema.sql,
 // and Prometheus metrics on /metrics, also pushed by OTLP if a receiver is configured.

@@ -25,6 +25,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.Pool.MaxLifetime, "pool-max-lifetime", c.Pool.MaxLifetime, "age at which a connection is replaced; 0 means never")
 	fs.BoolVar(&c.Pool.PerRequest, "pool-per-request", c.Pool.PerRequest, "open and close a pool for every request")
 
+	fs.IntVar(&c.MaxOpenFiles, "max-open-files", c.MaxOpenFiles, "limit of the process's open files, connections included; 0 leaves it as it is")
+
 	c.Gateway.Flags(fs)
 	fs.BoolVar(&c.Reconcile.On, "reconcile", c.Reconcile.On, "query the gateways again about PENDING payments, and confirm or decline them")
 	fs.DurationVar(&c.Reconcile.After, "reconcile-after", c.Reconcile.After, "how long a payment is PENDING before its gateway is queried again")
@@ -35,10 +37,10 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Notify.Batch, "notify-batch", c.Notify.Batch, "largest number of notifications sent at once")
 	fs.DurationVar(&c.Notify.Latency, "notify-latency", c.Notify.Latency, "how long the simulated notifier takes for a batch")
 
-	fs.Var(&c.Ingest, "ingest", "how an event is stored: direct, in bulk with others, or answered first and stored from a channel (direct, bulk, channel)")
+	fs.Var(&c.Ingest, "ingest", "how an event is stored: directly; in bulk with others; or answered first, and stored in bulk from a channel (direct, bulk, channel)")
 	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "largest number of events in one INSERT, with --ingest bulk or channel")
 	fs.DurationVar(&c.IngestWait, "ingest-wait", c.IngestWait, "how long an event waits for others to share its INSERT")
-	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "largest number of events held in memory, with --ingest bulk or channel")
+	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "largest number of events held in memory, about 200 bytes each, with --ingest bulk or channel; a full queue answers 503")
 
 	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "time limit of a request")
 	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false drops both")

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,21 +24,25 @@ type ingestion struct {
 	queue *group[queuedEvent] // nil when mode is IngestDirect
 	log   *limitedLog
 	lost  atomic.Int64 // answered but not stored
+
+	mu      sync.Mutex
+	storing map[*queuedEvent]bool // first events of the groups that are being stored
 }
 
 // queuedEvent waits for its INSERT; done is nil if no caller waits.
 type queuedEvent struct {
 	event
-	done chan error
+	accepted time.Time
+	done     chan error
 }
 
 // accept stores or queues an event; stored reports whether it is in the database.
 func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err error) {
 	switch in.mode {
 	case IngestChannel:
-		return false, in.offer(queuedEvent{event: e})
+		return false, in.offer(queuedEvent{event: e, accepted: time.Now()})
 	case IngestBulk:
-		q := queuedEvent{event: e, done: make(chan error, 1)}
+		q := queuedEvent{event: e, accepted: time.Now(), done: make(chan error, 1)}
 		if err := in.offer(q); err != nil {
 			return false, err
 		}
@@ -68,6 +73,8 @@ func (in *ingestion) offer(q queuedEvent) error {
 // because its connection was lost, they may be stored twice: delivery is at least once.
 func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
 	defer in.db.m.queued.Sub(float64(len(group)))
+	in.setStoring(&group[0], true)
+	defer in.setStoring(&group[0], false)
 	err := in.insert(ctx, group)
 	for pause := 10 * time.Millisecond; err != nil && in.mode == IngestChannel; pause = min(2*pause, time.Second) {
 		if ctx.Err() != nil {
@@ -86,6 +93,33 @@ func (in *ingestion) store(ctx context.Context, group []queuedEvent) {
 			q.done <- err
 		}
 	}
+}
+
+func (in *ingestion) setStoring(first *queuedEvent, storing bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if storing {
+		in.storing[first] = true
+	} else {
+		delete(in.storing, first)
+	}
+}
+
+// age is how long ago the oldest event was accepted that is not stored yet; 0: all are.
+func (in *ingestion) age() time.Duration {
+	if in.queue == nil {
+		return 0
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	now, oldest := time.Now(), time.Duration(0)
+	if first := in.queue.oldest(); first != nil {
+		oldest = now.Sub(first.accepted)
+	}
+	for first := range in.storing {
+		oldest = max(oldest, now.Sub(first.accepted))
+	}
+	return oldest
 }
 
 func (in *ingestion) insert(ctx context.Context, group []queuedEvent) error {

@@ -21,6 +21,8 @@ type metrics struct {
 	requests    *prometheus.HistogramVec // by route and code
 	poolsOpened prometheus.Counter
 	queued      prometheus.Gauge
+	dbErrors    *prometheus.CounterVec // by class
+	errors      *prometheus.CounterVec // by class
 
 	gateway    *prometheus.HistogramVec // by call, payment mode and outcome
 	pending    prometheus.Gauge         // exported, like the next three, only if its worker runs
@@ -54,6 +56,12 @@ func newMetrics() *metrics {
 		poolsOpened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "db_pools_opened_total", Help: "Connection pools opened for a single request.",
 		}),
+		dbErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "db_errors_total", Help: "Errors of statements and of getting a connection, by class: too many connections, pool timeout, deadlock, ...",
+		}, []string{"class"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "service_errors_total", Help: "Errors of the service itself, by class: too many open files, queue full, ...",
+		}, []string{"class"}),
 		queued: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingest_events_in_memory", Help: "Events accepted and not yet stored.",
 		}),
@@ -70,7 +78,7 @@ func newMetrics() *metrics {
 			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
 		}),
 	}
-	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.gateway, buildInfo(),
+	m.registry.MustRegister(m.query, m.connWait, m.requests, m.poolsOpened, m.queued, m.dbErrors, m.errors, m.gateway, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -98,6 +106,13 @@ func buildInfo() prometheus.Gauge {
 
 func (m *metrics) watchPool(d *database) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(d.shared, "target"))
+}
+
+// watchQueue exports the age of the oldest event that is not stored.
+func (m *metrics) watchQueue(in *ingestion) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ingest_oldest_event_seconds", Help: "Age of the oldest event that was accepted and is not stored yet; 0: all are stored.",
+	}, func() float64 { return in.age().Seconds() }))
 }
 
 // call records a call to a payment gateway.

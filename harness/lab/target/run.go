@@ -40,6 +40,11 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	restore, err := limitOpenFiles(c.MaxOpenFiles)
+	if err != nil {
+		return err
+	}
+	defer restore()
 	limited := newLimitedLog(log)
 	dsn, err := parseDSN(c.DSN, limited)
 	if err != nil {
@@ -75,11 +80,12 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	defer abandon()
 	gateways := gateway.New(c.Gateway, m.call)
 	pays, events := startQueues(work, c, db, gateways, limited)
+	m.watchQueue(events)
 	background := startWorkers(work, c, db, gateways, limited)
 	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
 	web := newWebServer(s.handler(), c.RequestTimeout, log)
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
+	go func() { served <- web.Serve(countedListener{listener, m}) }()
 	log.Info("serving", "addr", listener.Addr().String(), "config", c)
 	ready(listener.Addr().String())
 
@@ -135,7 +141,7 @@ func startQueues(work context.Context, c Config, db *database, gateways *gateway
 		}
 		pays.batches = startGroup(c.BatchSize, c.BatchSize, committers, c.BatchWait, func(b []*batched) { pays.commitBatch(work, b) })
 	}
-	events := &ingestion{db: db, mode: c.Ingest, log: log}
+	events := &ingestion{db: db, mode: c.Ingest, log: log, storing: map[*queuedEvent]bool{}}
 	if c.Ingest != IngestDirect {
 		events.queue = startGroup(c.IngestBatch, c.IngestQueue, insertWriters, c.IngestWait, func(q []queuedEvent) { events.store(work, q) })
 	}

@@ -157,6 +157,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errReused):
 		writeError(w, http.StatusUnprocessableEntity, err.Error())
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
+		s.m.errors.WithLabelValues(err.Error()).Inc()
 		writeError(w, http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		s.log.error("request timed out", err, "route", r.Pattern)

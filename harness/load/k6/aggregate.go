@@ -142,6 +142,9 @@ func (a *aggregate) transaction(t *arrivals.Transaction) {
 	if outcome == arrivals.Completed {
 		a.bucket(a.secondOf(t.Due+t.Latency)).count(a.txn.ended, 1)
 	}
+	if class := transactionClass(outcome, v); class != "" {
+		b.count(a.index.errorClass(metric.AtClient, class), 1)
+	}
 	b.observe(a.txn.lag, milliseconds(t.Lag))
 	b.observe(a.txn.queueing, milliseconds(t.Queueing))
 	if t.Lag > a.displacedAfter {
@@ -209,12 +212,21 @@ func (a *aggregate) request(c *httpext.Trail) {
 		return
 	}
 	a.index.find(all[0].TimeSeries, a)
-	tags := a.index.last
+	tags, second := a.index.last, a.second(c.EndTime)
 	if v := tags.vu; v != nil && v.inTransaction {
+		second = v.second
 		end := c.EndTime.Sub(a.t0)
 		r.stalled = v.stalls.Share(end-c.Blocked-c.ConnDuration-c.Duration, end, wakeups, a.now)
 		r.byGenerator = r.failed && tags.unanswered && r.stalled > 0
-		v.request(end, r, tags.redirect && !a.redirects)
+		if v.request(end, r, tags.redirect && !a.redirects) {
+			a.bucket(second).count(a.index.errorClass(metric.AtClient, metric.ErrorRedirects), 1)
+		}
+	}
+	if r.failed {
+		if tags.class < 0 {
+			tags.class = a.index.requestClass(tags.tags)
+		}
+		a.bucket(second).count(tags.class, 1)
 	}
 	for i := range all {
 		a.sample(&all[i], &r)
@@ -250,8 +262,13 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		b.set(to.index, s.Value)
 	default:
 		b.count(to.index, s.Value)
-		if s.Metric.Name == acknowledgedMetric {
+		switch s.Metric.Name {
+		case acknowledgedMetric:
 			a.acknowledge(s)
+		case metric.ErrorsByClass:
+			if v != nil {
+				v.classified = true
+			}
 		}
 	}
 	if len(to.slos) == 0 {

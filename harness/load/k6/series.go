@@ -33,10 +33,14 @@ var keptFor = map[string][]string{
 	sql.ErrorsMetric:          {"class", "code"},
 }
 
+// readTags are tags that become no labels: the class of a failed request is read from
+// them. k6 sets them for requests without a response only.
+var readTags = []string{"error"}
+
 // SystemTags are the system tags that k6 must set: those that become labels, and those
 // that an SLO selects by. Any other one would cost time at each request.
 func SystemTags(slos []spec.SLO) []string {
-	tags := slices.Clone(keptTags)
+	tags := slices.Concat(keptTags, readTags)
 	for _, name := range slices.Sorted(maps.Keys(keptFor)) {
 		tags = append(tags, keptFor[name]...)
 	}
@@ -100,6 +104,7 @@ type tagSet struct {
 	mappings   []*mapping
 	redirect   bool // the response is a redirect
 	unanswered bool // the request had no response
+	class      int  // series of the class of its error, once one with these tags has failed; -1: not known yet
 	vu         *vu  // nil: the samples are of no VU
 }
 
@@ -141,7 +146,7 @@ func (c *seriesIndex) find(ts metrics.TimeSeries, a *aggregate) *mapping {
 				clear(c.cached)
 			}
 			status, _ := ts.Tags.Get("status")
-			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0"}
+			c.last = &tagSet{tags: ts.Tags, redirect: slices.Contains(redirects, status), unanswered: status == "0", class: -1}
 			if name, ok := ts.Tags.Get(arrivals.VUTag); ok {
 				c.last.vu = a.vu(name)
 			}
@@ -169,6 +174,10 @@ func (c *seriesIndex) total(name string) *int64 {
 func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
 	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
+	if name == metric.ErrorsByClass {
+		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(ts.Tags), new(int64)
+		return s
+	}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)
 	}

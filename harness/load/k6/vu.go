@@ -17,6 +17,7 @@ type vu struct {
 	last          time.Duration // end of its last request, or else its begin; since t0
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
+	classified    bool          // the script has named the class of an error
 	requests      int           // that have ended
 	redirects     int           // in a row
 }
@@ -50,7 +51,7 @@ func (v *vu) failedByGenerator() bool { return v.failed && !v.systemFailed }
 
 // request counts a request that has ended. One in a redirect loop has failed: k6
 // returns the last redirect as its response, and counts it as a success.
-func (v *vu) request(end time.Duration, r requestResult, redirect bool) {
+func (v *vu) request(end time.Duration, r requestResult, redirect bool) (loop bool) {
 	v.last = end
 	v.requests++
 	if redirect {
@@ -58,7 +59,8 @@ func (v *vu) request(end time.Duration, r requestResult, redirect bool) {
 	} else {
 		v.redirects = 0
 	}
-	loop := v.redirects > maxRedirects
+	loop = v.redirects > maxRedirects
 	v.failed = v.failed || r.failed || loop
 	v.systemFailed = v.systemFailed || r.failed && !r.byGenerator || loop
+	return loop
 }

@@ -51,7 +51,10 @@
 //	  value                  maximum of the second
 //	service        the service under test
 //	  pool_in_use, pool_open, pool_max, pool_waits, pool_wait_ms, queries, query_ms
+//	  persist_lag            ms, while the run goes on, where the profile has ledger.lag
 //	  pool_wait_ms_per_transaction, query_ms_per_transaction
+//	error          tags where (client, script, service), class (connection refused, ...)
+//	  count                  errors that the place noticed
 //	host           the generator's host
 //	  cpus, cpu_busy         CPUs; busy share of their time
 //	  cpu_stolen             share of their time stolen by the hypervisor

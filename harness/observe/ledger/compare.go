@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"assay/harness/observe/metric"
 )
 
 // Hash is the recorded form of a transaction's identity: the first 16 bytes of
@@ -47,6 +49,17 @@ type Comparison struct {
 	// persistence, in milliseconds: 0 where persisted before acknowledged. It grows with
 	// the range of the lags, not with the number of identities. Nil: no identity has both.
 	Lags map[int64]int64 `json:"-"`
+	// BySecond has the identities by the unix second of their first acknowledgement. It
+	// grows with the length of the run. Nil: nothing was acknowledged.
+	BySecond map[int64]Second `json:"-"`
+}
+
+// Second is the persist lag of the identities that were acknowledged in one second.
+// Percentiles are within the resolution of metric.Hist.
+type Second struct {
+	Persisted     int64   // identities with a row
+	Missing       int64   // identities without a row
+	P50, P99, Max float64 // ms, of those with a row; 0 without any
 }
 
 // Compare compares the two sides.
@@ -66,7 +79,15 @@ func Compare(acknowledged, persisted []Entry) Comparison {
 // parts of disjoint identities, with a call of Reconcile after each.
 type Matcher struct {
 	unmatched map[Hash]sides
+	seconds   map[int64]*second
 	c         Comparison
+}
+
+// second is the identities acknowledged in one second.
+type second struct {
+	lags    metric.Hist // ms
+	max     int64
+	missing int64
 }
 
 // sides counts the entries of one identity.
@@ -76,7 +97,9 @@ type sides struct {
 }
 
 // NewMatcher makes an empty matcher.
-func NewMatcher() *Matcher { return &Matcher{unmatched: map[Hash]sides{}} }
+func NewMatcher() *Matcher {
+	return &Matcher{unmatched: map[Hash]sides{}, seconds: map[int64]*second{}}
+}
 
 // Add adds an entry of one side.
 func (m *Matcher) Add(side Side, e Entry) {
@@ -105,14 +128,32 @@ func (m *Matcher) Reconcile() {
 			m.c.Unacknowledged++
 		}
 		m.c.Duplicated += max(0, rows-max(1, acks))
-		if acks > 0 && rows > 0 {
-			if m.c.Lags == nil {
-				m.c.Lags = map[int64]int64{}
-			}
-			m.c.Lags[max(0, s.lastRow-s.firstAck)]++
+		if acks > 0 {
+			m.lag(s)
 		}
 	}
 	clear(m.unmatched)
+}
+
+// lag counts an acknowledged identity in its second, and its lag.
+func (m *Matcher) lag(s sides) {
+	at := int64(math.Floor(float64(s.firstAck) / 1000))
+	in := m.seconds[at]
+	if in == nil {
+		in = &second{}
+		m.seconds[at] = in
+	}
+	if s.rows == 0 {
+		in.missing++
+		return
+	}
+	lag := max(0, s.lastRow-s.firstAck)
+	in.lags.Record(float64(lag), 1)
+	in.max = max(in.max, lag)
+	if m.c.Lags == nil {
+		m.c.Lags = map[int64]int64{}
+	}
+	m.c.Lags[lag]++
 }
 
 // Comparison reconciles the remaining identities and returns the result over all
@@ -120,6 +161,14 @@ func (m *Matcher) Reconcile() {
 func (m *Matcher) Comparison() Comparison {
 	m.Reconcile()
 	m.unmatched = nil
+	for at, s := range m.seconds {
+		if m.c.BySecond == nil {
+			m.c.BySecond = make(map[int64]Second, len(m.seconds))
+		}
+		p50, _ := s.lags.Quantile(0.5)
+		p99, _ := s.lags.Quantile(0.99)
+		m.c.BySecond[at] = Second{int64(s.lags.Count()), s.missing, min(p50, float64(s.max)), min(p99, float64(s.max)), float64(s.max)}
+	}
 	return m.c
 }
 

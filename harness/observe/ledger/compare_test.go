@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"assay/harness/observe/ledger"
@@ -19,6 +20,9 @@ var entries = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.Entry {
 		Millis: rapid.Int64Range(1_750_000_000_000, 1_800_000_000_000).Draw(t, "millis"),
 	}
 }), 0, 20)
+
+// withoutSeconds leaves the series over time to its own test.
+var withoutSeconds = cmpopts.IgnoreFields(ledger.Comparison{}, "BySecond")
 
 // count is the number of entries of each identity.
 func count(all []ledger.Entry) map[ledger.Hash]int64 {
@@ -124,7 +128,7 @@ func TestCompare(t *testing.T) {
 			ledger.Comparison{Persisted: 2, Duplicated: 1, Unacknowledged: 1},
 		},
 	} {
-		if diff := cmp.Diff(c.want, ledger.Compare(c.acks, c.rows)); diff != "" {
+		if diff := cmp.Diff(c.want, ledger.Compare(c.acks, c.rows), withoutSeconds); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -163,5 +167,32 @@ func TestLagsAreExact(t *testing.T) {
 func TestHashSeparatesRunAndIdentity(t *testing.T) {
 	if ledger.HashOf("run", "1x") == ledger.HashOf("run1", "x") || ledger.HashOf("a", "x") == ledger.HashOf("b", "x") {
 		t.Error("two identities have the same hash")
+	}
+}
+
+// Each acknowledged identity is in the second of its first acknowledgement, with its lag
+// or as missing: the seconds add up to the whole.
+func TestSecondsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := ledger.Compare(entries.Draw(t, "acknowledged"), entries.Draw(t, "persisted"))
+		var persisted, missing int64
+		longest := 0.0
+		for _, s := range c.BySecond {
+			persisted, missing, longest = persisted+s.Persisted, missing+s.Missing, max(longest, s.Max)
+			if s.P50 > s.P99 || s.P99 > s.Max {
+				t.Fatalf("%+v is not ordered", s)
+			}
+		}
+		if lag, _ := c.Lag(1); persisted != c.Matched() || missing > c.Missing || longest != lag {
+			t.Fatalf("seconds have %d persisted, %d missing, longest lag %g of %+v", persisted, missing, longest, c)
+		}
+	})
+	at := func(id string, millis int64) ledger.Entry {
+		return ledger.Entry{Hash: ledger.HashOf("r", id), Millis: millis}
+	}
+	c := ledger.Compare([]ledger.Entry{at("a", 1000), at("b", 1999), at("c", 2000)}, []ledger.Entry{at("a", 1500), at("b", 2000)})
+	want := map[int64]ledger.Second{1: {Persisted: 2, P50: 1, P99: 500, Max: 500}, 2: {Missing: 1}}
+	if diff := cmp.Diff(want, c.BySecond, cmpopts.EquateApprox(0.005, 0)); diff != "" {
+		t.Error(diff)
 	}
 }

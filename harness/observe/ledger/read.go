@@ -46,6 +46,13 @@ func Read(ctx context.Context, db *database.DB, query, run string, visit func(En
 	return nil
 }
 
+// Count is the number of rows of the persisted side of a run.
+func Count(ctx context.Context, db *database.DB, query, run string) (n int64, err error) {
+	count := "SELECT COUNT(*) FROM (" + strings.TrimRight(query, "; \n\t") + ") AS persisted"
+	err = db.QueryRowContext(ctx, db.Dialect.Bind(count), spec.Arguments(query, run)...).Scan(&n)
+	return n, err
+}
+
 // Remove executes the statements that delete a run's rows, and returns the number of
 // rows affected, as far as the driver reports it.
 func Remove(ctx context.Context, db *database.DB, statements []string, run string) (removed int64, err error) {

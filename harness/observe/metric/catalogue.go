@@ -52,6 +52,11 @@ var catalogue = slices.Concat(
 		Descriptor{Name: OpenRequests, Kind: Histogram, Unit: "ms", Labels: scenario, Text: "for each transaction in progress when the run ended: how long its open request, if any, had taken so far"},
 		Descriptor{Name: Judged, Kind: Counter, Labels: perSLO, Text: "samples that an SLO judges"},
 
+		Descriptor{
+			Name: ErrorsByClass, Kind: Counter, Sources: []string{SourceService}, Labels: []string{"where", "class"}, View: "error.count",
+			Text: "errors by who noticed them (client, script, service) and by class, such as connection refused, HTTP 503, too many connections",
+		},
+
 		// By the second in which each part ended, to compare with the metrics of service
 		// and database, which count by the second of their work.
 		Descriptor{Name: EndedTransactions, Kind: Counter, Labels: scenario, Text: "completed transactions, by the second in which they ended"},
@@ -133,6 +138,10 @@ var catalogue = slices.Concat(
 		Descriptor{
 			Name: "queue_depth", Kind: Gauge, SLO: levels, Key: "gauges.queue_depth", Advice: adviceGauges, View: "gauge.value",
 			Text: "depth of a queue of the service, read from the metric that the profile names, the maximum of the second; of several instances, the largest, and no data unless all of them answer",
+		},
+		Descriptor{
+			Name: PersistLagNow, Kind: Gauge, Unit: "ms", Key: "ledger", View: "service.persist_lag",
+			Text: "persist lag while the run goes on, as the profile's ledger says where to read it; shown only, because persist_lag is exact",
 		},
 	),
 

@@ -16,6 +16,7 @@ const (
 	ViolationsCleared     = "slo_violations_cleared"
 	Judged                = "slo_samples"
 	OpenRequests          = "open_requests"
+	ErrorsByClass         = "errors_by_class"
 
 	EndedIterations    = "ended_iterations"
 	EndedTransactions  = "ended_transactions"
@@ -102,6 +103,8 @@ const (
 
 	RecoveryTime = "recovery_time"
 	Invariants   = "invariants"
+	// PersistLagNow is persist_lag as it is read while the run goes on.
+	PersistLagNow = "persist_lag_now"
 )
 
 // Names of the k6 metrics that the code refers to.

@@ -181,8 +181,9 @@ type Collect struct {
 
 // LedgerFact is how reading the ledger ended.
 type LedgerFact struct {
-	State  string `json:"state"` // "ok", "absent", "failed"
-	Reason string `json:"reason,omitempty"`
+	State      string `json:"state"` // "ok", "absent", "failed"
+	Reason     string `json:"reason,omitempty"`
+	Unfinished bool   `json:"unfinished,omitempty"` // rows were still being stored: those that are missing are late or lost
 }
 
 // Fault is what came of one fault of the profile. Times are of the coordinator's clock,

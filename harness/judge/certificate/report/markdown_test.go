@@ -53,7 +53,7 @@ func TestMarkdownRenders(t *testing.T) {
 		t.Errorf("%d tables", len(tables))
 	}
 	root = pagetest.Markdown(t, markdown(example("lost")))
-	if want := "acknowledged 750, persisted 747, missing 3, duplicated 0, unacknowledged 0; persist lag p99 98.0 ms, max 99.0 ms"; !strings.Contains(pagetest.Text(root), want) {
+	if want := "acknowledged 750, persisted 747, missing 3, duplicated 0, unacknowledged 0; persist lag p50 50.0 ms, p99 98.0 ms, max 99.0 ms"; !strings.Contains(pagetest.Text(root), want) {
 		t.Errorf("the text has no %q", want)
 	}
 	tables = pagetest.Tables(root)

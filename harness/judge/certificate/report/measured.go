@@ -127,7 +127,34 @@ func ledgerText(l *certificate.Ledger) string {
 	if l == nil {
 		return "not compared"
 	}
-	return fmt.Sprintf("acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p99 %s, max %s",
+	return fmt.Sprintf("acknowledged %d, persisted %d, missing %d, duplicated %d, unacknowledged %d; persist lag p50 %s, p99 %s, max %s",
 		l.Acknowledged, l.Persisted, l.Missing, l.Duplicated, l.Unacknowledged,
-		quantity.Optional(l.PersistLagMs.P99, "ms"), quantity.Optional(l.PersistLagMs.Max, "ms"))
+		quantity.Optional(l.PersistLagMs.P50, "ms"), quantity.Optional(l.PersistLagMs.P99, "ms"), quantity.Optional(l.PersistLagMs.Max, "ms"))
+}
+
+// errorTable lists the errors by who noticed them and by class; nothing if there were none.
+func errorTable(c certificate.Certificate, limit int) []page.Block {
+	if len(c.Errors) == 0 {
+		return nil
+	}
+	t := page.Table{Columns: slices.Concat(page.Words("seen by"), page.Names("class"), page.Numbers("count", "per transaction")), Limit: limit}
+	for _, e := range c.Errors {
+		t.Rows = append(t.Rows, page.Cells(e.Where, e.Class, quantity.Count(&e.Count), quantity.Optional(e.Share, "share")))
+	}
+	return []page.Block{section("Errors", t)}
+}
+
+// pool describes the service's pool of database connections; nothing if it reports none.
+func pool(c certificate.Certificate) []page.Block {
+	p := c.Pool
+	if p == nil {
+		return nil
+	}
+	limit := "limit " + quantity.OptionalValue(p.Max, "")
+	if p.Max != nil && *p.Max == 0 {
+		limit = "no limit"
+	}
+	return []page.Block{section("Connection pool", paragraph("in use %s (most %s), open %s, %s; waits for a connection %s, %s per transaction, %s per transaction, %s each",
+		quantity.OptionalValue(p.InUse, ""), quantity.OptionalValue(p.InUseMax, ""), quantity.OptionalValue(p.Open, ""), limit,
+		quantity.Optional(p.WaitsPerSecond, "1/s"), quantity.OptionalValue(p.WaitsPerTransaction, ""), quantity.Optional(p.WaitMsPerTransaction, "ms"), quantity.Optional(p.MsPerWait, "ms")))}
 }

@@ -17,6 +17,7 @@ const (
 	summaryEndpoints = 5
 	summaryRules     = 4
 	summaryWaits     = 5
+	summaryErrors    = 6
 	maxRows          = 50
 )
 
@@ -28,7 +29,9 @@ func Summary(c certificate.Certificate) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		page.Paragraph{Text: c.Claim},
 		page.Facts{{Name: "Target", Text: c.Environment.Target}, {Name: "Signature", Text: signatureText(c)}},
-		sloTable(c, summarySLOs), outcomes(c), latency(c, summaryEndpoints), rules(c, summaryRules),
+		sloTable(c, summarySLOs), outcomes(c),
+	}, errorTable(c, summaryErrors), []page.Block{
+		latency(c, summaryEndpoints), rules(c, summaryRules),
 	}, faults(c), []page.Block{
 		bottleneckSummary(c), waits(c, summaryWaits), ledger(c),
 	}, invariants(c), []page.Block{limitations(c, 0)})...)
@@ -39,8 +42,8 @@ func Summary(c certificate.Certificate) page.Page {
 func Report(c certificate.Certificate) page.Page {
 	evidence := append(facts(c), page.Fact{Name: "sha256 of evidence/manifest.json", Text: c.Evidence.ManifestSHA256})
 	return newPage(c, slices.Concat([]page.Block{
-		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c), latencies(c),
-	}, faults(c), workers(c), []page.Block{
+		claim(c), signature(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), outcomes(c),
+	}, errorTable(c, maxRows), []page.Block{latencies(c)}, faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),
@@ -52,8 +55,8 @@ func Report(c certificate.Certificate) page.Page {
 func Full(c certificate.Certificate, t Timeline) page.Page {
 	return newPage(c, slices.Concat([]page.Block{
 		claim(c), signature(c), facts(c), sloTable(c, maxRows), explainedRules(c), bottleneck(c), split(c), t.charts(), t.stages(),
-		outcomes(c), latencies(c),
-	}, faults(c), workers(c), []page.Block{
+		outcomes(c),
+	}, errorTable(c, maxRows), []page.Block{latencies(c)}, faults(c), workers(c), pool(c), []page.Block{
 		waits(c, maxRows), statements(c, maxRows), resources(c), ledger(c),
 	}, invariants(c), []page.Block{
 		limitations(c, maxRows),

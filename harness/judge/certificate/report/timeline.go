@@ -65,6 +65,7 @@ func NewTimeline(r record.Run) Timeline {
 	if waits := classCurves(r, spans); len(waits) > 0 {
 		c.Charts = append(c.Charts, page.Chart{Title: "Average active database sessions, by wait class (stacked)", Stacked: true, Curves: waits})
 	}
+	c.Charts = append(c.Charts, lagChart(r, spans)...)
 	c.Charts = append(c.Charts, gaugeCharts(r, spans)...)
 	t := Timeline{Curves: c}
 	for _, s := range r.Plan.Load.Stages[:min(len(r.Plan.Load.Stages), maxStages)] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"assay/harness/hint"
 	"assay/harness/observe/collect/databases"
@@ -14,13 +15,27 @@ import (
 
 // binlogReader returns the lag of a reader of the binlog; nil if the profile defines none.
 func (o Options) binlogReader() *polledGauge {
-	lag := o.Profile.Reader
+	return o.lag(o.Profile.Reader, metric.BinlogReaderLag, "lag of the binlog reader", lagPeriod)
+}
+
+// persistLag returns the persist lag while the run goes on; nil if the profile does not
+// define where it is read. It is read once a second: the query may cost the database
+// something, and nothing is decided by it.
+func (o Options) persistLag() *polledGauge {
+	if o.Profile.Ledger == nil {
+		return nil
+	}
+	return o.lag(o.Profile.Ledger.Lag, metric.PersistLagNow, "persist lag", time.Second)
+}
+
+// lag returns a lag that the profile says where to read; nil if it does not.
+func (o Options) lag(lag *spec.Lag, name, text string, period time.Duration) *polledGauge {
 	if lag == nil {
 		return nil
 	}
-	g := &polledGauge{series: metric.Of(metric.BinlogReaderLag), name: "lag of the binlog reader", period: lagPeriod}
+	g := &polledGauge{series: metric.Of(name), name: text, period: period}
 	if lag.SQL != "" {
-		g.reader, g.located = &query{dsn: o.Database, text: lag.SQL}, o.Database != ""
+		g.reader, g.located = &query{dsn: o.Database, text: lag.SQL, run: o.Run}, o.Database != ""
 		return g
 	}
 	e := o.scraped(lag.Metric, lag.URL)
@@ -31,10 +46,12 @@ func (o Options) binlogReader() *polledGauge {
 	return g
 }
 
-// query reads a lag that the binlog reader stores in the database.
+var errNoLag = errors.New("the query returns no lag")
+
+// query reads a lag from the database. Each ? of its text is the run id.
 type query struct {
-	dsn, text string
-	db        *database.DB
+	dsn, text, run string
+	db             *database.DB
 }
 
 func (q *query) open(context.Context) (err error) {
@@ -49,9 +66,9 @@ func (q *query) read(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var ms sql.NullFloat64
-	switch err := q.db.QueryRowContext(ctx, q.text).Scan(&ms); {
+	switch err := q.db.QueryRowContext(ctx, q.db.Dialect.Bind(q.text), spec.Arguments(q.text, q.run)...).Scan(&ms); {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !ms.Valid:
-		return 0, errors.New("the query returns no lag")
+		return 0, errNoLag
 	case err != nil:
 		return 0, err
 	}

@@ -22,6 +22,7 @@ const readTimeout = 900 * time.Millisecond
 
 // Options says which gauges are collected.
 type Options struct {
+	Run      string       // id of the run, for the query of the persist lag
 	Profile  spec.Profile // defines the gauges
 	Database string       // DSN of the replicas' source; empty: Aurora replicas, which report their lag themselves
 	Readers  []string     // DSNs of replicas
@@ -62,7 +63,11 @@ func (o Options) gauges() []*polledGauge {
 	if b := o.binlogReader(); b != nil {
 		all = append(all, b)
 	}
-	return append(all, o.named()...)
+	all = append(all, o.named()...)
+	if p := o.persistLag(); p != nil {
+		all = append(all, p)
+	}
+	return all
 }
 
 // Metrics lists the metrics of the gauges for which it is known where they are read. For
@@ -85,12 +90,16 @@ func (o Options) Examine(ctx context.Context, name string) error {
 		}
 		_, err := g.start(ctx)
 		g.close()
-		if err != nil {
+		if err != nil && !(g.shownOnly() && errors.Is(err, errNoLag)) { // before the run there are no rows
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
 	return nil
 }
+
+// shownOnly reports whether nothing is decided by the gauge: it must not keep those that
+// are judged from being read.
+func (g *polledGauge) shownOnly() bool { return g.series.Name == metric.PersistLagNow }
 
 // Collector collects the gauges of one source.
 type Collector struct {
@@ -124,7 +133,8 @@ func (c *Collector) Start(ctx context.Context) error {
 	for _, g := range c.gauges {
 		late, err := g.start(ctx)
 		switch {
-		case late:
+		case errors.Is(err, errNoLag) && g.shownOnly():
+		case late || err != nil && g.shownOnly():
 			g.record(0, err)
 		case err != nil:
 			return fmt.Errorf("%s: %w", g.name, err)

@@ -24,6 +24,28 @@ type source struct {
 	scale  float64 // from the endpoint's unit to the catalogue's
 }
 
+// errorSource is a counter of errors: by the label class, or all of one class.
+type errorSource struct {
+	family string
+	class  string // empty: the label class has it
+}
+
+// errorSources are the counters of errors that are read as errors_by_class. The first
+// two are conventions of our own, for which the OpenTelemetry and Prometheus projects
+// have none; the third is HikariCP's.
+var errorSources = []errorSource{
+	{family: "db_errors_total"},
+	{family: "service_errors_total"},
+	{"hikaricp_connections_timeout_total", metric.ErrorPoolTimeout},
+}
+
+// maxClasses and maxClassBytes bound the classes of errors that are read, because a
+// service may put anything into a label.
+const (
+	maxClasses    = 50
+	maxClassBytes = 60
+)
+
 const msPerSecond = 1000
 
 // sources are the metrics of client_golang's collectors, of Micrometer and HikariCP (Spring
@@ -57,6 +79,9 @@ var sources = []source{
 var families = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range sources {
+		all[s.family] = true
+	}
+	for _, s := range errorSources {
 		all[s.family] = true
 	}
 	return all
@@ -109,8 +134,12 @@ func sum(m *dto.Metric) (float64, bool) {
 	return 0, false
 }
 
-// reading holds the values of one scrape, or sums of several, by metric of the catalogue.
+// reading holds the values of one scrape, or sums of several, by metric of the catalogue;
+// errors by errorPrefix and their class.
 type reading map[string]float64
+
+// errorPrefix precedes the class of errors in a reading.
+const errorPrefix = metric.ErrorsByClass + " "
 
 // parse reads an exposition in the text format.
 func parse(body []byte) (reading, error) {
@@ -130,5 +159,32 @@ func parse(body []byte) (reading, error) {
 			}
 		}
 	}
+	r.addErrors(found)
 	return r, nil
+}
+
+// addErrors adds the counters of errors.
+func (r reading) addErrors(found scrape.Families) {
+	classes := 0
+	for _, s := range errorSources {
+		for _, m := range found[s.family].GetMetric() {
+			v, ok := scrape.Value(m)
+			if !ok || !isLoad(m) {
+				continue
+			}
+			class := s.class
+			for _, l := range m.GetLabel() {
+				if class == "" && l.GetName() == "class" {
+					class = strings.ToValidUTF8(l.GetValue()[:min(len(l.GetValue()), maxClassBytes)], "")
+				}
+			}
+			_, known := r[errorPrefix+class]
+			if !known && classes >= maxClasses || class == "" {
+				class = metric.ErrorOther
+			} else if !known {
+				classes++
+			}
+			r[errorPrefix+class] += v
+		}
+	}
 }

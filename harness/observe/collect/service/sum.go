@@ -1,6 +1,9 @@
 package service
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"assay/harness/observe/collect/scrape"
@@ -93,11 +96,13 @@ func isGauge(name string) bool {
 }
 
 // since returns the gauges of a reading, and the increases of counters since the reading
-// before. If a counter decreased, the instance was restarted and counts from 0.
+// before. If a counter decreased, the instance was restarted and counts from 0. A class of
+// errors that the reading before did not have was 0 then: its counter appears with the
+// first error.
 func (r reading) since(before reading) reading {
 	d := r.gauges()
 	for name, now := range r.counters() {
-		if previous, ok := before[name]; ok {
+		if previous, ok := before[name]; ok || before != nil && strings.HasPrefix(name, errorPrefix) {
 			d[name] = now - previous
 			if now < previous {
 				d[name] = now
@@ -129,7 +134,7 @@ func (r reading) add(other reading) {
 }
 
 // points returns the gauges of a reading and the increases of counters, in the order of
-// sources.
+// sources, then the errors by class.
 func (r reading) points() (points []metric.Point) {
 	done := map[string]bool{}
 	for _, s := range sources {
@@ -142,6 +147,11 @@ func (r reading) points() (points []metric.Point) {
 			points = append(points, metric.GaugePoint(metric.Of(s.name), v))
 		} else {
 			points = append(points, metric.CounterPoint(metric.Of(s.name), v))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if class, ok := strings.CutPrefix(name, errorPrefix); ok && r[name] > 0 {
+			points = append(points, metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtService, "class", class), r[name]))
 		}
 	}
 	return points
