@@ -71,10 +71,11 @@ type generated struct {
 	memory      float64        // resident, B, of all workers
 	hostIdle    float64        // CPUs
 	hostOther   float64        // CPUs that processes of others used, or the hypervisor
-	transaction float64        // completed in the hold
+	ended       float64        // requests that ended in the hold
 }
 
-func (g generated) perTransaction(role int) float64 { return 1e6 * g.cpu[role] / g.held }
+// perRequest is the CPU time of a request that ended in the hold, us.
+func (g generated) perRequest(role int) float64 { return 1e6 * g.cpu[role] / g.ended }
 
 // exact reports whether all scheduled transactions have exactly one outcome.
 func (g generated) exact() error {
@@ -122,10 +123,10 @@ func (b *bench) generator(ctx context.Context) error {
 							return fmt.Errorf("%s at %g/s: %w", script, rate, err)
 						}
 						g.print(binary)
-						costs[i] = append(costs[i], g.perTransaction(roleGenerator))
+						costs[i] = append(costs[i], g.perRequest(roleGenerator))
 					}
 				}
-				fmt.Printf("  CPU of k6, us per transaction  %s\n", spread(costs[0]))
+				fmt.Printf("  CPU of k6, us per request  %s\n", spread(costs[0]))
 				if b.before != "" {
 					var ratios []float64
 					for i, now := range costs[0] {
@@ -151,12 +152,12 @@ func (g generated) print(binary string) {
 		}
 		return strings.Join(text, " / ")
 	}
-	fmt.Printf("    hold: %.0f/s scheduled, %.0f not completed; ms p50/p95/p99/max of the lag %s, of transactions %s; stalled %.0f ms; resident %.0f MiB\n",
-		g.held/g.seconds, g.notDone, quantiles(g.lag), quantiles(g.took), 1e3*g.stalled, g.memory/(1<<20))
-	fmt.Printf("    CPU, us per transaction:")
+	fmt.Printf("    hold: %.0f/s scheduled, %.0f/s requests, %.0f not completed; ms p50/p95/p99/max of the lag %s, of transactions %s; stalled %.0f ms; resident %.0f MiB\n",
+		g.held/g.seconds, g.ended/g.seconds, g.notDone, quantiles(g.lag), quantiles(g.took), 1e3*g.stalled, g.memory/(1<<20))
+	fmt.Printf("    CPU, us per request:")
 	total := 0.0
 	for role, name := range roleNames {
-		fmt.Printf(" %s %.2f", name, g.perTransaction(role))
+		fmt.Printf(" %s %.2f", name, g.perRequest(role))
 		total += g.cpu[role]
 	}
 	fmt.Printf("; CPUs: in use %.2f, by others %.2f, idle %.2f\n", total/g.seconds, g.hostOther, g.hostIdle)
@@ -259,6 +260,7 @@ func read(r record.Run) (g generated) {
 		g.vus += w.VUs
 	}
 	g.held = sum(metric.TransactionsScheduled, hold)
+	g.ended = sum(metric.EndedRequests, hold)
 	g.notDone = g.held - sum(metric.Transactions, hold, metric.Label{Key: "outcome", Value: metric.Completed})
 	g.lag, g.took = r.Timeline.Hist(metric.GeneratorLag, nil, hold), r.Timeline.Hist(metric.TransactionDuration, nil, hold)
 	g.stalled = sum(metric.GeneratorStall, hold) / 1e3
