@@ -62,16 +62,16 @@ type generated struct {
 	acknowledged float64
 	vus          int
 
-	held        float64 // scheduled transactions of the hold
-	notDone     float64 // those of them not completed
-	seconds     float64
-	cpu         [roles]float64 // s
-	lag, took   *metric.Hist   // ms
-	stalled     float64        // s
-	memory      float64        // resident, B, of all workers
-	hostIdle    float64        // CPUs
-	hostOther   float64        // CPUs that processes of others used, or the hypervisor
-	ended       float64        // requests that ended in the hold
+	held      float64 // scheduled transactions of the hold
+	notDone   float64 // those of them not completed
+	seconds   float64
+	cpu       [roles]float64 // s
+	lag, took *metric.Hist   // ms
+	stalled   float64        // s
+	memory    float64        // resident, B, of all workers
+	hostIdle  float64        // CPUs
+	hostOther float64        // CPUs that processes of others used, or the hypervisor
+	ended     float64        // requests that ended in the hold
 }
 
 // perRequest is the CPU time of a request that ended in the hold, us.

@@ -28,7 +28,7 @@ type bench struct {
 	workers  string    // numbers of workers, separated by commas
 	rates    []float64 // of the generator's measurements
 	hold     time.Duration
-	profiles string // folder for CPU profiles of the coordinator; empty: none are made
+	profiles string // folder for CPU profiles; empty: none are made
 	target   *target
 }
 
@@ -59,8 +59,8 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,judge-fleets,collector,generator,closed,open,memory,worker,capacity", "parts to measure; collector-parts and capacity-limit too")
-	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
+	only := flag.String("only", "judge,judge-fleets,collector,generator,closed,open,memory,worker,capacity", "parts to measure; collector-parts, capacity-limit and profile too")
+	profiles := flag.String("profiles", "", "folder for CPU profiles: of the coordinator, and of the part profile")
 	before := flag.String("before", "", "another build: the CPU time of its generator is compared")
 	scripts := flag.String("scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
 	workers := flag.String("workers", "1,2", "numbers of workers of the generator's measurement")
@@ -112,6 +112,7 @@ func measure() (err error) {
 		{"worker", b.workerCost, true},
 		{"capacity", b.capacity, true},
 		{"capacity-limit", b.capacityLimit, true},
+		{"profile", b.generatorProfile, true},
 	} {
 		if !slices.Contains(parts, part.name) {
 			continue
