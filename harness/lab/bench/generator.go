@@ -22,17 +22,15 @@ import (
 	"assay/harness/observe/record"
 )
 
-// Generations are certifications at a high rate whose target answers at once, on all CPUs
-// that this process may use: what is left of them for the generator is what a server in
-// its smallest form, and the coordinator, do not use.
 const (
 	generationTimeout = time.Second
-	// generationP99Ms limits the number of VUs.
+	// generationP99Ms is the SLO, from which the number of VUs follows.
 	generationP99Ms = 10
 	sampleEvery     = 100 * time.Millisecond
 )
 
-// generation is one certification.
+// generation is one certification at a high rate, against a target that answers at once,
+// on all CPUs that this process may use.
 type generation struct {
 	assay   string // binary
 	script  string // in b.dir
@@ -89,7 +87,8 @@ func (g generated) exact() error {
 	return nil
 }
 
-// generator measures what a transaction costs the generator, at the highest rates.
+// generator measures what a transaction costs the generator, its target and the
+// coordinator, on the same CPUs; with -before, of two builds in turn.
 func (b *bench) generator(ctx context.Context) error {
 	if err := b.writeScripts(); err != nil {
 		return err
