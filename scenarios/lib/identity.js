@@ -2,17 +2,25 @@
 
 import exec from 'k6/execution';
 
+const given = __ENV.ASSAY_RUN;
+
 // run is the id of the run. Stock k6 sets none: then it is made of the name and
 // the start time of the scenario, which all VUs of a process share.
 export function run() {
-  return __ENV.ASSAY_RUN || `adhoc-${exec.scenario.name}-${exec.scenario.startTime}`;
+  return given || `adhoc-${exec.scenario.name}-${exec.scenario.startTime}`;
 }
+
+// k6 makes a new object at each use of exec.scenario, which costs more CPU time than
+// the rest of an iteration without requests. The first one stays valid: it reads the
+// current iteration.
+let scenario;
 
 // iteration is the number of this iteration in the run, over all workers, in order
 // of start and whichever VU runs it: random choices seeded with it are the same when
 // the run is repeated.
 export function iteration() {
-  return String(exec.scenario.iterationInTest);
+  scenario ??= exec.scenario;
+  return String(scenario.iterationInTest);
 }
 
 // transaction is an identity that is unique among all iterations of all runs.

@@ -34,10 +34,11 @@ const (
 
 // variant is one way to run closed-loop k6.
 type variant struct {
-	name  string
-	label string // if the name is not unique
-	args  []string
-	env   []string
+	name   string
+	label  string // if the name is not unique
+	args   []string
+	env    []string
+	script string // empty: script.js
 }
 
 func (v variant) title() string { return cmp.Or(v.label, v.name) }
@@ -175,7 +176,7 @@ func (b *bench) start(ctx context.Context, v variant) (r *closedRun, err error) 
 			"--out", "assay="+b.path("session.json"))
 		env = append(env, wire.EnvURL+"="+r.sink.URL, wire.EnvToken+"="+benchKeys.Credential(0, "bench"), wire.EnvSource+"=worker/0")
 	}
-	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path("script.js"))...)
+	r.cmd = exec.CommandContext(ctx, b.path("generator"), append(append(args, v.args...), b.path(cmp.Or(v.script, "script.js")))...)
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = env, r.out, r.out
 	if err := r.cmd.Start(); err != nil {
 		r.close()

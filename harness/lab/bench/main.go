@@ -10,8 +10,10 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // bench has the parameters of the measurements.
@@ -21,7 +23,12 @@ type bench struct {
 	mariadbd string
 	dir      string // for temporary files
 	rounds   int
-	profiles string // folder for CPU profiles of the coordinator; empty: none are made
+	before   string    // another build, to compare the generator with; empty: none
+	scripts  string    // of the generator's measurements, separated by commas
+	workers  string    // numbers of workers, separated by commas
+	rates    []float64 // of the generator's measurements
+	hold     time.Duration
+	profiles string // folder for CPU profiles; empty: none are made
 	target   *target
 }
 
@@ -31,6 +38,8 @@ func main() {
 		switch os.Args[1] {
 		case serveArg:
 			do = serveTrivial
+		case answerArg:
+			do = serveAnswers
 		case loadArg:
 			do = loadDatabase
 		case recordArg:
@@ -50,12 +59,30 @@ func measure() (err error) {
 	rounds := flag.Int("rounds", 5, "interleaved rounds")
 	mysqld := flag.String("mysqld", "", "MySQL server to collect from")
 	mariadbd := flag.String("mariadbd", "", "MariaDB server to collect from")
-	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts and capacity-limit too")
-	profiles := flag.String("profiles", "", "folder for CPU profiles of the coordinator")
+	only := flag.String("only", "judge,judge-fleets,collector,closed,open,memory,worker,capacity", "parts to measure; collector-parts, capacity-limit, generator and profile too")
+	profiles := flag.String("profiles", "", "folder for CPU profiles: of the coordinator, and of the part profile")
+	before := flag.String("before", "", "another build: the CPU time of its generator is compared")
+	scripts := flag.String("scripts", "get.js,scenarios/ingestion.js", "scripts of the generator's measurement")
+	workers := flag.String("workers", "1,2", "numbers of workers of the generator's measurement")
+	rates := flag.String("rates", "30000", "rates of the generator's measurement")
+	hold := flag.Duration("hold", 30*time.Second, "hold of the generator's measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	b := &bench{rounds: *rounds, mysqld: *mysqld, mariadbd: *mariadbd, profiles: *profiles}
+	b.scripts, b.workers, b.hold = *scripts, *workers, *hold
+	for _, text := range strings.Split(*rates, ",") {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("rates: %w", err)
+		}
+		b.rates = append(b.rates, rate)
+	}
+	if *before != "" {
+		if b.before, err = filepath.Abs(*before); err != nil {
+			return err
+		}
+	}
 	if b.assay, err = filepath.Abs(*assay); err != nil {
 		return err
 	}
@@ -78,12 +105,14 @@ func measure() (err error) {
 		{"judge-fleets", b.judgeFleets, false},
 		{"collector", b.collectorCost, false},
 		{"collector-parts", b.collectorParts, false},
+		{"generator", b.generator, false},
 		{"closed", b.closedLoop, true},
 		{"open", b.openModel, true},
 		{"memory", b.memory, true},
 		{"worker", b.workerCost, true},
 		{"capacity", b.capacity, true},
 		{"capacity-limit", b.capacityLimit, true},
+		{"profile", b.generatorProfile, true},
 	} {
 		if !slices.Contains(parts, part.name) {
 			continue

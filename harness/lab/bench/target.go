@@ -82,12 +82,17 @@ func startTarget(ctx context.Context) (*target, error) {
 	if out, err := exec.CommandContext(ctx, "taskset", "-a", "-c", "-p", strconv.Itoa(targetCPU), strconv.Itoa(os.Getpid())).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("pin to CPU %d: %w: %s", targetCPU, err, out)
 	}
+	return serve(self, serveArg)
+}
+
+// serve starts this program as a server, which prints its address.
+func serve(self string, arg ...string) (*target, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
-	cmd := exec.Command(self, serveArg)
+	cmd := exec.Command(self, arg...)
 	cmd.Stdout, cmd.Stderr = to, os.Stderr
 	child, err := process.Start(cmd, process.Tied)
 	_ = to.Close() // the child has its own copy

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const answerArg = "answer"
+
+var (
+	endOfRequest = []byte("\r\n\r\n")
+	servedPath   = []byte("GET /served ")
+)
+
+// serveAnswers is a target that costs as little CPU time as a server in a process of its
+// own can: one thread waits for all connections (epoll) and answers each request without
+// reading it. Requests must have no body, as a GET has none. It counts them, and answers
+// /served with the count. It runs until it is killed.
+func serveAnswers() error {
+	runtime.LockOSThread()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	file, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		return err
+	}
+	defer file.Close() // until then it must stay referenced
+	fmt.Println(listener.Addr())
+	a := answerer{listener: int(file.Fd()), started: map[int32][]byte{}, buffer: make([]byte, 64<<10)}
+	return a.run()
+}
+
+type answerer struct {
+	listener int
+	epoll    int
+	served   int64
+	started  map[int32][]byte // of connections: the part of a request that has come so far
+	buffer   []byte
+}
+
+func (a *answerer) run() (err error) {
+	if a.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(a.listener, true); err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	if err := a.watch(a.listener); err != nil {
+		return err
+	}
+	events := make([]unix.EpollEvent, 256)
+	for {
+		n, err := unix.EpollWait(a.epoll, events, -1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("epoll_wait", err)
+		}
+		for _, e := range events[:max(n, 0)] {
+			if int(e.Fd) != a.listener {
+				a.answer(e.Fd)
+			} else if err := a.accept(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (a *answerer) watch(fd int) error {
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(a.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}))
+}
+
+func (a *answerer) accept() error {
+	for {
+		fd, _, err := unix.Accept4(a.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ECONNABORTED):
+			continue
+		case err != nil:
+			return os.NewSyscallError("accept4", err)
+		}
+		if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), a.watch(fd)); err != nil {
+			return err
+		}
+	}
+}
+
+// answer answers all requests that have come on a connection.
+func (a *answerer) answer(fd int32) {
+	n, err := unix.Read(int(fd), a.buffer)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		return
+	}
+	if n <= 0 {
+		a.close(fd)
+		return
+	}
+	data := a.buffer[:n]
+	if start, ok := a.started[fd]; ok {
+		data = append(start, data...)
+		delete(a.started, fd)
+	}
+	var out []byte
+	for {
+		end := bytes.Index(data, endOfRequest)
+		if end < 0 {
+			break
+		}
+		if bytes.HasPrefix(data, servedPath) {
+			count := strconv.FormatInt(a.served, 10)
+			out = append(out, "HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(count))+"\r\n\r\n"+count...)
+		} else {
+			a.served++
+			out = append(out, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"...)
+		}
+		data = data[end+len(endOfRequest):]
+	}
+	if len(data) > 0 {
+		a.started[fd] = bytes.Clone(data)
+	}
+	if len(out) == 0 {
+		return
+	}
+	// The answers are far smaller than a socket's buffer: what does not fit is for a
+	// client that does not read.
+	if m, err := unix.Write(int(fd), out); err != nil || m < len(out) {
+		a.close(fd)
+	}
+}
+
+func (a *answerer) close(fd int32) {
+	delete(a.started, fd)
+	_ = unix.Close(int(fd))
+}
