@@ -28,7 +28,7 @@ func (r *run) startCollectors(ctx context.Context) {
 	r.collect = c
 	var running context.Context
 	running, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.begin(ctx, running, host.New(r.processes(ctx)), r.numbered); err != nil {
+	if err := c.begin(ctx, running, host.New(r.processes(ctx), r.Target), r.numbered); err != nil {
 		r.note(err.Error())
 	}
 	if err := c.begin(ctx, running, r.delays, r.numbered); err != nil {

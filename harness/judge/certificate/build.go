@@ -155,7 +155,7 @@ func buildWaits(waits []diagnose.Wait) []Wait {
 	all := make([]Wait, 0, len(waits))
 	for _, w := range waits {
 		all = append(all, Wait{
-			Event: w.Event, Class: w.Class, Inferred: w.Inferred,
+			Event: w.Event, Class: w.Class, Inferred: w.Inferred, Client: w.Client,
 			AAS: document.Round(w.AAS), Share: document.Round(w.Share), Samples: w.Samples,
 			MsPerTransaction: round(w.MsPerTransaction), BaselineMsPerTransaction: round(w.BaselineMsPerTransaction),
 		})
@@ -183,7 +183,7 @@ func buildBottleneck(b *diagnose.Bottleneck) *Bottleneck {
 	}
 	c := &Bottleneck{
 		Component: b.Component, Class: b.Class, Event: b.Event, Inferred: b.Inferred,
-		Confidence: round(b.Confidence), GrowthMs: round(b.Growth), Sentence: b.Sentence,
+		Confidence: round(b.Confidence), GrowthMs: round(b.Growth), QueuedMs: round(b.Queued), Client: b.Client, Sentence: b.Sentence,
 		Evidence: list(b.Evidence), Confirm: list(b.Confirm), Remedy: b.Remedy,
 	}
 	if b.RunnerUp != nil {
@@ -202,7 +202,7 @@ func buildStatements(statements []diagnose.Statement) []Statement {
 			Digest: s.Digest, Text: s.Text, Share: document.Round(s.Share),
 			MsPerTransaction: round(&s.Ms), BaselineMsPerTransaction: round(s.BaselineMs),
 			CallsPerTransaction: round(s.Calls), MsPerCall: round(s.MsPerCall), RowsPerCall: round(s.RowsPerCall),
-			Class: s.Class, Event: s.Event, WaitShare: document.Round(s.WaitShare),
+			Class: s.Class, Event: s.Event, WaitShare: document.Round(s.WaitShare), Client: s.Client,
 		})
 	}
 	return all

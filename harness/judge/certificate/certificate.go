@@ -173,7 +173,8 @@ type Wait struct {
 	Samples                  int64    `json:"samples" jsonschema:"minimum=0"`
 	MsPerTransaction         *float64 `json:"ms_per_transaction" jsonschema:"minimum=0"`
 	BaselineMsPerTransaction *float64 `json:"baseline_ms_per_transaction" jsonschema:"minimum=0"`
-	Inferred                 bool     `json:"inferred"` // from the session's state, not from a wait event
+	Inferred                 bool     `json:"inferred"`         // from the session's state, not from a wait event
+	Client                   string   `json:"client,omitempty"` // another client of the database, whose sessions they are, of which a transaction has no part; absent: the load's
 }
 
 // Split is the mean time per transaction in one component.
@@ -193,8 +194,10 @@ type Bottleneck struct {
 	Class      string    `json:"class"` // class of waits; empty: not a component of the database
 	Event      string    `json:"event"`
 	Inferred   bool      `json:"inferred"`                                    // from the session's state, not from a wait event
-	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"` // share of bootstrap resamples in which the component leads; null: nothing to explain
-	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component
+	Confidence *float64  `json:"confidence" jsonschema:"minimum=0,maximum=1"` // that the component leads, at most 0.99: share of bootstrap resamples in which it does although unmeasured time is given to others (docs/diagnosis.md); null: nothing to explain
+	GrowthMs   *float64  `json:"growth_ms"`                                   // growth of the mean time per transaction that is charged to the component, without queued_ms
+	QueuedMs   *float64  `json:"queued_ms,omitempty"`                         // growth of the wait for connections that is charged to the component, which holds them; absent: none
+	Client     string    `json:"client,omitempty"`                            // the other client of the database that the component neighbour stands for
 	Sentence   string    `json:"sentence" jsonschema:"minLength=1"`
 	Evidence   []string  `json:"evidence" jsonschema:"minLength=1"`
 	Confirm    []string  `json:"confirm" jsonschema:"minLength=1"` // experiments that would confirm it
@@ -221,6 +224,7 @@ type Statement struct {
 	Class                    string   `json:"class"` // class of its most sampled wait; empty: not sampled
 	Event                    string   `json:"event"`
 	WaitShare                float64  `json:"wait_share" jsonschema:"minimum=0,maximum=1"` // share of its samples in that wait
+	Client                   string   `json:"client,omitempty"`                            // another client of the database, which runs it; absent: the load
 }
 
 // Resource is the mean use of one resource per transaction.

@@ -56,7 +56,9 @@ func sources(all []Run) []source {
 	}
 	classes := names(all, func(c certificate.Certificate) (classes []string) {
 		for _, w := range c.Waits {
-			classes = append(classes, w.Class)
+			if w.Client == "" {
+				classes = append(classes, w.Class)
+			}
 		}
 		return classes
 	})
@@ -114,7 +116,8 @@ func errorShare(c certificate.Certificate) *float64 {
 	return &share
 }
 
-// waited is the time per transaction in a class of waits, or in all of them (""). A class
+// waited is the time per transaction in a class of waits, or in all of them (""), without
+// those of other clients than the load's. A class
 // that was never sampled is 0; without samples there is no data.
 func waited(c certificate.Certificate, class string) *float64 {
 	if c.Waits == nil {
@@ -122,7 +125,7 @@ func waited(c certificate.Certificate, class string) *float64 {
 	}
 	total := 0.0
 	for _, w := range c.Waits {
-		if class != "" && w.Class != class {
+		if class != "" && w.Class != class || w.Client != "" {
 			continue
 		}
 		if w.MsPerTransaction == nil {

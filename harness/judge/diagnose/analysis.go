@@ -33,6 +33,7 @@ type analysis struct {
 	spans      []record.Span
 	hold, base window      // base.parts is nil if there is no baseline
 	excessMs   parts       // time to be explained
+	queued     parts       // part of charged that is waiting for a connection
 	charged    parts       // excessMs by the component that causes it
 	growths    [][]float64 // by component and resample: Ms - BaselineMs
 	resampled  [][]float64 // by component and resample: charged
@@ -44,7 +45,7 @@ type analysis struct {
 
 // analyse returns nil if no transaction ran in the judged windows.
 func analyse(r record.Run, v verdict.Verdict) *analysis {
-	a := &analysis{layout: layoutOf(tableOf(r)), run: r, symptoms: symptomsOf(r, v), spans: v.Judged}
+	a := &analysis{layout: layoutOf(tableOf(r, v.Judged)), run: r, symptoms: symptomsOf(r, v), spans: v.Judged}
 	if i := a.symptoms.window; i != nil { // diagnose only the window that failed
 		a.spans = a.spans[*i : *i+1]
 	}
@@ -58,8 +59,9 @@ func analyse(r record.Run, v verdict.Verdict) *analysis {
 	}
 	a.noBaseline = a.base.parts == nil || a.symptoms.baselineBroken
 	a.holders = lockHoldersOf(r, a.spans, a.layout)
+	a.holders.neighbour = a.clients.neighbour(a.holders.client)
 	a.excessMs = a.excess(a.hold, a.base)
-	a.charged = a.charge(a.excessMs, a.hold, a.base)
+	a.charged, a.queued = a.charge(a.excessMs, a.hold, a.base)
 	a.grewMost = a.mostGrown()
 	a.resample(holdRows, baseRows)
 	a.change = a.changeWithin(holdRows)
@@ -74,7 +76,7 @@ func (a *analysis) mostGrown() string {
 	}
 	compared := *a
 	compared.noBaseline = false
-	charged := compared.charge(growth(a.hold, a.base), a.hold, a.base)
+	charged, _ := compared.charge(growth(a.hold, a.base), a.hold, a.base)
 	most := slices.Index(charged, slices.Max(charged))
 	if charged[most] < a.hold.mean()/4 {
 		return ""
@@ -100,7 +102,8 @@ func (a *analysis) resample(holdRows, baseRows [][]float64) {
 			for i, v := range growth(hold, base) {
 				g[i] += widening * (v - grown[i])
 			}
-			for i, v := range a.charge(a.excess(hold, base), hold, base) {
+			charged, _ := a.charge(a.excess(hold, base), hold, base)
+			for i, v := range charged {
 				c[i] += widening * (v - a.charged[i])
 			}
 		}

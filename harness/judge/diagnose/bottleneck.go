@@ -25,10 +25,13 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 		b.Component, b.Sentence = Undetermined, a.noGrowthSentence()
 		return b
 	}
-	share, grown := a.confidence(leader), a.charged[leader]
+	share, grown, queued := a.confidence(leader), a.charged[leader]-a.queued[leader], a.queued[leader]
 	b.Confidence, b.Growth = &share, &grown
+	if queued > 0 {
+		b.Queued = &queued
+	}
 	if a.charged[second] > 0 {
-		b.RunnerUp = &Candidate{a.names[second], a.charged[second]}
+		b.RunnerUp = &Candidate{a.names[second], a.charged[second] - a.queued[second]}
 	}
 	least, _ := interval(slices.Clone(a.resampled[leader]))
 	if doubt := a.doubt(leader, share, least); doubt != "" {
@@ -36,6 +39,9 @@ func (a *analysis) bottleneck(f Findings) *Bottleneck {
 		return b
 	}
 	a.nameEvent(b, f.Waits)
+	if b.Component == Neighbour {
+		b.Client, _ = largestNeighbour(f.Waits)
+	}
 	a.describe(b, f)
 	return b
 }
@@ -50,21 +56,6 @@ func (a *analysis) ranking() []int {
 	return order
 }
 
-// confidence is the share of resamples in which a component leads.
-func (a *analysis) confidence(leader int) float64 {
-	n := 0
-	for s := range resamples {
-		leads := a.resampled[leader][s] > 0
-		for i := range a.resampled {
-			leads = leads && (i == leader || a.resampled[i][s] < a.resampled[leader][s])
-		}
-		if leads {
-			n++
-		}
-	}
-	return float64(n) / resamples
-}
-
 // refusedConnections is the bottleneck of a run that fails because the database has
 // reached its connection limit.
 func (a *analysis) refusedConnections() *Bottleneck {
@@ -75,8 +66,9 @@ func (a *analysis) refusedConnections() *Bottleneck {
 		}
 	}
 	share := float64(n) / resamples
-	b := &Bottleneck{Component: ConnectionStorm, Confidence: &share, Confirm: []string{}}
-	a.describeRefusals(b)
+	confidence := min(maxConfidence, share)
+	b := &Bottleneck{Component: ConnectionStorm, Confidence: &confidence, Confirm: []string{}}
+	a.describeRefusals(b, share)
 	return b
 }
 

@@ -41,24 +41,27 @@ func growth(hold, base window) parts {
 }
 
 // charge moves the excess to the components that cause it: time in a queue is charged to
-// what the queue waits for, if that became slower.
-func (a *analysis) charge(excess parts, hold, base window) parts {
-	charged := slices.Clone(excess)
-	late := excess[a.index[Generator]] + excess[a.index[Network]]
+// what the queue waits for, if that became slower. queued is the part of the charges that
+// is waiting for a connection.
+func (a *analysis) charge(excess parts, hold, base window) (charged, queued parts) {
+	charged, queued = slices.Clone(excess), make(parts, len(excess))
+	late := excess[a.index[Generator]] + excess[a.index[Network]] + excess[a.index[Unmeasured]]
 	if a.symptoms.generator != "" && !a.databaseLacksCPU(hold, base) && late >= lateShare*positive(excess) {
 		// A generator that stalls starts transactions late, reads responses late, and
 		// sends in bursts, which fill every queue.
 		for at := range charged {
 			charged.move(at, a.index[Generator])
 		}
-		return charged
+		return charged, queued
 	}
 	// Every VU was busy because transactions are slow: other components say why.
 	charged[a.index[ArrivalQueue]] = 0
+	a.chargeStopped(charged, hold, base)
 	a.chargeCPU(charged, hold, base)
 	a.chargeRowLocks(charged)
-	a.chargePool(charged, hold, base)
-	return charged
+	a.chargePool(charged, queued, hold, base)
+	a.chargeNeighbours(charged, queued, hold, base)
+	return charged, queued
 }
 
 // positive is the sum of the positive parts, in ms.
@@ -88,16 +91,17 @@ func (l *layout) isDatabase(at int) bool { return slices.Contains(l.databasePart
 
 // chargeCPU charges the time in the database to CPU if the database lacks CPU: all waits
 // are then waits for threads that are ready but do not run. A session that waits for a
-// commit leader without a CPU, for example, shows a commit wait. Likewise, the network is
-// charged to a service that lacks CPU.
+// commit leader without a CPU, for example, shows a commit wait. Likewise, the network and
+// what nothing measures are charged to a service that lacks CPU.
 func (a *analysis) chargeCPU(charged parts, hold, base window) {
-	if a.databaseLacksCPU(hold, base) {
-		for _, at := range append(a.databaseParts(), a.index[Network]) {
+	if a.databaseLacksCPU(hold, base) || a.neighbourUsesCPU(hold, base) {
+		for _, at := range append(a.databaseParts(), a.index[Network], a.index[Unmeasured]) {
 			charged.move(at, a.index[CPU])
 		}
 	}
 	if a.lacksCPU(serviceProcess, hold, base) {
 		charged.move(a.index[Network], a.index[Service])
+		charged.move(a.index[Unmeasured], a.index[Service])
 	}
 }
 
@@ -119,26 +123,78 @@ func (a *analysis) chargeRowLocks(charged parts) {
 
 var rowLock = wait.ComponentOf(wait.RowLock)
 
-// chargePool charges the wait for a connection to what made statements slower, unless the
-// pool itself is too small: a pool queues because it is small, or because its connections
-// are returned late.
-func (a *analysis) chargePool(charged parts, hold, base window) {
+// chargePool charges the wait for a connection to what holds connections for longer than
+// at the baseline, in proportion: to statements, and to their way between service and
+// database. A pool queues because it is small, or because its connections are returned
+// late: if the pool itself is too small, nothing is charged. If it is only too small
+// because of the statements' way, the wait is charged in proportion to all of the time held.
+func (a *analysis) chargePool(charged, queued parts, hold, base window) {
 	pool := a.index[Pool]
 	if charged[pool] <= 0 {
 		return
 	}
-	slower, at := 0.0, a.databaseParts()
-	for _, i := range at {
-		slower += max(0, charged[i])
+	var holders parts
+	switch {
+	case !a.poolTooSmall(hold, base):
+		holders = a.heldLonger(charged, hold, base)
+	case a.wayFillsPool(hold, base):
+		holders = a.held(hold)
 	}
-	if slower == 0 || a.poolTooSmall(hold, base) {
+	total := positive(holders)
+	if total == 0 {
 		return
 	}
-	share := charged[pool] / slower
+	share := charged[pool] / total
 	charged[pool] = 0
-	for _, i := range at {
-		charged[i] += max(0, charged[i]) * share
+	for i, ms := range holders {
+		queued[i] = max(0, ms) * share
+		charged[i] += queued[i]
 	}
+}
+
+// held is the time for which a transaction holds connections, by component.
+func (a *analysis) held(w window) parts {
+	held := make(parts, len(w.parts))
+	for _, i := range a.databaseParts() {
+		held[i] = w.parts[i]
+	}
+	held[a.index[Network]], held[a.index[Unmeasured]] = a.wayOf(w)
+	return held
+}
+
+// wayFillsPool reports whether a pool that is too small at the baseline's statement times
+// as the service measures them would be half empty at those that the database measures.
+func (a *analysis) wayFillsPool(hold, base window) bool {
+	if base.parts == nil || !a.known[queryTime] || !a.databaseKnown(base.sum) || a.poolUse(hold, a.statementsTime(base)) < fullPoolShare {
+		return false
+	}
+	return a.poolUse(hold, a.statementTime(base.sum)/a.ended(base.sum)) < fullPoolShare/2
+}
+
+// heldLonger is the growth of the time for which a transaction holds connections, by the
+// component that it is charged to.
+func (a *analysis) heldLonger(charged parts, hold, base window) parts {
+	longer := make(parts, len(charged))
+	for _, i := range a.databaseParts() {
+		longer[i] = charged[i]
+	}
+	wire, unseen := a.wayOf(hold)
+	wireBefore, unseenBefore := a.wayOf(base)
+	// No more than is left of it: the rest was charged to another component.
+	for name, ms := range map[string]float64{Network: wire - wireBefore, Unmeasured: unseen - unseenBefore} {
+		longer[a.index[name]] = min(max(0, ms), max(0, charged[a.index[name]]))
+	}
+	return longer
+}
+
+// wayOf is statementsWay per transaction, in ms.
+func (l *layout) wayOf(w window) (wire, unseen float64) {
+	if w.parts == nil || !l.databaseKnown(w.sum) {
+		return 0, 0
+	}
+	wire, unseen = l.statementsWay(w.sum)
+	n := l.ended(w.sum)
+	return wire / n, unseen / n
 }
 
 // poolTooSmall reports whether most of the pool would be in use at the baseline's

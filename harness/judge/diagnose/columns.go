@@ -35,6 +35,22 @@ func histogram(name string) columnIndex {
 	}})
 }
 
+// mean is the mean of a histogram's values in each second; a second without values has that
+// of the second before.
+func mean(name string, labels ...string) columnIndex {
+	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
+		values, ok := make([]float64, span.Seconds()), make([]bool, span.Seconds())
+		for i := range values {
+			second := span.From + int64(i)
+			h := line.Hist(s.Name, s.Labels, record.Span{From: second, To: second + 1})
+			if n := h.Count(); n > 0 {
+				values[i], ok[i] = h.Sum()/float64(n), true
+			}
+		}
+		return fillGaps(values, ok)
+	}})
+}
+
 // gauge is the last value that a source sent.
 func gauge(source, name string, labels ...string) columnIndex {
 	return add(column{metric.NewSeries(name, "", labels...), func(line *record.Timeline, s metric.Series, span record.Span) []float64 {
@@ -71,6 +87,7 @@ var (
 	poolTime        = counter(metric.ServicePoolWaitTime) // part of it: waiting for the pool
 	queryTime       = counter(metric.ServiceQueryTime)    // statements, measured by the service
 	queries         = counter(metric.ServiceQueries)
+	queryFastest    = gauge(metric.SourceService, metric.ServiceQueryFastest) // bound of the fastest tenth of statements
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
@@ -91,6 +108,14 @@ var (
 	databaseCPUs  = gauge(metric.SourceHost, metric.ProcessCPUs, "process", metric.SourceDatabase)
 	databaseQueue = counter(metric.ProcessRunQueue, "process", metric.SourceDatabase)
 	databaseIdle  = counter(metric.ProcessCPUIdle, "process", metric.SourceDatabase)
+
+	// Time for which the service was stopped or throttled, in s.
+	serviceStopped   = counter(metric.ProcessStopped, "process", metric.SourceService)
+	serviceThrottled = counter(metric.CgroupThrottled, "process", metric.SourceService)
+
+	// From the collector's host, in ms.
+	roundTrip    = mean(metric.NetworkRoundTrip, "path", metric.SourceService)
+	databaseTrip = mean(metric.NetworkRoundTrip, "path", metric.SourceDatabase)
 
 	serviceSeen  = add(column{}) // 1 if the service reported
 	databaseSeen = add(column{}) // 1 if the database was sampled

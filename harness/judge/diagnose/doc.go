@@ -11,9 +11,14 @@
 //	columns.go     what each second of the record measured
 //	seconds.go     the seconds of a window, as a table of those columns
 //	split.go       a window's sums -> mean time per transaction, by component
+//	clients.go     which clients of the database are the load's, and which are neighbours
+//	way.go         what was measured of the wire
 //	charge.go      time in queues is charged to what the queue waits for
 //	cpu.go         which processes lack CPU
+//	stopped.go     a service that was stopped or throttled
+//	neighbour.go   what other clients of the database are charged for
 //	bootstrap.go   confidence intervals of the growth of each component
+//	confidence.go  how sure the leading component is, given what was not measured
 //	bottleneck.go  the leading component, or "undetermined"
 //	doubt.go       reasons not to name the leading component
 //	change.go      where latency changed within a judged window

@@ -44,7 +44,7 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 	case a.noBaseline && a.grewMost != "" && a.grewMost != name:
 		return fmt.Sprintf("%s grew most since the baseline, which breaks the SLO too", a.grewMost)
 	case share < MinConfidence || lower <= 0:
-		return fmt.Sprintf("it leads in only %s of %d bootstrap resamples", percent(share), resamples)
+		return fmt.Sprintf("with a confidence of only %s", percent(share))
 	}
 	return ""
 }
@@ -104,7 +104,14 @@ func (a *analysis) componentDoubt(name string) string {
 		return "the time is in the script, or in calls that it makes without HTTP"
 	case Database:
 		return "the time is in the database's statements, and their waits were not sampled"
+	case Network:
+		if !a.wireShown() {
+			return "no round trip was measured on it: the time is between what both ends measure, where a process that does not run looks the same"
+		}
 	case Unmeasured:
+		if a.known[serviceTime] && (a.known[queryTime] || a.databaseKnown(a.hold.sum)) {
+			return "the time is between the service and its callers, or between it and its database, and round trips do not account for it: it may be in a proxy, in a queue before the service, or in a service that did not run"
+		}
 		return "the time is in the service or behind it, and the service reports too little to tell which; have it export more metrics"
 	case Service:
 		if !a.known[downstreamTime] && !a.serviceComputes() {

@@ -8,10 +8,19 @@ import (
 // evidence lists what else supports a component, and what the figures do not show.
 func (a *analysis) evidence(name string, f Findings) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	pool, queue, ofDatabase := a.index[Pool], a.index[ArrivalQueue], a.isDatabase(a.index[name])
-	if a.excessMs[pool] >= 1 && a.charged[pool] == 0 && ofDatabase {
+	queue, ofDatabase := a.index[ArrivalQueue], a.isDatabase(a.index[name])
+	if queued := a.queuedForStatements(); queued >= 1 && ofDatabase {
 		add("%s of waiting for a connection is charged to the statements: they take %s times as long as at the baseline, and at the baseline's statement times the pool would suffice.",
-			ms(a.excessMs[pool]), number(a.statementsTime(a.hold)/a.statementsTime(a.base)))
+			ms(queued), number(a.statementsTime(a.hold)/a.statementsTime(a.base)))
+	}
+	if name == Network || name == Unmeasured || name == Service || name == Pool {
+		all = append(all, a.wayEvidence()...)
+	}
+	if text := a.stoppedSentence(); text != "" {
+		add("%s", text)
+	}
+	if client, _ := largestNeighbour(f.Waits); client != "" {
+		all = append(all, a.neighbourEvidence(f)...)
 	}
 	if name == Pool {
 		add("%s", a.poolEvidence())
@@ -43,6 +52,15 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 		add("%s is in no measured component.", ms(rest))
 	}
 	return append(all, "Times by component explain the mean, not a percentile.")
+}
+
+// queuedForStatements is the wait for connections that is charged to statements, in ms per
+// transaction.
+func (a *analysis) queuedForStatements() (ms float64) {
+	for _, at := range a.databaseParts() {
+		ms += a.queued[at]
+	}
+	return ms
 }
 
 // poolEvidence says why the pool itself is considered too small.
@@ -88,8 +106,13 @@ func (a *analysis) burstEvidence() string {
 // evidence says what the holders of row locks were doing.
 func (h lockHolders) evidence() string {
 	what := "in " + h.event
-	if h.event == "idle" {
+	switch {
+	case h.event == "idle" && h.neighbour != "":
+		what = "idle in an open transaction of " + h.neighbour + ", another client of the database"
+	case h.event == "idle":
 		what = "idle in an open transaction: the application holds it open"
+	case h.neighbour != "":
+		what += ", in a session of " + h.neighbour + ", another client of the database"
 	}
 	return fmt.Sprintf("For %s of the waiting sessions the holder of the row lock was %s.", percent(h.share), what)
 }

@@ -39,16 +39,20 @@ type Bottleneck struct {
 	// Class and Event are the wait that grew most within a component of the database;
 	// empty for other components.
 	Class, Event string
-	Inferred     bool // from the session's state or the absence of a wait, not from a wait event
-	// Confidence is the share of resamples in which the component leads; of an
+	Inferred     bool   // from the session's state or the absence of a wait, not from a wait event
+	Client       string // the neighbour; empty for other components
+	// Confidence is that with which the component leads, at most 0.99 (confidence.go); of an
 	// undetermined bottleneck, that of the leading candidate. Nil: no candidate.
 	Confidence *float64
-	Growth     *float64 // charged to the component, ms per transaction
-	Sentence   string
-	Evidence   []string // further sentences
-	Confirm    []string // names of experiments
-	Remedy     string
-	RunnerUp   *Candidate // nil: no other component grew
+	Growth     *float64 // of the component, ms per transaction, without Queued
+	// Queued is the time waiting for connections that the component holds, in ms per
+	// transaction; nil: none is charged to it.
+	Queued   *float64
+	Sentence string
+	Evidence []string // further sentences
+	Confirm  []string // names of experiments
+	Remedy   string
+	RunnerUp *Candidate // nil: no other component grew
 }
 
 // Candidate is a component and the growth that is charged to it.

@@ -9,24 +9,30 @@ import (
 )
 
 // table describes rows with the measurements of one second: the columns, followed by the
-// sessions sampled in each wait class.
+// load's sessions sampled in each wait class, and the neighbours' likewise.
 type table struct {
+	clients clients
 	columns []column
 	known   []bool   // whether the run has any value of each column
 	classes []string // wait classes
 }
 
 // tableOf lists what the run measured.
-func tableOf(r record.Run) *table {
+func tableOf(r record.Run, judged []record.Span) *table {
 	classes := map[string]bool{}
 	for _, s := range r.Timeline.Series(metric.DBSession) {
 		classes[s.Label("class")] = true
 	}
-	t := &table{columns: slices.Clone(columns), classes: slices.Sorted(maps.Keys(classes))}
-	for _, class := range t.classes {
-		// NewSeries would drop an empty value, which selects the series without a class.
-		selected := metric.Series{Name: metric.DBSession, Labels: []metric.Label{{Key: "class", Value: class}}}
-		t.columns = append(t.columns, column{selected, counts})
+	t := &table{clients: clientsOf(r, judged), columns: slices.Clone(columns), classes: slices.Sorted(maps.Keys(classes))}
+	if t.clients.statements != nil {
+		t.columns[statementTime].read = t.clients.statementTimes
+	}
+	for _, neighbours := range []bool{false, true} {
+		for _, class := range t.classes {
+			// NewSeries would drop an empty value, which selects the series without a class.
+			selected := metric.Series{Name: metric.DBSession, Labels: []metric.Label{{Key: "class", Value: class}}}
+			t.columns = append(t.columns, column{selected, t.clients.sessions(neighbours)})
+		}
 	}
 	for _, c := range t.columns {
 		t.known = append(t.known, c.read == nil || measured(r, c.series))
@@ -36,6 +42,9 @@ func tableOf(r record.Run) *table {
 
 // class is the column of the i-th wait class.
 func (t *table) class(i int) columnIndex { return columnIndex(len(columns) + i) }
+
+// neighbourClass is the column of the neighbours' sessions in the i-th wait class.
+func (t *table) neighbourClass(i int) columnIndex { return t.class(len(t.classes) + i) }
 
 // rows reads the seconds of spans.
 func (t *table) rows(line *record.Timeline, spans []record.Span) (rows [][]float64) {

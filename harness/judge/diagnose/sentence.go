@@ -27,6 +27,10 @@ var descriptions = map[string]wait.Class{
 		Meaning: "the service waits for other services that it calls",
 		Remedy:  "shorter timeouts, calls in parallel or after the response, another provider",
 	},
+	Neighbour: {
+		Meaning: "another client of the same database keeps it busy",
+		Remedy:  "run the other client's job at another time, in smaller steps, or on a replica or a server of its own",
+	},
 	Pool: {
 		Meaning:     "statements wait for one of the service's database connections, while the database has capacity left",
 		Experiments: []string{"pool-size"},
@@ -45,6 +49,12 @@ func (a *analysis) server() wait.Server {
 // explain looks up the description of a component.
 func (a *analysis) explain(b *Bottleneck) wait.Class {
 	if c, ok := descriptions[b.Component]; ok {
+		if b.Component == Service && a.serviceStopped(a.hold, a.base) {
+			c.Meaning, c.Remedy = "the service's process did not run for part of the time", "find what stops or throttles it: signals, a debugger, its CPU quota"
+		}
+		if path := a.slowPath(); b.Component == Network && path != "" {
+			c.Meaning = "the time is spent on the network between " + path
+		}
 		return c
 	}
 	class := b.Class
@@ -103,7 +113,10 @@ func (a *analysis) describe(b *Bottleneck, f Findings) {
 		}
 		event += ")"
 	}
-	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction: %s.", a.headline(), b.Component, event, ms(*b.Growth), known.Meaning)
+	if b.Client != "" {
+		event = ", " + b.Client
+	}
+	b.Sentence = fmt.Sprintf("%s. The bottleneck is %s%s, with %s per transaction%s: %s.", a.headline(), b.Component, event, ms(*b.Growth), queueing(b), known.Meaning)
 	b.Evidence = a.evidence(b.Component, f)
 	b.Remedy = known.Remedy
 	if known.Experiments != nil {
@@ -111,10 +124,19 @@ func (a *analysis) describe(b *Bottleneck, f Findings) {
 	}
 }
 
+// queueing is the addition to a component's time of the wait for connections that are held
+// for longer because of it.
+func queueing(b *Bottleneck) string {
+	if b.Queued == nil || *b.Queued < 1 {
+		return ""
+	}
+	return fmt.Sprintf(" and %s of waiting for connections because of it", ms(*b.Queued))
+}
+
 // describeCandidate does the same for a leading component that is not named.
 func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
-	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction, but %s.", a.headline(), b.Component, ms(*b.Growth), doubt)
-	b.Evidence = []string{fmt.Sprintf("%s leads in %s of %d bootstrap resamples.", b.Component, percent(*b.Confidence), resamples)}
+	b.Sentence = fmt.Sprintf("%s. The leading candidate is %s, with %s per transaction%s, but %s.", a.headline(), b.Component, ms(*b.Growth), queueing(b), doubt)
+	b.Evidence = []string{fmt.Sprintf("%s leads with a confidence of %s.", b.Component, percent(*b.Confidence))}
 	if b.RunnerUp != nil {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("%s is second, with %s per transaction.", b.RunnerUp.Component, ms(b.RunnerUp.Growth)))
 	}
@@ -126,12 +148,12 @@ func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
 }
 
 // describeRefusals does the same for transactions that fail because the database refuses
-// connections.
-func (a *analysis) describeRefusals(b *Bottleneck) {
+// connections, in a share of the resamples.
+func (a *analysis) describeRefusals(b *Bottleneck, share float64) {
 	known := wait.About(a.server(), "", ConnectionStorm)
 	b.Sentence = fmt.Sprintf("At %s/s, %s transactions failed, and the database refused %s connections because it had reached its connection limit.",
 		number(a.hold.perSecond(scheduled)), number(a.hold.sum[failed]), number(a.hold.sum[refused]))
-	b.Evidence = []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(*b.Confidence), resamples)}
+	b.Evidence = []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(share), resamples)}
 	if *b.Confidence < MinConfidence {
 		b.Component = Undetermined
 		return

@@ -14,7 +14,8 @@ const (
 	Pool            = "connection pool" // waiting for a database connection
 	ConnectionStorm = wait.Storm        // opening database connections
 	Database        = "database"        // statements, where their waits were not sampled
-	Unmeasured      = "unmeasured"      // requests to a service without metrics, except their statements
+	Neighbour       = "neighbour"       // another client of the database, whose sessions keep it busy
+	Unmeasured      = "unmeasured"      // time that neither end measures, and that the wire does not take
 	Residual        = "residual"        // the rest
 )
 
@@ -22,7 +23,7 @@ const (
 var CPU = wait.ComponentOf(wait.CPU)
 
 // order of the components, as a transaction passes through them.
-var order = []string{Generator, ArrivalQueue, Script, Network, Service, Unmeasured, Downstream, Pool, ConnectionStorm, Database}
+var order = []string{Generator, ArrivalQueue, Script, Network, Service, Unmeasured, Downstream, Pool, ConnectionStorm, Database, Neighbour}
 
 // layout is the list of components that the measurements of a run can separate.
 type layout struct {
@@ -88,7 +89,9 @@ func (l *layout) split(sum []float64) parts {
 	statements := l.statementTime(sum)
 	switch {
 	case l.known[serviceTime] && (l.known[queryTime] || l.databaseKnown(sum)):
-		put(Network, per(sum[blockedTime]+max(0, sum[requestTime]-sum[serviceTime]), n))
+		wire, unseen := l.requestsWay(sum)
+		put(Network, per(sum[blockedTime]+wire, n))
+		put(Unmeasured, per(unseen, n))
 		pool, opening := l.acquiring(sum)
 		own := sum[serviceTime] - pool - opening - sum[queryTime] - sum[downstreamTime]
 		inside := sum[queryTime]
@@ -101,7 +104,9 @@ func (l *layout) split(sum []float64) parts {
 		put(Pool, per(pool, n))
 		put(ConnectionStorm, per(opening, n))
 		if l.databaseKnown(sum) {
-			put(Network, per(max(0, inside-statements), n))
+			wire, unseen := l.statementsWay(sum)
+			put(Network, per(wire, n))
+			put(Unmeasured, per(unseen, n))
 		} else {
 			put(Database, per(inside, n))
 		}
@@ -128,6 +133,41 @@ func (l *layout) split(sum []float64) parts {
 	}
 	put(Residual, rest)
 	return p
+}
+
+// maxRoundTrips is the number of round trips that a request may take on the wire: one, and
+// another for bodies larger than the first window of packets (ours).
+const maxRoundTrips = 2
+
+// requestsWay divides the time that requests take between generator and service, in ms:
+// what the caller measures and the service does not. The wire takes at most maxRoundTrips
+// measured round trips of each request. The rest is unmeasured: queues and proxies before
+// the service, or a process that did not run. Without measured round trips, as in records
+// of before, all of it counts as the wire.
+func (l *layout) requestsWay(sum []float64) (wire, unseen float64) {
+	way := max(0, sum[requestTime]-sum[serviceTime])
+	if !l.known[roundTrip] {
+		return way, 0
+	}
+	wire = min(way, maxRoundTrips*sum[requests]*sum[roundTrip]/sum[seconds])
+	return wire, way - wire
+}
+
+// statementsWay divides the time that statements take between service and database, in ms:
+// what the service measures and the database does not. No statement is faster than a round
+// trip, so the wire takes at most the time of the fastest tenth for each of them: a slow
+// wire delays all, a process that did not run only some. The rest is unmeasured. Without
+// the time of the fastest, all of it counts as the wire.
+func (l *layout) statementsWay(sum []float64) (wire, unseen float64) {
+	if !l.known[queryTime] {
+		return 0, 0
+	}
+	way := max(0, sum[queryTime]-l.statementTime(sum))
+	if !l.known[queryFastest] {
+		return way, 0
+	}
+	wire = min(way, sum[queries]*sum[queryFastest]/sum[seconds])
+	return wire, way - wire
 }
 
 // databaseKnown reports whether the database has measured the time in statements.
@@ -172,8 +212,8 @@ func (l *layout) statementTime(sum []float64) float64 {
 	return ms
 }
 
-// sampledTime is the time of active sessions according to the samples, in ms, without
-// sessions that are being opened, which run no statement.
+// sampledTime is the time of the load's active sessions according to the samples, in ms,
+// without sessions that are being opened, which run no statement.
 func (l *layout) sampledTime(sum []float64) float64 {
 	if sum[samples] == 0 {
 		return 0

@@ -22,6 +22,7 @@ type Statement struct {
 	// these samples; empty: its sessions were not sampled.
 	Class, Event string
 	WaitShare    float64
+	Client       string // the neighbour that runs it; empty: the load
 }
 
 const (
@@ -34,7 +35,7 @@ const (
 
 // scans reports whether the statement examines far more rows than an index lookup.
 func (s Statement) scans() bool {
-	return s.RowsPerCall != nil && *s.RowsPerCall >= scanRows && s.Share >= scanShare
+	return s.Client == "" && s.RowsPerCall != nil && *s.RowsPerCall >= scanRows && s.Share >= scanShare
 }
 
 // slower reports whether the statement takes at least twice as long as at the baseline.
@@ -52,6 +53,7 @@ func statements(r record.Run, hold []record.Span) []Statement {
 	if total == 0 || endedHold == 0 {
 		return nil
 	}
+	who := clientsOf(r, hold)
 	var all []Statement
 	for _, series := range r.Timeline.Series(metric.DBStatementTime) {
 		s := Statement{Digest: series.Label("digest"), Text: series.Label("statement")}
@@ -74,6 +76,7 @@ func statements(r record.Run, hold []record.Span) []Statement {
 			s.RowsPerCall = &rows
 		}
 		s.waits(r, hold)
+		s.Client = who.runs(r, s.Digest, hold)
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Statement) int {
@@ -87,8 +90,8 @@ func (s *Statement) waits(r record.Run, hold []record.Span) {
 	seen, total, most := map[waitKey]float64{}, 0.0, waitKey{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
 		if series.Label("digest") == s.Digest {
-			n := sumOver(r, metric.DBSession, series.Labels, hold)
-			k := waitKey{series.Label("event"), series.Label("class"), series.Label("inferred") == "true"}
+			n := sumOver(r, metric.DBSession, exactly(series), hold)
+			k := waitKey{event: series.Label("event"), class: series.Label("class"), inferred: series.Label("inferred") == "true"}
 			seen[k] += n
 			total += n
 			if seen[k] > seen[most] {
@@ -125,7 +128,7 @@ func transactions(r record.Run, spans []record.Span) float64 {
 // mostFrequentSelect is nil if there is no SELECT, or calls were not counted.
 func mostFrequentSelect(all []Statement) (most *Statement) {
 	for i, s := range all {
-		if s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (most == nil || *s.Calls > *most.Calls) {
+		if s.Client == "" && s.Calls != nil && strings.HasPrefix(strings.ToUpper(s.Text), "SELECT") && (most == nil || *s.Calls > *most.Calls) {
 			most = &all[i]
 		}
 	}

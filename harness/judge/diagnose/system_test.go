@@ -252,16 +252,19 @@ func (s oneSecond) statementPoints() (points []metric.Point) {
 }
 
 func (s oneSecond) hostPoints() []metric.Point {
+	points := []metric.Point{histPoint(metric.NetworkRoundTrip, s.now[Network], 1)}
+	points[0].Series = metric.NewSeries(metric.NetworkRoundTrip, "ms", "path", "service")
 	if s.cpu == 0 {
-		return nil
+		return points
 	}
 	queue := 0.1
 	if s.inHold {
 		queue = s.queue
 	}
-	return []metric.Point{
+	return append(
+		points,
 		counterPoint(metric.ProcessCPU, s.cpu, "process", "database"), counterPoint(metric.ProcessRunQueue, queue, "process", "database"),
 		metric.GaugePoint(metric.NewSeries(metric.ProcessCPUs, "", "process", "database"), 2),
 		counterPoint(metric.ProcessCPUIdle, s.idle, "process", "database"),
-	}
+	)
 }

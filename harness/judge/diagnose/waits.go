@@ -25,37 +25,44 @@ type Wait struct {
 	// sampled and no sample showed it.
 	BaselineMsPerTransaction *float64
 	Inferred                 bool // from the session's state, not from a wait event (WAITS section 2)
+	// Client is the neighbour whose sessions they are, of which a transaction has no part;
+	// empty: the load's.
+	Client string
 }
 
 // waitKey identifies a wait, over all statement digests.
 type waitKey struct {
 	event, class string
 	inferred     bool
+	client       string // of a neighbour; empty: the load's
 }
 
 // waits lists what the database's sessions did in the judged windows, the largest first.
 // It is nil if no sample was taken, and empty if no sample showed an active session.
 func waits(r record.Run, judged []record.Span) []Wait {
-	hold := sumSamples(r, judged)
+	who := clientsOf(r, judged)
+	hold := sumSamples(r, judged, who)
 	if hold.samples == 0 {
 		return nil
 	}
-	base := sumSamples(r, baseline(r))
+	base := sumSamples(r, baseline(r), who)
 	all := make([]Wait, 0, len(hold.seen))
 	for k, n := range hold.seen {
 		if n == 0 {
 			continue
 		}
-		all = append(all, Wait{
-			Event: k.event, Class: k.class, Inferred: k.inferred,
+		w := Wait{
+			Event: k.event, Class: k.class, Inferred: k.inferred, Client: k.client,
 			AAS: n / hold.samples, Share: n / hold.sessions, Samples: int64(math.Round(n)),
-			MsPerTransaction:         hold.msPerTransaction(n),
-			BaselineMsPerTransaction: base.msPerTransaction(base.seen[k]),
-		})
+		}
+		if k.client == "" {
+			w.MsPerTransaction, w.BaselineMsPerTransaction = hold.msPerTransaction(n), base.msPerTransaction(base.seen[k])
+		}
+		all = append(all, w)
 	}
 	slices.SortFunc(all, func(a, b Wait) int {
 		return cmp.Or(
-			cmp.Compare(b.AAS, a.AAS), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Event, b.Event),
+			cmp.Compare(b.AAS, a.AAS), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Event, b.Event), cmp.Compare(a.Client, b.Client),
 			cmp.Compare(inferredFirst(a), inferredFirst(b)),
 		)
 	})
@@ -90,7 +97,7 @@ func (s sampled) msPerTransaction(n float64) *float64 {
 // sumSamples adds up the samples of spans. TPS counts every transaction that was started,
 // whatever its outcome: Little's law is about all that pass through the database. Dropped
 // transactions never reach it.
-func sumSamples(r record.Run, spans []record.Span) sampled {
+func sumSamples(r record.Run, spans []record.Span, who clients) sampled {
 	s := sampled{seen: map[waitKey]float64{}}
 	started, seconds := 0.0, int64(0)
 	for _, span := range spans {
@@ -105,18 +112,18 @@ func sumSamples(r record.Run, spans []record.Span) sampled {
 	if seconds > 0 {
 		s.tps = started / float64(seconds)
 	}
-	done := map[[3]string]bool{}
+	done := map[[4]string]bool{}
 	for _, series := range r.Timeline.Series(metric.DBSession) {
-		event, class, inferred := series.Label("event"), series.Label("class"), series.Label("inferred")
-		if done[[3]string{event, class, inferred}] {
+		event, class, inferred, client := series.Label("event"), series.Label("class"), series.Label("inferred"), series.Label("client")
+		if done[[4]string{event, class, inferred, client}] {
 			continue
 		}
-		done[[3]string{event, class, inferred}] = true
+		done[[4]string{event, class, inferred, client}] = true
 		// An empty value selects the series without the label.
-		selector := []metric.Label{{Key: "event", Value: event}, {Key: "class", Value: class}, {Key: "inferred", Value: inferred}}
+		selector := []metric.Label{{Key: "event", Value: event}, {Key: "class", Value: class}, {Key: "inferred", Value: inferred}, {Key: "client", Value: client}}
 		for _, span := range spans {
 			n, _ := r.Timeline.Sum(metric.DBSession, selector, span)
-			s.seen[waitKey{event, class, inferred == "true"}] += n
+			s.seen[waitKey{event, class, inferred == "true", who.neighbour(client)}] += n
 			s.sessions += n
 		}
 	}

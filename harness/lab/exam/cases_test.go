@@ -102,6 +102,23 @@ var cases = []faultCase{
 		server:  []string{"--skip-log-bin"},
 		prepare: func(t *testing.T, r *testbed) { slow(t, r, r.redo(), 5*time.Millisecond) },
 	},
+	{
+		name: "slow wire", component: diagnose.Network, rate: 50, bound: 150, during: slowDown,
+		service: []string{"--pool-max-open", "20"},
+	},
+	{
+		name: "stopped service", component: diagnose.Service, rate: 50, bound: 60, during: stopAndContinue,
+	},
+	{
+		name: "bulk job", component: diagnose.Neighbour, rate: 50, bound: 60, confined: confineDatabase,
+		prepare: prepareBulkJob, during: bulkJob,
+	},
+	{
+		name: "row held by a stranger", component: wait.RowLock, rate: 50, bound: 60, during: holdRows,
+	},
+	{
+		name: "global read lock", component: "metadata lock", rate: 50, bound: 60, during: lockReads,
+	},
 }
 
 // slow delays disk calls on the files of a pattern until the test ends.

@@ -1,4 +1,4 @@
-// Package exam tests the diagnosis: it makes twelve runs on real servers, each with
+// Package exam tests the diagnosis: it makes seventeen runs on real servers, each with
 // one injected fault or none, and compares the bottleneck that the diagnosis names
 // with the fault (docs/exam.md).
 //

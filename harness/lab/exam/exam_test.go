@@ -19,6 +19,7 @@ import (
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/run"
+	"assay/harness/servers/process"
 	"assay/harness/spec"
 )
 
@@ -130,7 +131,9 @@ func disturbed(v verdict.Verdict) bool {
 func (e faultCase) run(t *testing.T, r *testbed) record.Run {
 	t.Helper()
 	r.set(t, e.server)
-	url, pid := startService(t, r.dsn(t), e.service...)
+	r.wire = openWire(t, process.Address(r.server.Port()))
+	url, pid := startService(t, r.wire.through(t, r.dsn(t)), e.service...)
+	r.service = pid
 	if e.prepare != nil {
 		e.prepare(t, r)
 	}

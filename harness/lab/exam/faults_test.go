@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/go-sql-driver/mysql"
 
+	"assay/harness/servers/mysqld/mysqldtest"
 	"assay/harness/servers/process"
 )
 
@@ -115,5 +118,123 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
+	}
+}
+
+// slowDown delays what the service and the database send to each other, until ctx is done.
+func slowDown(ctx context.Context, t *testing.T, r *testbed) {
+	before := r.wire.carried.Load()
+	r.wire.delay.Store(int64(15 * time.Millisecond))
+	<-ctx.Done()
+	r.wire.delay.Store(0)
+	if n := r.wire.carried.Load() - before; n < 10_000 {
+		t.Errorf("%d bytes were delayed: the fault was not injected", n)
+	}
+}
+
+// stopAndContinue stops the service for 35 of every 50 ms, until ctx is done.
+func stopAndContinue(ctx context.Context, t *testing.T, r *testbed) {
+	service, err := os.FindProcess(r.service)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for ctx.Err() == nil {
+		if err := service.Signal(syscall.SIGSTOP); err != nil {
+			t.Errorf("stop the service: %v", err)
+			return
+		}
+		time.Sleep(35 * time.Millisecond)
+		if err := service.Signal(syscall.SIGCONT); err != nil {
+			t.Errorf("continue the service: %v", err)
+			return
+		}
+		time.Sleep(15 * time.Millisecond)
+	}
+}
+
+// bulkUser is another client of the database, with a schema of its own.
+const bulkUser = "batch"
+
+// bulkJob fills a table of another schema over several connections of another user,
+// until ctx is done.
+func bulkJob(ctx context.Context, t *testing.T, r *testbed) {
+	const sessions = 6
+	c, err := mysql.ParseDSN(r.dsn(t))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	c.User, c.Passwd, c.DBName = bulkUser, bulkUser, "warehouse"
+	db, err := sql.Open("mysql", c.FormatDSN())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer db.Close()
+	var all sync.WaitGroup
+	for range sessions {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := db.ExecContext(ctx, "INSERT INTO facts SELECT HEX(CONCAT(a.d, b.d, c.d, e.d)), SQRT(a.d * b.d + c.d * e.d) FROM "+
+					digits+" a, "+digits+" b, "+digits+" c, "+digits+" e"); err != nil && ctx.Err() == nil {
+					t.Errorf("bulk job: %v", err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// prepareBulkJob creates the user and the schema of bulkJob, until the test ends.
+func prepareBulkJob(t *testing.T, r *testbed) {
+	db := r.open(t)
+	mysqldtest.Exec(t, db,
+		"CREATE DATABASE warehouse", "CREATE TABLE warehouse.facts (name CHAR(32) NOT NULL, value DOUBLE NOT NULL)",
+		"CREATE USER "+bulkUser+" IDENTIFIED BY '"+bulkUser+"'", "GRANT ALL ON warehouse.* TO "+bulkUser)
+	t.Cleanup(func() {
+		for _, statement := range []string{"DROP DATABASE warehouse", "DROP USER " + bulkUser} {
+			if _, err := db.Exec(statement); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// holdRows holds rows of the service in open transactions of 400 ms, until ctx is done.
+func holdRows(ctx context.Context, t *testing.T, r *testbed) {
+	db := r.open(t)
+	db.SetMaxOpenConns(1)
+	for ctx.Err() == nil {
+		tx, err := db.BeginTx(context.Background(), nil)
+		if err != nil {
+			t.Errorf("begin: %v", err)
+			return
+		}
+		if _, err := tx.Exec("UPDATE accounts SET balance = balance"); err != nil && ctx.Err() == nil {
+			t.Logf("hold rows: %v", err) // a deadlock with the service
+		}
+		pause(ctx, 400*time.Millisecond)
+		_ = tx.Rollback()
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// lockReads holds a global read lock for 400 ms, repeatedly until ctx is done.
+func lockReads(ctx context.Context, t *testing.T, r *testbed) {
+	db := r.open(t)
+	db.SetMaxOpenConns(1)
+	for ctx.Err() == nil {
+		if _, err := db.Exec("FLUSH TABLES WITH READ LOCK"); err != nil {
+			t.Errorf("lock: %v", err)
+			return
+		}
+		pause(ctx, 400*time.Millisecond)
+		if _, err := db.Exec("UNLOCK TABLES"); err != nil {
+			t.Errorf("unlock: %v", err)
+			return
+		}
+		pause(ctx, 20*time.Millisecond)
 	}
 }

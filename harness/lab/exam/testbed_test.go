@@ -26,6 +26,8 @@ type testbed struct {
 	options mysqld.Options
 	disk    *slowdisk.Disk
 	server  *mysqld.Server
+	wire    *slowWire // between the service of the case and the server
+	service int       // pid of the service of the case
 }
 
 // schema has the tables of the service and of the exam.

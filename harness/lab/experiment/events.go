@@ -36,6 +36,9 @@ func events(control, variant compare.Group, c compare.Comparison) []Event {
 			}
 			sampled[side]++
 			for _, w := range r.Certificate.Waits {
+				if w.Client != "" {
+					continue // of another client than the load's
+				}
 				k := key{w.Event, w.Class, w.Inferred}
 				if values[k] == nil {
 					values[k] = &[2][]float64{}

@@ -25,7 +25,7 @@ var (
 	process   = []string{"process"}
 	device    = []string{"device"}
 	network   = []string{"interface"}
-	session   = []string{"event", "class", "inferred", "digest"}
+	session   = []string{"event", "class", "inferred", "client", "digest"}
 	statement = []string{"digest", "statement"}
 	variable  = []string{"name"}
 	request   = []string{"scenario", "name"}
@@ -102,7 +102,7 @@ var catalogue = slices.Concat(
 	// Average active sessions of a class over a window are sum(DBSession) /
 	// sum(DBSample). The label event is the wait's name without the prefix wait/, or
 	// the session's state, or cpu; inferred is "true" if the class was inferred rather
-	// than measured.
+	// than measured. The label client tells programs that use the same server apart.
 	sentBy(
 		SourceDatabase,
 		Descriptor{Name: DBSession, Kind: Counter, Labels: session, Text: "active sessions sampled, by the wait event"},
@@ -116,7 +116,7 @@ var catalogue = slices.Concat(
 		Descriptor{Name: DBStatements, Kind: Counter, Labels: statement, Text: "executions of statements, by digest"},
 		Descriptor{Name: DBRowsExamined, Kind: Counter, Labels: statement, Text: "rows examined by statements, by digest"},
 		Descriptor{
-			Name: DBBlocker, Kind: Counter, Labels: session[:3],
+			Name: DBBlocker, Kind: Counter, Labels: session[:4],
 			Text: "sessions waiting for a row lock, sampled at most once a second, by the wait event of the blocking session; event idle: the blocker is idle in an open transaction",
 		},
 	),
@@ -154,6 +154,10 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ServicePoolWaitTime, Kind: Counter, Unit: "ms", View: "service.pool_wait_ms", Text: "time waiting for a database connection"},
 		Descriptor{Name: ServiceQueries, Kind: Counter, View: "service.queries", Text: "statements executed"},
 		Descriptor{Name: ServiceQueryTime, Kind: Counter, Unit: "ms", View: "service.query_ms", Text: "time in statements, without waiting for a connection"},
+		Descriptor{
+			Name: ServiceQueryFastest, Kind: Gauge, Unit: "ms",
+			Text: "time within which the fastest tenth of the statements ended, an upper bound of the round trip between service and database; read from the buckets of the histogram of statement times",
+		},
 		Descriptor{Name: ServiceAcquireTime, Kind: Counter, Unit: "ms", Text: "time to acquire a database connection, by waiting for one or opening it"},
 		Descriptor{Name: ServiceRequests, Kind: Counter, Text: "requests completed"},
 		Descriptor{Name: ServiceRequestTime, Kind: Counter, Unit: "ms", Text: "time from a request's arrival at the service to its response"},
@@ -182,6 +186,14 @@ var catalogue = slices.Concat(
 		Descriptor{Name: ProcessCPUs, Kind: Gauge, Labels: process, Text: "CPUs that a process may use"},
 		Descriptor{Name: ProcessCPUIdle, Kind: Counter, Unit: "s", Labels: process, Text: "idle time of the CPUs that a process may use"},
 		Descriptor{Name: ProcessRunQueue, Kind: Counter, Unit: "s", Labels: process, Text: "time for which a process's threads were runnable but waited for a CPU (run queue)"},
+		Descriptor{
+			Name: ProcessStopped, Kind: Counter, Unit: "s", Labels: process,
+			Text: "time for which the service or the database was stopped (state T: by a signal or a debugger), from samples of its state about 25 times per second",
+		},
+		Descriptor{
+			Name: NetworkRoundTrip, Kind: Histogram, Unit: "ms", Sources: []string{SourceDatabase}, Labels: []string{"path"},
+			Text: "round trip from this host, once a second: path service is a TCP handshake with the target, timed by the kernel; path database is a ping of the collector to the server, which does not take the service's own way to it",
+		},
 		Descriptor{
 			Name: HostPressure, Kind: Counter, Unit: "s", Labels: []string{"resource", "kind"}, View: "host.pressure",
 			Text: "Linux pressure stall information: time for which some tasks, or all non-idle tasks (kind full), waited for a resource (cpu, io, memory)",

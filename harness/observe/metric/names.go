@@ -72,6 +72,7 @@ const (
 	ServicePoolWaitTime   = "service_pool_wait_time"
 	ServiceQueries        = "service_queries"
 	ServiceQueryTime      = "service_query_time"
+	ServiceQueryFastest   = "service_query_fastest"
 	ServiceAcquireTime    = "service_acquire_time"
 	ServiceRequests       = "service_requests"
 	ServiceRequestTime    = "service_request_time"
@@ -79,6 +80,8 @@ const (
 	ServiceCPU            = "service_cpu_seconds"
 	ServiceCPUs           = "service_cpus"
 	ServiceInstances      = "service_instances"
+
+	NetworkRoundTrip = "network_round_trip"
 
 	HostCPU             = "host_cpu_seconds"
 	HostCPUs            = "host_cpus"
@@ -93,6 +96,7 @@ const (
 	ProcessCPUs         = "process_cpus"
 	ProcessCPUIdle      = "process_cpu_idle_seconds"
 	ProcessRunQueue     = "process_runqueue_seconds"
+	ProcessStopped      = "process_stopped_seconds"
 	ProcessMemory       = "process_resident_memory"
 
 	ForeignDelay   = "otlp_delay"

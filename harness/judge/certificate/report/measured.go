@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/diagnose"
 	"assay/harness/judge/page"
 	"assay/harness/judge/verdict"
 	"assay/harness/quantity"
@@ -80,6 +81,9 @@ func waits(c certificate.Certificate, limit int) page.Block {
 		if w.Inferred {
 			class += " (inferred)"
 		}
+		if w.Client != "" { // its name would be shortened here; the bottleneck has it
+			class += ", " + diagnose.Neighbour
+		}
 		t.Rows = append(t.Rows, page.Cells(class, w.Event, quantity.Value(w.AAS, "sessions"), quantity.Format(w.Share, "share"),
 			quantity.OptionalValue(w.MsPerTransaction, "ms"), quantity.OptionalValue(w.BaselineMsPerTransaction, "ms"), quantity.Count(&w.Samples)))
 	}
@@ -99,6 +103,9 @@ func statements(c certificate.Certificate, limit int) page.Block {
 		mostly := ""
 		if s.Event != "" {
 			mostly = fmt.Sprintf("%s %s (%s)", s.Class, s.Event, quantity.Format(s.WaitShare, "share"))
+		}
+		if s.Client != "" {
+			mostly += ", of " + s.Client
 		}
 		t.Rows = append(t.Rows, page.Cells(s.Text, quantity.OptionalValue(s.CallsPerTransaction, ""), quantity.Format(s.Share, "share"),
 			quantity.OptionalValue(s.MsPerCall, "ms"), quantity.OptionalValue(s.RowsPerCall, ""), mostly))

@@ -3,6 +3,9 @@ package host
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"sync"
+	"time"
 
 	"github.com/prometheus/procfs"
 	"github.com/prometheus/procfs/blockdevice"
@@ -19,6 +22,9 @@ type Collector struct {
 	watched map[string]*process // by name; nil: not read yet
 	pids    func() map[string]int
 	idle    idleTimes
+	stops   stops
+	trips   roundTrips
+	at      time.Time // of the previous reading
 }
 
 // idleTimes holds the idle time of each CPU, in s.
@@ -30,9 +36,17 @@ type idleTimes struct {
 var _ collect.Collector = (*Collector)(nil)
 
 // New makes a collector that also watches processes: their ids by name, as known at each
-// reading. A process that has ended is no longer reported.
-func New(processes func() map[string]int) *Collector {
-	return &Collector{pids: processes, watched: map[string]*process{}}
+// reading. A process that has ended is no longer reported. target is the URL of
+// the service, to which the round trip is measured; empty: none.
+func New(processes func() map[string]int, target string) *Collector {
+	c := &Collector{
+		pids: processes, watched: map[string]*process{},
+		stops: stops{pids: processes, seen: map[string]sampledState{}},
+	}
+	if u, err := url.Parse(target); err == nil && u.Hostname() != "" {
+		c.trips.target = u
+	}
+	return c
 }
 
 // Source is "host".
@@ -56,9 +70,13 @@ func (c *Collector) Start(context.Context) error {
 // Run reads every second until ctx is done. Values that cannot be read are missing from
 // the frame.
 func (c *Collector) Run(ctx context.Context, sink collect.Sink) error {
-	c.last = map[string]float64{}
-	c.read() // the base of later increases
-	return collect.EverySecond(ctx, c.Source(), sink, c.read)
+	c.last, c.stops.proc, c.at = map[string]float64{}, c.proc, time.Now()
+	probing, cancel := context.WithCancel(ctx)
+	var sampling sync.WaitGroup
+	defer func() { cancel(); sampling.Wait() }()
+	c.read(probing) // the base of later increases
+	sampling.Go(func() { c.stops.run(probing) })
+	return collect.EverySecond(ctx, c.Source(), sink, func() []metric.Point { return c.read(probing) })
 }
 
 // Close has nothing to restore.
@@ -92,7 +110,7 @@ func (p *points) counter(name string, v float64, labels ...string) {
 	}
 }
 
-func (c *Collector) read() []metric.Point {
+func (c *Collector) read(ctx context.Context) []metric.Point {
 	p := &points{last: c.last, now: make(map[string]float64, len(c.last))}
 	c.cpu(p)
 	c.pressure(p)
@@ -100,6 +118,11 @@ func (c *Collector) read() []metric.Point {
 	c.disks(p)
 	c.network(p)
 	c.processes(p)
+	now := time.Now()
+	c.stops.points(p, now.Sub(c.at).Seconds())
+	c.at = now
+	c.trips.points(p)
+	c.trips.start(ctx)
 	c.last = p.now
 	return p.all
 }

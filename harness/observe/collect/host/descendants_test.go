@@ -14,7 +14,7 @@ import (
 func TestDatabaseOfSeveralProcesses(t *testing.T) {
 	const short = "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done"
 	server := processtest.Start(t, exec.Command("taskset", "-c", "0", "sh", "-c", "{ "+short+"; } & { while :; do :; done; } & wait"))
-	all := collectFor(t, 4*time.Second, map[string]int{metric.SourceDatabase: server.PID, "other": server.PID})
+	all := collectFor(t, 4*time.Second, map[string]int{metric.SourceDatabase: server.PID, "other": server.PID}, "")
 	if cpu := all.total(metric.ProcessCPU, "process", metric.SourceDatabase); cpu < 0.1*all.took || cpu > 1.1*all.took {
 		t.Errorf("sessions on one CPU used %.2f s of it in %.2f s", cpu, all.took)
 	}

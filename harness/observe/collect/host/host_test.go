@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"assay/harness/observe/collect/host"
 	"assay/harness/observe/metric"
@@ -28,9 +32,9 @@ type collected struct {
 }
 
 // collectFor collects from this machine and from processes for a while.
-func collectFor(t *testing.T, d time.Duration, processes map[string]int) collected {
+func collectFor(t *testing.T, d time.Duration, processes map[string]int, target string) collected {
 	t.Helper()
-	c := host.New(func() map[string]int { return processes })
+	c := host.New(func() map[string]int { return processes }, target)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,14 @@ func TestCollect(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go busy(ctx, t)
-	all := collectFor(t, 6300*time.Millisecond, map[string]int{"loops": startLoops(t, 2), "test": os.Getpid(), "child": child.PID, "never": 1 << 30})
+	service := processtest.Start(t, exec.Command("sleep", "60"))
+	stop := time.AfterFunc(2*time.Second, func() { _ = unix.Kill(service.PID, unix.SIGSTOP) })
+	defer stop.Stop()
+	target := httptest.NewServer(http.NotFoundHandler())
+	defer target.Close()
+	all := collectFor(t, 6300*time.Millisecond, map[string]int{
+		"loops": startLoops(t, 2), "test": os.Getpid(), "child": child.PID, "never": 1 << 30, metric.SourceService: service.PID, metric.SourceDatabase: os.Getpid(),
+	}, target.URL)
 	for _, f := range all.frames {
 		for _, p := range f.Points {
 			if p.Value < 0 {
@@ -84,6 +95,23 @@ func TestCollect(t *testing.T) {
 	}
 	checkMachine(t, all, last)
 	checkProcesses(t, all, last)
+	checkStopped(t, all)
+	trips := all.Hist(metric.NetworkRoundTrip, metric.NewSeries("", "", "path", metric.SourceService).Labels, record.All)
+	if longest, ok := trips.Max(); !ok || longest <= 0 || longest > 900 {
+		t.Errorf("round trips to the service: %v, the longest %v ms", trips.Count(), longest)
+	}
+}
+
+// checkStopped checks a service that was stopped after 2 s, and a database that was not.
+func checkStopped(t *testing.T, all collected) {
+	t.Helper()
+	stopped, found := all.sum(metric.ProcessStopped, "process", metric.SourceService)
+	if !found || stopped < 1 || stopped > all.took-1 {
+		t.Errorf("the service was stopped for %v s of %v", stopped, all.took)
+	}
+	if stopped, found := all.sum(metric.ProcessStopped, "process", metric.SourceDatabase); !found || stopped != 0 {
+		t.Errorf("the database was stopped for %v s", stopped)
+	}
 }
 
 func checkMachine(t *testing.T, all collected, last map[string]float64) {

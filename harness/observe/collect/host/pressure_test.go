@@ -21,7 +21,7 @@ func TestPressureAndThrottling(t *testing.T) {
 	if limited {
 		group.Put(throttled.PID)
 	}
-	all := collectFor(t, 3*time.Second, map[string]int{metric.SourceDatabase: throttled.PID, "worker/0": throttled.PID, metric.SourceService: os.Getpid()})
+	all := collectFor(t, 3*time.Second, map[string]int{metric.SourceDatabase: throttled.PID, "worker/0": throttled.PID, metric.SourceService: os.Getpid()}, "")
 	took := all.took
 	for _, resource := range []string{"cpu", "io", "memory"} {
 		_, err := os.ReadFile("/proc/pressure/" + resource)

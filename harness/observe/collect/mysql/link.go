@@ -12,6 +12,8 @@ import (
 
 	code "github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
+
+	"assay/harness/observe/metric"
 )
 
 const (
@@ -222,6 +224,24 @@ func (l *link) exec(ctx context.Context, statement string, args ...any) error {
 	defer cancel()
 	_, err := l.conn.ExecContext(ctx, statement, args...)
 	return l.dropIfBroken(err)
+}
+
+// roundTrip measures a ping, which the server answers without a statement. No points: it
+// was not answered.
+func (l *link) roundTrip(ctx context.Context) []metric.Point {
+	if l.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout+grace)
+	defer cancel()
+	begin := time.Now()
+	if err := l.conn.PingContext(ctx); err != nil {
+		_ = l.dropIfBroken(err)
+		return nil
+	}
+	h := &metric.Hist{}
+	h.Record(float64(time.Since(begin))/float64(time.Millisecond), 1)
+	return []metric.Point{metric.HistPoint(metric.Of(metric.NetworkRoundTrip, "path", metric.SourceDatabase), h)}
 }
 
 // dropIfBroken disconnects if the error means that the connection is unusable.

@@ -25,6 +25,7 @@ type sampledServer struct {
 	status     status
 	statements statements
 	labels     sampling.Digests
+	clients    clients
 	reads      int
 }
 
@@ -56,9 +57,14 @@ func (w *sampledServer) Sample(ctx context.Context) ([]sampling.Session, error) 
 	if err != nil {
 		return nil, fmt.Errorf("sample sessions: %w", err)
 	}
-	sessions := make([]sampling.Session, len(found))
+	sessions, owners := make([]sampling.Session, len(found)), make([]owner, len(found))
+	for i, a := range found {
+		owners[i] = a.owner
+	}
+	clients := w.clients.name(ctx, w.c.link, owners)
 	for i, a := range found {
 		sessions[i] = a.activity()
+		sessions[i].Client = clients[i]
 		sessions[i].Digest = w.labels.Label(a.digestLabel())
 	}
 	return sessions, nil
@@ -83,6 +89,7 @@ func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
 	all, restarted := w.status.points(values)
+	all = append(all, w.c.link.roundTrip(ctx)...)
 	if restarted {
 		w.statements.restart()
 	}
@@ -95,7 +102,7 @@ func (w *sampledServer) Read(ctx context.Context) ([]metric.Point, error) {
 	if err != nil {
 		return all, fmt.Errorf("read statement texts: %w", err)
 	}
-	points, err = w.c.readBlockers(ctx)
+	points, err = w.c.readBlockers(ctx, &w.clients)
 	all = append(all, points...)
 	if err != nil {
 		return all, fmt.Errorf("read the holders of row locks: %w", err)

@@ -11,6 +11,7 @@ import (
 // active is an active session in one sample.
 type active struct {
 	session
+	owner
 	digest string // of the statement, 16 digits; the statement's text if digestIsText
 
 	idle   bool
@@ -56,7 +57,9 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 		var command, state, instrument, digest, event sql.NullString
 		var waitID, lock sql.NullInt64
 		var waited sql.NullFloat64
-		if err := rows.Scan(&thread, &command, &state, &instrument, &digest, &waitID, &event, &waited, &lock); err != nil {
+		var connection sql.NullInt64
+		var user, host, schema sql.NullString
+		if err := rows.Scan(&thread, &command, &state, &instrument, &digest, &waitID, &event, &waited, &lock, &connection, &user, &host, &schema); err != nil {
 			return err
 		}
 		at, known := byThread[thread]
@@ -65,7 +68,7 @@ func (s *sampler) take(ctx context.Context, l *link) ([]active, error) {
 			byThread[thread] = at
 			found = append(found, active{session: session{
 				flavour: f, Command: command.String, State: state.String, Statement: instrument.String,
-			}, digest: digest.String})
+			}, owner: owner{thread, uint64(connection.Int64), user.String, host.String, schema.String}, digest: digest.String})
 			if !f.countsRowLocks && lock.Int64 > 0 {
 				waiters++
 				found[at].RowLock = true

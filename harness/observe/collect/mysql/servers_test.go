@@ -26,6 +26,7 @@ func TestLoads(t *testing.T) {
 		{"row held by an idle transaction", rowHeldByAnIdleTransaction},
 		{"no row lock", noRowLock},
 		{"digests of samples and times agree", digestsOfSamplesAndTimesAgree},
+		{"clients are told apart", clientsAreToldApart},
 		{"first run sees the second", firstRunSeesTheSecond},
 	}))
 }

@@ -23,6 +23,7 @@ type Collector struct {
 	hints        []string // what else could be recorded, with the SQL to enable it
 	closed       bool
 
+	clients sampling.Clients
 	waiters int // sessions waiting for a row lock in the last sample
 }
 
@@ -31,7 +32,7 @@ var _ sampling.Collector = (*Collector)(nil)
 // New returns a collector for the server at the DSN. It does not connect. Statement times
 // and most counters are those of the DSN's database only.
 func New(dsn string) *Collector {
-	c := &Collector{}
+	c := &Collector{clients: sampling.Clients{}}
 	c.link, c.dsnErr = newLink(dsn)
 	return c
 }

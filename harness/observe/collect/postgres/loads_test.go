@@ -106,6 +106,11 @@ func TestCommits(t *testing.T) {
 			t.Errorf("gauge %s is missing", name)
 		}
 	}
+	for _, series := range s.Series(metric.DBSession) {
+		if client := series.Label("client"); !strings.Contains(client, "(") || strings.HasPrefix(client, "(") {
+			t.Errorf("a session of the client %q, want a user with a database", client)
+		}
+	}
 	// Samples and times of the load's only statement have the same digest. The collector's
 	// own statements are excluded.
 	for _, series := range s.Series(metric.DBStatementTime) {

@@ -33,10 +33,12 @@ func (c *Collector) sample(ctx context.Context) ([]sampling.Session, error) {
 	err := c.link.query(ctx, sampleSQL, nil, func(rows pgx.Rows) error {
 		var event string
 		var id int64
-		if err := rows.Scan(&event, &id); err != nil {
+		var by sampling.Client
+		if err := rows.Scan(&event, &id, &by.User, &by.Host, &by.Schema, &by.Program); err != nil {
 			return err
 		}
 		s := classify(event)
+		s.Client = c.clients.Label(by)
 		s.Digest = digest(id)
 		if s.Class == wait.RowLock {
 			waiters++

@@ -13,6 +13,7 @@ type Session struct {
 	Class    string
 	Inferred bool   // from the session's state rather than a wait event
 	Digest   string // of its statement, as Digests labels it; empty: not known
+	Client   string // that opened it, as Clients labels it; empty: not known
 }
 
 // Series returns the series of a metric with the session's activity as labels.
@@ -21,7 +22,7 @@ func (s Session) Series(name string) metric.Series {
 	if s.Inferred {
 		inferred = "true"
 	}
-	return metric.Of(name, "event", s.Event, "class", s.Class, "inferred", inferred, "digest", s.Digest)
+	return metric.Of(name, "event", s.Event, "class", s.Class, "inferred", inferred, "client", s.Client, "digest", s.Digest)
 }
 
 // second accumulates the frame of one second.

@@ -156,6 +156,9 @@ func parse(body []byte) (reading, error) {
 			if v, ok := s.value(m); ok && isLoad(m) {
 				r[s.name] += v * s.scale
 				from[s.name] = s.family
+				if s.name == metric.ServiceQueries {
+					r.countWithin(m)
+				}
 			}
 		}
 	}

@@ -154,5 +154,8 @@ func (r reading) points() (points []metric.Point) {
 			points = append(points, metric.CounterPoint(metric.Of(metric.ErrorsByClass, "where", metric.AtService, "class", class), r[name]))
 		}
 	}
+	if ms, ok := r.fastest(); ok {
+		points = append(points, metric.GaugePoint(metric.Of(metric.ServiceQueryFastest), ms))
+	}
 	return points
 }

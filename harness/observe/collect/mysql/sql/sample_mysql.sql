@@ -2,7 +2,8 @@
 -- innermost wait has the highest EVENT_ID; selecting it here, with a subquery per session,
 -- was the most expensive part.
 SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, LEFT(s.DIGEST, 16),
-       w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, lw.T IS NOT NULL
+       w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, lw.T IS NOT NULL,
+       t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_DB
 FROM performance_schema.threads t
 LEFT JOIN performance_schema.events_statements_current s
   ON s.THREAD_ID = t.THREAD_ID AND s.END_EVENT_ID IS NULL AND s.NESTING_EVENT_LEVEL = 0

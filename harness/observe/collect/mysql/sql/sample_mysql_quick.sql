@@ -2,7 +2,8 @@
 -- blocker, so with one hot row its size is the square of the number of sessions (200
 -- sessions: 6 ms for this table alone).
 SELECT t.THREAD_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, s.EVENT_NAME, LEFT(s.DIGEST, 16),
-       w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, 0
+       w.EVENT_ID, w.EVENT_NAME, w.TIMER_WAIT, 0,
+       t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_DB
 FROM performance_schema.threads t
 LEFT JOIN performance_schema.events_statements_current s
   ON s.THREAD_ID = t.THREAD_ID AND s.END_EVENT_ID IS NULL AND s.NESTING_EVENT_LEVEL = 0

@@ -1,0 +1,46 @@
+package service
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"assay/harness/observe/metric"
+)
+
+// withinBound is the prefix of a reading's keys that count the statements within a bucket's
+// bound, which follows in s. They are no metrics of the catalogue, and not sent.
+const withinBound = "statements within "
+
+// fastestShare is the share of statements that count as the fastest.
+const fastestShare = 0.1
+
+// countWithin adds a histogram's cumulative counts to a reading.
+func (r reading) countWithin(m *dto.Metric) {
+	for _, b := range m.GetHistogram().GetBucket() {
+		r[withinBound+strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)] += float64(b.GetCumulativeCount())
+	}
+}
+
+// fastest is the least bound within which the fastest tenth of a second's statements ended;
+// false if there was no statement, or there are no buckets.
+func (r reading) fastest() (ms float64, ok bool) {
+	var bounds []float64
+	for key := range r {
+		if text, is := strings.CutPrefix(key, withinBound); is {
+			if s, err := strconv.ParseFloat(text, 64); err == nil {
+				bounds = append(bounds, s)
+			}
+		}
+	}
+	slices.Sort(bounds)
+	all := r[metric.ServiceQueries]
+	for _, s := range bounds {
+		if n := r[withinBound+strconv.FormatFloat(s, 'g', -1, 64)]; all > 0 && n >= fastestShare*all {
+			return s * msPerSecond, s*msPerSecond < 1e9 // not the bucket of all
+		}
+	}
+	return 0, false
+}
