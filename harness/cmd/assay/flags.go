@@ -15,6 +15,7 @@ import (
 
 	"assay/harness/hint"
 	"assay/harness/judge/page"
+	"assay/harness/lab/stack"
 	"assay/harness/lab/system"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/influx"
@@ -41,6 +42,7 @@ type runFlags struct {
 	out        string
 	seed       uint64
 	keepStack  bool
+	stack      stack.Options // of a local stack that is started; zero: its defaults
 	json       bool
 	quiet      bool
 }
@@ -116,7 +118,7 @@ func (f *runFlags) acquire(c *cobra.Command, console *trial.Console, o *run.Opti
 	}
 	s, err := system.Acquire(c.Context(), system.Options{
 		Target: f.target, Databases: databases, OwnDatabase: f.db != "", Influx: influx.FromEnvironment(), Executable: o.Executable,
-		KeepStack: f.keepStack, Log: o.Log, Console: console, CheckMachine: checkMachine,
+		Stack: f.stack, KeepStack: f.keepStack, Log: o.Log, Console: console, CheckMachine: checkMachine,
 	})
 	if err != nil {
 		return nil, err

@@ -21,8 +21,9 @@ type Options struct {
 	// database (--db was given).
 	OwnDatabase bool
 	Influx      influx.Access
-	Executable  string // this program
-	KeepStack   bool   // do not stop a stack that was started
+	Executable  string        // this program
+	Stack       stack.Options // of a local stack that is started; zero: its defaults
+	KeepStack   bool          // do not stop a stack that was started
 	Log         *slog.Logger
 	Console     *trial.Console
 	// CheckMachine finds what this machine lacks for the runs. It is called before the
@@ -94,7 +95,8 @@ func (s *System) acquireStack(ctx context.Context, o Options) (influx.Access, er
 	if err := o.restore(ctx, p); err != nil {
 		return o.Influx, err
 	}
-	state, started, err := stack.Up(ctx, stack.Options{Executable: o.Executable}, o.Log)
+	o.Stack.Executable = o.Executable
+	state, started, err := stack.Up(ctx, o.Stack, o.Log)
 	if err != nil {
 		return o.Influx, err
 	}

@@ -9,8 +9,8 @@ import (
 	"assay/harness/quantity"
 )
 
-// faults lists the faults that the run injected, and how the system got over them.
-func faults(c certificate.Certificate) []page.Block {
+// Faults lists the faults that the run injected, and how the system got over them.
+func Faults(c certificate.Certificate) []page.Block {
 	if len(c.Faults) == 0 {
 		return nil
 	}

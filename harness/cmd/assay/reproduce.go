@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"assay/harness/hint"
+	"assay/harness/judge/page"
+	"assay/harness/lab/reproduce"
+	"assay/harness/lab/reproduce/twowriters"
+	"assay/harness/lab/stack"
+	"assay/harness/observe/record"
+	"assay/harness/project"
+	"assay/harness/trial"
+)
+
+// reproduceFlags are the options of `assay reproduce`.
+type reproduceFlags struct {
+	runFlags
+	quick bool
+}
+
+func newReproduce() *cobra.Command {
+	c := group(&cobra.Command{
+		Use:   "reproduce",
+		Short: "Measure the system of a field report on this machine",
+		Long: `Reproduce starts the local stack as a field report describes its system, makes the report's
+measurements with the scenarios and profiles of this program, and prints its tables. The
+figures are those of this machine; their ratios can be compared.`,
+		Example: "  assay reproduce two-writers\n  assay reproduce two-writers --quick    # minutes, to see what it does",
+	})
+	c.AddCommand(newReproduceTwoWriters())
+	return c
+}
+
+func newReproduceTwoWriters() *cobra.Command {
+	var f reproduceFlags
+	c := &cobra.Command{
+		Use:   "two-writers",
+		Short: "Scaling, stale reads, connections and failover of two writers",
+		Long: `Two-writers starts two database servers that are both written (Galera, or Group
+Replication) behind HAProxy, and measures the throughput of TPC-C-like transactions on one
+writer, on both with separate schemas, and on both with the same schema; stale reads in
+the default and the causal mode; the time to open and close connections; and the recovery
+after a writer is killed, directly and through the proxy. It takes about 35 minutes.`,
+		Example: "  assay reproduce two-writers\n  assay reproduce two-writers --quick",
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return f.twoWriters(c) },
+	}
+	f.add(c)
+	return c
+}
+
+// add adds the options of all reports.
+func (f *reproduceFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.runs, "runs", "runs", "folder of run folders")
+	f.addResult(c, "folder of the results (default: runs/reproduce-ID)", "seed of arrivals and data (default: a random one, recorded)", "print the page as JSON")
+	_ = c.Flags().MarkHidden("json")
+	c.Flags().BoolVar(&f.quick, "quick", false, "short runs, to see what it does")
+	f.workers = 1
+}
+
+func (f *reproduceFlags) twoWriters(c *cobra.Command) error {
+	o, release, err := f.prepare(c, "two-writers", stack.Options{Topology: stack.MultiPrimary, Proxy: true})
+	if err != nil {
+		return err
+	}
+	defer release()
+	d, err := twowriters.Run(c.Context(), o)
+	return errors.Join(f.show(c, o, twowriters.Page(d)), err)
+}
+
+// prepare makes the folder of the results and the local stack ready. release stops what it
+// has started.
+func (f *reproduceFlags) prepare(c *cobra.Command, name string, of stack.Options) (o reproduce.Options, release func(), err error) {
+	o = reproduce.Options{Console: &trial.Console{W: c.ErrOrStderr(), Quiet: f.quiet, Once: true}, Quick: f.quick, Seed: f.chooseSeed(c)}
+	o.Dir = cmp.Or(f.out, filepath.Join(f.runs, "reproduce-"+trial.NewID(name)))
+	if err := record.CheckEmpty(o.Dir); err != nil {
+		return o, nil, err
+	}
+	if f.thresholds, err = project.Extract(filepath.Join(o.Dir, "project")); err != nil {
+		return o, nil, err
+	}
+	file, err := trial.ReadThresholds(f.thresholds)
+	if err != nil {
+		return o, nil, err
+	}
+	if o.Shared, err = f.options(c, file); err != nil {
+		return o, nil, err
+	}
+	f.stack = of
+	s, err := f.acquire(c, o.Console, &o.Shared, func() error { return nil })
+	if err != nil {
+		return o, nil, err
+	}
+	return o, s.Release, nil
+}
+
+// show writes the page, and prints it.
+func (f *reproduceFlags) show(c *cobra.Command, o reproduce.Options, p page.Page) error {
+	html, err := page.HTML(p)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(o.Dir, "report.html")
+	markdown := filepath.Join(o.Dir, "report.md")
+	if err := cmp.Or(record.WriteFile(file, html), record.WriteFile(markdown, page.Markdown(p))); err != nil {
+		return hint.With(err, "free some disk space; the run folders are in "+o.Dir)
+	}
+	return printDocument(c, false, nil, func() page.Page { return p }, file, markdown)
+}
