@@ -27,17 +27,17 @@ type Nodes interface {
 // A server that recovers from a kill may take minutes to start.
 const faultTimeout = 3 * time.Minute
 
-// checkFaults returns why the run could not inject a fault of its profile.
-func (o Options) checkFaults() error {
-	for _, f := range o.Profile.Faults {
+// CheckFaults returns why a run could not inject a fault of a profile. nodes may be nil.
+func CheckFaults(p spec.Profile, nodes Nodes) error {
+	for _, f := range p.Faults {
 		switch {
 		case f.Node == "":
-		case o.FaultNodes == nil:
+		case nodes == nil:
 			return hint.With(fmt.Errorf("the profile's fault %q needs a node of the local stack, and this run has none", f),
 				`start the stack with several nodes, assay stack up --topology multi-primary, or write a command in "do"`)
-		case !slices.Contains(o.FaultNodes.Names(), f.Node):
+		case !slices.Contains(nodes.Names(), f.Node):
 			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
-				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", o.FaultNodes.Names()))
+				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
 		}
 	}
 	return nil

@@ -4,12 +4,17 @@ import (
 	"context"
 
 	"assay/harness/doctor"
+	"assay/harness/hint"
+	"assay/harness/lab/stack"
 	"assay/harness/observe/influx"
 	"assay/harness/plan"
 	"assay/harness/run"
 	"assay/harness/spec"
 	"assay/harness/trial"
 )
+
+// checkFaults is the name of the check of a profile's faults.
+const checkFaults = "faults"
 
 // Examine finds what runs of the profiles lack, without starting anything. If o has no
 // target it examines the local stack if that is up, with the stack's database unless
@@ -33,14 +38,23 @@ func Examine(ctx context.Context, o run.Options, profiles []spec.Profile, d Data
 		decisions = append(decisions, found...)
 	}
 	all := append(doctor.Machine(s), decisions...)
+	var nodes run.Nodes
 	if s.Target == "" {
 		state, found := findStack()
 		all = append(all, found)
 		if state != nil {
 			s.Target = state.TargetURL()
 			if !ownDatabase {
-				s.DSN, s.Insights = state.CollectorDSN(), nil
+				s.DSN, s.Insights, s.Nodes = state.CollectorDSN(), nil, state.NodesDSN()
 			}
+			nodes = nodesOf(stack.DefaultDir, state)
+		}
+	}
+	for _, p := range profiles {
+		if err := run.CheckFaults(p, nodes); err != nil {
+			all = append(all, doctor.Finding{
+				Check: checkFaults, Profile: p.Name, State: doctor.Lacking, Observed: "no such node", Needed: "the nodes of the profile's faults", Why: err.Error(), Remedy: hint.Of(err),
+			})
 		}
 	}
 	all = append(all, doctor.External(ctx, s)...)
