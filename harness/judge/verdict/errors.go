@@ -25,6 +25,8 @@ var databaseErrors = []struct{ counter, class string }{
 	{"Aborted_clients", metric.ErrorAbortedClient},
 	{"Innodb_deadlocks", metric.ErrorDeadlock},
 	{"deadlocks", metric.ErrorDeadlock}, // PostgreSQL
+	{"wsrep_local_cert_failures", metric.ErrorCertification},
+	{"wsrep_local_bf_aborts", metric.ErrorOtherNode},
 }
 
 // errors lists the errors of the judged windows: by place from the client to the database,

@@ -32,6 +32,8 @@ const (
 	ErrorTooMany         = "too many connections"
 	ErrorDeadlock        = "deadlock"
 	ErrorLockWait        = "lock wait timeout"
+	ErrorCertification   = "certification failure"    // at commit, the cluster found a conflict with a transaction of another node
+	ErrorOtherNode       = "aborted for another node" // a transaction held a row that one of another node, already certified, changes
 	ErrorDuplicateKey    = "duplicate key"
 	ErrorReadOnly        = "read only"
 	ErrorDenied          = "access denied"

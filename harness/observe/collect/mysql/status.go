@@ -21,6 +21,7 @@ var counters = []string{
 	"Innodb_data_fsyncs", "Innodb_deadlocks", "Innodb_log_waits", "Innodb_os_log_fsyncs", "Innodb_os_log_written",
 	"Innodb_row_lock_time", "Innodb_row_lock_waits",
 	"Performance_schema_digest_lost", "Questions", "Threads_created",
+	"wsrep_local_bf_aborts", "wsrep_local_cert_failures", // Galera
 }
 
 // gauges are status variables that increase and decrease.
