@@ -84,7 +84,7 @@ func (c *nodes) launch(ctx context.Context, n *Node, first bool) error {
 		if c.cluster.Kind == replication.Galera && !first && ctx.Err() == nil {
 			err = c.withCopyHint(n, err)
 		}
-		return fmt.Errorf("node %s: %w", n.Name, err)
+		return c.ofNode(n, err)
 	}
 	n.Off = false
 	c.log.Info("database is up", "node", n.Name, "port", server.Port(), "pid", server.Pid(), "took", time.Since(begin).Round(time.Millisecond))
@@ -204,7 +204,7 @@ func (c *nodes) join(ctx context.Context, n *Node, first bool) error {
 	}
 	db, server, err := c.open(n)
 	if err != nil {
-		return fmt.Errorf("node %s: %w", n.Name, err)
+		return c.ofNode(n, err)
 	}
 	defer func() { _ = db.Close() }()
 	a := replication.Account{User: c.users.Replication.Name, Password: c.users.Replication.Password.reveal()}
@@ -312,4 +312,12 @@ func (f folder) uncut(name string) error {
 		return nil
 	}
 	return firewall.Join(f.table() + name)
+}
+
+// ofNode is an error with the node's name, where there are several.
+func (c *nodes) ofNode(n *Node, err error) error {
+	if len(c.cluster.Nodes) == 1 {
+		return err
+	}
+	return fmt.Errorf("node %s: %w", n.Name, err)
 }
