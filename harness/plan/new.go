@@ -70,7 +70,16 @@ func (p Plan) closed(of spec.Profile, weights []int) (Plan, error) {
 	p.Closed = true
 	p.add(Warmup, of.Load.Warmup, 0, 0)
 	p.Judged = []Window{p.add(Hold, of.Load.Hold, 0, 0)}
-	p.Fleet = Shares(weights, func(share float64) int { return max(1, int(math.Round(float64(of.Load.Threads)*share))) })
+	p.Fleet = Shares(weights, func(float64) int { return 0 })
+	share, before := 0.0, 0
+	for i := range p.Workers { // the cumulative sum is rounded, so that all threads are there
+		share += p.Workers[i].Share
+		upTo := int(math.Round(float64(of.Load.Threads) * share))
+		p.Workers[i].VUs, before = upTo-before, upTo
+		if p.Workers[i].VUs == 0 {
+			return Plan{}, fmt.Errorf("plan %s: %d threads are fewer than one for each of %d workers: use fewer workers", of.Name, of.Load.Threads, len(weights))
+		}
+	}
 	if of.Load.Threads > MaxVUs {
 		return Plan{}, fmt.Errorf("plan %s: %d threads are more than the maximum of %d", of.Name, of.Load.Threads, MaxVUs)
 	}

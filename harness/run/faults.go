@@ -18,6 +18,8 @@ import (
 type Nodes interface {
 	// Names lists the nodes.
 	Names() []string
+	// Ready returns why a node is not in use; nil: it is.
+	Ready(node string) error
 	// Do does to a node what spec.DoKill, DoStop, DoCut or DoStart mean. It returns when
 	// that is done, in bounded time; what has been done already is not done again.
 	Do(ctx context.Context, node, action string) error
@@ -38,6 +40,10 @@ func CheckFaults(p spec.Profile, nodes Nodes) error {
 		case !slices.Contains(nodes.Names(), f.Node):
 			return hint.With(fmt.Errorf("the profile's fault %q: the stack has no node %s", f, f.Node),
 				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
+		default:
+			if err := nodes.Ready(f.Node); err != nil {
+				return hint.With(fmt.Errorf("the profile's fault %q: %w", f, err), hint.Of(err))
+			}
 		}
 	}
 	return nil
@@ -75,9 +81,19 @@ func (i *injector) run(ctx context.Context, n int, f spec.Fault) {
 	if !sleepUntil(ctx, i.start.Add(f.At)) {
 		return
 	}
+	// What is down already would be killed once more without any effect.
+	if f.Node != "" {
+		if err := i.nodes.Ready(f.Node); err != nil {
+			i.set(n, func(fact *record.Fault) { fact.Error = text(err) })
+			return
+		}
+	}
 	i.note("injecting the fault: " + f.String())
-	at, err := time.Now(), i.act(ctx, f, f.Do, f.Run)
-	i.set(n, func(fact *record.Fault) { fact.At, fact.Error = i.clock(at), text(err) })
+	// Before the action: it may be killed with this process half-way.
+	at := time.Now()
+	i.set(n, func(fact *record.Fault) { fact.At = i.clock(at) })
+	err := i.act(context.WithoutCancel(ctx), f, f.Do, f.Run)
+	i.set(n, func(fact *record.Fault) { fact.Done, fact.Error = i.clock(time.Now()), text(err) })
 	if f.For > 0 && sleepUntil(ctx, i.start.Add(f.At+f.For)) {
 		i.finish(context.WithoutCancel(ctx), n)
 	}
@@ -89,20 +105,28 @@ func (i *injector) finish(ctx context.Context, n int) {
 	i.mu.Lock()
 	fact := i.facts[n]
 	i.mu.Unlock()
-	if fact.At.IsZero() || !fact.Ended.IsZero() || !f.Ends() {
+	if fact.At.IsZero() || !fact.Ended.IsZero() && fact.EndError == "" || !f.Ends() {
 		return
 	}
 	i.note("ending the fault: " + f.String())
 	ended, err := time.Now(), i.act(ctx, f, spec.DoStart, f.Undo)
-	i.set(n, func(fact *record.Fault) { fact.Ended, fact.EndError = i.clock(ended), text(err) })
+	if err != nil && f.Node != "" {
+		err = hint.With(err, "bring it back: assay stack node start "+f.Node)
+	}
+	i.set(n, func(fact *record.Fault) {
+		fact.Ended, fact.EndDone, fact.EndError = i.clock(ended), i.clock(time.Now()), text(err)
+	})
 }
 
 // act does something to a node, or runs a command.
 func (i *injector) act(ctx context.Context, f spec.Fault, do string, command []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, faultTimeout, fmt.Errorf("it took longer than %s", faultTimeout))
 	defer cancel()
-	if f.Node == "" {
+	switch {
+	case f.Node == "":
 		return process.Execute(ctx, command)
+	case i.nodes == nil:
+		return hint.With(errors.New("this process does not know the nodes of the stack"), "bring it back: assay stack node start "+f.Node)
 	}
 	return i.nodes.Do(ctx, f.Node, do)
 }

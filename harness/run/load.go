@@ -116,6 +116,9 @@ func (r *run) stop(why string) {
 
 // endLoad stops the workers, and returns when they have ended.
 func (r *run) endLoad(why string) {
+	if r.injector.cancel != nil {
+		r.injector.cancel() // no further fault
+	}
 	r.ended = time.Now()
 	r.endWorkers(r.ForceStop, why)
 }

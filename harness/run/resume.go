@@ -90,7 +90,7 @@ func resume(ctx context.Context, o Options) error {
 	if e := r.resumed.Environment; e != nil {
 		r.beginView(*e)
 	}
-	r.faults = r.undoFaults(ctx)
+	r.injector, r.faults = &injector{}, r.undoFaults(ctx)
 	r.load(ctx)
 	return r.finish(ctx)
 }

@@ -55,9 +55,9 @@ func Run(ctx context.Context, o Options) error {
 			return errors.Join(err, r.abandon())
 		}
 	}
-	faults := r.inject(ctx)
+	r.injector = r.inject(ctx)
 	r.load(ctx)
-	r.faults = faults.end(ctx)
+	r.faults = r.injector.end(ctx)
 	return r.finish(ctx)
 }
 
@@ -96,7 +96,8 @@ type run struct {
 	stopped     string              // why the load ended early; empty: it did not
 	aborted     *record.Abort       // abort condition that stopped the load; nil: none
 	looks       *looks              // nil: the plan has a single look
-	faults      []record.Fault      // what came of the profile's faults
+	injector    *injector           // of the profile's faults
+	faults      []record.Fault      // what came of them
 	ended       time.Time           // when the load was stopped early
 
 	silent  map[int]bool   // workers that were not heard from in the last second

@@ -149,7 +149,7 @@ func (r *reader) offset(n *node) (d time.Duration, ok bool) {
 
 // checkFaults reports what misplacedFaults finds.
 func (r *reader) checkFaults(n *node, p Profile) {
-	if n == nil || len(p.Faults) != len(n.children) || n.parent.get("load").bad {
+	if n == nil || len(p.Faults) != len(n.children) || !n.parent.get("load").validTree() || !n.parent.get("slo").validTree() {
 		return
 	}
 	for _, m := range p.misplacedFaults() {
@@ -182,7 +182,7 @@ func (p Profile) misplacedFaults() (all []misplacedFault) {
 	limit, _ := p.RecoveryLimit()
 	window, left := p.Load.sinceFirstJudged()
 	for i, f := range p.Faults {
-		if needed := f.At + f.For + limit + Settled; f.At >= window {
+		if needed := f.At + f.For + max(limit, Settled) + Settled; f.At >= window {
 			all = append(all, misplacedFault{i, fmt.Sprintf("%s comes after the first judged window, which has %v", f, window), "let it begin earlier"})
 		} else if needed > left {
 			all = append(all, misplacedFault{

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,11 @@ func newReproduceTwoWriters() *cobra.Command {
 Replication) behind HAProxy, and measures the throughput of TPC-C-like transactions on one
 writer, on both with separate schemas, and on both with the same schema; stale reads in
 the default and the causal mode; the time to open and close connections; and the recovery
-after a writer is killed, directly and through the proxy. It takes about 35 minutes.`,
+after a writer is killed, directly and through the proxy. It takes about 35 minutes.
+
+Exit codes: 0 all parts were measured, whatever the verdicts; 1 transactions were lost or
+duplicated, or an invariant is violated; 2 usage or operational error, or a part could not
+be measured; 130 interrupted.`,
 		Example: "  assay reproduce two-writers\n  assay reproduce two-writers --quick",
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return f.twoWriters(c) },
@@ -70,7 +75,16 @@ func (f *reproduceFlags) twoWriters(c *cobra.Command) error {
 	}
 	defer release()
 	d, err := twowriters.Run(c.Context(), o)
-	return errors.Join(f.show(c, o, twowriters.Page(d)), err)
+	if len(d.Problems) > 0 && err == nil {
+		err = hint.With(fmt.Errorf("%d parts could not be measured, the first one: %s", len(d.Problems), d.Problems[0]), "the run folders are in "+o.Dir)
+	}
+	if err := errors.Join(f.show(c, o, twowriters.Page(d)), err); err != nil {
+		return err
+	}
+	if d.Lost() {
+		return exitWith(1)
+	}
+	return nil
 }
 
 // prepare makes the folder of the results and the local stack ready. release stops what it

@@ -36,9 +36,10 @@ func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 		switch causeOf(s, v.Outcomes) {
 		case byTime:
 			found.slow = append(found.slow, s)
-			if s.FailedWindow != nil && *s.FailedWindow <= len(v.Judged) {
-				i := *s.FailedWindow - 1
-				found.window = &i
+			if s.FailedWindow != nil {
+				if i := slices.Index(v.WindowOf, *s.FailedWindow-1); i >= 0 {
+					found.window = &i
+				}
 			}
 		case byFailures:
 			found.failures = append(found.failures, s)

@@ -20,6 +20,9 @@ func claim(e *evidence, v Verdict) string {
 	if n := len(e.plan.Judged); n > 1 {
 		load += fmt.Sprintf(" in %d windows", n)
 	}
+	if rest := e.plannedSeconds() - e.seconds; rest > 0 && len(e.recovered) > 0 && e.aborted == nil {
+		load += fmt.Sprintf(", %d s of them outside of recoveries from faults,", e.seconds)
+	}
 	where := conditions(e)
 	switch v.Outcome {
 	case Pass:
@@ -86,7 +89,7 @@ func failReason(e *evidence, v Verdict) string {
 	}
 	text := fmt.Sprintf("%s missed %s", first.Metric, first.Expression)
 	if first.FailedWindow != nil { // the figures of all windows together may be within the limit
-		return fmt.Sprintf("%s in window %d of %d%s", text, *first.FailedWindow, len(e.spans), andMore(more, "SLO"))
+		return fmt.Sprintf("%s in window %d of %d%s", text, *first.FailedWindow, e.windowCount(), andMore(more, "SLO"))
 	}
 	var figures []string
 	// A failed transaction violates a latency SLO however fast it was: the observed
@@ -122,7 +125,7 @@ func (e *evidence) inWindow(s SLO) string {
 	if s.FailedWindow == nil {
 		return ""
 	}
-	return fmt.Sprintf(", too many in window %d of %d", *s.FailedWindow, len(e.spans))
+	return fmt.Sprintf(", too many in window %d of %d", *s.FailedWindow, e.windowCount())
 }
 
 // undecidedReason names the first SLO that the run leaves undecided, and why.

@@ -69,7 +69,7 @@ func (e *evidence) decide(out *SLO, c criterion, v violations) {
 		return
 	}
 	out.Basis = c.basis
-	if len(e.spans) > 1 {
+	if e.windowCount() > 1 {
 		out.CloseWindow = c.windowOverLimit(v.possible)
 	}
 	out.HiddenByGenerator = c.decide(v.possible, v.certain, v.series).outcome != c.decide(v.possibleCleared(), v.cleared, v.series).outcome

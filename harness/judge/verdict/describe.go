@@ -21,7 +21,7 @@ func (e *evidence) rate() Rate {
 }
 
 func (e *evidence) window() Window {
-	w := Window{Seconds: e.seconds, Count: len(e.spans)}
+	w := Window{Seconds: e.seconds, Count: e.windowCount()}
 	for i, s := range e.spans {
 		start, end := time.Unix(s.From, 0).UTC(), time.Unix(s.To, 0).UTC()
 		if i == 0 || start.Before(w.Start) {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"assay/harness/judge/stats"
@@ -15,10 +16,11 @@ import (
 // SLOs use.
 type evidence struct {
 	record.Run
-	plan    plan.Plan
-	limits  spec.Rules    // the profile's, else the rulebook's; none is nil
-	spans   []record.Span // judged windows
-	seconds int64         // of all spans
+	plan     plan.Plan
+	limits   spec.Rules    // the profile's, else the rulebook's; none is nil
+	spans    []record.Span // judged windows, or what is left of them without recoveries from faults
+	windowOf []int         // judged window of each span, from 0
+	seconds  int64         // of all spans
 
 	// Transactions scheduled within the spans.
 	scheduled tally
@@ -72,7 +74,7 @@ func gather(r record.Run) *evidence {
 		e.streams[s.Name] = s
 	}
 	e.losses = e.findLosses()
-	e.restrict(e.judged())
+	e.restrict(e.judged(), nil)
 	var recovering []record.Span
 	e.recovered, recovering = e.recoveries()
 	if limit, ok := r.Plan.Profile.RecoveryLimit(); ok && len(recovering) > 0 {
@@ -81,13 +83,19 @@ func gather(r record.Run) *evidence {
 	return e
 }
 
-// restrict sets the seconds that the evidence is about.
-func (e *evidence) restrict(spans []record.Span) {
-	e.spans, e.seconds, e.windows, e.distributions = spans, 0, nil, map[string]*distribution{}
+// restrict sets the seconds that the evidence is about. windowOf is the judged window of
+// each span; nil: each is a window.
+func (e *evidence) restrict(spans []record.Span, windowOf []int) {
+	e.spans, e.windowOf, e.seconds, e.windows, e.distributions = spans, nil, 0, nil, map[string]*distribution{}
 	for i, span := range spans {
+		window := i
+		if windowOf != nil {
+			window = windowOf[i]
+		}
+		e.windowOf = append(e.windowOf, window)
 		e.seconds += max(0, span.Seconds())
 		for range span.Seconds() {
-			e.windows = append(e.windows, i)
+			e.windows = append(e.windows, window)
 		}
 	}
 	e.scheduled = e.tally(metric.TransactionsScheduled, nil)
@@ -97,6 +105,14 @@ func (e *evidence) restrict(spans []record.Span) {
 		e.ended[outcome] = e.tally(metric.Transactions, label("outcome", outcome)).withCompanion(reported)
 	}
 	e.lag = e.distribution(metric.GeneratorLag, nil).all
+}
+
+// windowCount is the number of judged windows.
+func (e *evidence) windowCount() int {
+	if len(e.windowOf) == 0 {
+		return 0
+	}
+	return slices.Max(e.windowOf) + 1
 }
 
 // judged are the judged windows. Those of an aborted run end at the abort; a run that

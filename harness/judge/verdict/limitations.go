@@ -37,11 +37,13 @@ func limitations(e *evidence, rules []Rule) []string {
 	}
 	all = append(all, e.unjudgedChecks()...)
 	all = append(all, e.foreignLimitations()...)
-	if !e.killedNode() || e.Ledger == nil {
+	if e.killedNode() && e.Ledger != nil {
+		all = append(all, "durability when a host loses power was not tested")
+	} else {
 		all = append(all, "durability when a process or host is killed was not tested")
 	}
 	if n := e.withRecovery().seconds - e.seconds; n > 0 {
-		all = append(all, fmt.Sprintf("%d s of the judged windows belong to recoveries from faults: only recovery_time, ledger and invariants judge them", n))
+		all = append(all, fmt.Sprintf("%d s of the judged windows belong to recoveries from faults: only recovery_time, the ledger, persist_lag and invariants judge them", n))
 	}
 	all = append(all, e.shortRun()...)
 	if e.countsOnly() {

@@ -23,8 +23,9 @@ type Recovery struct {
 	// FirstSuccess is the time from At until the first transaction ended as completed after
 	// the last second, up to the recovery, in which none did.
 	FirstSuccess Between
-	// Recovered is the time from At until the first second in which, and in each of the
-	// next four, the SLOs held (heldFrom). Least is without the generator's own delay.
+	// Recovered is the time from At, or for the end of a fault from the first second that
+	// was broken after it, until the SLOs held again (recoveredFrom). Least is without the
+	// generator's own delay.
 	Recovered Between
 	// Of the transactions that arrived from At until Recovered.
 	Scheduled, NotCompleted int64
@@ -40,14 +41,13 @@ type disturbance struct {
 	fault  spec.Fault
 	end    bool
 	at     time.Time
+	// effective is when what was done had returned: the disturbance begins between at and
+	// then, or up to spec.Settled later.
+	effective time.Time
 }
 
 // settledSeconds is for how many seconds the SLOs must hold after a disturbance.
 const settledSeconds = int64(spec.Settled / time.Second)
-
-// minJudgedRest is the shortest rest of a judged window, before or after a recovery, that
-// is judged: of a shorter one the counts say little (ours).
-const minJudgedRest = 10
 
 // loadEnd is the unix second in which the load ended.
 func (e *evidence) loadEnd() int64 {
@@ -55,11 +55,20 @@ func (e *evidence) loadEnd() int64 {
 	if a := e.Facts.Aborted; a != nil {
 		end = min(end, a.To)
 	}
+	if e.stoppedEarly() && !e.Facts.Ended.IsZero() {
+		end = min(end, e.Facts.Ended.Unix())
+	}
 	return end
 }
 
 // disturbances are the faults that the run injected and ended, by time.
 func (e *evidence) disturbances() (all []disturbance) {
+	later := func(at, done time.Time) time.Time {
+		if done.Before(at) {
+			return at
+		}
+		return done
+	}
 	for i, f := range e.Plan.Profile.Faults {
 		if i >= len(e.Facts.Faults) {
 			break
@@ -68,9 +77,9 @@ func (e *evidence) disturbances() (all []disturbance) {
 		if fact.At.IsZero() || fact.Error != "" {
 			continue
 		}
-		all = append(all, disturbance{number: i + 1, fault: f, at: fact.At})
+		all = append(all, disturbance{number: i + 1, fault: f, at: fact.At, effective: later(fact.At, fact.Done)})
 		if !fact.Ended.IsZero() && fact.Ended.Unix() < e.loadEnd() {
-			all = append(all, disturbance{number: i + 1, fault: f, end: true, at: fact.Ended})
+			all = append(all, disturbance{number: i + 1, fault: f, end: true, at: fact.Ended, effective: later(fact.Ended, fact.EndDone)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b disturbance) int { return a.at.Compare(b.at) })
@@ -79,38 +88,47 @@ func (e *evidence) disturbances() (all []disturbance) {
 
 // recoveries judges each disturbance, and returns the seconds in which the system was
 // recovering from it. Of a fault from which the system recovers only once it is ended, that
-// end is a part of the recovery.
+// end is a part of the recovery. There is no data on a disturbance that took effect too late
+// for the load to show it.
 func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 	for _, d := range e.disturbances() {
 		r := Recovery{Number: d.number, Fault: d.fault.String(), End: d.end, At: d.at}
 		from := d.at.Unix()
-		if e.loadEnd() <= from {
+		o := e.over(record.Span{From: from, To: e.loadEnd()})
+		begin := d.effective.Unix() - from + settledSeconds // the disturbance has begun by then
+		if begin+settledSeconds > o.seconds || !o.scheduled.found {
 			all = append(all, r)
 			continue
 		}
-		o := e.over(record.Span{From: from, To: e.loadEnd()})
-		most, recovered := o.heldFrom(func(v violations) []stats.Batch { return v.possible })
-		least, _ := o.heldFrom(func(v violations) []stats.Batch { return v.cleared })
-		if o.scheduled.found {
-			since := func(second int64) float64 {
-				return max(0, float64(time.Unix(from+second, 0).Sub(d.at))/float64(time.Millisecond))
-			}
-			r.Recovered.Least = pointer(since(least - 1))
-			if recovered {
-				r.Recovered.Most = pointer(since(most))
-			}
-			if first, answered := o.firstCompleted(most); e.has(metric.EndedTransactions, nil) {
-				r.FirstSuccess.Least = pointer(since(first))
-				if answered {
-					r.FirstSuccess.Most = pointer(since(first + 1))
-				}
-			}
-			u := e.over(record.Span{From: from, To: from + max(1, most)})
-			r.Scheduled, r.NotCompleted = u.scheduled.n, u.notCompleted()
+		first, most, recovered := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.possible })
+		leastFirst, least, _ := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.cleared })
+		since := func(second int64) float64 {
+			return max(0, float64(time.Unix(from+second, 0).Sub(d.at))/float64(time.Millisecond))
 		}
+		if d.end {
+			r.Recovered.Least = pointer(1000 * float64(max(0, least-leastFirst-1)))
+		} else {
+			r.Recovered.Least = pointer(since(least - 1))
+		}
+		switch {
+		case !recovered:
+		case d.end:
+			r.Recovered.Most = pointer(1000 * float64(most-first))
+		default:
+			r.Recovered.Most = pointer(since(most))
+		}
+		if success, answered := o.firstCompleted(most); e.has(metric.EndedTransactions, nil) {
+			r.FirstSuccess.Least = pointer(since(success))
+			if answered {
+				r.FirstSuccess.Most = pointer(since(success + 1))
+			}
+		}
+		u := e.over(record.Span{From: from, To: from + max(1, most)})
+		r.Scheduled, r.NotCompleted = u.scheduled.n, u.notCompleted()
 		all = append(all, r)
-		// A transaction that arrived just before was under way.
-		recovering = append(recovering, record.Span{From: from - 1, To: from + most})
+		if most > 0 { // a transaction that arrived just before was under way
+			recovering = append(recovering, record.Span{From: from + first - 1, To: from + most})
+		}
 	}
 	return all, recovering
 }
@@ -118,7 +136,7 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 // over is the evidence on other seconds than the judged ones.
 func (e *evidence) over(spans ...record.Span) *evidence {
 	o := *e
-	o.restrict(spans)
+	o.restrict(spans, nil)
 	return &o
 }
 
@@ -152,22 +170,43 @@ func (e *evidence) recoveryText() string {
 	return joinFirst(texts, 4)
 }
 
-// heldFrom is the first second from which the SLOs hold: in it alone, with the next one,
-// and so on up to settledSeconds, at most the share of samples violates that the SLO
-// allows, and three standard deviations of chance. With fewer seconds left there is none,
-// and n is the number of seconds.
-func (e *evidence) heldFrom(counted func(violations) []stats.Batch) (n int64, ok bool) {
+// recoveredFrom finds the first second that is broken, of those up to begin, and the first
+// one after the last of these that is not: from which the SLOs hold. A second is broken
+// unless in it alone, with the next one, and so on up to settledSeconds, at most the share of
+// samples violates that each SLO allows, and three standard deviations of chance. Without a
+// broken second both are 0; ok is false if the SLOs do not hold again, and n is then the
+// number of seconds.
+func (e *evidence) recoveredFrom(begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
 	all := e.sampledViolations()
-	for n = 0; n+settledSeconds <= e.seconds; n++ {
-		ok = true
+	// held is how many seconds from one on hold together, settledSeconds if it is not broken.
+	held := func(at int64) int64 {
+		least := settledSeconds
 		for _, v := range all {
-			ok = ok && holdsFrom(counted(v.violations)[n:n+settledSeconds], v.share)
+			least = min(least, heldSeconds(counted(v.violations)[at:at+settledSeconds], v.share))
 		}
-		if ok {
-			return n, true
+		return least
+	}
+	last := e.seconds - settledSeconds
+	first = -1
+	for at := int64(0); at <= min(begin, last); at++ {
+		seconds := held(at)
+		if seconds == settledSeconds {
+			continue
+		}
+		if first < 0 {
+			first = at + seconds
+		}
+		n = at + 1
+	}
+	if first < 0 {
+		return 0, 0, true
+	}
+	for ; n <= last; n++ {
+		if held(n) == settledSeconds {
+			return first, max(n, first), true
 		}
 	}
-	return e.seconds, false
+	return first, e.seconds, false
 }
 
 // sampled is the violations of an SLO, and the share of samples that it allows.
@@ -191,17 +230,17 @@ func (e *evidence) sampledViolations() (all []sampled) {
 	return append(all, sampled{e.throughputViolations(), 1 - minThroughput})
 }
 
-// holdsFrom reports whether the first second, the first two, and so on hold. Seconds
-// without a sample say nothing, but all of them together must have one.
-func holdsFrom(seconds []stats.Batch, q float64) bool {
+// heldSeconds is how many seconds hold: the first one alone, the first two together, and
+// so on. Seconds without a sample say nothing.
+func heldSeconds(seconds []stats.Batch, q float64) int64 {
 	total := stats.Batch{}
-	for _, b := range seconds {
+	for i, b := range seconds {
 		total.N, total.K = total.N+b.N, total.K+b.K
 		if total.K > q*total.N+3*math.Sqrt(total.N*q*(1-q)) {
-			return false
+			return int64(i)
 		}
 	}
-	return total.N > 0
+	return int64(len(seconds))
 }
 
 // firstCompleted is the second after the last one, among the first n+1, in which no
@@ -216,27 +255,28 @@ func (e *evidence) firstCompleted(n int64) (second int64, ok bool) {
 }
 
 // withoutRecovery cuts the seconds in which the system was recovering out of the judged
-// windows, each for as long as the profile allows. A rest of under minJudgedRest seconds is
-// not judged.
-func withoutRecovery(windows, recovering []record.Span, limit time.Duration) []record.Span {
-	for _, cut := range recovering {
-		cut.To = min(cut.To, cut.From+1+int64(math.Ceil(limit.Seconds())))
-		var rest []record.Span
-		for _, w := range windows {
-			before, after := record.Span{From: w.From, To: min(w.To, cut.From)}, record.Span{From: max(w.From, cut.To), To: w.To}
-			if cut.To <= w.From || cut.From >= w.To {
-				rest = append(rest, w)
-				continue
-			}
-			for _, part := range []record.Span{before, after} {
-				if part.Seconds() >= minJudgedRest {
-					rest = append(rest, part)
+// windows, each for as long as the profile allows, and returns what is left, with the window
+// of each part: the parts of a window are judged together.
+func withoutRecovery(windows, recovering []record.Span, limit time.Duration) (spans []record.Span, windowOf []int) {
+	for i, w := range windows {
+		parts := []record.Span{w}
+		for _, cut := range recovering {
+			cut.To = min(cut.To, cut.From+1+int64(math.Ceil(limit.Seconds())))
+			var rest []record.Span
+			for _, p := range parts {
+				for _, part := range []record.Span{{From: p.From, To: min(p.To, cut.From)}, {From: max(p.From, cut.To), To: p.To}} {
+					if part.Seconds() > 0 {
+						rest = append(rest, part)
+					}
 				}
 			}
+			parts = rest
 		}
-		windows = rest
+		for _, p := range parts {
+			spans, windowOf = append(spans, p), append(windowOf, i)
+		}
 	}
-	return windows
+	return spans, windowOf
 }
 
 // judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
@@ -301,11 +341,11 @@ func faultsInjected(e *evidence) Rule {
 			fact = e.Facts.Faults[i]
 		}
 		switch {
-		case fact.Error != "" || fact.At.IsZero():
-			problems = append(problems, fmt.Sprintf("fault %d (%s) was not injected: %s", i+1, f, cmp.Or(fact.Error, "no reason given")))
-			continue
 		case fact.EndError != "":
 			problems = append(problems, fmt.Sprintf("fault %d (%s) could not be ended: %s", i+1, f, fact.EndError))
+			continue
+		case fact.Error != "" || fact.At.IsZero():
+			problems = append(problems, fmt.Sprintf("fault %d (%s) was not injected: %s", i+1, f, cmp.Or(fact.Error, "no reason given")))
 			continue
 		}
 		*r.Observed++

@@ -135,6 +135,43 @@ func TestFailureAfterRecovery(t *testing.T) {
 	}
 }
 
+// What is left of a window before and after a recovery is judged, however short it is.
+func TestShortRestIsJudged(t *testing.T) {
+	p := faultProfile(10*time.Second, true)
+	p.Faults[0].For = 31500 * time.Millisecond
+	system := outages([2]float64{20.3, 22}, [2]float64{55, 60})
+	if v := Judge(underFaults(p, system, 20.25, 45.5).Record()); v.Outcome != Fail {
+		t.Errorf("%s: the last five seconds of the window were an outage: %s", v.Outcome, v.Claim)
+	}
+	p.Faults[0].At, p.Faults[0].For = 5*time.Second, 0
+	if v := Judge(underFaults(p, outages([2]float64{0, 3}), 5.25, 0).Record()); v.Outcome != Fail {
+		t.Errorf("%s: the first three seconds of the window were an outage: %s", v.Outcome, v.Claim)
+	}
+}
+
+// A fault may take effect later than it was begun: as long as what injects it has not
+// returned, its outage is a recovery, and not after that.
+func TestLateEffect(t *testing.T) {
+	for done, want := range map[float64]Outcome{0: Fail, 32: Pass} {
+		c := underFaults(faultProfile(20*time.Second, false), outages([2]float64{32.3, 36}), 20.25, 0)
+		if done > 0 {
+			c.Run.Facts.Faults[0].Done = synthetic.T0.Add(holdStart + time.Duration(done*float64(time.Second)))
+		}
+		if v := Judge(c.Record()); v.Outcome != want {
+			t.Errorf("returned at %g s: %s, want %s: %s", done, v.Outcome, want, v.Claim)
+		}
+	}
+}
+
+// The end of a fault that takes longer than the load shows nothing.
+func TestEndOutlastsLoad(t *testing.T) {
+	c := underFaults(faultProfile(10*time.Second, true), synthetic.Healthy, 20.25, 35.5)
+	c.Run.Facts.Faults[0].EndDone = synthetic.T0.Add(holdStart + 70*time.Second)
+	if v := Judge(c.Record()); v.Outcome != Invalid {
+		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	}
+}
+
 // Without a limit on the recovery the other SLOs must hold through the fault.
 func TestFaultWithoutRecoverySLO(t *testing.T) {
 	p := faultProfile(10*time.Second, false)

@@ -89,7 +89,8 @@ func (e *evidence) readings(d metric.Descriptor) (r readings) {
 	if slices.Contains(d.Labels, metric.LabelReader) {
 		expected = max(1, len(e.Plan.Readers))
 	}
-	for window, span := range e.spans {
+	for n, span := range e.spans {
+		window := e.windowOf[n]
 		largest, series := Readings(e.Timeline, d, span)
 		for i, v := range largest {
 			x := reading{value: v, seen: series[i] > 0, complete: series[i] >= expected, window: window}

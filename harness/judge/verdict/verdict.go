@@ -17,6 +17,7 @@ type Verdict struct {
 	Rate        Rate
 	Window      Window
 	Judged      []record.Span // the judged seconds: the hold windows, truncated where the run was aborted
+	WindowOf    []int         // judged window of each of these spans, from 0
 	Outcomes    Outcomes
 	Latency     []Latency // the transaction first, then endpoints by name
 	Generator   Generator
@@ -153,11 +154,12 @@ func Judge(r record.Run) Verdict {
 		Rate:      e.rate(),
 		Window:    e.window(),
 		Judged:    e.spans,
+		WindowOf:  e.windowOf,
 		Outcomes:  e.outcomes(),
 		Latency:   e.latency(),
 		Generator: e.generator(),
 		Ledger:    e.ledger(),
-		Errors:    e.errors(),
+		Errors:    e.withRecovery().errors(),
 		Pool:      e.pool(),
 
 		Recoveries: e.recovered,

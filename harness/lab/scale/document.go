@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"assay/harness/document"
@@ -66,8 +67,8 @@ type CurvePoint struct {
 	Wait         string           `json:"wait,omitempty"` // class with the most active sessions
 }
 
-// Ratio is the throughput of a variant over that of the first one, at one point, or over
-// all points where Point is empty, by pairs of steps of one round. Lower and Upper are its
+// Ratio is the throughput of a variant over that of the first one, by pairs of steps of one
+// round: at one point, or of the geometric means over all points where Point is empty. Lower and Upper are its
 // 95 % interval; null: fewer than six pairs.
 type Ratio struct {
 	Variant string `json:"variant"`
@@ -98,14 +99,16 @@ func Summarise(p Parameters, state string, steps []Step) Document {
 		d.Curves = append(d.Curves, curve(v.Name, points, steps))
 	}
 	for _, v := range p.Variants[min(1, len(p.Variants)):] {
-		var all []effect.Pair
+		all := map[int][]effect.Pair{} // by round
 		for _, at := range points {
 			pairs := pairsAt(steps, p.Variants[0].Name, v.Name, at)
-			all = append(all, pairs...)
-			d.Ratios = append(d.Ratios, ratio(v.Name, at, pairs))
+			for round, pair := range pairs {
+				all[round] = append(all[round], pair)
+			}
+			d.Ratios = append(d.Ratios, ratio(v.Name, at, slices.Collect(maps.Values(pairs))))
 		}
 		if len(points) > 1 {
-			d.Ratios = append(d.Ratios, ratio(v.Name, Point{}, all))
+			d.Ratios = append(d.Ratios, ratio(v.Name, Point{}, overPoints(all, len(points))))
 		}
 	}
 	for _, s := range steps {
@@ -219,16 +222,32 @@ func median(of []float64) *float64 {
 	return new((of[(len(of)-1)/2] + of[len(of)/2]) / 2)
 }
 
-// pairsAt are the throughputs of two variants at one point, in the rounds that have both.
-func pairsAt(steps []Step, a, b string, at Point) (all []effect.Pair) {
-	of := map[int]float64{}
+// pairsAt are the throughputs of two variants at one point, of the rounds that have both.
+func pairsAt(steps []Step, a, b string, at Point) map[int]effect.Pair {
+	of, all := map[int]float64{}, map[int]effect.Pair{}
 	for _, s := range stepsAt(steps, a, at) {
 		of[s.Round] = s.TPS
 	}
 	for _, s := range stepsAt(steps, b, at) {
 		if first, ok := of[s.Round]; ok {
-			all = append(all, effect.Pair{A: first, B: s.TPS})
+			all[s.Round] = effect.Pair{A: first, B: s.TPS}
 		}
+	}
+	return all
+}
+
+// overPoints are the geometric means over all points, one pair for each round that has
+// them all: points of one round are no repetitions.
+func overPoints(rounds map[int][]effect.Pair, points int) (all []effect.Pair) {
+	for _, pairs := range rounds {
+		if len(pairs) < points {
+			continue
+		}
+		var a, b float64
+		for _, p := range pairs {
+			a, b = a+math.Log(p.A), b+math.Log(p.B)
+		}
+		all = append(all, effect.Pair{A: math.Exp(a / float64(points)), B: math.Exp(b / float64(points))})
 	}
 	return all
 }

@@ -1,9 +1,11 @@
 package scale
 
 import (
+	"slices"
 	"time"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/judge/verdict"
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
 )
@@ -35,8 +37,14 @@ type Step struct {
 	// Violated are the invariants that do not hold, or were not checked.
 	Violated []string `json:"violated,omitempty"`
 
+	GeneratorCPU *float64 `json:"generator_cpu_share"` // of the busiest worker, [0,1]; null: not known
+
 	Broken string `json:"broken,omitempty"` // why the step counts for nothing; empty: it counts
 }
+
+// needed are the validity rules without which a step shows nothing; others, such as
+// open-loop, do not apply to it.
+var needed = []string{"worker-lost", "frames", "accounted", "generator-drops", "offered"}
 
 // ofErrors are the metrics whose labels class count errors.
 var ofErrors = []string{"sql_errors"}
@@ -85,6 +93,13 @@ func StepOf(variant string, c Cell, r record.Run, folder string) Step {
 	for i, planned := range r.Plan.Profile.Invariants {
 		if i >= len(r.Facts.Invariants) || r.Facts.Invariants[i].Rows > 0 || r.Facts.Invariants[i].Error != "" {
 			s.Violated = append(s.Violated, planned.Name)
+		}
+	}
+	v := verdict.Judge(r)
+	s.GeneratorCPU = v.Generator.CPUShare
+	for _, rule := range v.Rules {
+		if slices.Contains(needed, rule.ID) && rule.Outcome == verdict.Invalid {
+			s.Broken = rule.Detail
 		}
 	}
 	switch {

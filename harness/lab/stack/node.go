@@ -311,6 +311,9 @@ func (f folder) uncut(name string) error {
 	if !firewall.Allowed() {
 		return nil
 	}
+	if name == "" {
+		return firewall.JoinAll(f.table())
+	}
 	return firewall.Join(f.table() + name)
 }
 

@@ -90,6 +90,26 @@ func NodeDo(ctx context.Context, dir, node string, do Action) error {
 	return errors.Join(err, f.save(s))
 }
 
+// NodeReady returns why a database node of the stack of a folder is not in use: it does not
+// run, or has not joined the others. nil: it is.
+func NodeReady(dir, node string) error {
+	_, processes, err := Status(dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range processes {
+		// The only node of a stack is its database.
+		if p.Name != "node "+node && p.Name != node && !(p.Name == "database" && node == NodeA) {
+			continue
+		}
+		if p.Condition != IsUp {
+			return hint.With(fmt.Errorf("node %s is %s", node, p.Condition), "bring it back: assay stack node start "+node)
+		}
+		return nil
+	}
+	return fmt.Errorf("the stack has no node %s", node)
+}
+
 // start brings a node back into its group.
 func (c *nodes) start(ctx context.Context, n *Node) error {
 	if err := c.folder.uncut(n.Name); err != nil {

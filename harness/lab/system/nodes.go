@@ -26,6 +26,9 @@ func nodesOf(dir string, s *stack.State) stackNodes {
 // Names lists the nodes.
 func (n stackNodes) Names() []string { return n.names }
 
+// Ready returns why a node is not in use; nil: it is.
+func (n stackNodes) Ready(node string) error { return stack.NodeReady(n.dir, node) }
+
 // Do does something to a node, also while the run has reserved the stack.
 func (n stackNodes) Do(ctx context.Context, node, action string) error {
 	return stack.NodeDo(ctx, n.dir, node, stack.Action(action))

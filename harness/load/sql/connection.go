@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	dbsql "database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -22,6 +23,7 @@ type Connection struct {
 	conn   *dbsql.Conn
 	o      options
 	close  func() // of the pool, if it is the connection's own
+	begun  bool   // by Begin or Transaction, and neither committed nor rolled back
 }
 
 // connect takes a connection of a pool.
@@ -40,8 +42,12 @@ func (m *module) connect(what string, db *pooled, o options, closePool func()) *
 	return c
 }
 
-// Close closes the connection, or gives it back to its pool.
+// Close closes the connection, or gives it back to its pool. A transaction that was begun is
+// not left to the next user of the pool: then the connection is closed.
 func (c *Connection) Close() {
+	if c.begun {
+		_ = c.conn.Raw(func(any) error { return driver.ErrBadConn }) // has the pool discard it
+	}
 	_ = c.conn.Close() // what is closed has no further use
 	if c.close != nil {
 		c.close()
@@ -61,14 +67,23 @@ func (c *Connection) Query(statement string, args ...sobek.Value) *sobek.Object 
 }
 
 // Begin begins a transaction.
-func (c *Connection) Begin() { c.exec("begin", "BEGIN", nil) }
+func (c *Connection) Begin() {
+	c.begun = true
+	c.exec("begin", "BEGIN", nil)
+}
 
 // Commit commits the transaction. If the connection is lost meanwhile, nobody knows
 // whether it was.
-func (c *Connection) Commit() { c.exec("commit", "COMMIT", nil) }
+func (c *Connection) Commit() {
+	c.exec("commit", "COMMIT", nil)
+	c.begun = false
+}
 
 // Rollback rolls the transaction back.
-func (c *Connection) Rollback() { c.exec("rollback", "ROLLBACK", nil) }
+func (c *Connection) Rollback() {
+	c.exec("rollback", "ROLLBACK", nil)
+	c.begun = false
+}
 
 // Transaction calls do, with the connection, between begin and commit, and returns its
 // result. If do throws, it rolls back and throws the same.
@@ -78,7 +93,8 @@ func (c *Connection) Transaction(do sobek.Callable) (sobek.Value, error) {
 	if err != nil {
 		ctx, cancel := c.context()
 		defer cancel()
-		_, _ = c.conn.ExecContext(ctx, "ROLLBACK") // fails where the transaction is gone already
+		_, lost := c.conn.ExecContext(ctx, "ROLLBACK") // may be gone already
+		c.begun = lost != nil
 		return nil, err
 	}
 	c.Commit()

@@ -190,10 +190,12 @@ type LedgerFact struct {
 // like T0.
 type Fault struct {
 	At    time.Time `json:"at,omitzero"`     // when it was begun; zero: it was not
+	Done  time.Time `json:"done,omitzero"`   // when what was done to begin it had returned
 	Error string    `json:"error,omitempty"` // why it was not injected; empty: it was
 	// Ended is when the fault was ended, or an end was begun that may take a while, such as
 	// the start of a server; zero: it was not, as nothing has to be done for it.
 	Ended    time.Time `json:"ended,omitzero"`
+	EndDone  time.Time `json:"end_done,omitzero"`   // when what was done to end it had returned
 	EndError string    `json:"end_error,omitempty"` // why it could not be ended
 }
 

@@ -81,10 +81,20 @@ func Tables(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// Join removes all tables whose names begin with a prefix: packets pass again. There may
-// be none.
-func Join(prefix string) error {
+// Join removes a table: packets pass again. There may be none.
+func Join(table string) error {
+	return remove(table, func(name string) bool { return name == table })
+}
+
+// JoinAll removes all tables whose names begin with a prefix. There may be none.
+func JoinAll(prefix string) error {
+	return remove(prefix, func(string) bool { return true })
+}
+
+// remove removes those of the tables with a prefix that are wanted.
+func remove(prefix string, wanted func(name string) bool) error {
 	names, err := Tables(prefix)
+	names = slices.DeleteFunc(names, func(name string) bool { return !wanted(name) })
 	if err != nil || len(names) == 0 {
 		return err
 	}

@@ -47,10 +47,12 @@ func Run(ctx context.Context, o reproduce.Options) (Document, error) {
 		d.Problems = append(d.Problems, fmt.Sprintf("%s: %v", part, err))
 		o.Console.Say("reproduce: %s: %v", part, err)
 	}
-	if curves, err := measureScale(ctx, o); err != nil && ctx.Err() == nil {
-		failed("scaling", err)
-	} else {
+	curves, err := measureScale(ctx, o)
+	if len(curves.Steps) > 0 {
 		d.Scale = &curves
+	}
+	if err != nil && ctx.Err() == nil {
+		failed("scaling", err)
 	}
 	for _, name := range []string{profileStaleReads, profileConnections, profileDirect, profileProxied} {
 		if ctx.Err() != nil {
@@ -67,6 +69,16 @@ func Run(ctx context.Context, o reproduce.Options) (Document, error) {
 		}
 	}
 	return d, nil
+}
+
+// Lost reports whether transactions were lost or duplicated, or an invariant violated.
+func (d Document) Lost() bool {
+	for _, c := range d.Certificates {
+		if l := c.Ledger; l != nil && l.Missing+l.Duplicated > 0 {
+			return true
+		}
+	}
+	return d.Scale != nil && len(d.Scale.Losses) > 0
 }
 
 // shorten makes a quick run of a profile.
@@ -116,7 +128,7 @@ func measureScale(ctx context.Context, o reproduce.Options) (scale.Document, err
 	targets := func(text string) map[string]string {
 		return map[string]string{"TPCC_TARGETS": text, "TPCC_SPREAD": "vu"}
 	}
-	threads, rounds, measured := []int{1, 4, 16, 64}, 6, 8*time.Second
+	threads, rounds, measured := []int{2, 8, 32, 128}, 6, 8*time.Second
 	if o.Quick {
 		threads, rounds, measured = []int{2, 8}, 1, 3*time.Second
 	}
