@@ -125,6 +125,7 @@ var legends = map[string][]string{
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
 	"Queue depth":                        {"queue_depth"},
 	"Lag of replicas and binlog readers": {"binlog_reader_lag "},
+	"Consumer lag":                       {"consumer lag"},
 	"Persist lag":                        {"persist lag"},
 	"Errors by class":                    {"service: duplicate key"},
 }

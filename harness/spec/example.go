@@ -12,6 +12,8 @@ var example = map[string]string{
 	"load": `"load": {"target": 100}`, "timeout": `"timeout": "10s"`, "slo": `"slo": {"transaction_duration": ["p(95)<250"]}`,
 	"ledger":        `"ledger": {"persisted": "SELECT id, persisted_at FROM payments WHERE run_id = ?"}`,
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
+	"consumer":      `"consumer": {"brokers": ["127.0.0.1:9092"], "group": "assay-ingest", "topic": "events"}`,
+	"brokers":       `"brokers": ["127.0.0.1:9092"]`, "group": `"group": "assay-ingest"`, "topic": `"topic": "events"`,
 	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
 	"lag":    `"lag": {"metric": "ingest_oldest_event_seconds", "unit": "s"}`,
 	"gauges": `"gauges": {"queue_depth": ` + gaugeExample + `}`,

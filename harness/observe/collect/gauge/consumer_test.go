@@ -1,0 +1,93 @@
+package gauge_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"assay/harness/observe/collect/gauge"
+	"assay/harness/observe/metric"
+	"assay/harness/spec"
+)
+
+// The lag of a consumer group grows with what is produced and falls with what is
+// committed. While the broker is gone there are no data.
+func TestConsumerLag(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	commit := func(upTo kadm.ListedOffsets) {
+		if err := kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", upTo.Offsets()); err != nil {
+			t.Error(err)
+		}
+	}
+	ends := func() kadm.ListedOffsets {
+		all, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), "events")
+		if err != nil {
+			t.Error(err)
+		}
+		return all
+	}
+	commit(ends())
+	o := gauge.Options{Profile: spec.Profile{Consumer: &spec.Consumer{Brokers: c.ListenAddrs(), Group: "g", Topic: "events"}}}
+	for range 30 {
+		if err := cl.ProduceSync(t.Context(), kgo.StringRecord("x")).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var gone int64
+	all := watch(t, o, func() {
+		time.Sleep(2500 * time.Millisecond)
+		commit(ends())
+		time.Sleep(2500 * time.Millisecond)
+		c.Close()
+		gone = time.Now().Unix()
+		time.Sleep(3500 * time.Millisecond)
+	})
+	if got := lags(all, metric.ConsumerLag); len(got) < 3 || got[0] != 30 || got[len(got)-1] != 0 {
+		t.Errorf("readings %v, want 30 first and 0 last", got)
+	}
+	for _, second := range all.Seconds() {
+		if v, ok := all.GaugeSum(metric.ConsumerLag, nil, second); ok && second > gone {
+			t.Errorf("lag %g without a broker", v)
+		}
+	}
+}
+
+// What cannot be read is named before the run.
+func TestConsumerCannotBeRead(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for want, of := range map[string]spec.Consumer{
+		"has no consumer group g":                {Brokers: c.ListenAddrs(), Group: "g", Topic: "events"},
+		"UNKNOWN_TOPIC":                          {Brokers: c.ListenAddrs(), Group: "g", Topic: "other"},
+		"connection refused":                     {Brokers: []string{"127.0.0.1:1"}, Group: "g", Topic: "events"},
+		"neither loopback nor the target's host": {Brokers: []string{"192.0.2.1:9092"}, Group: "g", Topic: "events"},
+		"no Kafka broker is named":               {Group: "g", Topic: "events"},
+	} {
+		o := gauge.Options{Profile: spec.Profile{Consumer: &of}}
+		if names := o.Metrics(); len(names) != 1 || names[0] != metric.ConsumerLag {
+			t.Errorf("metrics %v", names)
+		}
+		if err := o.Examine(t.Context(), metric.ConsumerLag); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
