@@ -18,7 +18,8 @@ func newTarget() *cobra.Command {
 		Long: `Target is a payment and ingestion service with real SQL, to try Assay on. Its flags
 set the weaknesses that such services often have, in commits, connection pool,
 ingestion and shutdown. ASSAY_DB is the DSN of its database, like
-user:password@tcp(127.0.0.1:3306)/shop.
+user:password@tcp(127.0.0.1:3306)/shop, and ASSAY_KAFKA has the credentials for Kafka, like
+kafka://user:password@127.0.0.1:9092?tls=true.
 
 A payment ends CONFIRMED or DECLINED, both answered with 201. If the gateway does not
 respond, it is PENDING, answered with 202, and a background worker retries it. Metrics
@@ -27,10 +28,11 @@ are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDP
   assay target
   assay target --commits transaction --pool-max-open 10
   assay target --gateway-latency card=20 --gateway-timeouts 0
-  assay target --listen 127.0.0.1:8080 --ingest channel --drain=false`,
+  assay target --listen 127.0.0.1:8080 --ingest channel --drain=false
+  assay target --ingest kafka --kafka-brokers 127.0.0.1:9092`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			config.DSN = os.Getenv("ASSAY_DB")
+			config.DSN, config.Kafka.URL = os.Getenv("ASSAY_DB"), os.Getenv("ASSAY_KAFKA")
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			return target.Run(c.Context(), config, log, func(addr string) {
 				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
