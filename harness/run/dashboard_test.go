@@ -143,6 +143,7 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
 	o.Profile.Reader = &spec.BinlogReader{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
 	o.Profile.Ledger.Lag = o.Profile.Reader
+	o.Profile.Consumer = consumed(t, broker(t), 7)
 	o.View = viewServer(t, db)
 	burnCPU := s.cpuBurner(t)
 	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing

@@ -40,7 +40,7 @@ are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDP
 		},
 	}
 	config.Flags(c.Flags())
-	c.AddCommand(newTargetHealth())
+	c.AddCommand(newTargetHealth(), newTargetBroker())
 	return c
 }
 
@@ -58,5 +58,27 @@ The health check of docker-compose.yml calls it.`,
 	}
 	url := c.Flags().String("url", "http://"+target.DefaultConfig().Listen, "base URL of the service")
 	c.RunE = func(c *cobra.Command, _ []string) error { return target.CheckHealth(c.Context(), *url) }
+	return c
+}
+
+// newTargetBroker is for trying --ingest kafka where no Kafka is at hand.
+func newTargetBroker() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "broker",
+		Short: "Run a Kafka broker in memory, to try --ingest kafka with",
+		Long: `Broker speaks Kafka's protocol on loopback until it is interrupted. It holds all messages
+in memory, in one process without replicas: it loses them when it ends, and says nothing
+about the speed of a real broker.`,
+		Example: `  assay target broker &
+  assay stack up --target-args '--ingest kafka'
+  assay certify ingestion-kafka`,
+		Args: noArguments,
+	}
+	port := c.Flags().Int("port", 9092, "port to listen on")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return target.RunBroker(c.Context(), *port, func(addr string) {
+			fmt.Fprintf(c.ErrOrStderr(), "listening on %s\n", addr)
+		})
+	}
 	return c
 }

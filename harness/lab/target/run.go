@@ -30,6 +30,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	err := run(ctx, c, log, ready)
 	var unreachable *net.OpError
 	var refused *mysql.MySQLError
+	if hint.Of(err) != "" {
+		return err
+	}
 	if errors.As(err, &unreachable) && unreachable.Op == "dial" || errors.As(err, &refused) {
 		return hint.With(err, "check that the database is up, and user and password in ASSAY_DB")
 	}
