@@ -14,7 +14,7 @@ var example = map[string]string{
 	"binlog_reader": `"binlog_reader": {"metric": "debezium_metrics_MilliSecondsBehindSource", "url": "http://127.0.0.1:9404/metrics"}`,
 	"consumer":      `"consumer": {"brokers": ["127.0.0.1:9092"], "group": "assay-ingest", "topic": "events"}`,
 	"brokers":       `"brokers": ["127.0.0.1:9092"]`, "group": `"group": "assay-ingest"`, "topic": `"topic": "events"`,
-	"sql":           `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
+	"sql": `"sql": "SELECT lag_ms FROM cdc_progress"`, "metric": `"metric": "debezium_metrics_MilliSecondsBehindSource"`, "url": `"url": "http://127.0.0.1:9404/metrics"`,
 	"lag":    `"lag": {"metric": "ingest_oldest_event_seconds", "unit": "s"}`,
 	"gauges": `"gauges": {"queue_depth": ` + gaugeExample + `}`,
 	"faults": `"faults": [{"at": "30s", "node": "b", "do": "kill", "for": "20s"}]`, "at": `"at": "30s"`, "node": `"node": "b"`, "do": `"do": "kill"`,

@@ -29,8 +29,8 @@ const (
 	pollWait = 200 * time.Millisecond
 )
 
-// errBroker: Kafka did not acknowledge an event.
-var errBroker = errors.New("Kafka failed")
+// errBroker: the broker did not acknowledge an event.
+var errBroker = errors.New("broker failed")
 
 // Kafka is the configuration of [IngestKafka].
 type Kafka struct {

@@ -48,7 +48,7 @@ func (g *Group) Check(ctx context.Context) error {
 		return explain("list consumer groups", err)
 	}
 	if _, ok := groups[g.group]; !ok {
-		return hint.With(fmt.Errorf("Kafka has no consumer group %s that this user may describe", g.group),
+		return hint.With(fmt.Errorf("no consumer group %s, or no right to describe it", g.group),
 			groupHint)
 	}
 	return nil

@@ -121,7 +121,7 @@ func TestNoLag(t *testing.T) {
 	c := broker(t)
 	commit(t, client(t, c), 0, 0)
 	for name, g := range map[string]*kafka.Group{
-		"has no consumer group other":     group(t, c, "", "other", "events"),
+		"no consumer group other":         group(t, c, "", "other", "events"),
 		"read the offsets of topic other": group(t, c, "", "g", "other"),
 	} {
 		if err := g.Check(limited(t)); err == nil || !strings.Contains(err.Error(), name) || hint.Of(err) == "" {

@@ -76,7 +76,7 @@ func TestConsumerCannotBeRead(t *testing.T) {
 	}
 	defer c.Close()
 	for want, of := range map[string]spec.Consumer{
-		"has no consumer group g":                {Brokers: c.ListenAddrs(), Group: "g", Topic: "events"},
+		"no consumer group g":                    {Brokers: c.ListenAddrs(), Group: "g", Topic: "events"},
 		"UNKNOWN_TOPIC":                          {Brokers: c.ListenAddrs(), Group: "g", Topic: "other"},
 		"connection refused":                     {Brokers: []string{"127.0.0.1:1"}, Group: "g", Topic: "events"},
 		"neither loopback nor the target's host": {Brokers: []string{"192.0.2.1:9092"}, Group: "g", Topic: "events"},
