@@ -83,7 +83,7 @@ func TestConsumerFallsBehind(t *testing.T) {
 	kafka := broker(t)
 	s := serve(t, "mysql", behind(kafka))
 	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
-	r := certify(t, s.throughKafka(t, kafka, 160, 6*time.Second))
+	r := certify(t, s.throughKafka(t, kafka, 140, 5*time.Second))
 	v := verdict.Judge(r)
 	if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
@@ -107,7 +107,7 @@ func TestConsumerLagWithoutABroker(t *testing.T) {
 	t.Parallel()
 	kafka := broker(t)
 	s := serve(t, "mariadb", behind(kafka))
-	o := s.throughKafka(t, kafka, 20, 5*time.Second)
+	o := s.throughKafka(t, kafka, 5, 4*time.Second)
 	for i := range o.Profile.SLOs {
 		if s := &o.Profile.SLOs[i]; s.Metric == metric.ConsumerLag {
 			s.Bound, s.Expression = 1_000_000, "max<1000000"

@@ -157,3 +157,33 @@ func lagOf(t *testing.T, admin *kadm.Client) int64 {
 	}
 	return lags["assay-ingest"].Lag.Total()
 }
+
+// Services share the topic. One that ends without a drain loses nothing: what it had read is
+// delivered to the other, and stored once.
+func TestServicesShareATopic(t *testing.T) {
+	t.Parallel()
+	server := mysqldtest.StartInMemory(t, "mariadb")
+	address, admin, _ := broker(t)
+	few := func(c *Config) { throughKafka(address)(c); c.IngestBatch, c.Drain = 2, false }
+	first := serve(t, server, few)
+	mysqldtest.Exec(t, first.db, "CREATE TRIGGER slow BEFORE INSERT ON events FOR EACH ROW DO SLEEP(0.02)")
+	second := serve(t, server, func(c *Config) { few(c); c.DSN = first.dsn })
+	const events = 200
+	atOnce(events, func(i int) {
+		s := []*service{first, second}[i%2]
+		if code, answer := s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=%d&id=e-%d&run_id=run", i, i), ""); code != http.StatusAccepted {
+			t.Errorf("event %d: %d %v", i, code, answer)
+		}
+	})
+	if err := first.stop(); err != nil {
+		t.Error(err)
+	}
+	if n := second.count(t, "SELECT COUNT(*) FROM events"); n == events {
+		t.Log("all were stored before the first service ended")
+	}
+	polltest.Until(t, "all are stored", func() bool { return second.count(t, "SELECT COUNT(*) FROM events") >= events })
+	polltest.Until(t, "all are committed", func() bool { return lagOf(t, admin) == 0 })
+	if all, ids := second.count(t, "SELECT COUNT(*) FROM events"), second.count(t, "SELECT COUNT(DISTINCT id) FROM events"); all != events || ids != events {
+		t.Errorf("%d rows, %d events, want %d", all, ids, events)
+	}
+}
