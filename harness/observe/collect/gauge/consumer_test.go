@@ -3,17 +3,27 @@ package gauge_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"assay/harness/observe/collect/gauge"
 	"assay/harness/observe/metric"
+	"assay/harness/polltest"
 	"assay/harness/spec"
 )
+
+// awaitReads waits until the readings of two seconds were answered.
+func awaitReads(t *testing.T, reads *atomic.Int64) {
+	t.Helper()
+	end, want := time.Now().Add(2200*time.Millisecond), reads.Load()+8
+	polltest.Until(t, "the lag is read", func() bool { return time.Now().After(end) && reads.Load() >= want })
+}
 
 // The lag of a consumer group grows with what is produced and falls with what is
 // committed. While the broker is gone there are no data.
@@ -48,11 +58,17 @@ func TestConsumerLag(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var reads atomic.Int64 // a reading asks twice: for the starts, and for the ends
+	c.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		reads.Add(1)
+		return nil, nil, false
+	})
 	var gone int64
 	all := watch(t, o, func() {
-		time.Sleep(2500 * time.Millisecond)
+		awaitReads(t, &reads)
 		commit(ends())
-		time.Sleep(2500 * time.Millisecond)
+		awaitReads(t, &reads)
 		c.Close()
 		gone = time.Now().Unix()
 		time.Sleep(3500 * time.Millisecond)
