@@ -69,7 +69,9 @@ func (s Subject) gaugesFindings(results []*gaugeResult) (all Findings) {
 func (s Subject) gaugeFinding(r gaugeResult) Finding {
 	d, _ := metric.Find(r.metric)
 	check, observed, needed, setting := CheckGauges, r.metric, "it can be read", "the profile's "+d.Key
-	if d.From(metric.SourceLag) {
+	if r.metric == metric.ConsumerLag {
+		setting = "the profile's consumer, and ASSAY_KAFKA"
+	} else if d.From(metric.SourceLag) {
 		check, observed, needed, setting = CheckReaders, "binlog reader", "their lag can be read", "its DSN, query or metric"
 	}
 	if r.metric == metric.ReplicaLag {

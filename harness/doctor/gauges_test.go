@@ -98,3 +98,21 @@ func TestReadersFindings(t *testing.T) {
 		})
 	}
 }
+
+// A consumer group that cannot be read is found before the run, and stops it only if its
+// lag is judged.
+func TestConsumerIsExamined(t *testing.T) {
+	t.Parallel()
+	p := spec.Profile{Name: "p", Consumer: &spec.Consumer{Brokers: []string{"127.0.0.1:1"}, Group: "g", Topic: "t"}}
+	for state, slos := range map[State][]spec.SLO{
+		Warning: nil,
+		Lacking: {{Metric: metric.ConsumerLag, Aggregate: spec.Max, Operator: "<", Bound: 1}},
+	} {
+		p.SLOs = slos
+		s := Subject{Loads: []Load{{Profile: p}}}
+		all := s.gaugesFindings(s.examineGauges(t.Context()))
+		if len(all) != 1 || all[0].Check != CheckGauges || all[0].State != state || !strings.Contains(all[0].Why, "connection refused") || !strings.Contains(all[0].Remedy, "check that the broker is up") {
+			t.Errorf("%+v", all)
+		}
+	}
+}

@@ -125,6 +125,7 @@ var legends = map[string][]string{
 	"CPU steal, throttling and pressure": {"stolen by the hypervisor", "some task waited for a CPU"},
 	"Queue depth":                        {"queue_depth"},
 	"Lag of replicas and binlog readers": {"binlog_reader_lag "},
+	"Consumer lag":                       {"consumer lag"},
 	"Persist lag":                        {"persist lag"},
 	"Errors by class":                    {"service: duplicate key"},
 }
@@ -142,6 +143,7 @@ func TestViewAndDashboards(t *testing.T) {
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
 	o.Profile.Reader = &spec.BinlogReader{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
 	o.Profile.Ledger.Lag = o.Profile.Reader
+	o.Profile.Consumer = consumed(t, broker(t), 7)
 	o.View = viewServer(t, db)
 	burnCPU := s.cpuBurner(t)
 	quota, limited := quotatest.Make(t, 100) // 100 CPUs: throttles nothing

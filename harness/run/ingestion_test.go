@@ -32,11 +32,11 @@ func (s service) slowRows(t *testing.T, each time.Duration) {
 	mysqldtest.Exec(t, db, "CREATE TRIGGER slow BEFORE INSERT ON events FOR EACH ROW DO SLEEP("+strconv.FormatFloat(each.Seconds(), 'f', -1, 64)+")")
 }
 
-// ingestion returns the options of a run of the profile ingestion at a rate. The limits of
+// ingestion returns the options of a run of an ingestion profile at a rate. The limits of
 // latency are for a busy machine.
-func (s service) ingestion(t *testing.T, rate float64, hold time.Duration) run.Options {
+func (s service) ingestion(t *testing.T, profile string, rate float64, hold time.Duration) run.Options {
 	t.Helper()
-	o := s.profile(t, "ingestion", quickLoad(rate, hold))
+	o := s.profile(t, profile, quickLoad(rate, hold))
 	o.Profile.Abort = nil
 	for i := range o.Profile.SLOs {
 		switch c := &o.Profile.SLOs[i]; {
@@ -68,7 +68,7 @@ func TestDirectIngestionBreaks(t *testing.T) {
 		c.Ingest, c.Pool.MaxOpen, c.RequestTimeout = target.IngestDirect, 2, 700*time.Millisecond
 	})
 	s.slowRows(t, 40*time.Millisecond) // 50 a second on two connections
-	o := s.ingestion(t, 120, 8*time.Second)
+	o := s.ingestion(t, "ingestion", 120, 8*time.Second)
 	o.Profile.Load.Baseline = spec.Baseline{Rate: 24, For: 5 * time.Second}
 	for i := range o.Profile.SLOs {
 		switch c := &o.Profile.SLOs[i]; c.Aggregate {
@@ -117,7 +117,7 @@ func TestFastAnswersDoNotPass(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "mariadb", func(c *target.Config) { *c = queueing(*c) })
 	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
-	o := s.ingestion(t, 160, 8*time.Second)
+	o := s.ingestion(t, "ingestion", 160, 8*time.Second)
 	lags := 0
 	o.Progress = func(e run.Event) {
 		if e.Kind == run.Tick && e.Live.HasPersistLag && e.Live.PersistLag > 100 {
@@ -166,7 +166,7 @@ func TestEndOfAQueueingService(t *testing.T) {
 			pid := 0
 			s.url, pid = startReferenceProcess(t, s.dsn, serviceQueueEnv+"=1")
 			s.slowRows(t, 50*time.Millisecond)
-			o := s.ingestion(t, 160, 6*time.Second)
+			o := s.ingestion(t, "ingestion", 160, 6*time.Second)
 			o.Profile.Ledger.Cleanup = nil // to count the rows
 			o.Progress = during(3*time.Second, func() {
 				if err := syscall.Kill(pid, signal); err != nil {

@@ -34,6 +34,8 @@ func needed(t *testing.T, d metric.Descriptor) string {
 		return `, "invariants": {"no negative balance": "SELECT 1"}`
 	case "binlog_reader":
 		return `, "binlog_reader": {"sql": "SELECT 1"}`
+	case "consumer":
+		return `, "consumer": {"group": "a", "topic": "b"}`
 	case "gauges":
 		return fmt.Sprintf(`, "gauges": {%q: {"metric": "queue"}}`, name)
 	}

@@ -23,6 +23,7 @@ type Profile struct {
 	SLOs        []SLO            `json:"slos"`       // sorted by metric, then by place in the file
 	Ledger      *Ledger          `json:"ledger,omitempty"`
 	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
+	Consumer    *Consumer        `json:"consumer,omitempty"`      // source of consumer_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
 	Abort       []Abort          `json:"abort,omitempty"`
 	Faults      []Fault          `json:"faults,omitempty"`     // that the run injects, in the order of their times
@@ -48,7 +49,7 @@ const maxTimeout = 10 * time.Minute
 
 func (r *reader) profile(n *node) Profile {
 	p := Profile{Name: n.name}
-	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "gauges", "abort", "faults", "invariants", "needs", "env", "rules"}) {
+	if !r.object(n, []string{"scenario", "load", "slo"}, []string{"timeout", "description", "ledger", "binlog_reader", "consumer", "gauges", "abort", "faults", "invariants", "needs", "env", "rules"}) {
 		return p
 	}
 	if d := n.get("description"); r.is(d, jsontext.KindString, exampleOf(d)) {
@@ -59,6 +60,7 @@ func (r *reader) profile(n *node) Profile {
 	p.Timeout = r.timeout(n.get("timeout"))
 	p.Ledger = r.ledger(n.get("ledger"))
 	p.Reader = r.lag(n.get("binlog_reader"))
+	p.Consumer = r.consumer(n.get("consumer"))
 	p.Gauges = r.gauges(n.get("gauges"))
 	p.SLOs = r.slos(n.get("slo"))
 	p.Abort = r.abort(n.get("abort"))

@@ -37,8 +37,9 @@ in a Secret. The run folder comes back through the API, is signed here if
 ASSAY_SIGNING_KEY is set, and everything in the cluster is removed, on Ctrl-C too.
 
 The database's DSN comes from ASSAY_DB here, in a Secret that is removed after the
-run, or from a Secret of your own: --db-secret NAME/KEY. ASSAY_INFLUX_URL and
-ASSAY_INFLUX_TOKEN go the same way; the InfluxDB must be reachable from the cluster.
+run, or from a Secret of your own: --db-secret NAME/KEY. ASSAY_KAFKA,
+ASSAY_INFLUX_URL and ASSAY_INFLUX_TOKEN go the same way; Kafka and the InfluxDB must be
+reachable from the cluster.
 
 The permissions that it needs are a Role: assay kubernetes rbac.`,
 		Example: `  assay kubernetes certify checkout --workers 20 --target http://shop.prod.svc:8080 \

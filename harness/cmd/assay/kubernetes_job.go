@@ -53,7 +53,7 @@ func (f *kubernetesCertifyFlags) job(c *cobra.Command, target *cluster.Cluster, 
 // values here, and by the Secrets of the namespace that hold them.
 func (f *kubernetesCertifyFlags) secrets() (values map[string]string, from map[string]incluster.Key) {
 	values, from = map[string]string{}, map[string]incluster.Key{}
-	for _, name := range []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
+	for _, name := range []string{"ASSAY_DB", "ASSAY_DB_NODES", "ASSAY_KAFKA", "ASSAY_INFLUX_URL", "ASSAY_INFLUX_TOKEN"} {
 		if value := os.Getenv(name); value != "" {
 			values[name] = value
 		}

@@ -18,7 +18,8 @@ func newTarget() *cobra.Command {
 		Long: `Target is a payment and ingestion service with real SQL, to try Assay on. Its flags
 set the weaknesses that such services often have, in commits, connection pool,
 ingestion and shutdown. ASSAY_DB is the DSN of its database, like
-user:password@tcp(127.0.0.1:3306)/shop.
+user:password@tcp(127.0.0.1:3306)/shop, and ASSAY_KAFKA has the credentials for Kafka, like
+kafka://user:password@127.0.0.1:9092?tls=true.
 
 A payment ends CONFIRMED or DECLINED, both answered with 201. If the gateway does not
 respond, it is PENDING, answered with 202, and a background worker retries it. Metrics
@@ -27,10 +28,11 @@ are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDP
   assay target
   assay target --commits transaction --pool-max-open 10
   assay target --gateway-latency card=20 --gateway-timeouts 0
-  assay target --listen 127.0.0.1:8080 --ingest channel --drain=false`,
+  assay target --listen 127.0.0.1:8080 --ingest channel --drain=false
+  assay target --ingest kafka --kafka-brokers 127.0.0.1:9092`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			config.DSN = os.Getenv("ASSAY_DB")
+			config.DSN, config.Kafka.URL = os.Getenv("ASSAY_DB"), os.Getenv("ASSAY_KAFKA")
 			log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			return target.Run(c.Context(), config, log, func(addr string) {
 				fmt.Fprintf(c.ErrOrStderr(), "listening on http://%s\n", addr)
@@ -38,7 +40,7 @@ are exposed at /metrics, and pushed by OTLP to --otlp or OTEL_EXPORTER_OTLP_ENDP
 		},
 	}
 	config.Flags(c.Flags())
-	c.AddCommand(newTargetHealth())
+	c.AddCommand(newTargetHealth(), newTargetBroker())
 	return c
 }
 
@@ -56,5 +58,27 @@ The health check of docker-compose.yml calls it.`,
 	}
 	url := c.Flags().String("url", "http://"+target.DefaultConfig().Listen, "base URL of the service")
 	c.RunE = func(c *cobra.Command, _ []string) error { return target.CheckHealth(c.Context(), *url) }
+	return c
+}
+
+// newTargetBroker is for trying --ingest kafka where no Kafka is at hand.
+func newTargetBroker() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "broker",
+		Short: "Run a Kafka broker in memory, to try --ingest kafka with",
+		Long: `Broker speaks Kafka's protocol on loopback until it is interrupted. It holds all messages
+in memory, in one process without replicas: it loses them when it ends, and says nothing
+about the speed of a real broker.`,
+		Example: `  assay target broker &
+  assay stack up --target-args '--ingest kafka'
+  assay certify ingestion-kafka`,
+		Args: noArguments,
+	}
+	port := c.Flags().Int("port", 9092, "port to listen on")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return target.RunBroker(c.Context(), *port, func(addr string) {
+			fmt.Fprintf(c.ErrOrStderr(), "listening on %s\n", addr)
+		})
+	}
 	return c
 }

@@ -3,7 +3,9 @@ package rejudge
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	"assay/harness/observe/metric"
 	"assay/harness/observe/record"
@@ -39,11 +41,15 @@ func Apply(r record.Run, p spec.Profile, file record.Digest) (rejudged record.Ru
 	rejudged.Rejudged = &file
 	rejudged.Plan.Profile.SLOs, rejudged.Plan.Profile.Rules = p.SLOs, p.Rules
 	rejudged.Plan.Load.DisplacedAfter = plan.DisplacedAfter(p.SLOs)
-	kept := "the load, the scenario and the timeout"
+	kept := []string{"the load", "the scenario", "the timeout"}
 	if !maps.Equal(p.Gauges, r.Plan.Profile.Gauges) {
-		kept = "the load, the scenario, the timeout and the gauges"
+		kept = append(kept, "the gauges")
 	}
-	rejudged.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s are the run's", file.Path, kept))
+	if !reflect.DeepEqual(p.Consumer, r.Plan.Profile.Consumer) {
+		kept = append(kept, "the consumer")
+	}
+	last := len(kept) - 1
+	rejudged.Facts.Limitations = append(slices.Clone(r.Facts.Limitations), fmt.Sprintf("re-judged with %s: %s and %s are the run's", file.Path, strings.Join(kept[:last], ", "), kept[last]))
 	return rejudged, rejudged.Plan.Load.DisplacedAfter != r.Plan.Load.DisplacedAfter
 }
 

@@ -167,3 +167,18 @@ func TestGaugesAreTheRuns(t *testing.T) {
 		t.Errorf("limitations %q", is.Facts.Limitations)
 	}
 }
+
+// So has the lag of a consumer group.
+func TestConsumerIsTheRuns(t *testing.T) {
+	was := synthetic.New(synthetic.Profile(), 1, synthetic.Healthy).Record()
+	was.Plan.Profile.Consumer = &spec.Consumer{Group: "g", Topic: "t"}
+	p := synthetic.Profile()
+	p.Consumer = &spec.Consumer{Group: "other", Topic: "t"}
+	is, _ := rejudge.Apply(was, p, record.Digest{Path: "other.json"})
+	if got := is.Plan.Profile.Consumer.Group; got != "g" {
+		t.Errorf("the group is %s", got)
+	}
+	if want := "re-judged with other.json: the load, the scenario, the timeout and the consumer are the run's"; !slices.Contains(is.Facts.Limitations, want) {
+		t.Errorf("limitations %q", is.Facts.Limitations)
+	}
+}

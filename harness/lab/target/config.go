@@ -32,6 +32,9 @@ const (
 	// IngestChannel responds first, and stores the events of several requests by one
 	// INSERT from a queue in memory: report D's asynchronous bulk insert.
 	IngestChannel Ingest = "channel"
+	// IngestKafka responds once Kafka has acknowledged the event. A consumer of the service
+	// stores the events of its topic by INSERTs of many, and commits their offsets then.
+	IngestKafka Ingest = "kafka"
 )
 
 // Pool is the configuration of the database connection pool.
@@ -82,9 +85,10 @@ type Config struct {
 	Notify    Notify
 
 	Ingest      Ingest
-	IngestBatch int           // largest number of events in one INSERT, for bulk and channel
+	IngestBatch int           // largest number of events in one INSERT, unless direct
 	IngestWait  time.Duration // how long an event waits for others in its INSERT
 	IngestQueue int           // events held in memory; a full queue refuses the next with 503
+	Kafka       Kafka         // for IngestKafka
 
 	MaxOpenFiles int // limit of the process's open files, connections included; 0 = as it is
 
@@ -117,6 +121,7 @@ func DefaultConfig() Config {
 		IngestBatch: 500,
 		IngestWait:  2 * time.Millisecond,
 		IngestQueue: 100_000,
+		Kafka:       Kafka{Brokers: "127.0.0.1:9092", Topic: "events", Group: "assay-ingest"},
 
 		RequestTimeout: 30 * time.Second,
 		Drain:          true,

@@ -25,9 +25,13 @@
 // commit. A payment without it was not confirmed, or never finished. Writers that bypass
 // the service write the table writer_log.
 //
+// With Kafka, an event has the id of its message as well, so that a message that is delivered
+// again is stored once.
+//
 // Errors are counted by class: db_errors_total, of statements and of getting a connection,
 // and service_errors_total, of the service itself. ingest_oldest_event_seconds is the
-// persist lag while events are queued: the age of the oldest that is not stored.
+// persist lag while events are queued: the age of the oldest that is not stored; with Kafka,
+// of the oldest that the consumer has read.
 //
 // Input: a [Config]. Output: HTTP on Config.Listen, rows in the tables of schema.sql,
 // and Prometheus metrics on /metrics, also pushed by OTLP if a receiver is configured.

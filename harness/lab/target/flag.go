@@ -37,10 +37,13 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Notify.Batch, "notify-batch", c.Notify.Batch, "largest number of notifications sent at once")
 	fs.DurationVar(&c.Notify.Latency, "notify-latency", c.Notify.Latency, "how long the simulated notifier takes for a batch")
 
-	fs.Var(&c.Ingest, "ingest", "how an event is stored: directly; in bulk with others; or answered first, and stored in bulk from a channel (direct, bulk, channel)")
-	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "largest number of events in one INSERT, with --ingest bulk or channel")
+	fs.Var(&c.Ingest, "ingest", "how an event is stored: directly; in bulk with others; answered first, and stored in bulk from a channel; or answered when Kafka has it, and stored in bulk by a consumer (direct, bulk, channel, kafka)")
+	fs.IntVar(&c.IngestBatch, "ingest-batch", c.IngestBatch, "largest number of events in one INSERT, unless --ingest direct")
 	fs.DurationVar(&c.IngestWait, "ingest-wait", c.IngestWait, "how long an event waits for others to share its INSERT")
-	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "largest number of events held in memory, about 200 bytes each, with --ingest bulk or channel; a full queue answers 503")
+	fs.IntVar(&c.IngestQueue, "ingest-queue", c.IngestQueue, "largest number of events held in memory, about 200 bytes each, unless --ingest direct; a full queue answers 503")
+	fs.StringVar(&c.Kafka.Brokers, "kafka-brokers", c.Kafka.Brokers, "brokers to connect to first, host:port,..., with --ingest kafka; credentials, and a broker instead of these, come from ASSAY_KAFKA")
+	fs.StringVar(&c.Kafka.Topic, "kafka-topic", c.Kafka.Topic, "topic of the events, which is created if it does not exist")
+	fs.StringVar(&c.Kafka.Group, "kafka-group", c.Kafka.Group, "consumer group that stores the events")
 
 	fs.DurationVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "time limit of a request")
 	fs.BoolVar(&c.Drain, "drain", c.Drain, "on shutdown finish the requests and store the queue; false drops both")
@@ -68,7 +71,7 @@ func (i *Ingest) Type() string { return "mode" }
 
 // Set accepts a known mode only.
 func (i *Ingest) Set(s string) error {
-	return setMode(i, s, IngestDirect, IngestBulk, IngestChannel)
+	return setMode(i, s, IngestDirect, IngestBulk, IngestChannel, IngestKafka)
 }
 
 func setMode[M ~string](to *M, s string, known ...M) error {

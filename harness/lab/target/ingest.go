@@ -19,11 +19,12 @@ const (
 
 // ingestion stores events in one of the ingest modes.
 type ingestion struct {
-	db    *database
-	mode  Ingest
-	queue *group[queuedEvent] // nil when mode is IngestDirect
-	log   *limitedLog
-	lost  atomic.Int64 // answered but not stored
+	db     *database
+	mode   Ingest
+	queue  *group[queuedEvent] // nil when mode is IngestDirect or IngestKafka
+	stream *stream             // nil unless mode is IngestKafka
+	log    *limitedLog
+	lost   atomic.Int64 // answered but not stored
 
 	mu      sync.Mutex
 	storing map[*queuedEvent]bool // first events of the groups that are being stored
@@ -39,6 +40,8 @@ type queuedEvent struct {
 // accept stores or queues an event; stored reports whether it is in the database.
 func (in *ingestion) accept(ctx context.Context, e event) (stored bool, err error) {
 	switch in.mode {
+	case IngestKafka:
+		return false, in.stream.send(ctx, e)
 	case IngestChannel:
 		return false, in.offer(queuedEvent{event: e, accepted: time.Now()})
 	case IngestBulk:
@@ -107,7 +110,10 @@ func (in *ingestion) setStoring(first *queuedEvent, storing bool) {
 
 // age is how long ago the oldest event was accepted that is not stored yet; 0: all are.
 func (in *ingestion) age() time.Duration {
-	if in.queue == nil {
+	switch {
+	case in.stream != nil:
+		return in.stream.age()
+	case in.queue == nil:
 		return 0
 	}
 	in.mu.Lock()

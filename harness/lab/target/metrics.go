@@ -29,6 +29,8 @@ type metrics struct {
 	outbox     prometheus.Gauge
 	reconciled *prometheus.CounterVec // by outcome
 	notified   prometheus.Counter
+
+	redelivered prometheus.Counter // exported only with Kafka
 }
 
 func newMetrics() *metrics {
@@ -74,6 +76,9 @@ func newMetrics() *metrics {
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "payments_reconciled_total", Help: "Pending payments that this service confirmed or declined.",
 		}, []string{"outcome"}),
+		redelivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingest_redelivered_total", Help: "Events that Kafka delivered again, and that were stored already.",
+		}),
 		notified: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "notifications_sent_total", Help: "Notifications that this service sent.",
 		}),
@@ -114,6 +119,8 @@ func (m *metrics) watchQueue(in *ingestion) {
 		Name: "ingest_oldest_event_seconds", Help: "Age of the oldest event that was accepted and is not stored yet; 0: all are stored.",
 	}, func() float64 { return in.age().Seconds() }))
 }
+
+func (m *metrics) watchStream() { m.registry.MustRegister(m.redelivered) }
 
 // call records a call to a payment gateway.
 func (m *metrics) call(c gateway.Call) {

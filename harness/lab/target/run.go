@@ -30,6 +30,9 @@ func Run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	err := run(ctx, c, log, ready)
 	var unreachable *net.OpError
 	var refused *mysql.MySQLError
+	if hint.Of(err) != "" {
+		return err
+	}
 	if errors.As(err, &unreachable) && unreachable.Op == "dial" || errors.As(err, &refused) {
 		return hint.With(err, "check that the database is up, and user and password in ASSAY_DB")
 	}
@@ -59,7 +62,7 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer listener.Close() // closed already by the server
-	if err := ensureSchema(ctx, dsn); err != nil {
+	if err := ensureSchema(ctx, dsn, c.Ingest == IngestKafka); err != nil {
 		return err
 	}
 	m := newMetrics()
@@ -80,6 +83,14 @@ func run(ctx context.Context, c Config, log *slog.Logger, ready func(addr string
 	defer abandon()
 	gateways := gateway.New(c.Gateway, m.call)
 	pays, events := startQueues(work, c, db, gateways, limited)
+	if c.Ingest == IngestKafka {
+		if events.stream, err = startStream(ctx, work, c, db, limited); err != nil {
+			if pays.batches != nil {
+				pays.batches.stop()
+			}
+			return err
+		}
+	}
 	m.watchQueue(events)
 	background := startWorkers(work, c, db, gateways, limited)
 	s := &server{db: db, payments: pays, events: events, m: m, log: limited, timeout: c.RequestTimeout}
@@ -142,7 +153,7 @@ func startQueues(work context.Context, c Config, db *database, gateways *gateway
 		pays.batches = startGroup(c.BatchSize, c.BatchSize, committers, c.BatchWait, func(b []*batched) { pays.commitBatch(work, b) })
 	}
 	events := &ingestion{db: db, mode: c.Ingest, log: log, storing: map[*queuedEvent]bool{}}
-	if c.Ingest != IngestDirect {
+	if c.Ingest == IngestBulk || c.Ingest == IngestChannel {
 		events.queue = startGroup(c.IngestBatch, c.IngestQueue, insertWriters, c.IngestWait, func(q []queuedEvent) { events.store(work, q) })
 	}
 	return pays, events
@@ -181,6 +192,9 @@ func shutdown(work context.Context, c Config, web *http.Server, abandon func(), 
 		pays.batches.stop()
 	}
 	background.stop(work.Done())
+	if events.stream != nil {
+		events.stream.stop()
+	}
 	if events.queue == nil {
 		return nil
 	}

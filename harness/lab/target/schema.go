@@ -24,8 +24,9 @@ var schemaSQL string
 const Accounts = 10_000
 
 // ensureSchema creates the database, the tables and the fixed rows, unless they exist.
-// Several services may do so concurrently.
-func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
+// Several services may do so concurrently. withMessages adds the id of the message in Kafka
+// to events; services without Kafka leave it NULL.
+func ensureSchema(ctx context.Context, cfg *mysql.Config, withMessages bool) error {
 	if cfg.DBName == "" {
 		return errors.New("ASSAY_DB has no database name: append one, like /assay")
 	}
@@ -47,6 +48,12 @@ func ensureSchema(ctx context.Context, cfg *mysql.Config) error {
 		}
 		if _, err := db.ExecContext(ctx, create); err != nil {
 			return fmt.Errorf("create tables: %w", err)
+		}
+	}
+	if withMessages {
+		_, err := db.ExecContext(ctx, "ALTER TABLE events ADD COLUMN message BINARY(16) NULL, ADD UNIQUE KEY message (message)")
+		if err != nil && !isServerError(err, code.ER_DUP_FIELDNAME) {
+			return fmt.Errorf("add the column message to events: %w", err)
 		}
 	}
 	return fillFixedRows(ctx, db)

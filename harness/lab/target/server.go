@@ -159,6 +159,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
 		s.m.errors.WithLabelValues(err.Error()).Inc()
 		writeError(w, http.StatusServiceUnavailable, err.Error())
+	case errors.Is(err, errBroker):
+		s.log.error("request failed", err, "route", r.Pattern)
+		writeError(w, http.StatusServiceUnavailable, errBroker.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		s.log.error("request timed out", err, "route", r.Pattern)
 		writeError(w, http.StatusServiceUnavailable, fmt.Sprintf("timed out after %s", s.timeout))

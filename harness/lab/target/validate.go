@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"assay/harness/lab/target/otlp"
@@ -43,6 +44,8 @@ func (c Config) Validate() error {
 		{c.IngestBatch >= 1 && c.IngestBatch <= 5000, "--ingest-batch", "1 to 5000"},
 		{c.IngestWait >= 0 && c.IngestWait <= time.Second, "--ingest-wait", "0 to 1s"},
 		{c.IngestQueue >= 1, "--ingest-queue", "1 or more"},
+		{c.Ingest != IngestKafka || strings.TrimSpace(c.Kafka.Topic) != "", "--kafka-topic", "a topic"},
+		{c.Ingest != IngestKafka || strings.TrimSpace(c.Kafka.Group) != "", "--kafka-group", "a consumer group"},
 		{c.MaxOpenFiles == 0 || c.MaxOpenFiles >= minOpenFiles, "--max-open-files", fmt.Sprintf("0, or %d or more", minOpenFiles)},
 		{c.RequestTimeout > 0, "--request-timeout", "more than 0"},
 		{c.DrainTimeout > 0, "--drain-timeout", "more than 0"},

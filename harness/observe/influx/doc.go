@@ -44,9 +44,10 @@
 //	db_statement   tags digest, statement (its text)
 //	  count, ms, mean        executions, their total time, their mean time
 //	  ms_per_transaction     ms / transactions started in the second
-//	lag            tags metric (replica_lag, binlog_reader_lag), reader (address
-//	               of the replica)
+//	lag            tags metric (replica_lag, binlog_reader_lag, consumer_lag), reader
+//	               (address of the replica)
 //	  ms                     maximum of the second
+//	  messages               of consumer_lag, maximum of the second
 //	gauge          tag metric (queue_depth): gauges of the service that SLOs judge
 //	  value                  maximum of the second
 //	service        the service under test

@@ -11,6 +11,7 @@ var (
 	failures   = []string{"rate<0.01"}
 	successes  = []string{"rate>0.99"}
 	lags       = []string{"max<5000", "p(95)<1000"}
+	backlogs   = []string{"max<10000", "p(95)<1000"}
 	levels     = []string{"max<1000", "p(95)<500"}
 	persistLag = []string{"max<5000", "p(99)<1000"}
 	ledgers    = []string{"missing==0", "duplicated==0"}
@@ -32,6 +33,8 @@ var (
 )
 
 const adviceReaders = "Name the replicas with --db-reader, or in the profile where the lag of the binlog reader can be read, and check that they are readable during the whole run."
+
+const adviceConsumer = "Check that the brokers, the topic and the group of the profile's consumer are readable during the whole run, with the credentials in ASSAY_KAFKA."
 
 const adviceGauges = "Check that the service exposes the metric named in the profile's gauges during the whole run."
 
@@ -130,6 +133,10 @@ var catalogue = slices.Concat(
 		Descriptor{
 			Name: BinlogReaderLag, Kind: Gauge, Unit: "ms", SLO: lags, Key: "binlog_reader", Advice: adviceReaders, View: "lag.ms",
 			Text: "lag of a binlog reader, the maximum of the second",
+		},
+		Descriptor{
+			Name: ConsumerLag, Kind: Gauge, SLO: backlogs, Key: "consumer", Advice: adviceConsumer, View: "lag.messages",
+			Text: "lag of a Kafka consumer group on a topic: messages that it has not committed, summed over the partitions, the maximum of the second; no data unless all partitions can be read",
 		},
 	),
 

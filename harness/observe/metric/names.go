@@ -64,6 +64,7 @@ const (
 
 	ReplicaLag      = "replica_lag"
 	BinlogReaderLag = "binlog_reader_lag"
+	ConsumerLag     = "consumer_lag"
 
 	ServicePoolInUse      = "service_pool_in_use"
 	ServicePoolOpen       = "service_pool_open"

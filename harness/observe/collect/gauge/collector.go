@@ -63,6 +63,9 @@ func (o Options) gauges() []*polledGauge {
 	if b := o.binlogReader(); b != nil {
 		all = append(all, b)
 	}
+	if c := o.consumerLag(); c != nil {
+		all = append(all, c)
+	}
 	all = append(all, o.named()...)
 	if p := o.persistLag(); p != nil {
 		all = append(all, p)

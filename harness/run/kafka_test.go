@@ -1,0 +1,125 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"assay/harness/judge/verdict"
+	"assay/harness/lab/target"
+	"assay/harness/observe/metric"
+	"assay/harness/run"
+	"assay/harness/spec"
+)
+
+// broker is a Kafka broker in this process.
+func broker(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// consumed makes a topic with n messages that its group has not committed.
+func consumed(t *testing.T, c *kfake.Cluster, n int) *spec.Consumer {
+	t.Helper()
+	of := &spec.Consumer{Brokers: c.ListenAddrs(), Group: "g", Topic: "t"}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(of.Brokers...), kgo.DefaultProduceTopic(of.Topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	admin := kadm.NewClient(cl)
+	if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, of.Topic); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if err := cl.ProduceSync(t.Context(), kgo.StringRecord("x")).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var start kadm.Offsets
+	start.AddOffset(of.Topic, 0, 0, -1)
+	if err := admin.CommitAllOffsets(t.Context(), of.Group, start); err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// behind is a service that answers once the broker has the event.
+func behind(c *kfake.Cluster) func(*target.Config) {
+	return func(t *target.Config) {
+		t.Ingest, t.IngestBatch, t.DrainTimeout = target.IngestKafka, 5, time.Minute
+		t.Kafka.Brokers = c.ListenAddrs()[0]
+	}
+}
+
+// throughKafka returns the options of a run of the profile ingestion-kafka.
+func (s service) throughKafka(t *testing.T, c *kfake.Cluster, rate float64, hold time.Duration) run.Options {
+	t.Helper()
+	o := s.ingestion(t, "ingestion-kafka", rate, hold)
+	o.Profile.Consumer.Brokers = c.ListenAddrs()
+	for i := range o.Profile.SLOs {
+		switch s := &o.Profile.SLOs[i]; s.Metric {
+		case metric.ConsumerLag:
+			s.Bound, s.Expression = 100, "max<100"
+		case metric.PersistLag:
+			s.Bound, s.Expression = 60_000, "max<60000"
+		}
+	}
+	return o
+}
+
+// The queue behind fast responses is in Kafka: only the lag of its consumer shows that the
+// service does not keep up. What is late is not lost.
+func TestConsumerFallsBehind(t *testing.T) {
+	t.Parallel()
+	kafka := broker(t)
+	s := serve(t, "mysql", behind(kafka))
+	s.slowRows(t, 50*time.Millisecond) // 80 a second by four writers
+	r := certify(t, s.throughKafka(t, kafka, 140, 5*time.Second))
+	v := verdict.Judge(r)
+	if v.Outcome != verdict.Fail && v.Outcome != verdict.Invalid {
+		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	}
+	for name, want := range map[string]verdict.Outcome{metric.TransactionDuration: verdict.Pass, metric.ConsumerLag: verdict.Fail, metric.Ledger: verdict.Pass} {
+		if got := outcomeOf(v, name, ""); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if n := s.rows(t)["events"]; n != "0" {
+		t.Errorf("%s rows after the cleanup", n)
+	}
+	d, _ := metric.Find(metric.ConsumerLag)
+	line, _ := verdict.Readings(r.Timeline, d, v.Judged[0])
+	t.Logf("lag by second %v", line)
+}
+
+// The consumer keeps up, and then the broker cannot be reached by the collector: seconds
+// without a reading are never a PASS.
+func TestConsumerLagWithoutABroker(t *testing.T) {
+	t.Parallel()
+	kafka := broker(t)
+	s := serve(t, "mariadb", behind(kafka))
+	o := s.throughKafka(t, kafka, 5, 4*time.Second)
+	for i := range o.Profile.SLOs {
+		if s := &o.Profile.SLOs[i]; s.Metric == metric.ConsumerLag {
+			s.Bound, s.Expression = 1_000_000, "max<1000000"
+		}
+	}
+	o.Profile.Abort = nil
+	o.Progress = during(2*time.Second, kafka.Close)
+	v := verdict.Judge(certify(t, o))
+	if got := outcomeOf(v, metric.ConsumerLag, ""); got != verdict.Inconclusive || v.Outcome == verdict.Pass {
+		t.Errorf("consumer_lag is %s, the run %s", got, v.Outcome)
+	}
+	for _, e := range v.Errors {
+		t.Logf("%s: %s %d", e.Where, e.Class, e.Count)
+	}
+}
