@@ -97,7 +97,7 @@ func TestLongIngestion(t *testing.T) {
 	}
 	text := string(page.Markdown(ingestion.Page(d)))
 	for _, m := range d.Modes {
-		if strings.Count(text, m.Name) < 3 {
+		if strings.Count(text, m.Name) < 4 {
 			t.Errorf("the page has too little of %s:\n%s", m.Name, text)
 		}
 	}

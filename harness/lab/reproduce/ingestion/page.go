@@ -17,7 +17,7 @@ func Page(d Document) page.Page {
 		p.Blocks = append(p.Blocks, section("Not measured", page.List{Items: d.Problems}))
 	}
 	if len(d.Modes) > 0 {
-		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), section("Verdicts", claims(d.Modes)))
+		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), section("Verdicts", claims(d.Modes)), section("Modes", commands(d.Modes)))
 	}
 	return p
 }
@@ -109,6 +109,15 @@ func claims(modes []Mode) page.Block {
 	var all page.Facts
 	for _, m := range modes {
 		all = append(all, page.Fact{Name: m.Name, Text: m.Certificate.Verdict + ": " + m.Certificate.Claim})
+	}
+	return all
+}
+
+// commands are those that start the service.
+func commands(modes []Mode) page.Block {
+	var all page.Facts
+	for _, m := range modes {
+		all = append(all, page.Fact{Name: m.Name, Text: "assay target " + strings.Join(m.Args, " ")})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -58,6 +59,9 @@ func Run(ctx context.Context, o Options) (d Document, err error) {
 	}
 	if o.ServiceDSN == "" || o.Shared.DSN == "" {
 		return d, errors.New("the modes of ingestion need a database")
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return d, fmt.Errorf("make the folder of the results: %w", err)
 	}
 	p.Abort = nil // so that errors are counted until the end
 	if d.Rate = o.Rate; d.Rate == 0 {
