@@ -41,10 +41,10 @@ type reconciler struct {
 	spec       *spec.Ledger
 	invariants []spec.Invariant
 	dsn        string
-	wait       time.Duration // for a row, after the last one that appeared
-	limit      time.Duration // of the wait in total
-	violated []record.Invariant // what came of the invariants; set by reconcile
-	arrival  *arrival           // of the rows so far; nil: none was waited for yet
+	wait       time.Duration      // for a row, after the last one that appeared
+	limit      time.Duration      // of the wait in total
+	violated   []record.Invariant // what came of the invariants; set by reconcile
+	arrival    *arrival           // of the rows so far; nil: none was waited for yet
 }
 
 func newReconciler(o Options) *reconciler {
