@@ -31,17 +31,28 @@ func highest(d Document) page.Block {
 	if d.Highest == nil {
 		return page.Facts{{Name: "Rate", Text: quantity.Format(d.Rate, "") + "/s, as given; the highest was not searched for"}}
 	}
-	t := page.Table{Columns: slices.Concat(page.Names("CPUs used by"), page.Numbers("rate /s", "generator", "service", "database", "all of the host", "of CPUs"))}
+	t := page.Table{Columns: slices.Concat(page.Names("CPUs used by"), page.Numbers("rate /s", "generator", "service", "database", "other work", "of CPUs"))}
 	for _, row := range []struct {
 		name string
 		use  *Use
 	}{{"at the highest rate", d.Reached}, {"beyond it", d.Exceeded}} {
 		if u := row.use; u != nil {
 			t.Rows = append(t.Rows, page.Cells(row.name, quantity.Format(u.Rate, ""), quantity.Optional(u.Generator, ""), quantity.Optional(u.Service, ""),
-				quantity.Optional(u.Database, ""), quantity.Optional(u.Host, ""), quantity.Optional(u.CPUs, "")))
+				quantity.Optional(u.Database, ""), quantity.Optional(u.other(), ""), quantity.Optional(u.CPUs, "")))
 		}
 	}
-	return section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d), State: page.Quiet})
+	return section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet})
+}
+
+// bound is the rate at which the three parts would use all CPUs of the host.
+func bound(d Document) string {
+	u := d.Reached
+	if u == nil || u.parts() == nil || *u.parts() == 0 || u.CPUs == nil {
+		return "The CPU time of an event is not known."
+	}
+	const µs = 1e6
+	return fmt.Sprintf("An event takes %s µs of CPU time in the three parts together. With nothing else on the host, its CPUs would be used up at about %s/s.",
+		quantity.Format(µs**u.parts()/u.Rate, ""), quantity.Format(*u.CPUs/(*u.parts()/u.Rate), ""))
 }
 
 // limit names the part that limits the rate.
@@ -54,15 +65,22 @@ func limit(d Document) string {
 	if u == nil {
 		u = d.Reached
 	}
+	if u == nil {
+		u = &Use{}
+	}
+	largest, most := u.largest()
+	other := u.other()
 	switch {
-	case u == nil || u.largest() == "":
+	case largest == "" || other == nil:
 		return text + "The CPU time of the parts is not known, and so not which of them limits the rate."
+	case u.full() && *other > most:
+		return text + "The host's CPUs are used up, mostly by other work, which limits the rate: measure again without it. Of the three parts, the " + largest + " uses most."
 	case u.full():
-		return text + "The host's CPUs are used up, mostly by the " + u.largest() + ", which limits the rate."
+		return text + "The host's CPUs are used up, mostly by the " + largest + ", which limits the rate."
 	case d.Highest.GeneratorAt != nil:
 		return text + "The generator did not offer more, although the host's CPUs were not used up."
 	}
-	return text + "The host's CPUs are not used up; of the three parts, the " + u.largest() + " uses most."
+	return text + "The host's CPUs are not used up; of the three parts, the " + largest + " uses most."
 }
 
 // requests is the table of what clients see, and of the pool.
@@ -104,11 +122,15 @@ func persistence(modes []Mode) page.Block {
 	return section("What is stored", t)
 }
 
-// claims are the verdicts in words.
+// claims are the verdicts in words, with the diagnosis where they are not PASS.
 func claims(modes []Mode) page.Block {
 	var all page.Facts
 	for _, m := range modes {
-		all = append(all, page.Fact{Name: m.Name, Text: m.Certificate.Verdict + ": " + m.Certificate.Claim})
+		text := m.Certificate.Verdict + ": " + m.Certificate.Claim
+		if b := m.Certificate.Bottleneck; b != nil && m.Certificate.Verdict != "PASS" {
+			text += " " + b.Sentence
+		}
+		all = append(all, page.Fact{Name: m.Name, Text: text})
 	}
 	return all
 }

@@ -19,7 +19,12 @@ func TestPage(t *testing.T) {
 		d    Document
 		want string
 	}{
-		"CPUs used up":     {Document{Highest: &search.Document{}, Exceeded: full}, "used up, mostly by the generator, which limits the rate"},
+		"CPUs used up": {Document{Highest: &search.Document{}, Exceeded: full}, "used up, mostly by the generator, which limits the rate"},
+		"other work": {
+			Document{Highest: &search.Document{}, Exceeded: &Use{Rate: 800, Generator: cpus(0.5), Service: cpus(0.1), Database: cpus(0.1), Host: cpus(2), CPUs: cpus(2)}},
+			"used up, mostly by other work, which limits the rate: measure again without it. Of the three parts, the generator uses most",
+		},
+		"bound":            {Document{Highest: &search.Document{}, Reached: full}, "takes 2250 µs of CPU time in the three parts together. With nothing else on the host, its CPUs would be used up at about 889/s"},
 		"CPUs left":        {Document{Highest: &search.Document{}, Exceeded: idle}, "not used up; of the three parts, the database uses most"},
 		"nothing exceeded": {Document{Highest: &search.Document{}, Reached: full}, "mostly by the generator"},
 		"starved":          {Document{Highest: &search.Document{GeneratorAt: cpus(800)}, Exceeded: idle}, "did not offer more"},

@@ -68,9 +68,27 @@ func useOf(r trial.Result) *Use {
 	return u
 }
 
+// parts is the sum of the three parts; nil: one of them is not measured.
+func (u Use) parts() *float64 {
+	if u.Generator == nil || u.Service == nil || u.Database == nil {
+		return nil
+	}
+	sum := *u.Generator + *u.Service + *u.Database
+	return &sum
+}
+
+// other is what other work on the host used; nil: not measured.
+func (u Use) other() *float64 {
+	parts := u.parts()
+	if parts == nil || u.Host == nil {
+		return nil
+	}
+	other := max(0, *u.Host-*parts) // each is read at its own time
+	return &other
+}
+
 // largest is the part that uses the most CPU time; "": none is measured.
-func (u Use) largest() (name string) {
-	most := 0.0
+func (u Use) largest() (name string, most float64) {
 	for _, part := range []struct {
 		name string
 		cpus *float64
@@ -79,7 +97,7 @@ func (u Use) largest() (name string) {
 			name, most = part.name, *part.cpus
 		}
 	}
-	return name
+	return name, most
 }
 
 // busy is the share from which a host has no CPU time to spare: at a load average above
