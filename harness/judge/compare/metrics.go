@@ -112,16 +112,6 @@ func latency(group, name string, aggregates ...string) (list []source) {
 	return list
 }
 
-// errorShare is the share of scheduled transactions that were not completed.
-func errorShare(c certificate.Certificate) *float64 {
-	scheduled, completed := c.Rate.Scheduled, c.Rate.Completed
-	if scheduled == nil || completed == nil || *scheduled == 0 {
-		return nil
-	}
-	share := float64(*scheduled-*completed) / float64(*scheduled)
-	return &share
-}
-
 // errorName is the name of the errors of one class that one place noticed, such as
 // "service: too many connections".
 func errorName(e certificate.Error) string { return e.Where + ": " + e.Class }
@@ -136,6 +126,16 @@ func errorsOf(c certificate.Certificate, name string) *float64 {
 		return new(float64)
 	}
 	return c.Errors[i].Share
+}
+
+// errorShare is the share of scheduled transactions that were not completed.
+func errorShare(c certificate.Certificate) *float64 {
+	scheduled, completed := c.Rate.Scheduled, c.Rate.Completed
+	if scheduled == nil || completed == nil || *scheduled == 0 {
+		return nil
+	}
+	share := float64(*scheduled-*completed) / float64(*scheduled)
+	return &share
 }
 
 // waited is the time per transaction in a class of waits, or in all of them (""). A class

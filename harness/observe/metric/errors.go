@@ -33,13 +33,14 @@ const (
 	ErrorTooMany         = "too many connections"
 	ErrorDeadlock        = "deadlock"
 	ErrorLockWait        = "lock wait timeout"
+	ErrorCertification   = "certification failure"    // at commit, the cluster found a conflict with a transaction of another node
+	ErrorOtherNode       = "aborted for another node" // a transaction held a row that one of another node, already certified, changes
 	ErrorDuplicateKey    = "duplicate key"
-	ErrorCertification   = "certification failure" // at commit, the group found a conflict with a transaction of another node
+	ErrorReadOnly        = "read only"
+	ErrorDenied          = "access denied"
 	ErrorSerialization   = "serialization failure"
 	ErrorNotPrimary      = "not primary" // the node is not part of the cluster's primary component
 	ErrorKilled          = "session killed"
-	ErrorReadOnly        = "read only"
-	ErrorDenied          = "access denied"
 	ErrorServerGone      = "server shutdown"
 	ErrorAbortedClient   = "aborted client"  // a connection that its client left without closing it
 	ErrorAbortedConnect  = "aborted connect" // a connection that was not established
