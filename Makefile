@@ -65,7 +65,7 @@ test: ## Set up what is missing, and run the tests on real servers (about 11 min
 .PHONY: long
 long: ## Run the tests that take minutes each
 	.ci/install test
-	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay ./harness/lab/stack
+	@$(SERVERS) $(GO) test -count=1 -tags long -p 1 -timeout 60m -run '^TestLong' $(TESTFLAGS) ./harness/run ./harness/cmd/assay ./harness/lab/stack ./harness/lab/reproduce/...
 	.ci/inputs long --write
 
 # Two halves of about the same length, side by side, each cluster in namespaces of its

@@ -54,7 +54,7 @@ func (a *arrival) unfinished() bool {
 // collectors still run: a service may answer first and store later. It gives up when none
 // has appeared for the wait. Whether the rows are the right ones is for reconcile to find.
 func (l *reconciler) await(ctx context.Context, acknowledged int64, report func(text string)) {
-	if l.spec == nil || l.dsn == "" || l.compared || acknowledged == 0 || ctx.Err() != nil {
+	if l.spec == nil || l.dsn == "" || acknowledged == 0 || ctx.Err() != nil {
 		return
 	}
 	db, err := databases.Open(l.dsn)

@@ -111,6 +111,43 @@ func TestDirectIngestionBreaks(t *testing.T) {
 	}
 }
 
+// Report D, before: each request opens a connection of its own, and the server has too few.
+// The service's errors and the server's counter have the same name. While the run goes on,
+// the persist lag is that of a query.
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "mysql", func(c *target.Config) { c.Ingest, c.Pool.PerRequest = target.IngestDirect, true })
+	s.slowRows(t, 200*time.Millisecond) // at 60 a second 12 connections at a time
+	o := s.ingestion(t, "ingestion", 60, 6*time.Second)
+	o.Profile.Ledger.Lag = &spec.Lag{SQL: "SELECT 1500.5"}
+	limit := during(time.Second, func() {
+		mysqldtest.Exec(t, mysqldtest.Open(t, s.dsn), "SET GLOBAL max_connections = 6")
+	})
+	shown := 0.0
+	o.Progress = func(e run.Event) {
+		if limit(e); e.Kind == run.Tick && e.Live.HasPersistLag {
+			shown = e.Live.PersistLag
+		}
+	}
+	r := certify(t, o)
+	counted := map[string]int64{}
+	for _, e := range verdict.Judge(r).Errors {
+		counted[e.Where+": "+e.Class] = e.Count
+	}
+	if counted["service: too many connections"] == 0 || counted["database: too many connections"] == 0 || counted["client: HTTP 503"] == 0 {
+		t.Errorf("errors %v", counted)
+	}
+	if l := r.Ledger; l == nil || l.Missing != 0 || r.Facts.Ledger.State != record.StateOK {
+		t.Errorf("ledger %+v, %+v", l, r.Facts.Ledger)
+	}
+	if shown != 1500.5 {
+		t.Errorf("the lag is shown as %g ms", shown)
+	}
+	if lag, ok := r.Timeline.MaxGauge(metric.PersistLagNow, nil, record.All); !ok || lag != 1500.5 {
+		t.Errorf("the lag is recorded as %g ms, %v", lag, ok)
+	}
+}
+
 // Report D, the remedy: the service answers first. A fast response is not enough: the
 // queue outgrows the database, which only the persist lag shows. Late is not lost.
 func TestFastAnswersDoNotPass(t *testing.T) {

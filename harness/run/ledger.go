@@ -34,21 +34,17 @@ const (
 	cleanupChunk = 1000
 )
 
-// reconciler reads persisted identities from the database after the load, and compares
-// them with those that the record holds as acknowledged.
+// reconciler reads persisted identities from the database after the load, compares them
+// with those that the record holds as acknowledged, and removes the run's rows.
 type reconciler struct {
 	run        string
 	spec       *spec.Ledger
 	invariants []spec.Invariant
 	dsn        string
-	wait       time.Duration // for a row, after the last one that appeared
-	limit      time.Duration // of the wait in total
-	// compared: a coordinator that was killed has read the persisted side, and may have
-	// removed the run's rows: reading them again could find none.
-	compared bool
-	report   func(text string)  // of what takes long; nil: nobody is told
-	violated []record.Invariant // what came of the invariants; set by reconcile
-	arrival  *arrival           // of the rows so far; nil: none was waited for yet
+	wait       time.Duration      // for a row, after the last one that appeared
+	limit      time.Duration      // of the wait in total
+	violated   []record.Invariant // what came of the invariants; set by reconcile
+	arrival    *arrival           // of the rows so far; nil: none was waited for yet
 }
 
 func newReconciler(o Options) *reconciler {
@@ -62,11 +58,9 @@ func newReconciler(o Options) *reconciler {
 }
 
 // reconcile reads the persisted transactions until no acknowledged one is missing or
-// the wait ends, records them, and removes the run's rows. Once ctx is done it
-// compares nothing, since rows may still be on their way; once force is done it
-// removes the rows only if that takes a moment. Invariants are checked before the rows are
-// removed.
-func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (record.LedgerFact, error) {
+// the wait ends, records them, and checks the invariants. Once ctx is done it compares
+// nothing, since rows may still be on their way.
+func (l *reconciler) reconcile(ctx context.Context, w *record.Writer) (record.LedgerFact, error) {
 	if l.spec == nil {
 		l.checkInvariants(ctx, nil)
 		return record.LedgerFact{State: record.StateAbsent, Reason: "the profile has no ledger"}, nil
@@ -77,27 +71,20 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 	}
 	db, err := databases.Open(l.dsn)
 	if err == nil {
-		defer db.Close() // read-only but for the cleanup, which reports its own errors
+		defer db.Close() // read-only
 		err = l.reach(ctx, db)
 	}
 	if err != nil {
 		why := "the database cannot be reached: " + databases.Reason(err)
-		if len(l.spec.Cleanup) > 0 {
-			why += "; the run's rows were not removed"
-		}
 		l.failInvariants(why)
-		return record.LedgerFact{State: record.StateFailed, Reason: why}, nil
+		return record.LedgerFact{State: record.StateFailed, Reason: why}, w.RemovePersisted()
 	}
 	var writeError error
 	fact := record.LedgerFact{State: record.StateOK}
 	if l.arrival == nil {
 		l.arrival = l.newArrival()
 	}
-	if l.compared {
-		err = ctx.Err()
-	} else {
-		err = l.read(ctx, db, w)
-	}
+	err = l.read(ctx, db, w)
 	var unread *ledger.ReadError
 	switch {
 	case ctx.Err() != nil:
@@ -113,12 +100,6 @@ func (l *reconciler) reconcile(ctx, force context.Context, w *record.Writer) (re
 		writeError = w.RemovePersisted()
 	}
 	l.checkInvariants(ctx, db)
-	if err := l.clean(ctx, force, db); err != nil {
-		if fact.Reason != "" {
-			fact.Reason += "; "
-		}
-		fact.Reason += "the run's rows could not be removed: " + databases.Reason(err)
-	}
 	return fact, writeError
 }
 
@@ -140,8 +121,20 @@ func (l *reconciler) reach(ctx context.Context, db *database.DB) error {
 }
 
 // clean removes the run's rows until none is left, since an aborted request may
-// still be writing. It also does so after ctx is done.
-func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
+// still be writing. It also does so after ctx is done; once force is done only if that
+// takes a moment.
+func (l *reconciler) clean(ctx, force context.Context, report func(text string)) error {
+	if l.spec == nil || l.dsn == "" || len(l.spec.Cleanup) == 0 {
+		return nil
+	}
+	db, err := databases.Open(l.dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close() // each statement has reported its own errors
+	if err := l.reach(ctx, db); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
 	limit := cleanupGrace
 	if force.Err() != nil {
 		limit = time.Second
@@ -151,9 +144,9 @@ func (l *reconciler) clean(ctx, force context.Context, db *database.DB) error {
 	total, reported := int64(0), time.Now()
 	for few := 1; ; { // passes that found few rows
 		removed, err := l.remove(ctx, db)
-		if total += removed; l.report != nil && time.Since(reported) >= awaitReport {
+		if total += removed; time.Since(reported) >= awaitReport {
 			reported = time.Now()
-			l.report(fmt.Sprintf("removing the run's rows, %d so far", total))
+			report(fmt.Sprintf("removing the run's rows, %d so far", total))
 		}
 		switch {
 		case db.Dialect.Is(err, database.Deadlock) && few < cleanupTries: // the service may still be writing these rows

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/record"
 	"assay/harness/servers/mysqld/mysqldtest"
@@ -85,7 +84,7 @@ func TestReconcile(t *testing.T) {
 				}
 			})
 			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: time.Minute, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?"}}
-			fact, writeError := l.reconcile(ctx, t.Context(), w)
+			fact, writeError := l.reconcile(ctx, w)
 			if fact.State != c.want.State || fact.Reason != c.want.Reason || (writeError == nil) != c.writes {
 				t.Errorf("%+v, %v, want %+v", fact, writeError, c.want)
 			}
@@ -158,7 +157,7 @@ func TestReconcileWaitsWhileRowsAppear(t *testing.T) {
 			})
 			l := &reconciler{run: "r", dsn: dsn.FormatDSN(), wait: c.wait, limit: c.limit, spec: &spec.Ledger{Persisted: "SELECT id, at FROM " + name + " WHERE run_id = ?;"}}
 			l.await(t.Context(), acknowledged, func(string) {})
-			fact, err := l.reconcile(t.Context(), t.Context(), w)
+			fact, err := l.reconcile(t.Context(), w)
 			if err != nil || fact.State != record.StateOK || fact.Unfinished != c.unfinished {
 				t.Errorf("%+v, %v", fact, err)
 			}
@@ -179,13 +178,8 @@ func TestCleanupInChunks(t *testing.T) {
 		t, root, "CREATE DATABASE shop", "CREATE TABLE shop.events (run_id VARCHAR(20), KEY (run_id))",
 		"INSERT INTO shop.events SELECT IF(seq > 10, 'r', 'other') FROM shop.seq_1_to_20000",
 	)
-	db, err := databases.Open(server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	l := &reconciler{run: "r", spec: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}
-	if err := l.clean(t.Context(), t.Context(), db); err != nil {
+	l := &reconciler{run: "r", dsn: server.DSN(), spec: &spec.Ledger{Cleanup: spec.Statements{"DELETE FROM shop.events WHERE run_id = ? LIMIT 1500"}}}
+	if err := l.clean(t.Context(), t.Context(), func(string) {}); err != nil {
 		t.Error(err)
 	}
 	var left int

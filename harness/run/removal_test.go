@@ -6,17 +6,21 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"assay/harness/hint"
 	"assay/harness/judge/verdict"
+	"assay/harness/lab/target"
 	"assay/harness/load/fleet"
 	"assay/harness/load/fleet/local"
 	"assay/harness/observe/record"
 	"assay/harness/plan"
 	"assay/harness/run"
+	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/spec"
 )
 
 // unremoved is an engine whose workers are processes on this host, and cannot be removed
@@ -42,6 +46,36 @@ func (e *unremoved) Start(ctx context.Context, l fleet.Launch) (fleet.Workers, e
 func (f *unremovedFleet) Close() error {
 	f.engine.sealed = record.CheckSeal(f.engine.dir) == nil
 	return errors.Join(f.Workers.Close(), hint.With(errors.New("job/shop-workers is still being deleted"), "kubectl delete job/shop-workers"))
+}
+
+// The record is sealed before the run's rows are removed, with its ledger and invariants;
+// rows that cannot be removed are reported beside it.
+func TestRowsThatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "mariadb", func(c *target.Config) { c.Ingest = target.IngestBulk })
+	db := mysqldtest.Open(t, s.dsn)
+	mysqldtest.Exec(t, db, "CREATE TRIGGER kept BEFORE DELETE ON events FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'events are kept'")
+	o := s.ingestion(t, "ingestion", 50, 3*time.Second)
+	o.Profile.Invariants = []spec.Invariant{{Name: "no event", SQL: "SELECT 1 FROM events WHERE run_id = ?"}}
+	var reported []string
+	o.Progress = func(e run.Event) {
+		if e.Kind == run.Note && strings.Contains(e.Text, "were not all removed") {
+			reported = append(reported, e.Text)
+			if err := record.CheckSeal(o.Dir); err != nil {
+				t.Errorf("the rows were removed before the seal: %v", err)
+			}
+		}
+	}
+	r := certify(t, o)
+	if len(reported) != 1 || !strings.Contains(reported[0], "events are kept; remove them by the profile's ledger.cleanup, with the run "+o.ID) {
+		t.Errorf("reported %q", reported)
+	}
+	if l := r.Ledger; l == nil || l.Missing != 0 || s.rows(t)["events"] != strconv.FormatInt(l.Persisted, 10) {
+		t.Errorf("ledger %+v, %s rows", l, s.rows(t)["events"])
+	}
+	if i := r.Facts.Invariants; len(i) != 1 || i[0].Rows == 0 || i[0].Error != "" {
+		t.Errorf("invariants %+v", i)
+	}
 }
 
 // If workers cannot be removed after a run, its verdict and its record are as if they had

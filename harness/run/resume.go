@@ -113,7 +113,6 @@ func (r *run) reopen(state fleet.State) (err error) {
 	if err != nil {
 		return err
 	}
-	r.ledger.compared = r.resumed.Persisted
 	keys := wire.NewKeys(r.ID, r.Join.Token)
 	r.receiver = receiver.New(receiver.Sinks{Frames: r.frames, Acknowledged: r.acknowledged, Flush: r.flush}, keys, r.Log)
 	r.receiver.Continue(r.resumed.Sequences, r.resumed.Batches)

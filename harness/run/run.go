@@ -160,7 +160,7 @@ func (r *run) start(ctx context.Context) error {
 }
 
 // finish stops the collectors, reconciles the ledger, seals the record, and removes the
-// workers. After ctx is done it still does so, but compares no ledger.
+// run's rows and the workers. After ctx is done it still does so, but compares no ledger.
 func (r *run) finish(ctx context.Context) error {
 	// Counted from t0, as the wall clock may have been changed since.
 	ended := r.t0.Round(0).Add(cmp.Or(r.ended, time.Now()).Sub(r.t0)).UTC()
@@ -177,7 +177,6 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.stopListening(); err != nil {
 		limitations = append(limitations, fmt.Sprintf("the coordinator's address was not served to the end: %v", err))
 	}
-	// Before the run's rows are removed: nothing may delay the seal after that.
 	limitations = append(limitations, r.completeView(ctx)...)
 	if text := r.server.refused(); text != "" {
 		limitations = append(limitations, "connections were refused by the coordinator: "+text)
@@ -188,8 +187,7 @@ func (r *run) finish(ctx context.Context) error {
 	if len(r.Profile.Invariants) > 0 {
 		r.step("checking the invariants of the database")
 	}
-	r.ledger.report = r.step
-	ledgerFact, compareError := r.ledger.reconcile(ctx, r.ForceStop, r.writer)
+	ledgerFact, compareError := r.ledger.reconcile(ctx, r.writer)
 	facts := record.Facts{
 		Schema: "assay/facts/v1", T0: r.t0.UTC(), Ended: ended, Stopped: r.stopped, Interrupted: ctx.Err() != nil,
 		Look: r.looks.look(), Aborted: r.aborted, ClockStepMs: r.clockStepMs(),
@@ -198,8 +196,12 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	sealed := r.sealError(cmp.Or(compareError, r.writer.Seal(facts)))
 	_ = os.Remove(r.statePath()) // holds no secret, and is of no use any more
-	// After the seal: a cluster may take minutes to remove workers, or fail to, and neither
-	// changes what was measured.
+	// After the seal: it may take minutes to remove millions of rows or a cluster's workers,
+	// or fail, and neither changes what was measured.
+	if err := r.ledger.clean(ctx, r.ForceStop, r.step); err != nil {
+		r.note("the run's rows were not all removed, which changes nothing in the record: " + databases.Reason(err) +
+			"; remove them by the profile's ledger.cleanup, with the run " + r.ID)
+	}
 	if err := r.removeWorkers(); err != nil {
 		r.note(removalText(err))
 	}

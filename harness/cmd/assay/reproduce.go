@@ -11,6 +11,7 @@ import (
 	"assay/harness/hint"
 	"assay/harness/judge/page"
 	"assay/harness/lab/reproduce"
+	"assay/harness/lab/reproduce/ingestion"
 	"assay/harness/lab/reproduce/twowriters"
 	"assay/harness/lab/stack"
 	"assay/harness/observe/record"
@@ -33,7 +34,7 @@ measurements with the scenarios and profiles of this program, and prints its tab
 figures are those of this machine; their ratios can be compared.`,
 		Example: "  assay reproduce two-writers\n  assay reproduce two-writers --quick    # minutes, to see what it does",
 	})
-	c.AddCommand(newReproduceTwoWriters())
+	c.AddCommand(newReproduceTwoWriters(), newReproduceIngestion())
 	return c
 }
 
@@ -57,6 +58,43 @@ be measured; 130 interrupted.`,
 	}
 	f.add(c)
 	return c
+}
+
+func newReproduceIngestion() *cobra.Command {
+	var f reproduceFlags
+	var rate float64
+	c := &cobra.Command{
+		Use:   "ingestion",
+		Short: "The ways to store events, at a high rate",
+		Long: `Ingestion runs the reference service with each of the report's ways to store an event: a
+connection pool for each request, a pool that keeps two connections, a bounded pool, one
+INSERT for several requests, and a queue in memory behind the response, also killed under
+load. It finds the highest rate that generator, service and database reach together, runs
+all ways at it, and shows errors by class, latency, persist lag, the ledger, and which of
+the three limits. It takes about 20 minutes.`,
+		Example: "  assay reproduce ingestion\n  assay reproduce ingestion --rate 1000 --quick",
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return f.ingestion(c, rate) },
+	}
+	f.add(c)
+	c.Flags().Float64Var(&rate, "rate", 0, "events per second (default: the highest rate, which is searched for)")
+	return c
+}
+
+func (f *reproduceFlags) ingestion(c *cobra.Command, rate float64) error {
+	o, release, err := f.prepare(c, "ingestion", stack.Options{})
+	if err != nil {
+		return err
+	}
+	defer release()
+	state, _, err := stack.Status(stack.DefaultDir)
+	if err != nil {
+		return err
+	}
+	d, err := ingestion.Run(c.Context(), ingestion.Options{
+		Dir: o.Dir, Shared: o.Shared, Console: o.Console, Quick: o.Quick, Seed: o.Seed, Rate: rate, ServiceDSN: state.ServiceDSN(),
+	})
+	return errors.Join(f.show(c, o, ingestion.Page(d)), err)
 }
 
 // add adds the options of all reports.

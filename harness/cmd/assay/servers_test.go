@@ -74,6 +74,7 @@ func startDatabase(t *testing.T, flavour string) *database {
 		statements,
 		"GRANT SELECT, DELETE ON shop.* TO 'certifier'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON service.* TO 'certifier'@'127.0.0.1'",
+		"GRANT INSERT ON shop.other TO 'certifier'@'127.0.0.1'",
 		"GRANT SELECT, DELETE ON shop.* TO 'blind'@'127.0.0.1'",
 		"GRANT SELECT ON shop.other TO 'auditor'@'127.0.0.1'",
 		"GRANT SELECT ON shop.* TO 'reader'@'127.0.0.1'",

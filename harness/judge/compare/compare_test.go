@@ -278,6 +278,28 @@ func TestZeroAndMissing(t *testing.T) {
 	has(t, c, "database commit: 0 in every run of B, but a median of 25.0 ms/tx in A")
 }
 
+// Errors are compared by who noticed them and by class. One that a run did not have is 0 in
+// it; a run in which no transaction was scheduled has no data.
+func TestErrorsByClass(t *testing.T) {
+	a, b := comparetest.Groups(fifteenPairs, 1)
+	with := func(share float64, lacking int) func(int, *certificate.Certificate) {
+		return func(i int, c *certificate.Certificate) {
+			c.Errors = []certificate.Error{{Where: "service", Class: "deadlock", Count: 1, Share: &share}}
+			if i == lacking {
+				c.Errors = nil
+			}
+		}
+	}
+	c := compared(t, edit(a, with(0.01, -1)), edit(b, with(0.02, 3)), tolerance)
+	if m := row(t, c, "service: deadlock"); m.Decision != effect.Changed || m.Direction != Worse || *m.Ratio != 2 || m.ValuesB[3] != nil {
+		t.Errorf("%+v", m)
+	}
+	c = compared(t, a, edit(b, with(0.02, -1)), tolerance)
+	if m := row(t, c, "service: deadlock"); m.Ratio != nil || *m.A != 0 || *m.B != 0.02 {
+		t.Errorf("none in A: %+v", m)
+	}
+}
+
 func TestSelected(t *testing.T) {
 	a, b := comparetest.Groups("ABBA", 1)
 	c := compared(t, a, b, Options{Tolerance: 0.03, Metrics: []string{Transaction, "generator CPU"}})

@@ -46,6 +46,14 @@ func sources(all []Run) []source {
 		{Rate, "achieved rate", "1/s", more, func(c certificate.Certificate) *float64 { return c.Rate.Achieved }},
 		{Errors, "error share", "share", less, errorShare},
 	}
+	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
+		for _, e := range c.Errors {
+			names = append(names, errorName(e))
+		}
+		return names
+	}) {
+		list = append(list, source{Errors, name, "1/tx", less, func(c certificate.Certificate) *float64 { return errorsOf(c, name) }})
+	}
 	list = append(list, latency(Transaction, verdict.TransactionName, "p50", "p95", "p99", "p99.9", "mean")...)
 	for _, name := range names(all, func(c certificate.Certificate) (names []string) {
 		return slices.Collect(maps.Keys(c.Latency))
@@ -104,6 +112,22 @@ func latency(group, name string, aggregates ...string) (list []source) {
 		}})
 	}
 	return list
+}
+
+// errorName is the name of the errors of one class that one place noticed, such as
+// "service: too many connections".
+func errorName(e certificate.Error) string { return e.Where + ": " + e.Class }
+
+// errorsOf is the number of these errors per transaction: 0 if none was noticed.
+func errorsOf(c certificate.Certificate, name string) *float64 {
+	if c.Errors == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.Errors, func(e certificate.Error) bool { return errorName(e) == name })
+	if i < 0 {
+		return new(float64)
+	}
+	return c.Errors[i].Share
 }
 
 // errorShare is the share of scheduled transactions that were not completed.

@@ -27,6 +27,8 @@ func TestErrorsOfTheJudgedWindows(t *testing.T) {
 	class(metric.WorkerSource(0), span.To, 40, metric.AtClient, metric.ErrorTimeout)   // after
 	class(metric.WorkerSource(0), span.From, 7, metric.AtClient, metric.ErrorTimeout)
 	add(metric.SourceDatabase, span.From, 3, metric.DBCounter, "name", "Connection_errors_max_connections")
+	add(metric.SourceDatabase, span.From, 2, metric.DBCounter, "name", "deadlocks") // PostgreSQL's
+	add(metric.SourceDatabase, span.From-1, 9, metric.DBCounter, "name", "deadlocks")
 	type counted struct {
 		Where, Class string
 		Count        int64
@@ -35,7 +37,7 @@ func TestErrorsOfTheJudgedWindows(t *testing.T) {
 	for _, e := range verdict.Judge(c).Errors {
 		got = append(got, counted{e.Where, e.Class, e.Count})
 	}
-	want := []counted{{"client", "timeout", 7}, {"client", "connection reset", 3}, {"service", "too many connections", 5}, {"database", "too many connections", 3}}
+	want := []counted{{"client", "timeout", 7}, {"client", "connection reset", 3}, {"service", "too many connections", 5}, {"database", "too many connections", 3}, {"database", "deadlock", 2}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -25,8 +25,8 @@ type Step struct {
 	P95          *float64 `json:"p95_ms"`        // of all that ended; null: none did
 	Mean         *float64 `json:"mean_ms"`       // likewise
 	NotCompleted int64    `json:"not_completed"` // failed, timed out or dropped
-	// Errors are the failed statements and requests of the whole step by class, retried
-	// ones included; empty: none.
+	// Errors are those of statements, requests and transactions that the generator noticed
+	// in the whole step, by class, retried ones included; empty: none.
 	Errors map[string]int64 `json:"errors,omitempty"`
 	// Waits are the mean active sessions of the database by class; null: not sampled.
 	Waits map[string]float64 `json:"waits,omitempty"`
@@ -45,9 +45,6 @@ type Step struct {
 // needed are the validity rules without which a step shows nothing; others, such as
 // open-loop, do not apply to it.
 var needed = []string{"worker-lost", "frames", "accounted", "generator-drops", "offered"}
-
-// ofErrors are the metrics whose labels class count errors.
-var ofErrors = []string{"sql_errors"}
 
 // StepOf reads the result of a step from its record.
 func StepOf(variant string, c Cell, r record.Run, folder string) Step {
@@ -71,17 +68,9 @@ func StepOf(variant string, c Cell, r record.Run, folder string) Step {
 		s.TPS /= float64(s.Seconds)
 	}
 	s.latency(r)
-	for _, name := range ofErrors {
-		for _, series := range r.Timeline.Series(name) {
-			if n, _ := r.Timeline.Sum(name, series.Labels, record.All); n > 0 {
-				if s.Errors == nil {
-					s.Errors = map[string]int64{}
-				}
-				s.Errors[series.Label("class")] += int64(n)
-			}
-		}
-	}
-	for _, w := range certificate.Of(r).Waits {
+	s.Errors = errorsOf(r.Timeline)
+	v := verdict.Judge(r)
+	for _, w := range certificate.Build(r, v).Waits {
 		if s.Waits == nil {
 			s.Waits = map[string]float64{}
 		}
@@ -95,7 +84,6 @@ func StepOf(variant string, c Cell, r record.Run, folder string) Step {
 			s.Violated = append(s.Violated, planned.Name)
 		}
 	}
-	v := verdict.Judge(r)
 	s.GeneratorCPU = v.Generator.CPUShare
 	for _, rule := range v.Rules {
 		if slices.Contains(needed, rule.ID) && rule.Outcome == verdict.Invalid {
@@ -111,6 +99,27 @@ func StepOf(variant string, c Cell, r record.Run, folder string) Step {
 		s.Broken = "no transaction ran"
 	}
 	return s
+}
+
+// errorsOf counts the errors of the generator and of its script by class; nil: none.
+func errorsOf(t *record.Timeline) map[string]int64 {
+	var all map[string]int64
+	seen := map[[2]string]bool{}
+	for _, series := range t.Series(metric.ErrorsByClass) {
+		where, class := series.Label("where"), series.Label("class")
+		id := [2]string{where, class}
+		if where != metric.AtClient && where != metric.AtScript || seen[id] { // several workers have a series of these labels
+			continue
+		}
+		seen[id] = true
+		if n, _ := t.Sum(metric.ErrorsByClass, series.Labels, record.All); n > 0 {
+			if all == nil {
+				all = map[string]int64{}
+			}
+			all[class] += int64(n)
+		}
+	}
+	return all
 }
 
 func (s *Step) latency(r record.Run) {

@@ -13,7 +13,7 @@ import (
 	code "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-sql-driver/mysql"
 
-	mysqlclass "assay/harness/observe/collect/mysql"
+	collect "assay/harness/observe/collect/mysql"
 	"assay/harness/observe/metric"
 )
 
@@ -142,8 +142,11 @@ func (s scope) connClass(err error) string {
 	if !s.own && errors.Is(err, context.DeadlineExceeded) {
 		return metric.ErrorPoolTimeout
 	}
-	return mysqlclass.ErrorClass(err)
+	return classOf(err)
 }
+
+// classOf is the class of an error, one of metric.Error*.
+func classOf(err error) string { return collect.Driver{}.Dialect().Classify(err).Class }
 
 // exec runs one statement on its own connection, and commits it.
 func (s scope) exec(ctx context.Context, query string, args ...any) (affected int64, err error) {
@@ -223,7 +226,7 @@ func (c *conn) each(ctx context.Context, do func(scan func(dest ...any) error) e
 func (c *conn) timed(ctx context.Context, verb string, do func(context.Context) error) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			c.m.dbErrors.WithLabelValues(mysqlclass.ErrorClass(err)).Inc()
+			c.m.dbErrors.WithLabelValues(classOf(err)).Inc()
 		}
 	}()
 	if err := ctx.Err(); err != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"syscall"
-
-	mysqlclass "assay/harness/observe/collect/mysql"
 )
 
 // minOpenFiles is enough to listen, to connect to the database and to be scraped.
@@ -42,7 +40,7 @@ type countedListener struct {
 func (l countedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
-		l.m.errors.WithLabelValues(mysqlclass.ErrorClass(err)).Inc()
+		l.m.errors.WithLabelValues(classOf(err)).Inc()
 	}
 	return c, err
 }

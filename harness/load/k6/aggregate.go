@@ -8,6 +8,7 @@ import (
 	"go.k6.io/k6/metrics"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/sql"
 	"assay/harness/observe/ledger"
 	"assay/harness/observe/metric"
 )
@@ -262,10 +263,13 @@ func (a *aggregate) sample(s *metrics.Sample, of *requestResult) {
 		b.set(to.index, s.Value)
 	default:
 		b.count(to.index, s.Value)
+		if to.class >= 0 {
+			b.count(to.class, s.Value)
+		}
 		switch s.Metric.Name {
 		case acknowledgedMetric:
 			a.acknowledge(s)
-		case metric.ErrorsByClass:
+		case metric.ErrorsByClass, sql.ErrorsMetric:
 			if v != nil {
 				v.classified = true
 			}

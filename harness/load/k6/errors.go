@@ -10,7 +10,8 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// classTag is the tag by which a script's counter errors_by_class names the class.
+// classTag is the tag by which a script's counter errors_by_class, and the module
+// k6/x/assay/sql, name the class.
 const classTag = "class"
 
 // maxClassBytes bounds the classes that scripts name.
@@ -92,7 +93,8 @@ func (c *seriesIndex) errorClass(where, class string) int {
 	return c.add(s, metric.Counter)
 }
 
-// scriptClass is the series of a class that the script names.
+// scriptClass is the series of a class that the script, or the module of its statements,
+// names.
 func (c *seriesIndex) scriptClass(tags *metrics.TagSet) int {
 	class, _ := tags.Get(classTag)
 	if class == "" {

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/guregu/null.v3"
 
 	"assay/harness/load/arrivals"
+	"assay/harness/load/sql"
 	"assay/harness/observe/metric"
 )
 
@@ -68,11 +69,17 @@ func TestErrorsHaveOneClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bySQL, err := k.registry.NewMetric(sql.ErrorsMetric, metrics.Counter)
+	if err != nil {
+		t.Fatal(err)
+	}
 	late := t0.Add(5 * time.Second)
 	script := metrics.Sample{
 		TimeSeries: metrics.TimeSeries{Metric: named, Tags: k.registry.RootTagSet().With(arrivals.VUTag, "1").With("class", "deadlock")},
 		Time:       late, Value: 1,
 	}
+	statement := script
+	statement.Metric, statement.Tags = bySQL, k.registry.RootTagSet().With(arrivals.VUTag, "1").With("class", "duplicate key").With("code", "1062")
 	begin := &arrivals.TransactionStart{VU: "1"}
 	end := func(o arrivals.Outcome) *arrivals.Transaction {
 		return &arrivals.Transaction{VU: "1", Outcome: o, Latency: time.Second}
@@ -81,6 +88,8 @@ func TestErrorsHaveOneClass(t *testing.T) {
 		begin, k.failing(late, "1", "error_code", "1212", "error", "dial: connection refused", "status", "0"), end(arrivals.Failed),
 		begin, k.failing(late, "1", "error_code", "1503", "status", "503"), k.failing(late, "1", "error_code", "1503", "status", "503"), end(arrivals.Completed),
 		begin, script, end(arrivals.Failed),
+		begin, statement, end(arrivals.Failed),
+		begin, statement, statement, end(arrivals.Completed), // sent again
 		begin, end(arrivals.Failed), // threw without a failed request
 		begin, end(arrivals.TimedOut),
 		begin, end(arrivals.Completed),
@@ -89,7 +98,7 @@ func TestErrorsHaveOneClass(t *testing.T) {
 	got := pointsOf(a)
 	want := map[string]float64{}
 	for class, n := range map[[2]string]float64{
-		{"client", "connection refused"}: 1, {"client", "HTTP 503"}: 2, {"script", "deadlock"}: 1,
+		{"client", "connection refused"}: 1, {"client", "HTTP 503"}: 2, {"script", "deadlock"}: 1, {"script", "duplicate key"}: 3,
 		{"client", "script error"}: 1, {"client", "transaction timeout"}: 1, {"client", "transaction not started"}: 1,
 	} {
 		want[metric.Of(metric.ErrorsByClass, "where", class[0], "class", class[1]).Key()] = n

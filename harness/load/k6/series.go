@@ -75,6 +75,7 @@ type mapping struct {
 	index    int    // of the series; of NAME.total for a rate
 	occurred int    // index of NAME.occurred, for a rate
 	ended    int    // index of the series in ended; -1: none
+	class    int    // index of the series of errors that its samples count too; -1: none
 	slos     []int  // indexes into seriesIndex.slos
 	total    *int64 // samples of the series' name, over the whole run
 }
@@ -173,10 +174,13 @@ func (c *seriesIndex) total(name string) *int64 {
 
 func (c *seriesIndex) resolve(ts metrics.TimeSeries) *mapping {
 	name := ts.Metric.Name
-	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1}
+	s := &mapping{metric: ts.Metric, kind: ts.Metric.Type, ended: -1, class: -1}
 	if name == metric.ErrorsByClass {
 		s.kind, s.index, s.total = metrics.Counter, c.scriptClass(ts.Tags), new(int64)
 		return s
+	}
+	if name == sql.ErrorsMetric {
+		s.class = c.scriptClass(ts.Tags)
 	}
 	if e, ok := ended[name]; ok {
 		s.ended = c.add(e, metric.Counter)

@@ -17,7 +17,7 @@ type vu struct {
 	last          time.Duration // end of its last request, or else its begin; since t0
 	failed        bool          // a request failed
 	systemFailed  bool          // a request failed, and not for a stall of the generator
-	classified    bool          // the script has named the class of an error
+	classified    bool          // the script, or the module k6/x/assay/sql, has named the class of an error
 	requests      int           // that have ended
 	redirects     int           // in a row
 }

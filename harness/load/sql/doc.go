@@ -6,5 +6,5 @@
 //
 // Input: the statements of scripts. Output: rows, errors with the server's code and a
 // class in plain words, and the metrics sql_connecting, sql_duration, sql_failed and
-// sql_errors.
+// sql_errors, which the output of package k6 also counts as errors_by_class.
 package sql

@@ -1,5 +1,7 @@
 package database
 
+import "assay/harness/observe/metric"
+
 // ServerError is an error that the server returned. Error gives the message alone,
 // without the number that drivers put before it.
 type ServerError struct {
@@ -18,6 +20,7 @@ type Condition int
 const (
 	OtherCondition       Condition = iota
 	TooManyConnections             // the connection limit of the server or of its user is reached
+	TooManyPrepared                // the server keeps no more prepared statements
 	Deadlock                       // the server chose the transaction as the deadlock victim; Galera reports a failed certification so, too
 	Denied                         // the user lacks a right
 	LockTimeout                    // a row was locked for longer than the server waits
@@ -27,28 +30,28 @@ const (
 	NotPrimary                     // the node is not part of the cluster's primary component
 	ReadOnly                       // the server or the transaction takes no writes
 	Timeout                        // the statement ran for longer than its limit
+	Canceled                       // another session cancelled the statement
 	Shutdown                       // the server is stopping or not yet started
 	Killed                         // the server ended the session
 )
 
-// names of the conditions, as classes of errors in metrics and reports.
-var names = map[Condition]string{
-	OtherCondition:       "other",
-	TooManyConnections:   "too many connections",
-	Deadlock:             "deadlock",
-	Denied:               "access denied",
-	LockTimeout:          "lock wait timeout",
-	Duplicate:            "duplicate key",
-	CertificationFailure: "certification failure",
-	Serialization:        "serialization failure",
-	NotPrimary:           "not primary",
-	ReadOnly:             "read only",
-	Timeout:              "timeout",
-	Shutdown:             "server shutdown",
-	Killed:               "session killed",
+// classes of the conditions, in metrics and reports.
+var classes = map[Condition]string{
+	TooManyConnections:   metric.ErrorTooMany,
+	TooManyPrepared:      metric.ErrorTooManyPrepared,
+	Deadlock:             metric.ErrorDeadlock,
+	Denied:               metric.ErrorDenied,
+	LockTimeout:          metric.ErrorLockWait,
+	Duplicate:            metric.ErrorDuplicateKey,
+	CertificationFailure: metric.ErrorCertification,
+	Serialization:        metric.ErrorSerialization,
+	NotPrimary:           metric.ErrorNotPrimary,
+	ReadOnly:             metric.ErrorReadOnly,
+	Timeout:              metric.ErrorTimeout,
+	Canceled:             metric.ErrorCanceled,
+	Shutdown:             metric.ErrorServerGone,
+	Killed:               metric.ErrorKilled,
 }
-
-func (c Condition) String() string { return names[c] }
 
 // RolledBack reports whether the server has certainly rolled the whole transaction back,
 // so that it may be sent again.

@@ -8,13 +8,14 @@ const (
 	AtDatabase = "database" // the database's status counters
 )
 
-// Values of the label class of errors_by_class. The generator, the reference service and
-// scripts use the same words for the same error; a service may use others of its own. An
-// HTTP error status is "HTTP 503".
+// Values of the label class of errors_by_class. The generator, the module k6/x/assay/sql
+// and the reference service use the same words for the same error; other services and
+// scripts may use others of their own. An HTTP error status is "HTTP 503", an error of a
+// database server without a class here "SQL error 1064".
 const (
 	ErrorRefused         = "connection refused"
 	ErrorReset           = "connection reset"
-	ErrorClosed          = "connection closed" // by the other side, before or within the response
+	ErrorClosed          = "connection closed" // by the other side, before or within the response, or lost
 	ErrorTimeout         = "timeout"
 	ErrorConnectTimeout  = "connect timeout"
 	ErrorOpenFiles       = "too many open files"
@@ -37,6 +38,9 @@ const (
 	ErrorDuplicateKey    = "duplicate key"
 	ErrorReadOnly        = "read only"
 	ErrorDenied          = "access denied"
+	ErrorSerialization   = "serialization failure"
+	ErrorNotPrimary      = "not primary" // the node is not part of the cluster's primary component
+	ErrorKilled          = "session killed"
 	ErrorServerGone      = "server shutdown"
 	ErrorAbortedClient   = "aborted client"  // a connection that its client left without closing it
 	ErrorAbortedConnect  = "aborted connect" // a connection that was not established

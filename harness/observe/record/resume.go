@@ -32,7 +32,6 @@ type Resumed struct {
 	Environment *Environment      // nil: not written yet
 	Sequences   map[string]uint64 // highest sequence of the frames of each source that numbers them
 	Batches     map[string]uint64 // highest number of the acknowledged batches of each source
-	Persisted   bool              // the persisted side was read back at least once: the run's rows may have been removed since
 }
 
 // Resume continues an unsealed record whose writer was killed at any instant. It visits
@@ -139,8 +138,6 @@ func (w *Writer) readFacts(r *Resumed) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", environmentFile, err)
 	}
-	_, err = os.Stat(w.path(ledgerDir, persistedFile))
-	r.Persisted = err == nil
 	return nil
 }
 

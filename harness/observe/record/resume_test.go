@@ -352,7 +352,7 @@ func TestResumeReadsFacts(t *testing.T) {
 	)
 	w, r, err := Resume(dir, nil)
 	must(t, err)
-	want := Resumed{Plan: aPlan(), Environment: &environment, Sequences: map[string]uint64{}, Batches: map[string]uint64{}, Persisted: true}
+	want := Resumed{Plan: aPlan(), Environment: &environment, Sequences: map[string]uint64{}, Batches: map[string]uint64{}}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}

@@ -91,15 +91,16 @@ func supports(version string) bool {
 
 // conditions maps the servers' error numbers.
 var conditions = map[uint16]database.Condition{
-	code.ER_CON_COUNT_ERROR:              database.TooManyConnections,
-	code.ER_TOO_MANY_USER_CONNECTIONS:    database.TooManyConnections,
-	code.ER_USER_LIMIT_REACHED:           database.TooManyConnections,
-	code.ER_LOCK_DEADLOCK:                database.Deadlock,
-	code.ER_DBACCESS_DENIED_ERROR:        database.Denied,
-	code.ER_ACCESS_DENIED_ERROR:          database.Denied,
-	code.ER_TABLEACCESS_DENIED_ERROR:     database.Denied,
-	code.ER_COLUMNACCESS_DENIED_ERROR:    database.Denied,
-	code.ER_SPECIFIC_ACCESS_DENIED_ERROR: database.Denied,
+	code.ER_CON_COUNT_ERROR:                 database.TooManyConnections,
+	code.ER_TOO_MANY_USER_CONNECTIONS:       database.TooManyConnections,
+	code.ER_USER_LIMIT_REACHED:              database.TooManyConnections,
+	code.ER_MAX_PREPARED_STMT_COUNT_REACHED: database.TooManyPrepared,
+	code.ER_LOCK_DEADLOCK:                   database.Deadlock,
+	code.ER_DBACCESS_DENIED_ERROR:           database.Denied,
+	code.ER_ACCESS_DENIED_ERROR:             database.Denied,
+	code.ER_TABLEACCESS_DENIED_ERROR:        database.Denied,
+	code.ER_COLUMNACCESS_DENIED_ERROR:       database.Denied,
+	code.ER_SPECIFIC_ACCESS_DENIED_ERROR:    database.Denied,
 
 	code.ER_LOCK_WAIT_TIMEOUT: database.LockTimeout,
 	code.ER_DUP_ENTRY:         database.Duplicate,
@@ -107,12 +108,13 @@ var conditions = map[uint16]database.Condition{
 	code.ER_UNKNOWN_COM_ERROR: database.NotPrimary, // "WSREP has not yet prepared node for application use"
 	errReadOnly:               database.ReadOnly,
 	code.ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: database.ReadOnly,
-	errStatementTime:        database.Timeout,
-	errStatementTimeMariaDB: database.Timeout,
-	code.ER_SERVER_SHUTDOWN: database.Shutdown,
-	errKilled:               database.Killed,
-	errKilledMariaDB:        database.Killed,
-	errIdle:                 database.Killed,
+	errStatementTime:          database.Timeout,
+	errStatementTimeMariaDB:   database.Timeout,
+	code.ER_QUERY_INTERRUPTED: database.Canceled,
+	code.ER_SERVER_SHUTDOWN:   database.Shutdown,
+	errKilled:                 database.Killed,
+	errKilledMariaDB:          database.Killed,
+	errIdle:                   database.Killed,
 }
 
 // conditionOf is the condition of an error. ER_OPTION_PREVENTS_STATEMENT is about any
