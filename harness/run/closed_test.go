@@ -50,6 +50,6 @@ func TestClosedModel(t *testing.T) {
 	s := scale.StepOf("as it is", scale.Cell{Point: scale.Point{Threads: threads}}, r, "")
 	// Each transaction takes at least 20 ms.
 	if s.TPS <= 0 || s.TPS > threads/0.020*1.01 || s.P95 == nil || *s.P95 < 20 || s.Seconds != 3 || s.Broken != "" {
-		t.Errorf("%+v", s)
+		t.Errorf("%#v: %s", s, s.Broken)
 	}
 }

@@ -176,7 +176,7 @@ func accounted(e *evidence) Rule {
 	switch {
 	case off > 0:
 		r.Detail = fmt.Sprintf("%s transactions in %d seconds have no outcome or more than one", number(off), seconds)
-	case !e.stoppedEarly() && !e.endedAtLook() && int64(total) != e.plan.Arrivals(), e.endedAtLook() && int64(total) < e.plan.Arrivals():
+	case !e.plan.Closed && !e.stoppedEarly() && !e.endedAtLook() && int64(total) != e.plan.Arrivals(), e.endedAtLook() && int64(total) < e.plan.Arrivals():
 		off = math.Abs(total - float64(e.plan.Arrivals()))
 		r.Detail = fmt.Sprintf("%s transactions were scheduled, the plan has %d", number(total), e.plan.Arrivals())
 	default:
