@@ -16,6 +16,8 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/observe/record"
 	"assay/harness/project"
+	"assay/harness/quantity"
+	"assay/harness/spec"
 	"assay/harness/trial"
 )
 
@@ -82,6 +84,9 @@ the three limits. It takes about 20 minutes.`,
 }
 
 func (f *reproduceFlags) ingestion(c *cobra.Command, rate float64) error {
+	if c.Flags().Changed("rate") && !(rate > 0 && rate <= spec.MaxRate) {
+		return usage("for example: --rate 1000", "--rate %s: want a rate above 0 and up to %d per second", quantity.Exact(rate), int(spec.MaxRate))
+	}
 	o, release, err := f.prepare(c, "ingestion", stack.Options{})
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 // scaleFlags are the options of `assay scale`.
 type scaleFlags struct {
 	runFlags
-	threads  []int
+	threads  []string
 	rates    []string
 	variants []string
 	rounds   int
@@ -64,7 +64,7 @@ invariant is violated; 2 usage or operational error; 130 interrupted.`,
 	f.addResult(c, "folder of the measurement (default: runs/scale-ID)",
 		"seed of the first round, plus 1 for each further round (default: a random one, recorded)", "print scale.json instead of the tables")
 	fs := c.Flags()
-	fs.IntSliceVar(&f.threads, "threads", []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, "numbers of threads of the closed model; '' for none")
+	fs.StringSliceVar(&f.threads, "threads", strings.Split("1,2,4,8,16,32,64,128,256,512", ","), "numbers of threads of the closed model; '' for none")
 	fs.StringSliceVar(&f.rates, "rates", nil, "rates of the open model, transactions per second")
 	fs.StringArrayVar(&f.variants, "variant", nil, "a variant to compare, like 'two writers:TPCC_TARGETS=a/tpcc b/tpcc', with further variables after a comma (repeatable)")
 	fs.IntVar(&f.rounds, "rounds", 6, "how often each step is made")
@@ -144,9 +144,10 @@ func (f *scaleFlags) plan(c *cobra.Command, p spec.Profile) (*steps.Steps, error
 
 func (f *scaleFlags) points(p spec.Profile) (all []scale.Point, err error) {
 	const most = 10_000
-	for _, n := range f.threads {
-		if n < 1 || n > most {
-			return nil, hint.With(fmt.Errorf("--threads %d: want 1 to %d", n, most), "for example: --threads 1,8,64")
+	for _, text := range f.threads {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return nil, hint.With(fmt.Errorf("--threads %s: want whole numbers from 1 to %d", text, most), "for example: --threads 1,8,64")
 		}
 		all = append(all, scale.Point{Threads: n})
 	}

@@ -28,7 +28,7 @@ func Page(d scale.Document) page.Page {
 	for _, c := range d.Curves {
 		p.Blocks = append(p.Blocks, curve(c, most))
 	}
-	if len(d.Ratios) > 0 {
+	if slices.ContainsFunc(d.Ratios, func(r scale.Ratio) bool { return r.Pairs > 0 }) {
 		p.Blocks = append(p.Blocks, ratios(d))
 	}
 	return p
@@ -40,7 +40,7 @@ func section(heading string, blocks ...page.Block) page.Section {
 
 func facts(d scale.Document) page.Facts {
 	all := page.Facts{
-		{Name: "Steps", Text: fmt.Sprintf("%d of %d, %s of %s each, in %d rounds", len(d.Steps), len(d.Variants)*len(d.Points)*d.Rounds, d.State, quantity.Format(d.Seconds, "s"), d.Rounds)},
+		{Name: "Steps", Text: steps(d)},
 	}
 	if d.Database != "" {
 		all = append(all, page.Fact{Name: "Database", Text: d.Database})
@@ -60,6 +60,15 @@ func facts(d scale.Document) page.Facts {
 		Name: "Meaning",
 		Text: "threads are the closed model, in which a slow system gets less load: its latencies omit stalls. Nothing here certifies a rate.",
 	})
+}
+
+// steps says how many steps were made, of those that were asked for.
+func steps(d scale.Document) string {
+	text := fmt.Sprintf("%d of %d, each of %s, in %d rounds", len(d.Steps), len(d.Variants)*len(d.Points)*d.Rounds, quantity.Format(d.Seconds, "s"), d.Rounds)
+	if d.State != scale.Done {
+		text += ": " + d.State
+	}
+	return text
 }
 
 // curve is the table of a variant, with the throughput drawn.
@@ -105,6 +114,9 @@ func law(l scale.Law) string {
 func ratios(d scale.Document) page.Block {
 	t := page.Table{Columns: slices.Concat(page.Names("variant", "load"), page.Numbers("ratio", "95 % interval", "pairs", "p"))}
 	for _, r := range d.Ratios {
+		if r.Pairs == 0 {
+			continue
+		}
 		load := r.String()
 		if r.Point == (scale.Point{}) {
 			load = "all loads"
