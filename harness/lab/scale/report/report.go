@@ -64,7 +64,11 @@ func facts(d scale.Document) page.Facts {
 
 // steps says how many steps were made, of those that were asked for.
 func steps(d scale.Document) string {
-	text := fmt.Sprintf("%d of %d, each of %s, in %d rounds", len(d.Steps), len(d.Variants)*len(d.Points)*d.Rounds, quantity.Format(d.Seconds, "s"), d.Rounds)
+	rounds := "one round"
+	if d.Rounds != 1 {
+		rounds = fmt.Sprintf("%d rounds", d.Rounds)
+	}
+	text := fmt.Sprintf("%d of %d, each of %s, in %s", len(d.Steps), len(d.Variants)*len(d.Points)*d.Rounds, quantity.Format(d.Seconds, "s"), rounds)
 	if d.State != scale.Done {
 		text += ": " + d.State
 	}
