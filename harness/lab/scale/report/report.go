@@ -83,7 +83,7 @@ func curve(c scale.Curve, most float64) page.Block {
 	)}
 	for _, p := range c.Points {
 		row := page.Cells(p.String(), quantity.OptionalValue(p.TPS, ""), quantity.Range(p.LeastTPS, p.MostTPS, ""), quantity.OptionalValue(p.Scaling, "ratio"),
-			quantity.OptionalValue(p.P95, "ms"), fmt.Sprint(p.NotCompleted), p.Wait, "", errors(p.Errors))
+			quantity.OptionalValue(p.P95, "ms"), notCompleted(p), p.Wait, "", errors(p.Errors))
 		if p.TPS != nil && most > 0 {
 			row[7].Graph = page.Bars{Upper: *p.TPS / most}
 		}
@@ -94,6 +94,14 @@ func curve(c scale.Curve, most float64) page.Block {
 		s.Blocks = append(s.Blocks, page.Paragraph{Text: law(*c.Law), State: page.Quiet})
 	}
 	return s
+}
+
+// notCompleted is no data where no step was made.
+func notCompleted(p scale.CurvePoint) string {
+	if p.Steps == 0 {
+		return quantity.NoData
+	}
+	return fmt.Sprint(p.NotCompleted)
 }
 
 func errors(of map[string]int64) string {
