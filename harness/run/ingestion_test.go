@@ -104,7 +104,8 @@ func TestDirectIngestionBreaks(t *testing.T) {
 		t.Errorf("pool %+v", p)
 	}
 	found := diagnose.Of(r, v)
-	if b := found.Bottleneck; b == nil || b.Component == diagnose.None {
+	// On a machine on which the generator lacks CPU it may only be the leading candidate.
+	if b := found.Bottleneck; b == nil || b.Component != diagnose.Pool && b.Component != diagnose.Undetermined || !strings.Contains(b.Sentence, " "+diagnose.Pool+", with ") {
 		t.Errorf("bottleneck %+v", b)
 	} else {
 		t.Logf("%s; %s; %v", b.Component, b.Sentence, counted)
