@@ -91,9 +91,7 @@ func (f *reproduceFlags) ingestion(c *cobra.Command, rate float64) error {
 	if err != nil {
 		return err
 	}
-	d, err := ingestion.Run(c.Context(), ingestion.Options{
-		Dir: o.Dir, Shared: o.Shared, Console: o.Console, Quick: o.Quick, Seed: o.Seed, Rate: rate, ServiceDSN: state.ServiceDSN(),
-	})
+	d, err := ingestion.Run(c.Context(), ingestion.Options{Options: o, Rate: rate, ServiceDSN: state.ServiceDSN()})
 	return errors.Join(f.show(c, o, ingestion.Page(d)), err)
 }
 
