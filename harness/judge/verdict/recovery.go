@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -277,82 +276,4 @@ func withoutRecovery(windows, recovering []record.Span, limit time.Duration) (sp
 		}
 	}
 	return spans, windowOf
-}
-
-// judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
-// longest possible time, FAIL the shortest without the generator's own delay.
-func judgeRecovery(e *evidence, s spec.SLO) SLO {
-	out := newSLO(s, "ms")
-	if len(e.recovered) == 0 {
-		return out
-	}
-	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
-	unbounded := false
-	for _, r := range e.recovered {
-		if r.Recovered.Least == nil {
-			return newSLO(s, "ms") // no data on one of them
-		}
-		if s.Violates(*r.Recovered.Least) {
-			broken++
-		}
-		if r.Recovered.Most == nil || s.Violates(*r.Recovered.Most) {
-			possible++
-		}
-		out.Lower = longer(out.Lower, r.Recovered.Least)
-		out.Upper = longer(out.Upper, r.Recovered.Most)
-		unbounded = unbounded || r.Recovered.Most == nil
-	}
-	out.Observed = out.Upper
-	if unbounded { // it is at least what was seen of it
-		out.Observed, out.ObservedAtLeast, out.Upper = out.Lower, out.Lower, nil
-	}
-	out.Samples, out.Allowed = &n, pointer(int64(0))
-	if broken == possible {
-		out.Violations = &broken
-	} else {
-		out.AtLeast, out.AtMost = &broken, &possible
-	}
-	out.Outcome = decideByCount(broken, possible, 0)
-	return out
-}
-
-func longer(a, b *float64) *float64 {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
-}
-
-// faultsRule is the id of faultsInjected, which applies to profiles with faults only.
-const faultsRule = "faults"
-
-// faultsInjected: the run did to the system what the profile says.
-func faultsInjected(e *evidence) Rule {
-	planned := e.Plan.Profile.Faults
-	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(float64(len(planned))), Unit: "faults",
-		Outcome: Pass,
-		Advice:  "Check the node or the command of the fault by hand, then run again.",
-	}
-	var problems []string
-	for i, f := range planned {
-		var fact record.Fault
-		if i < len(e.Facts.Faults) {
-			fact = e.Facts.Faults[i]
-		}
-		switch {
-		case fact.EndError != "":
-			problems = append(problems, fmt.Sprintf("fault %d (%s) could not be ended: %s", i+1, f, fact.EndError))
-			continue
-		case fact.Error != "" || fact.At.IsZero():
-			problems = append(problems, fmt.Sprintf("fault %d (%s) was not injected: %s", i+1, f, cmp.Or(fact.Error, "no reason given")))
-			continue
-		}
-		*r.Observed++
-	}
-	r.Detail = fmt.Sprintf("%d of %d faults were injected and ended", int(*r.Observed), len(planned))
-	if len(problems) > 0 {
-		r.Outcome, r.Detail = Invalid, joinFirst(problems, 3)
-	}
-	return r
 }
