@@ -99,8 +99,9 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 			all = append(all, r)
 			continue
 		}
-		first, most, recovered := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.possible })
-		leastFirst, least, _ := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.cleared })
+		samples := o.sampledViolations()
+		first, most, recovered := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.possible })
+		leastFirst, least, _ := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.cleared })
 		since := func(second int64) float64 {
 			return max(0, float64(time.Unix(from+second, 0).Sub(d.at))/float64(time.Millisecond))
 		}
@@ -139,15 +140,6 @@ func (e *evidence) over(spans ...record.Span) *evidence {
 	return &o
 }
 
-// withRecovery is the evidence on all judged windows, with the seconds in which the system
-// was recovering.
-func (e *evidence) withRecovery() *evidence {
-	if len(e.recovered) == 0 {
-		return e
-	}
-	return e.over(e.judged()...)
-}
-
 // recoveryText says what the system recovered from, and how fast; empty: nothing was
 // injected.
 func (e *evidence) recoveryText() string {
@@ -175,8 +167,7 @@ func (e *evidence) recoveryText() string {
 // samples violates that each SLO allows, and three standard deviations of chance. Without a
 // broken second both are 0; ok is false if the SLOs do not hold again, and n is then the
 // number of seconds.
-func (e *evidence) recoveredFrom(begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
-	all := e.sampledViolations()
+func (e *evidence) recoveredFrom(all []sampled, begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
 	// held is how many seconds from one on hold together, settledSeconds if it is not broken.
 	held := func(at int64) int64 {
 		least := settledSeconds
