@@ -47,7 +47,7 @@ func TestClosedModel(t *testing.T) {
 	if v.Outcome != verdict.Invalid {
 		t.Errorf("%s: %s", v.Outcome, v.Claim)
 	}
-	s := scale.StepOf("as it is", scale.Cell{Point: scale.Point{Threads: threads}}, r, "")
+	s := scale.StepOf("as it is", scale.Cell{Point: scale.Point{Threads: threads}}, r, v, "")
 	// Each transaction takes at least 20 ms.
 	if s.TPS <= 0 || s.TPS > threads/0.020*1.01 || s.P95 == nil || *s.P95 < 20 || s.Seconds != 3 || s.Broken != "" {
 		t.Errorf("%#v: %s", s, s.Broken)

@@ -73,7 +73,10 @@ connection pool for each request, a pool that keeps two connections, a bounded p
 INSERT for several requests, and a queue in memory behind the response, also killed under
 load. It finds the highest rate that generator, service and database reach together, runs
 all ways at it, and shows errors by class, latency, persist lag, the ledger, and which of
-the three limits. It takes about 20 minutes.`,
+the three limits. It takes about 20 minutes.
+
+Exit codes: 0 all ways were measured, whatever the verdicts; 2 usage or operational error,
+or a way, or the rate, could not be measured; 130 interrupted.`,
 		Example: "  assay reproduce ingestion\n  assay reproduce ingestion --rate 1000 --quick",
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return f.ingestion(c, rate) },
@@ -96,17 +99,22 @@ func (f *reproduceFlags) ingestion(c *cobra.Command, rate float64) error {
 	if err != nil {
 		return err
 	}
-	d, err := ingestion.Run(c.Context(), ingestion.Options{
-		Dir: o.Dir, Shared: o.Shared, Console: o.Console, Quick: o.Quick, Seed: o.Seed, Rate: rate, ServiceDSN: state.ServiceDSN(),
-	})
-	return errors.Join(f.show(c, o, ingestion.Page(d)), err)
+	d, err := ingestion.Run(c.Context(), ingestion.Options{Options: o, Rate: rate, ServiceDSN: state.ServiceDSN()})
+	return errors.Join(f.show(c, o, ingestion.Page(d)), cmp.Or(err, unmeasured(d.Problems, o)))
+}
+
+// unmeasured is the error where parts could not be measured.
+func unmeasured(problems []string, o reproduce.Options) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return hint.With(fmt.Errorf("%d parts could not be measured, the first one: %s", len(problems), problems[0]), "the run folders are in "+o.Dir)
 }
 
 // add adds the options of all reports.
 func (f *reproduceFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.runs, "runs", "runs", "folder of run folders")
-	f.addResult(c, "folder of the results (default: runs/reproduce-ID)", "seed of arrivals and data (default: a random one, recorded)", "print the page as JSON")
-	_ = c.Flags().MarkHidden("json")
+	f.addResult(c, "folder of the results (default: runs/reproduce-ID)", "seed of arrivals and data (default: a random one, recorded)", "")
 	c.Flags().BoolVar(&f.quick, "quick", false, "short runs, to see what it does")
 	f.workers = 1
 }
@@ -118,10 +126,7 @@ func (f *reproduceFlags) twoWriters(c *cobra.Command) error {
 	}
 	defer release()
 	d, err := twowriters.Run(c.Context(), o)
-	if len(d.Problems) > 0 && err == nil {
-		err = hint.With(fmt.Errorf("%d parts could not be measured, the first one: %s", len(d.Problems), d.Problems[0]), "the run folders are in "+o.Dir)
-	}
-	if err := errors.Join(f.show(c, o, twowriters.Page(d)), err); err != nil {
+	if err := errors.Join(f.show(c, o, twowriters.Page(d)), cmp.Or(err, unmeasured(d.Problems, o))); err != nil {
 		return err
 	}
 	if d.Lost() {

@@ -48,8 +48,8 @@ the first one, over pairs of steps that ran one after the other. Six rounds give
 ratio an interval.
 
 Each step is a sealed run folder in runs/scale-ID; scale.json there is written after every
-step, and scale.html is the page. The closed model cannot certify: a slow system gets less load, so that its
-latencies omit the stalls.
+step, and scale.html is the page. The closed model cannot certify: a slow system gets less
+load, so that its latencies omit the stalls.
 
 Exit codes: 0 all steps were made; 1 transactions were lost or duplicated, or an
 invariant is violated; 2 usage or operational error; 130 interrupted.`,

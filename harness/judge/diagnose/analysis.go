@@ -46,8 +46,13 @@ type analysis struct {
 // analyse returns nil if no transaction ran in the judged windows.
 func analyse(r record.Run, v verdict.Verdict) *analysis {
 	a := &analysis{layout: layoutOf(tableOf(r, v.Judged)), run: r, symptoms: symptomsOf(r, v), spans: v.Judged}
-	if i := a.symptoms.window; i != nil { // diagnose only the window that failed
-		a.spans = a.spans[*i : *i+1]
+	if failed := a.symptoms.window; failed != nil { // diagnose only the window that failed
+		a.spans = nil
+		for i, span := range v.Judged {
+			if v.WindowOf[i] == *failed {
+				a.spans = append(a.spans, span)
+			}
+		}
 	}
 	holdRows, baseRows := a.rows(r.Timeline, a.spans), a.rows(r.Timeline, baseline(r))
 	a.hold = a.window(a.sum(holdRows))

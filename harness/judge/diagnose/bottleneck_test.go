@@ -334,6 +334,24 @@ func TestChangeWithinTheWindow(t *testing.T) {
 	}
 }
 
+// A window that failed by itself is diagnosed with all of its parts, which a recovery from
+// a fault has cut it into.
+func TestPartsOfTheWindowThatFailed(t *testing.T) {
+	r := system{base: healthy(), hold: healthy(), late: map[string]float64{wait.Binlog: 600}, noise: 0.1}.record()
+	v := verdict.Judge(r)
+	whole := v.Judged[0]
+	middle := (whole.From + whole.To) / 2
+	v.Judged, v.WindowOf = []record.Span{{From: whole.From, To: middle}, {From: middle, To: whole.To}}, []int{0, 0}
+	for i, s := range v.SLOs {
+		if broken(s) {
+			v.SLOs[i].FailedWindow = new(1)
+		}
+	}
+	if b := Of(r, v).Bottleneck; b.Component != wait.ComponentOf(wait.Binlog) || *b.Growth < 250 {
+		t.Errorf("%+v: the second part has 600 ms of it", b)
+	}
+}
+
 // The same record gives the same diagnosis, to the last bit.
 func TestDiagnosisIsAFunctionOfTheRecord(t *testing.T) {
 	w := system{base: healthy(), hold: with(healthy(), map[string]float64{wait.Binlog: 200, Downstream: 150}), noise: 0.3}

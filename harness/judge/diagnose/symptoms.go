@@ -19,7 +19,7 @@ type symptoms struct {
 	generator      string        // rule that the generator broke; empty: none
 	baselineBroken bool          // one of the slow SLOs is already broken at the baseline
 	collector      string        // detail of the rule "collector", if samples are incomplete
-	window         *int          // index of the judged window that failed by itself; nil: all together failed
+	window         *int          // judged window that failed by itself, from 0; nil: all together failed
 }
 
 func (s symptoms) any() bool { return s.aboutTime() || len(s.failures)+len(s.others) > 0 }
@@ -37,9 +37,7 @@ func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 		case byTime:
 			found.slow = append(found.slow, s)
 			if s.FailedWindow != nil {
-				if i := slices.Index(v.WindowOf, *s.FailedWindow-1); i >= 0 {
-					found.window = &i
-				}
+				found.window = new(*s.FailedWindow - 1)
 			}
 		case byFailures:
 			found.failures = append(found.failures, s)

@@ -33,6 +33,7 @@ type evidence struct {
 	aborted *record.Abort // the abort that truncated the judged windows; nil: none
 
 	recovered []Recovery // from each fault of the profile, and from its end
+	whole     *evidence  // on all judged windows, with the seconds of recoveries; itself if none were cut out
 
 	streams map[string]record.Source
 	losses  []loss  // workers that did not end by themselves, earliest first
@@ -77,7 +78,10 @@ func gather(r record.Run) *evidence {
 	e.restrict(e.judged(), nil)
 	var recovering []record.Span
 	e.recovered, recovering = e.recoveries()
+	e.whole = e
 	if limit, ok := r.Plan.Profile.RecoveryLimit(); ok && len(recovering) > 0 {
+		whole := *e
+		e.whole = &whole
 		e.restrict(withoutRecovery(e.spans, recovering, limit))
 	}
 	return e

@@ -42,7 +42,7 @@ func limitations(e *evidence, rules []Rule) []string {
 	} else {
 		all = append(all, "durability when a process or host is killed was not tested")
 	}
-	if n := e.withRecovery().seconds - e.seconds; n > 0 {
+	if n := e.whole.seconds - e.seconds; n > 0 {
 		all = append(all, fmt.Sprintf("%d s of the judged windows belong to recoveries from faults: only recovery_time, the ledger, persist_lag and invariants judge them", n))
 	}
 	all = append(all, e.shortRun()...)

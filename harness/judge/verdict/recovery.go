@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -100,8 +99,9 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 			all = append(all, r)
 			continue
 		}
-		first, most, recovered := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.possible })
-		leastFirst, least, _ := o.recoveredFrom(begin, func(v violations) []stats.Batch { return v.cleared })
+		samples := o.sampledViolations()
+		first, most, recovered := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.possible })
+		leastFirst, least, _ := o.recoveredFrom(samples, begin, func(v violations) []stats.Batch { return v.cleared })
 		since := func(second int64) float64 {
 			return max(0, float64(time.Unix(from+second, 0).Sub(d.at))/float64(time.Millisecond))
 		}
@@ -140,15 +140,6 @@ func (e *evidence) over(spans ...record.Span) *evidence {
 	return &o
 }
 
-// withRecovery is the evidence on all judged windows, with the seconds in which the system
-// was recovering.
-func (e *evidence) withRecovery() *evidence {
-	if len(e.recovered) == 0 {
-		return e
-	}
-	return e.over(e.judged()...)
-}
-
 // recoveryText says what the system recovered from, and how fast; empty: nothing was
 // injected.
 func (e *evidence) recoveryText() string {
@@ -176,8 +167,7 @@ func (e *evidence) recoveryText() string {
 // samples violates that each SLO allows, and three standard deviations of chance. Without a
 // broken second both are 0; ok is false if the SLOs do not hold again, and n is then the
 // number of seconds.
-func (e *evidence) recoveredFrom(begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
-	all := e.sampledViolations()
+func (e *evidence) recoveredFrom(all []sampled, begin int64, counted func(violations) []stats.Batch) (first, n int64, ok bool) {
 	// held is how many seconds from one on hold together, settledSeconds if it is not broken.
 	held := func(at int64) int64 {
 		least := settledSeconds
@@ -277,82 +267,4 @@ func withoutRecovery(windows, recovering []record.Span, limit time.Duration) (sp
 		}
 	}
 	return spans, windowOf
-}
-
-// judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
-// longest possible time, FAIL the shortest without the generator's own delay.
-func judgeRecovery(e *evidence, s spec.SLO) SLO {
-	out := newSLO(s, "ms")
-	if len(e.recovered) == 0 {
-		return out
-	}
-	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
-	unbounded := false
-	for _, r := range e.recovered {
-		if r.Recovered.Least == nil {
-			return newSLO(s, "ms") // no data on one of them
-		}
-		if s.Violates(*r.Recovered.Least) {
-			broken++
-		}
-		if r.Recovered.Most == nil || s.Violates(*r.Recovered.Most) {
-			possible++
-		}
-		out.Lower = longer(out.Lower, r.Recovered.Least)
-		out.Upper = longer(out.Upper, r.Recovered.Most)
-		unbounded = unbounded || r.Recovered.Most == nil
-	}
-	out.Observed = out.Upper
-	if unbounded { // it is at least what was seen of it
-		out.Observed, out.ObservedAtLeast, out.Upper = out.Lower, out.Lower, nil
-	}
-	out.Samples, out.Allowed = &n, pointer(int64(0))
-	if broken == possible {
-		out.Violations = &broken
-	} else {
-		out.AtLeast, out.AtMost = &broken, &possible
-	}
-	out.Outcome = decideByCount(broken, possible, 0)
-	return out
-}
-
-func longer(a, b *float64) *float64 {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
-}
-
-// faultsRule is the id of faultsInjected, which applies to profiles with faults only.
-const faultsRule = "faults"
-
-// faultsInjected: the run did to the system what the profile says.
-func faultsInjected(e *evidence) Rule {
-	planned := e.Plan.Profile.Faults
-	r := Rule{
-		Observed: pointer(0.0), Limit: pointer(float64(len(planned))), Unit: "faults",
-		Outcome: Pass,
-		Advice:  "Check the node or the command of the fault by hand, then run again.",
-	}
-	var problems []string
-	for i, f := range planned {
-		var fact record.Fault
-		if i < len(e.Facts.Faults) {
-			fact = e.Facts.Faults[i]
-		}
-		switch {
-		case fact.EndError != "":
-			problems = append(problems, fmt.Sprintf("fault %d (%s) could not be ended: %s", i+1, f, fact.EndError))
-			continue
-		case fact.Error != "" || fact.At.IsZero():
-			problems = append(problems, fmt.Sprintf("fault %d (%s) was not injected: %s", i+1, f, cmp.Or(fact.Error, "no reason given")))
-			continue
-		}
-		*r.Observed++
-	}
-	r.Detail = fmt.Sprintf("%d of %d faults were injected and ended", int(*r.Observed), len(planned))
-	if len(problems) > 0 {
-		r.Outcome, r.Detail = Invalid, joinFirst(problems, 3)
-	}
-	return r
 }

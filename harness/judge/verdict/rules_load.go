@@ -20,7 +20,7 @@ const removeStop = "Remove what stopped it, then run again."
 
 // complete: the judged windows ran to their end.
 func complete(e *evidence) Rule {
-	ran, planned := e.Facts.Ended.Sub(e.Facts.T0), e.withRecovery().seconds
+	ran, planned := e.Facts.Ended.Sub(e.Facts.T0), e.whole.seconds
 	judged := time.Duration(0)
 	for _, w := range e.plan.Judged {
 		judged += max(0, min(w.End, ran)-w.Start)
@@ -69,7 +69,7 @@ func complete(e *evidence) Rule {
 // openLoop: every slot of the schedule occurred, and latencies count from the
 // schedule, for which there is one lag observation per slot.
 func openLoop(e *evidence) Rule {
-	e = e.withRecovery()
+	e = e.whole
 	planned, lags := e.plan.JudgedArrivals(), int64(e.lag.Count())
 	if e.aborted != nil {
 		planned = e.scheduled.n // in a truncated window only the lag observations can be checked

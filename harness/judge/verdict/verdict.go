@@ -159,7 +159,7 @@ func Judge(r record.Run) Verdict {
 		Latency:   e.latency(),
 		Generator: e.generator(),
 		Ledger:    e.ledger(),
-		Errors:    e.withRecovery().errors(),
+		Errors:    e.whole.errors(),
 		Pool:      e.pool(),
 
 		Recoveries: e.recovered,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,14 +113,12 @@ func (b *bench) record(ctx context.Context, rate float64, hold time.Duration) (r
 	})
 }
 
-// recording is a run.
+// recording is a run of one worker.
 type recording struct {
 	script, target string
 	rate           float64 // transactions per second
 	hold, timeout  time.Duration
 	bound          float64 // of p(99), ms
-	workers        int     // 0: one
-	executable     string  // empty: that of a pinned generator
 	progress       func(run.Event)
 }
 
@@ -141,7 +138,7 @@ func (b *bench) recordOf(ctx context.Context, of recording) (record.Run, error) 
 	}
 	o := run.Options{
 		ID: "bench", Dir: filepath.Join(dir, "run"), File: spec.File{Path: b.path("thresholds.json")}, Profile: profile,
-		Workers: max(1, of.workers), Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: cmp.Or(of.executable, b.path("generator")),
+		Workers: 1, Seed: 1, Target: of.target, Scope: spec.ScopeSmoke, Executable: b.path("generator"),
 		Tool: trial.Tool(), // of the same build as the binary: else it may not join
 		Log:  slog.Default(), Progress: of.progress,
 	}

@@ -17,8 +17,7 @@ import (
 const profiledFor = closedUntil - closedFrom
 
 // generatorProfile writes a CPU profile of k6 with the scenario ingestion, as workers run
-// it but for the executor, which k6 does not let profile: for the compiler
-// (harness/cmd/assay/default.pgo).
+// it but for the executor, which k6 does not let profile.
 func (b *bench) generatorProfile(ctx context.Context) error {
 	if b.profiles == "" {
 		return errors.New("name a folder: -profiles")

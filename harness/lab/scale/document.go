@@ -68,8 +68,8 @@ type CurvePoint struct {
 }
 
 // Ratio is the throughput of a variant over that of the first one, by pairs of steps of one
-// round: at one point, or of the geometric means over all points where Point is empty. Lower and Upper are its
-// 95 % interval; null: fewer than six pairs.
+// round: at one point, or of the geometric means over all points where Point is empty.
+// Lower and Upper are its 95 % interval; null: fewer than six pairs.
 type Ratio struct {
 	Variant string `json:"variant"`
 	Point

@@ -25,8 +25,8 @@ const minLawPoints = 4
 
 // Fit fits the law to the mean throughput x at n threads by least squares of the relative
 // deviations of n/x, which is linear in 1/Lambda, Sigma/Lambda and Kappa/Lambda. Negative
-// Sigma or Kappa have no meaning: then one of them is 0, or both, whichever fits best. ok is false with too few
-// points.
+// Sigma or Kappa have no meaning: then one of them is 0, or both, whichever fits best. ok is
+// false with too few points.
 func Fit(threads []int, x []float64) (l Law, ok bool) {
 	var n, y []float64
 	for i, count := range threads {

@@ -52,7 +52,7 @@ func Order(variants int, points []Point, rounds int) (all []Cell) {
 	return all
 }
 
-// points are those of a document, threads first, each ascending and once.
+// sortPoints returns the points of a document: threads first, each ascending and once.
 func sortPoints(all []Point) []Point {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b Point) int {

@@ -46,8 +46,8 @@ type Step struct {
 // open-loop, do not apply to it.
 var needed = []string{"worker-lost", "frames", "accounted", "generator-drops", "offered"}
 
-// StepOf reads the result of a step from its record.
-func StepOf(variant string, c Cell, r record.Run, folder string) Step {
+// StepOf reads the result of a step from its record and the verdict on it.
+func StepOf(variant string, c Cell, r record.Run, v verdict.Verdict, folder string) Step {
 	s := Step{
 		Variant: variant, Point: c.Point, Round: c.Round + 1, Run: r.Plan.Run, Folder: folder,
 		Started: r.Facts.T0.UTC().Truncate(time.Second),
@@ -69,7 +69,6 @@ func StepOf(variant string, c Cell, r record.Run, folder string) Step {
 	}
 	s.latency(r)
 	s.Errors = errorsOf(r.Timeline)
-	v := verdict.Judge(r)
 	for _, w := range certificate.Build(r, v).Waits {
 		if s.Waits == nil {
 			s.Waits = map[string]float64{}

@@ -22,7 +22,7 @@ func Faults(c certificate.Certificate) []page.Block {
 		}
 		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), fmt.Sprint(f.Scheduled), fmt.Sprint(f.NotCompleted)))
 	}
-	return []page.Block{section("Faults", t, note("Times since the fault or its end, known to a second. Recovered: the SLOs held again for 5 s. Arrived and not completed: transactions until then."))}
+	return []page.Block{section("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs for 5 s, so that the first success may be later. Arrived and not completed: transactions until then."))}
 }
 
 // after is a time in seconds, which is known to lie between two values.

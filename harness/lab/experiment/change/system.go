@@ -14,9 +14,8 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/database"
-	"assay/harness/spec"
-
 	"assay/harness/servers/process"
+	"assay/harness/spec"
 )
 
 // System is the system to which variants are applied.

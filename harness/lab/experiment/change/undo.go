@@ -10,7 +10,6 @@ import (
 	"assay/harness/lab/experiment/binlog"
 	"assay/harness/lab/experiment/journal"
 	"assay/harness/lab/stack"
-
 	"assay/harness/servers/process"
 )
 

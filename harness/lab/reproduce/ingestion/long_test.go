@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"assay/harness/judge/page"
+	"assay/harness/lab/reproduce"
 	"assay/harness/lab/reproduce/ingestion"
 	"assay/harness/lab/target"
 	"assay/harness/load/worker/workertest"
@@ -71,12 +72,15 @@ func TestLongIngestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := ingestion.Run(t.Context(), ingestion.Options{
-		Dir: t.TempDir(), ServiceDSN: dsn.FormatDSN(), Quick: true, Seed: 1, Rate: 60,
-		Shared: run.Options{
-			File: file, Workers: 1, DSN: dsn.FormatDSN(), Executable: executable,
-			Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Options: reproduce.Options{
+			Dir: t.TempDir(), Quick: true, Seed: 1,
+			Shared: run.Options{
+				File: file, Workers: 1, DSN: dsn.FormatDSN(), Executable: executable,
+				Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			},
+			Console: &trial.Console{W: os.Stderr, Once: true},
 		},
-		Console: &trial.Console{W: os.Stderr, Once: true},
+		ServiceDSN: dsn.FormatDSN(), Rate: 60,
 	})
 	if err != nil || len(d.Problems) > 0 {
 		t.Fatalf("%v, %q", err, d.Problems)

@@ -7,6 +7,7 @@ import (
 
 	"assay/harness/judge/certificate"
 	"assay/harness/judge/page"
+	"assay/harness/lab/reproduce"
 	"assay/harness/quantity"
 )
 
@@ -14,16 +15,12 @@ import (
 func Page(d Document) page.Page {
 	p := page.Page{Title: "Ingestion: modes of a service, at one rate", Blocks: []page.Block{highest(d)}}
 	if len(d.Problems) > 0 {
-		p.Blocks = append(p.Blocks, section("Not measured", page.List{Items: d.Problems}))
+		p.Blocks = append(p.Blocks, reproduce.Section("Not measured", page.List{Items: d.Problems}))
 	}
 	if len(d.Modes) > 0 {
-		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), section("Verdicts", claims(d.Modes)), section("Modes", commands(d.Modes)))
+		p.Blocks = append(p.Blocks, requests(d.Modes), persistence(d.Modes), reproduce.Section("Verdicts", claims(d.Modes)), reproduce.Section("Modes", commands(d.Modes)))
 	}
 	return p
-}
-
-func section(heading string, blocks ...page.Block) page.Section {
-	return page.Section{Heading: heading, Blocks: blocks}
 }
 
 // highest says which rate all modes ran at, and what limits it.
@@ -41,7 +38,7 @@ func highest(d Document) page.Block {
 				quantity.Optional(u.Database, ""), quantity.Optional(u.other(), ""), quantity.Optional(u.CPUs, "")))
 		}
 	}
-	return section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet})
+	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet})
 }
 
 // bound is the rate at which the three parts would use all CPUs of the host.
@@ -104,7 +101,7 @@ func requests(modes []Mode) page.Block {
 		row[6].State = page.VerdictState(c.Verdict)
 		t.Rows = append(t.Rows, row)
 	}
-	return section("What clients see", t)
+	return reproduce.Section("What clients see", t)
 }
 
 // persistence is the table of what became of the events.
@@ -119,7 +116,7 @@ func persistence(modes []Mode) page.Block {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return section("What is stored", t)
+	return reproduce.Section("What is stored", t)
 }
 
 // claims are the verdicts in words, with the diagnosis where they are not PASS.

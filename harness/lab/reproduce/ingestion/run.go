@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay/harness/judge/certificate"
+	"assay/harness/lab/reproduce"
 	"assay/harness/lab/search"
 	"assay/harness/lab/search/trials"
 	"assay/harness/plan"
@@ -21,15 +22,11 @@ import (
 // profile is the one that all modes run.
 const profile = "ingestion"
 
-// Options of the measurement.
+// Options of the measurement: Shared has a database, and its target is replaced.
 type Options struct {
-	Dir        string      // of the results
-	Shared     run.Options // common to all runs, with a database; the target is replaced
-	ServiceDSN string      // of the service's user, on the same database; a secret
-	Console    *trial.Console
+	reproduce.Options
+	ServiceDSN string  // of the service's user, on the same database; a secret
 	Rate       float64 // of all modes, per second; 0: the highest that is found
-	Quick      bool    // short runs, which show that everything works, and hardly more
-	Seed       uint64
 }
 
 // Document is the result.

@@ -174,5 +174,5 @@ func (s *Steps) step(ctx context.Context, c scale.Cell, label string) (scale.Ste
 	if err != nil {
 		return scale.Step{}, fmt.Errorf("%s, %s: %w", v, c.Point, err)
 	}
-	return scale.StepOf(v, c, result.Record, o.ID), nil
+	return scale.StepOf(v, c, result.Record, result.Verdict, o.ID), nil
 }

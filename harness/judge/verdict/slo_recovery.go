@@ -1,0 +1,47 @@
+package verdict
+
+import "assay/harness/spec"
+
+// judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
+// longest possible time, FAIL the shortest without the generator's own delay.
+func judgeRecovery(e *evidence, s spec.SLO) SLO {
+	out := newSLO(s, "ms")
+	if len(e.recovered) == 0 {
+		return out
+	}
+	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
+	unbounded := false
+	for _, r := range e.recovered {
+		if r.Recovered.Least == nil {
+			return newSLO(s, "ms") // no data on one of them
+		}
+		if s.Violates(*r.Recovered.Least) {
+			broken++
+		}
+		if r.Recovered.Most == nil || s.Violates(*r.Recovered.Most) {
+			possible++
+		}
+		out.Lower = longer(out.Lower, r.Recovered.Least)
+		out.Upper = longer(out.Upper, r.Recovered.Most)
+		unbounded = unbounded || r.Recovered.Most == nil
+	}
+	out.Observed = out.Upper
+	if unbounded { // it is at least what was seen of it
+		out.Observed, out.ObservedAtLeast, out.Upper = out.Lower, out.Lower, nil
+	}
+	out.Samples, out.Allowed = &n, pointer(int64(0))
+	if broken == possible {
+		out.Violations = &broken
+	} else {
+		out.AtLeast, out.AtMost = &broken, &possible
+	}
+	out.Outcome = decideByCount(broken, possible, 0)
+	return out
+}
+
+func longer(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
