@@ -18,10 +18,12 @@ import (
 
 	"assay/harness/lab/stack"
 	"assay/harness/observe/influx/influxtest"
+	"assay/harness/servers/haproxy"
 	"assay/harness/servers/influxd/influxdtest"
 	"assay/harness/servers/memorytest"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/mysqldtest"
+	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
 )
 
@@ -148,6 +150,9 @@ func setUpScript(e *testscript.Env, db *database) error {
 	}
 	if err := writeReadme(filepath.Join(e.WorkDir, "readme")); err != nil {
 		return err
+	}
+	for _, name := range []string{replication.GarbdEnv, haproxy.BinaryEnv} { // empty: on the PATH
+		vars[name] = os.Getenv(name)
 	}
 	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C"} {
 		port, err := process.FreePort()
