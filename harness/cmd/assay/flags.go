@@ -68,13 +68,15 @@ func (f *runFlags) addSystem(c *cobra.Command) {
 	fs.StringVar(&f.runs, "runs", "runs", "folder of run folders")
 }
 
-// addResult adds the options on results.
+// addResult adds the options on results, with their texts; --json not without one.
 func (f *runFlags) addResult(c *cobra.Command, out, seed, json string) {
 	fs := c.Flags()
 	fs.StringVar(&f.out, "out", "", out)
 	fs.Uint64Var(&f.seed, "seed", 0, seed)
 	fs.BoolVar(&f.keepStack, "keep-stack", false, "leave the local stack running if this command started it")
-	fs.BoolVar(&f.json, "json", false, json)
+	if json != "" {
+		fs.BoolVar(&f.json, "json", false, json)
+	}
 	fs.BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 

@@ -100,8 +100,7 @@ func (f *reproduceFlags) ingestion(c *cobra.Command, rate float64) error {
 // add adds the options of all reports.
 func (f *reproduceFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.runs, "runs", "runs", "folder of run folders")
-	f.addResult(c, "folder of the results (default: runs/reproduce-ID)", "seed of arrivals and data (default: a random one, recorded)", "print the page as JSON")
-	_ = c.Flags().MarkHidden("json")
+	f.addResult(c, "folder of the results (default: runs/reproduce-ID)", "seed of arrivals and data (default: a random one, recorded)", "")
 	c.Flags().BoolVar(&f.quick, "quick", false, "short runs, to see what it does")
 	f.workers = 1
 }
