@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"assay/harness/hint"
 	"assay/harness/servers/firewall"
 	"assay/harness/servers/mysqld"
@@ -158,21 +156,8 @@ func (c *nodes) open(n *Node) (*sql.DB, *mysqld.Server, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := openRoot(server)
+	db, err := server.Open()
 	return db, server, err
-}
-
-func openRoot(server *mysqld.Server) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(server.DSN())
-	if err != nil {
-		return nil, errors.New("unreadable DSN") // its own error would quote it
-	}
-	cfg.Logger = &mysql.NopLogger{} // a node that is cut off does not answer
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
 }
 
 // state is what a running node says of itself.
