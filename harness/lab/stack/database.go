@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay/harness/hint"
+	"assay/harness/servers/haproxy"
 	"assay/harness/servers/mysqld"
 	"assay/harness/servers/mysqld/replication"
 	"assay/harness/servers/process"
@@ -99,11 +100,7 @@ func (u *startup) nodes() (*nodes, error) {
 func (c *nodes) seed(ctx context.Context, u *startup) error {
 	var from *Node
 	var empty []*Node
-	for i := range c.cluster.Nodes {
-		n := &c.cluster.Nodes[i]
-		if c.cluster.garbd(n) {
-			continue
-		}
+	for _, n := range c.cluster.servers() {
 		has, err := mysqld.Exists(c.dir(n))
 		switch {
 		case err != nil:
@@ -175,17 +172,8 @@ func (c *nodes) ensureEach(ctx context.Context) error {
 // ensureGroup ensures that all nodes of a group run and are its members. If none runs,
 // the node whose data contain those of the others begins the group.
 func (c *nodes) ensureGroup(ctx context.Context) error {
-	var running, servers []*Node
-	for i := range c.cluster.Nodes {
-		n := &c.cluster.Nodes[i]
-		if c.cluster.garbd(n) {
-			continue
-		}
-		servers = append(servers, n)
-		if c.alive(n) {
-			running = append(running, n)
-		}
-	}
+	servers := c.cluster.servers()
+	running := slices.DeleteFunc(slices.Clone(servers), func(n *Node) bool { return !c.alive(n) })
 	var first *Node
 	var err error
 	if len(running) > 0 {
@@ -335,7 +323,7 @@ func (c *Cluster) checkPrograms() error {
 		}
 	}
 	if c.Proxy != nil {
-		if _, err := findProxy(); err != nil {
+		if _, err := haproxy.Find(); err != nil {
 			return err
 		}
 	}

@@ -151,6 +151,16 @@ func (c *Cluster) node(name string) (*Node, error) {
 	return nil, hint.With(fmt.Errorf("the stack has no node %q", name), "its nodes are: "+strings.Join(names, ", "))
 }
 
+// servers are the nodes that are database servers.
+func (c *Cluster) servers() (all []*Node) {
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !c.garbd(n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // garbd reports whether the node is Galera's arbitrator, which is no database server.
 func (c *Cluster) garbd(n *Node) bool { return c.Kind == replication.Galera && n.Arbitrator }
 
