@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -182,10 +181,4 @@ func (f folder) nodes() (all []string) {
 		}
 	}
 	return append(all, f.database())
-}
-
-// table begins the names of the tables of the packet filter of a stack; the name of a
-// node follows.
-func (f folder) table() string {
-	return fmt.Sprintf("assay_%x_", sha256.Sum256([]byte(f.dir)))[:len("assay_")+12] + "_"
 }
