@@ -17,7 +17,7 @@ import (
 )
 
 // options are those of a node's server.
-func (c *nodes) options(n *Node, extra ...string) (mysqld.Options, error) {
+func (c *nodes) options(n *Node) (mysqld.Options, error) {
 	o := mysqld.Options{Dir: c.dir(n), Port: n.Port, Binary: c.binary, Detach: true, Group: n.GroupID}
 	provider := ""
 	if c.cluster.Kind == replication.Galera {
@@ -32,7 +32,7 @@ func (c *nodes) options(n *Node, extra ...string) (mysqld.Options, error) {
 		o.Env = append(o.Env, path)
 	}
 	o.Args = append(o.Args, c.cluster.set(c.folder).Args(n.Node, c.binary.Flavour, provider)...)
-	o.Args = append(append(o.Args, c.args...), extra...)
+	o.Args = append(o.Args, c.args...)
 	return o, nil
 }
 
