@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"assay/harness/hint"
@@ -17,18 +18,25 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// FreePort returns a loopback port on which no process listens. Another process may
-// take it before the caller does: see OnFreePort. It is below the range of local ports
-// of outgoing connections (from 32768 by default), one of which would soon take it on
-// a machine under load.
+// given are the ports that FreePort has returned.
+var given sync.Map
+
+// FreePort returns a loopback port on which no process listens, and none twice: a caller
+// that needs several listens on them later. Another process may take it before the caller
+// does: see OnFreePort. It is below the range of local ports of outgoing connections (from
+// 32768 by default), one of which would soon take it on a machine under load.
 func FreePort() (int, error) {
 	const lowest, count, tries = 20000, 12000, 100
 	var err error
 	for range tries {
 		port := lowest + rand.IntN(count)
-		if err = CheckPort(port); err == nil {
+		if err = CheckPort(port); err != nil {
+			continue
+		}
+		if _, before := given.LoadOrStore(port, true); !before {
 			return port, nil
 		}
+		err = PortTaken(port)
 	}
 	return 0, fmt.Errorf("find free port: %w", err)
 }

@@ -158,3 +158,15 @@ func TestPorts(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// By chance, of so many ports two would be the same.
+func TestFreePortsDiffer(t *testing.T) {
+	seen := map[int]bool{}
+	for range 500 {
+		port, err := FreePort()
+		if err != nil || seen[port] {
+			t.Fatalf("port %d a second time: %t, %v", port, seen[port], err)
+		}
+		seen[port] = true
+	}
+}
