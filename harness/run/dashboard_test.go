@@ -141,7 +141,7 @@ func TestViewAndDashboards(t *testing.T) {
 	o := s.payments(t, paymentLoad(40, 12*time.Second))
 	o.Profile = withoutGeneratorRules(o.Profile)
 	o.Profile.Gauges = map[string]spec.Gauge{"queue_depth": {Metric: "ingest_events_in_memory"}}
-	o.Profile.Reader = &spec.BinlogReader{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
+	o.Profile.Reader = &spec.Lag{Metric: "ingest_events_in_memory", Unit: spec.UnitMs}
 	o.Profile.Ledger.Lag = o.Profile.Reader
 	o.Profile.Consumer = consumed(t, broker(t), 7)
 	o.View = viewServer(t, db)

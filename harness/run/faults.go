@@ -42,7 +42,7 @@ func CheckFaults(p spec.Profile, nodes Nodes) error {
 				fmt.Sprintf("its nodes are %v; assay stack up --topology selects others", nodes.Names()))
 		default:
 			if err := nodes.Ready(f.Node); err != nil {
-				return hint.With(fmt.Errorf("the profile's fault %q: %w", f, err), hint.Of(err))
+				return fmt.Errorf("the profile's fault %q: %w", f, err)
 			}
 		}
 	}

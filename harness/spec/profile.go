@@ -22,7 +22,7 @@ type Profile struct {
 	Timeout     time.Duration    `json:"timeout_ns"` // a transaction that takes longer, counted from its scheduled arrival, is timed out
 	SLOs        []SLO            `json:"slos"`       // sorted by metric, then by place in the file
 	Ledger      *Ledger          `json:"ledger,omitempty"`
-	Reader      *BinlogReader    `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
+	Reader      *Lag             `json:"binlog_reader,omitempty"` // source of binlog_reader_lag
 	Consumer    *Consumer        `json:"consumer,omitempty"`      // source of consumer_lag
 	Gauges      map[string]Gauge `json:"gauges,omitempty"`        // sources of gauges, by metric
 	Abort       []Abort          `json:"abort,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"assay/harness/lab/scale/steps"
 	"assay/harness/observe/collect/databases"
 	"assay/harness/observe/record"
+	"assay/harness/plan"
 	"assay/harness/spec"
 	"assay/harness/trial"
 )
@@ -143,11 +144,10 @@ func (f *scaleFlags) plan(c *cobra.Command, p spec.Profile) (*steps.Steps, error
 }
 
 func (f *scaleFlags) points(p spec.Profile) (all []scale.Point, err error) {
-	const most = 10_000
 	for _, text := range f.threads {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return nil, hint.With(fmt.Errorf("--threads %s: want whole numbers from 1 to %d", text, most), "for example: --threads 1,8,64")
+		if err != nil || n < 1 || n > plan.MaxVUs {
+			return nil, hint.With(fmt.Errorf("--threads %s: want whole numbers from 1 to %d", text, plan.MaxVUs), "for example: --threads 1,8,64")
 		}
 		all = append(all, scale.Point{Threads: n})
 	}

@@ -41,12 +41,7 @@ func newStackNodeDo(do stack.Action, short, long string) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use: string(do) + " NAME", Short: short, Long: long, Example: "  assay stack node " + string(do) + " b",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(seeHelp(c), "stack node %s takes the name of one node", do)
-			}
-			return nil
-		},
+		Args: arguments(1, 1, fmt.Sprintf("stack node %s takes the name of one node", do), fmt.Sprintf("for example: assay stack node %s b", do)),
 		RunE: func(c *cobra.Command, args []string) error { return stack.NodeDo(c.Context(), dir, args[0], do) },
 	}
 	c.Flags().StringVar(&dir, "dir", stack.DefaultDir, "folder of data, logs and state")

@@ -165,7 +165,7 @@ that violate one. It may run under load. Exit code 0: all hold; 1: one is violat
 					return err
 				}
 				if violated > 0 {
-					return exitCode(1)
+					return exitWith(1)
 				}
 				return nil
 			})

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"assay/harness/servers/process"
@@ -56,9 +55,7 @@ func (d daemon) start(cmd *exec.Cmd, group uint32) (*process.Child, error) {
 	}
 	defer func() { _ = log.Close() }()
 	cmd.Stdout, cmd.Stderr = log.File, log.File
-	if group != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: group, NoSetGroups: true}}
-	}
+	process.SetGroup(cmd, group)
 	child, err := process.Start(cmd, process.Detached)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", d.name, err)

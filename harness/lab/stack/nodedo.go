@@ -41,8 +41,9 @@ func NodeDo(ctx context.Context, dir, node string, do Action) error {
 	if err != nil {
 		return err
 	}
+	down := hint.With(fmt.Errorf("%s node %s: the stack is down", do, node), "start it: assay stack up --topology multi-primary")
 	if s == nil || s.Cluster == nil {
-		return hint.With(fmt.Errorf("%s node %s: the stack is down", do, node), "start it: assay stack up --topology multi-primary")
+		return down
 	}
 	release, err := f.lock(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -54,7 +55,7 @@ func NodeDo(ctx context.Context, dir, node string, do Action) error {
 		return err
 	}
 	if s == nil || s.Cluster == nil {
-		return fmt.Errorf("%s node %s: the stack is down", do, node)
+		return down
 	}
 	n, err := s.Cluster.node(node)
 	if err != nil {
@@ -115,21 +116,14 @@ func (c *nodes) start(ctx context.Context, n *Node) error {
 	if err := c.folder.uncut(n.Name); err != nil {
 		return err
 	}
-	if len(c.cluster.Nodes) > 2 && !c.cluster.garbd(n) {
-		// Whom it could join. A server that runs may be the last one of its group.
-		var others []*Node
-		for i := range c.cluster.Nodes {
-			if m := &c.cluster.Nodes[i]; !c.cluster.garbd(m) && m.Name != n.Name && c.alive(m) {
-				others = append(others, m)
-			}
-		}
-		if len(others) == 0 && !c.alive(n) {
+	// A server that runs may be the last one of its group; another one has to join it.
+	if len(c.cluster.Nodes) > 2 && !c.cluster.garbd(n) && !c.alive(n) {
+		others := slices.DeleteFunc(c.cluster.servers(), func(m *Node) bool { return m == n || !c.alive(m) })
+		if len(others) == 0 {
 			return errNoQuorum(errors.New("no other node runs"))
 		}
-		if !c.alive(n) {
-			if _, err := c.awaitQuorum(ctx, others); err != nil {
-				return err
-			}
+		if _, err := c.awaitQuorum(ctx, others); err != nil {
+			return err
 		}
 	}
 	return c.bring(ctx, n, false)

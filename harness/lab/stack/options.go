@@ -105,20 +105,19 @@ func (o Options) complete(s *State, running bool) (Options, error) {
 		o.Topology = Single
 	}
 	if db := s.Database; db.Port != 0 {
-		alive := running
 		switch {
 		case o.DBPort == 0:
 			o.DBPort = db.Port
-		case alive && o.DBPort != db.Port:
+		case running && o.DBPort != db.Port:
 			return o, differs("database port", db.Port, o.DBPort)
 		}
-		if alive && o.Binary.Path != "" && o.Binary != db.Binary {
+		if running && o.Binary.Path != "" && o.Binary != db.Binary {
 			return o, differs("database", db.Binary, o.Binary)
 		}
 		switch {
 		case len(o.DBArgs) == 0:
 			o.DBArgs = db.Args
-		case alive && !slices.Equal(o.DBArgs, db.Args):
+		case running && !slices.Equal(o.DBArgs, db.Args):
 			return o, differs("database options", db.Args, o.DBArgs)
 		}
 	}

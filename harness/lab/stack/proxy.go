@@ -25,8 +25,6 @@ const HealthCommand = "node-health"
 // proxyTimeout bounds the start of HAProxy, and of the health endpoint.
 const proxyTimeout = 20 * time.Second
 
-func findProxy() (string, error) { return haproxy.Find() }
-
 // ensureProxy ensures that HAProxy runs before the nodes, if it was asked for.
 func (u *startup) ensureProxy(ctx context.Context) error {
 	c := u.state.Cluster
@@ -114,7 +112,7 @@ func (c *Cluster) listeners() []haproxy.Listener {
 
 func (u *startup) startProxy(ctx context.Context) error {
 	c := u.state.Cluster
-	binary, err := findProxy()
+	binary, err := haproxy.Find()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -151,6 +150,16 @@ func (c *Cluster) node(name string) (*Node, error) {
 	return nil, hint.With(fmt.Errorf("the stack has no node %q", name), "its nodes are: "+strings.Join(names, ", "))
 }
 
+// servers are the nodes that are database servers.
+func (c *Cluster) servers() (all []*Node) {
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !c.garbd(n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // garbd reports whether the node is Galera's arbitrator, which is no database server.
 func (c *Cluster) garbd(n *Node) bool { return c.Kind == replication.Galera && n.Arbitrator }
 
@@ -172,10 +181,4 @@ func (f folder) nodes() (all []string) {
 		}
 	}
 	return append(all, f.database())
-}
-
-// table begins the names of the tables of the packet filter of a stack; the name of a
-// node follows.
-func (f folder) table() string {
-	return fmt.Sprintf("assay_%x_", sha256.Sum256([]byte(f.dir)))[:len("assay_")+12] + "_"
 }

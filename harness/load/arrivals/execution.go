@@ -77,12 +77,20 @@ func (r *execution) iteration() (local, global uint64) {
 	return uint64(scaled - 1), uint64(unscaled - 1)
 }
 
-// serve runs slots on one VU until the schedule or ctx, the VU's, ends.
+// serve runs transactions on one VU until the schedule or ctx, the VU's, ends.
 func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	wake := make(chan struct{}, 1)
-	for r.executor.config.Parameters.Closed && r.ctx.Err() == nil {
+	if r.executor.config.Parameters.Closed {
+		r.serveClosed(ctx, vu, name, timer)
+		return
+	}
+	r.serveSlots(ctx, vu, name, timer)
+}
+
+// serveClosed begins a transaction when the last one has ended (the closed model).
+func (r *execution) serveClosed(ctx context.Context, vu lib.ActiveVU, name string, timer *time.Timer) {
+	for r.ctx.Err() == nil {
 		due := time.Since(r.t0)
 		if due >= r.executor.config.duration() {
 			return
@@ -94,6 +102,11 @@ func (r *execution) serve(ctx context.Context, vu lib.ActiveVU, name string) {
 		r.out <- Scheduled{Second: int64(due / time.Second), Slots: 1}
 		r.run(vu, &Transaction{Due: due, VU: name, Stalls: &r.stalls})
 	}
+}
+
+// serveSlots takes slots of the schedule (the open model).
+func (r *execution) serveSlots(ctx context.Context, vu lib.ActiveVU, name string, timer *time.Timer) {
+	wake := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		idleSince := time.Since(r.t0)
 		r.stalls.idle.Add(1)

@@ -222,14 +222,14 @@ func (c *Connection) measure(of *metrics.Metric, what string, do func(context.Co
 	began := time.Now()
 	err := do(ctx)
 	if err == nil {
-		c.module.metrics.sent(c.module.vu.Context(), c.module.vu, of, what, c.o.tags, began, nil)
+		c.module.metrics.sent(c.module.vu, of, what, c.o.tags, began, nil)
 		return
 	}
 	if ctx.Err() != nil { // the driver's error is only that of the connection, which it closed
 		err = context.Cause(ctx)
 	}
 	failure := c.db.dialect.Classify(err)
-	c.module.metrics.sent(c.module.vu.Context(), c.module.vu, of, what, c.o.tags, began, &failure)
+	c.module.metrics.sent(c.module.vu, of, what, c.o.tags, began, &failure)
 	rt := c.module.vu.Runtime()
 	panic(thrown(rt, what, failure)) // how a Go function throws
 }

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -46,7 +45,7 @@ func registerMetrics(r *metrics.Registry) (*sqlMetrics, error) {
 }
 
 // sent reports an opening or a statement: its time, and its failure if it has one.
-func (m *sqlMetrics) sent(ctx context.Context, vu modules.VU, of *metrics.Metric, what string, tags map[string]string, began time.Time, failure *database.Failure) {
+func (m *sqlMetrics) sent(vu modules.VU, of *metrics.Metric, what string, tags map[string]string, began time.Time, failure *database.Failure) {
 	state, now := vu.State(), time.Now()
 	current := state.Tags.GetCurrentValues()
 	all := current.Tags.With("name", what)
@@ -64,5 +63,5 @@ func (m *sqlMetrics) sent(ctx context.Context, vu modules.VU, of *metrics.Metric
 	if failure != nil {
 		samples = append(samples, sample(m.errors, all.With("class", failure.Class).With("code", failure.Code), 1))
 	}
-	metrics.PushIfNotDone(ctx, state.Samples, samples)
+	metrics.PushIfNotDone(vu.Context(), state.Samples, samples)
 }

@@ -96,6 +96,10 @@ func ParseAccess(text string) (a Access, err error) {
 	return a, nil
 }
 
+// NamesBroker reports whether it names the broker to connect to first, instead of the
+// profile's.
+func (a Access) NamesBroker() bool { return a.broker != "" }
+
 // Brokers are the addresses to connect to first: that of the environment, else the named
 // ones.
 func (a Access) Brokers(named []string) []string {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +76,7 @@ func TestCut(t *testing.T) {
 	}()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", serverEnv, own, peer.Addr().(*net.TCPAddr).Port))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Gid: uint32(own), NoSetGroups: true}}
+	process.SetGroup(cmd, uint32(own))
 	server := processtest.Start(t, cmd)
 	var accepted net.Conn
 	polltest.Until(t, "the server listens", func() bool {

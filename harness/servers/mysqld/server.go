@@ -2,6 +2,8 @@ package mysqld
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -56,6 +58,22 @@ func (s *Server) config() *mysql.Config {
 	return c
 }
 
+// connector logs nothing: a server that is starting, or cut off, drops connections.
+func (s *Server) connector() (driver.Connector, error) {
+	c := s.config()
+	c.Logger = &mysql.NopLogger{}
+	return mysql.NewConnector(c)
+}
+
+// Open opens the server as root; it connects when it is used.
+func (s *Server) Open() (*sql.DB, error) {
+	connector, err := s.connector()
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
 // Port is the TCP port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
@@ -76,9 +94,7 @@ func (s *Server) Alive() bool { return s.child.Alive() }
 
 // Ping fails unless the server accepts a connection.
 func (s *Server) Ping(ctx context.Context) error {
-	c := s.config()
-	c.Logger = &mysql.NopLogger{} // a starting server drops connections
-	connector, err := mysql.NewConnector(c)
+	connector, err := s.connector()
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"assay/harness/servers/process"
@@ -118,9 +117,7 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 	cmd.Env = process.Environment(o.Env...)
 	cmd.Stdout, cmd.Stderr = log.File, log.File
 	cmd.ExtraFiles = []*os.File{lock}
-	if o.Group != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: o.Group, NoSetGroups: true}}
-	}
+	process.SetGroup(cmd, o.Group)
 	life := process.Tied
 	if o.Detach {
 		life = process.Detached

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -96,6 +97,14 @@ func start(cmd *exec.Cmd, life Life, fork func() error) (*Child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// SetGroup has a command run under a group id; 0: under that of this process. Its
+// supplementary groups stay.
+func SetGroup(cmd *exec.Cmd, id uint32) {
+	if id != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: id, NoSetGroups: true}}
+	}
 }
 
 // Done is closed when a child that this process started has ended.

@@ -3,10 +3,14 @@ package process
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strconv"
-	"syscall"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"assay/harness/hint"
 )
@@ -17,18 +21,25 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// FreePort returns a loopback port on which no process listens. Another process may
-// take it before the caller does: see OnFreePort. It is below the range of local ports
-// of outgoing connections (from 32768 by default), one of which would soon take it on
-// a machine under load.
+// given are the ports that FreePort has returned.
+var given sync.Map
+
+// FreePort returns a loopback port on which no process listens, and none twice: a caller
+// that needs several listens on them later. Another process may take it before the caller
+// does: see OnFreePort. It is below the range of local ports of outgoing connections (from
+// 32768 by default), one of which would soon take it on a machine under load.
 func FreePort() (int, error) {
 	const lowest, count, tries = 20000, 12000, 100
 	var err error
 	for range tries {
 		port := lowest + rand.IntN(count)
-		if err = CheckPort(port); err == nil {
+		if err = CheckPort(port); err != nil {
+			continue
+		}
+		if _, before := given.LoadOrStore(port, true); !before {
 			return port, nil
 		}
+		err = PortTaken(port)
 	}
 	return 0, fmt.Errorf("find free port: %w", err)
 }
@@ -57,14 +68,32 @@ func OnFreePort(start func(port int) error) error {
 	}
 }
 
-// CheckPort fails if a process listens on this loopback port.
+// CheckPort fails if a process listens on this loopback port. It does not listen itself,
+// so that the port is free for others meanwhile: with SO_REUSEADDR, which servers set too,
+// sockets may be bound to one port as long as none listens.
 func CheckPort(port int) error {
-	l, err := net.Listen("tcp", Address(port))
+	err := bind(port)
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errors.Is(err, unix.EADDRINUSE):
 		return PortTaken(port)
 	case err != nil:
-		return fmt.Errorf("listen on port %d: %w", port, err)
+		return fmt.Errorf("check port %d: %w", port, err)
 	}
-	return l.Close()
+	return nil
+}
+
+// bind binds a socket to the port, and closes it.
+func bind(port int) error {
+	if port < 0 || port > math.MaxUint16 {
+		return unix.EINVAL
+	}
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(s) }()
+	if err := unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	return unix.Bind(s, &unix.SockaddrInet4{Port: port, Addr: netip.MustParseAddr(Loopback).As4()})
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -149,12 +150,46 @@ func TestPorts(t *testing.T) {
 	if err := CheckPort(port); err != nil {
 		t.Error(err)
 	}
-	l, err := net.Listen("tcp", Address(port))
+	for _, address := range []string{Address(port), net.JoinHostPort("", strconv.Itoa(port))} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckPort(port); !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), strconv.Itoa(port)) {
+			t.Errorf("%s: error %v", address, err)
+		}
+		_ = l.Close()
+	}
+}
+
+// A check disturbs neither another check nor a server that starts.
+func TestCheckPortConcurrently(t *testing.T) {
+	port, err := FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	if err := CheckPort(port); !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), strconv.Itoa(port)) {
-		t.Errorf("error %v", err)
+	var checks sync.WaitGroup
+	for range 8 {
+		checks.Go(func() {
+			for range 200 {
+				if err := CheckPort(port); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	checks.Wait()
+}
+
+// By chance, of so many ports two would be the same.
+func TestFreePortsDiffer(t *testing.T) {
+	seen := map[int]bool{}
+	for range 500 {
+		port, err := FreePort()
+		if err != nil || seen[port] {
+			t.Fatalf("port %d a second time: %t, %v", port, seen[port], err)
+		}
+		seen[port] = true
 	}
 }

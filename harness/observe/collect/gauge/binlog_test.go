@@ -34,7 +34,7 @@ func TestExposedLag(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "# TYPE cdc_lag gauge\ncdc_lag{task=\"0\"} 1.5\ncdc_lag{task=\"1\"} %d\ncdc_lag_other 99\n", seconds.Load())
 	}))
 	defer server.Close()
-	o := gauge.Options{Profile: spec.Profile{Reader: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitSeconds}}, Service: server.URL + "/metrics"}
+	o := gauge.Options{Profile: spec.Profile{Reader: &spec.Lag{Metric: "cdc_lag", Unit: spec.UnitSeconds}}, Service: server.URL + "/metrics"}
 	all := watch(t, o, func() {
 		for _, lag := range []int64{3, 7} {
 			seconds.Store(lag)
@@ -45,11 +45,11 @@ func TestExposedLag(t *testing.T) {
 	if len(got) < 3 || got[0] != 3000 || got[len(got)-1] != 7000 {
 		t.Errorf("readings %v, want 3000 first and 7000 last", got)
 	}
-	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag_unknown", Unit: spec.UnitMs}
+	o.Profile.Reader = &spec.Lag{Metric: "cdc_lag_unknown", Unit: spec.UnitMs}
 	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "has no metric cdc_lag_unknown") {
 		t.Errorf("%v", err)
 	}
-	o.Profile.Reader = &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
+	o.Profile.Reader = &spec.Lag{Metric: "cdc_lag", Unit: spec.UnitMs, URL: "http://192.0.2.1/metrics"}
 	if err := examine(t, o); err == nil || !strings.Contains(err.Error(), "neither loopback nor the target's host") {
 		t.Errorf("%v", err)
 	}
@@ -63,7 +63,7 @@ func TestNoLag(t *testing.T) {
 		_, _ = fmt.Fprint(w, "cdc_lag -1\n")
 	}))
 	defer server.Close()
-	o := gauge.Options{Profile: spec.Profile{Reader: &spec.BinlogReader{Metric: "cdc_lag", Unit: spec.UnitMs}}, Service: server.URL}
+	o := gauge.Options{Profile: spec.Profile{Reader: &spec.Lag{Metric: "cdc_lag", Unit: spec.UnitMs}}, Service: server.URL}
 	all := watch(t, o, func() { time.Sleep(1200 * time.Millisecond) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) > 0 {
 		t.Errorf("readings %v, want none", got)
@@ -76,7 +76,7 @@ func TestLagBySQL(t *testing.T) {
 	server := mysqldtest.StartInMemory(t, "mariadb")
 	root := mysqldtest.Open(t, server.DSN())
 	mysqldtest.Exec(t, root, "CREATE DATABASE cdc", "CREATE TABLE cdc.progress (lag_ms DOUBLE)", "INSERT INTO cdc.progress VALUES (1234.5)")
-	o := gauge.Options{Database: server.DSN(), Profile: spec.Profile{Reader: &spec.BinlogReader{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}}
+	o := gauge.Options{Database: server.DSN(), Profile: spec.Profile{Reader: &spec.Lag{SQL: "SELECT MAX(lag_ms) FROM cdc.progress"}}}
 	all := watch(t, o, func() { time.Sleep(3 * time.Second) })
 	if got := lags(all, metric.BinlogReaderLag); len(got) == 0 || got[0] != 1234.5 {
 		t.Errorf("readings %v, want 1234.5", got)

@@ -45,9 +45,8 @@ func (c *consumer) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	brokers := access.Brokers(c.brokers)
-	if slices.Equal(brokers, c.brokers) { // that of the environment is the user's own
-		for _, b := range brokers {
+	if !access.NamesBroker() { // that of the environment is the user's own
+		for _, b := range c.brokers {
 			if host, _, err := net.SplitHostPort(b); err == nil && !c.allowed(host) {
 				return hint.With(fmt.Errorf("broker %s is neither loopback nor the target's host", b),
 					"list the host in \"targets\" of the thresholds file, or name the broker in ASSAY_KAFKA")

@@ -83,6 +83,18 @@ func TestConsumerLag(t *testing.T) {
 	}
 }
 
+// The user may name the profile's broker in the environment, on any host.
+func TestConsumerOfTheUsersBroker(t *testing.T) {
+	c := spec.Consumer{Brokers: []string{"broker.invalid:9092"}, Group: "g", Topic: "events"}
+	for env, refused := range map[string]bool{"": true, "kafka://user:password@": true, "kafka://broker.invalid:9092": false} {
+		t.Setenv("ASSAY_KAFKA", env)
+		err := gauge.Options{Profile: spec.Profile{Consumer: &c}}.Examine(t.Context(), metric.ConsumerLag)
+		if err == nil || strings.Contains(err.Error(), "neither loopback nor the target's host") != refused {
+			t.Errorf("%q: %v", env, err)
+		}
+	}
+}
+
 // What cannot be read is named before the run.
 func TestConsumerCannotBeRead(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ func TestNamedGaugeOfInstances(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	o := gauge.Options{Profile: spec.Profile{
-		Gauges: map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}, Reader: &spec.BinlogReader{Metric: "lag", URL: "http://127.0.0.1:1/"},
+		Gauges: map[string]spec.Gauge{"queue_depth": {Metric: "jobs"}}, Reader: &spec.Lag{Metric: "lag", URL: "http://127.0.0.1:1/"},
 	}}
 	if got := fmt.Sprint(o.Metrics()); got != "[binlog_reader_lag]" {
 		t.Errorf("without a service: %s", got)

@@ -11,11 +11,11 @@ import (
 	"assay/harness/observe/metric"
 )
 
-// The state of a process is sampled at intervals between these, which vary so that a
-// process that is stopped periodically is not sampled in step with it.
+// The state of a process is sampled at intervals of minInterval to maxInterval, which vary
+// so that a process that is stopped periodically is not sampled in step with it.
 const (
-	leastInterval  = 20 * time.Millisecond
-	varianceOfThem = 40 * time.Millisecond
+	minInterval = 20 * time.Millisecond
+	maxInterval = 60 * time.Millisecond
 )
 
 // stops samples whether the service and the database are stopped: by a signal, or by a
@@ -38,7 +38,7 @@ func (s *stops) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(leastInterval + rand.N(varianceOfThem)):
+		case <-time.After(minInterval + rand.N(maxInterval-minInterval)):
 			s.sample()
 		}
 	}

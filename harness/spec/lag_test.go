@@ -13,10 +13,10 @@ import (
 // Lags of readers are judged second by second; workers do not count their violations.
 func TestLagOfReaders(t *testing.T) {
 	f := decode(t, "testdata/good/lag.json")
-	if diff := cmp.Diff(&spec.BinlogReader{SQL: "SELECT lag_ms FROM progress"}, f.Profiles["by-sql"].Reader); diff != "" {
+	if diff := cmp.Diff(&spec.Lag{SQL: "SELECT lag_ms FROM progress"}, f.Profiles["by-sql"].Reader); diff != "" {
 		t.Error(diff)
 	}
-	want := &spec.BinlogReader{Metric: "debezium_metrics_MilliSecondsBehindSource", Unit: spec.UnitSeconds, URL: "http://127.0.0.1:9404/metrics"}
+	want := &spec.Lag{Metric: "debezium_metrics_MilliSecondsBehindSource", Unit: spec.UnitSeconds, URL: "http://127.0.0.1:9404/metrics"}
 	if diff := cmp.Diff(want, f.Profiles["by-metric"].Reader); diff != "" {
 		t.Error(diff)
 	}
