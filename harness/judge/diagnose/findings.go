@@ -66,6 +66,7 @@ func Of(r record.Run, v verdict.Verdict) (f Findings) {
 	if r.Timeline == nil {
 		return f
 	}
+	v.Judged = withoutLateEnds(r, v)
 	f.Waits, f.Statements, f.Resources = waits(r, v.Judged), statements(r, v.Judged), resources(r, v.Judged)
 	a := analyse(r, v)
 	if a == nil {
