@@ -72,6 +72,9 @@ func OnFreePort(start func(port int) error) error {
 // so that the port is free for others meanwhile: with SO_REUSEADDR, which servers set too,
 // sockets may be bound to one port as long as none listens.
 func CheckPort(port int) error {
+	if port < 1 || port > math.MaxUint16 {
+		return fmt.Errorf("port %d is not between 1 and %d", port, math.MaxUint16)
+	}
 	err := bind(port)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
@@ -84,9 +87,6 @@ func CheckPort(port int) error {
 
 // bind binds a socket to the port, and closes it.
 func bind(port int) error {
-	if port < 0 || port > math.MaxUint16 {
-		return unix.EINVAL
-	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
