@@ -9,15 +9,24 @@ import (
 
 // bottleneck names the component, or says why it names none.
 func (a *analysis) bottleneck(f Findings) *Bottleneck {
+	refused := len(a.symptoms.failures) > 0 && a.connectionsRefused(a.hold.sum)
 	switch {
 	case !a.symptoms.any():
 		return &Bottleneck{Component: None, Sentence: a.noneSentence(), Confirm: []string{}}
 	case a.symptoms.aboutTime():
-	case len(a.symptoms.failures) > 0 && a.connectionsRefused(a.hold.sum):
+		b := a.slowest(f)
+		if refused && !a.symptoms.loadDiffers && (b.Component == Undetermined || b.Component == Generator) {
+			return a.refusedInstead(b)
+		}
+		return b
+	case refused:
 		return a.refusedConnections()
-	default:
-		return &Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence(), Confirm: []string{}}
 	}
+	return &Bottleneck{Component: Undetermined, Sentence: a.otherSLOsSentence(), Confirm: []string{}}
+}
+
+// slowest names the component that the time of transactions is charged to.
+func (a *analysis) slowest(f Findings) *Bottleneck {
 	order := a.ranking()
 	leader, second := order[0], order[1]
 	b := &Bottleneck{Component: a.names[leader], Confirm: []string{}}
@@ -72,10 +81,37 @@ func (a *analysis) refusedConnections() *Bottleneck {
 	return b
 }
 
-// connectionsRefused reports whether the database refused connections, at least half as
-// many as transactions failed.
+// refusedInstead is refusedConnections for a run that is slow too, if the time of its
+// transactions names no component of the system. Refusals are counted, not timed: a
+// generator that lacks CPU does not distort them.
+func (a *analysis) refusedInstead(slow *Bottleneck) *Bottleneck {
+	b := a.refusedConnections()
+	if b.Component == Undetermined {
+		return slow
+	}
+	b.Evidence = append(b.Evidence, slow.Sentence)
+	return b
+}
+
+// connectionsRefused reports whether connections to the database were refused because it
+// had reached its limit, at least half as many as transactions failed.
 func (l *layout) connectionsRefused(sum []float64) bool {
-	return sum[failed] > 0 && sum[refused] > 0 && sum[refused] >= sum[failed]/2
+	return sum[failed] > 0 && l.refusals(sum) > 0 && l.refusals(sum) >= sum[failed]/2
+}
+
+// refusals is the number of connections beyond the database's limit: as the service counts
+// its own, or as the database counts those of all clients.
+func (l *layout) refusals(sum []float64) float64 {
+	if l.known[serviceRefused] {
+		return sum[serviceRefused]
+	}
+	return sum[refused]
+}
+
+// poolTimedOut reports whether the service gave up waiting for a connection of its pool at
+// least half as many times as transactions failed.
+func (l *layout) poolTimedOut(sum []float64) bool {
+	return sum[failed] > 0 && sum[poolTimeouts] >= sum[failed]/2
 }
 
 // nameEvent sets the wait that grew most within the component, if the component is part

@@ -224,6 +224,52 @@ func TestRefusedConnections(t *testing.T) {
 	}
 }
 
+// Failures that service or database name count on a generator that lacks CPU too, and
+// whatever the times say; a component that the times show comes first. A load that differs
+// from the planned one shows nothing.
+func TestFailuresByClass(t *testing.T) {
+	slowBy := func(ms float64, name string) map[string]float64 {
+		return with(healthy(), map[string]float64{name: ms})
+	}
+	scattered := slowBy(400, Residual)
+	for _, c := range []struct {
+		name   string
+		w      system
+		differ bool
+		want   string
+	}{
+		{name: "refused, times in doubt", w: system{hold: scattered, refused: 3}, want: ConnectionStorm},
+		{name: "refused, by the service's count", w: system{hold: scattered, errors: map[string]float64{metric.ErrorTooMany: 3}}, want: ConnectionStorm},
+		{name: "refused to others: the service counts its own", w: system{hold: scattered, refused: 3, errors: map[string]float64{metric.ErrorTooMany: 0.01}}, want: Undetermined},
+		{name: "few refused", w: system{hold: scattered, refused: 0.5}, want: Undetermined},
+		{name: "refused, generator short of CPU", w: system{hold: scattered, refused: 3, starvedWorker: true}, want: ConnectionStorm},
+		{name: "refused, time charged to the generator", w: system{hold: slowBy(400, Network), refused: 3, starvedWorker: true}, want: ConnectionStorm},
+		{name: "time charged to the generator", w: system{hold: slowBy(400, Network), starvedWorker: true}, want: Generator},
+		{name: "refused under another load", w: system{hold: scattered, refused: 3, starvedWorker: true}, differ: true, want: Undetermined},
+		{name: "refused, times clear", w: system{hold: slowBy(400, wait.Binlog), refused: 3}, want: "binlog"},
+		{name: "pool timeouts", w: system{hold: slowBy(400, Pool), errors: map[string]float64{metric.ErrorPoolTimeout: 3}, starvedWorker: true}, want: Pool},
+		{name: "few pool timeouts", w: system{hold: slowBy(400, Pool), errors: map[string]float64{metric.ErrorPoolTimeout: 0.5}, starvedWorker: true}, want: Undetermined},
+		{name: "pool timeouts under another load", w: system{hold: slowBy(400, Pool), errors: map[string]float64{metric.ErrorPoolTimeout: 3}, starvedWorker: true}, differ: true, want: Undetermined},
+	} {
+		c.w.base, c.w.noise, c.w.failing = healthy(), 0.1, 0.15
+		r := c.w.record()
+		v := verdict.Judge(r)
+		for i, rule := range v.Rules {
+			if rule.ID == "generator-lag" {
+				v.Rules[i].Outcome = verdict.Pass
+				if c.differ {
+					v.Rules[i].Outcome = verdict.Invalid
+				}
+			}
+		}
+		if b := Of(r, v).Bottleneck; b.Component != c.want {
+			t.Errorf("%s: %+v", c.name, b)
+		} else if c.want == ConnectionStorm && !strings.Contains(b.Sentence, "had reached its connection limit") {
+			t.Errorf("%s: %q", c.name, b.Sentence)
+		}
+	}
+}
+
 // If the baseline breaks the SLO too, the size of a component counts, not its growth.
 func TestBaselineThatBreaksTheSLO(t *testing.T) {
 	slow := with(healthy(), map[string]float64{Downstream: 400})

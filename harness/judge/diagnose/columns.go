@@ -91,6 +91,8 @@ var (
 	downstreamTime  = counter(metric.ServiceDownstreamTime)
 	poolInUse       = gauge(metric.SourceService, metric.ServicePoolInUse) // connections
 	poolMax         = gauge(metric.SourceService, metric.ServicePoolMax)
+	poolTimeouts    = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorPoolTimeout)
+	serviceRefused  = counter(metric.ErrorsByClass, "where", metric.AtService, "class", metric.ErrorTooMany)
 
 	// The database.
 	statementTime = counter(metric.DBStatementTime) // measured by the database

@@ -24,6 +24,9 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 	}
 	if name == Pool {
 		add("%s", a.poolEvidence())
+		if n := a.hold.sum[poolTimeouts]; n > 0 {
+			add("The service gave up waiting for a connection %s times; %s transactions failed.", number(n), number(a.hold.sum[failed]))
+		}
 	}
 	if a.excessMs[queue] >= 1 {
 		add("%s of waiting for a free VU is a consequence: all VUs were busy with slow transactions.", ms(a.excessMs[queue]))

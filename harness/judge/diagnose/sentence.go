@@ -152,7 +152,7 @@ func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
 func (a *analysis) describeRefusals(b *Bottleneck, share float64) {
 	known := wait.About(a.server(), "", ConnectionStorm)
 	b.Sentence = fmt.Sprintf("At %s/s, %s transactions failed, and the database refused %s connections because it had reached its connection limit.",
-		number(a.hold.perSecond(scheduled)), number(a.hold.sum[failed]), number(a.hold.sum[refused]))
+		number(a.hold.perSecond(scheduled)), number(a.hold.sum[failed]), number(a.refusals(a.hold.sum)))
 	b.Evidence = []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(share), resamples)}
 	if *b.Confidence < MinConfidence {
 		b.Component = Undetermined

@@ -17,6 +17,7 @@ type symptoms struct {
 	others         []verdict.SLO // broken SLOs on the ledger and on a script's own metrics
 	rules          []string      // rules broken by slow transactions: steady, per-class
 	generator      string        // rule that the generator broke; empty: none
+	loadDiffers    bool          // because of it the load differs from the planned one; false: the generator was short of CPU only
 	baselineBroken bool          // one of the slow SLOs is already broken at the baseline
 	collector      string        // detail of the rule "collector", if samples are incomplete
 	window         *int          // judged window that failed by itself, from 0; nil: all together failed
@@ -48,7 +49,7 @@ func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 	for _, rule := range v.Rules {
 		switch {
 		case verdict.IsGeneratorRule(rule.ID) && rule.Outcome == verdict.Invalid && found.generator == "":
-			found.generator = rule.ID
+			found.generator, found.loadDiffers = rule.ID, true
 		case rule.ID == "generator-cpu" && rule.Limitation != "":
 			shortOfCPU = rule.ID
 		case (rule.ID == "steady" || rule.ID == "per-class") && rule.Outcome == verdict.Fail:

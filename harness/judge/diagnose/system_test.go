@@ -29,6 +29,7 @@ type system struct {
 	blockers      map[string]float64 // holders of row locks per second, by wait class
 	failing       float64            // share of transactions that fail, from the hold on
 	refused       float64            // connections per second, from the hold on
+	errors        map[string]float64 // that the service counts per second, by class, from the hold on
 	noService     bool               // the service reports no metrics
 	noDatabase    bool               // the database is not sampled
 	samples       float64            // per second; 0: 10
@@ -195,7 +196,7 @@ func (s oneSecond) servicePoints() []metric.Point {
 		return nil
 	}
 	rate, now := s.rate, s.now
-	return []metric.Point{
+	points := []metric.Point{
 		counterPoint(metric.ServiceRequests, rate), counterPoint(metric.ServiceRequestTime, rate*(s.sent()-now[Network])),
 		counterPoint(metric.ServiceAcquireTime, rate*(now[Pool]+now[ConnectionStorm])), counterPoint(metric.ServicePoolWaitTime, rate*now[Pool]),
 		counterPoint(metric.ServiceQueryTime, rate*s.statements), counterPoint(metric.ServiceQueries, 10*rate),
@@ -203,6 +204,12 @@ func (s oneSecond) servicePoints() []metric.Point {
 		counterPoint(metric.ServiceCPU, s.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),
 		metric.GaugePoint(metric.NewSeries(metric.ServicePoolMax, ""), cmp.Or(s.connections, 20)),
 	}
+	if s.inHold {
+		for class, n := range s.errors {
+			points = append(points, counterPoint(metric.ErrorsByClass, n, "where", metric.AtService, "class", class))
+		}
+	}
+	return points
 }
 
 func (s oneSecond) databasePoints() []metric.Point {
