@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// streamTimeout bounds the creation of the topic, each commit of offsets, and leaving
-	// the group.
+	// streamTimeout bounds the creation of the topic, joining the consumer group, each
+	// commit of offsets, and leaving the group.
 	streamTimeout = 10 * time.Second
 	// pollWait is how long the consumer waits for events before it takes the topic to be
 	// read to its end.
@@ -62,7 +62,9 @@ type stream struct {
 }
 
 // startStream makes the topic, if it does not exist, and starts the consumer, which works
-// until stop, or until work is done.
+// until stop, or until work is done. It returns once the consumer has joined its group, so
+// that the group exists when the service is ready; or after streamTimeout, because a group
+// waits longer for a member that was killed.
 func startStream(ctx, work context.Context, c Config, db *database, log *limitedLog) (*stream, error) {
 	access, err := kafka.ParseAccess(c.Kafka.URL)
 	if err != nil {
@@ -83,7 +85,10 @@ func startStream(ctx, work context.Context, c Config, db *database, log *limited
 		s.producer.Close()
 		return nil, hint.With(err, "check that Kafka is up, --kafka-brokers, --kafka-topic and ASSAY_KAFKA")
 	}
+	joined, join := context.WithTimeout(ctx, streamTimeout)
+	defer join()
 	s.consumer, err = kgo.NewClient(append(slices.Clone(options),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { join() }),
 		kgo.ConsumerGroup(c.Kafka.Group), kgo.ConsumeTopics(s.topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll())...)
 	if err != nil {
@@ -92,6 +97,7 @@ func startStream(ctx, work context.Context, c Config, db *database, log *limited
 	}
 	db.m.watchStream()
 	s.done.Go(func() { s.consume(work) })
+	<-joined.Done()
 	return s, nil
 }
 

@@ -44,6 +44,9 @@ func TestIngestionThroughKafka(t *testing.T) {
 	server := mysqldtest.StartInMemory(t, "mysql")
 	address, admin, _ := broker(t)
 	s := serve(t, server, throughKafka(address))
+	if groups, err := admin.DescribeGroups(t.Context(), "assay-ingest"); err != nil || len(groups["assay-ingest"].Members) != 1 {
+		t.Errorf("the service is ready, but its group is %+v, %v", groups, err)
+	}
 	const events = 200
 	send := func(i int) {
 		if code, answer := s.do(t, "GET", fmt.Sprintf("/?name=hoge&value=%d&id=e-%d&run_id=run", i, i), ""); code != http.StatusAccepted || answer["id"] != fmt.Sprint("e-", i) {
