@@ -47,9 +47,8 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 	ASSAY_GARBD="$$(.ci/program garbd galera-arbitrator-4 $(CACHE)/garbd)" \
 	ASSAY_HAPROXY="$$(.ci/program haproxy haproxy $(CACHE)/haproxy)" \
 	ASSAY_TEST_CHROMIUM="$$(command -v chromium || command -v google-chrome)"
-# The longest packages make runs, which starve each other: two at a time. The others
-# mostly wait for servers. All are compiled before the first one runs. `make lint` runs
-# go vet.
+# Three packages at a time, which mostly wait for servers and for time to pass; the longest
+# first. All are compiled before the first one runs. `make lint` runs go vet.
 LONGEST := ./harness/run ./harness/cmd/assay ./harness/lab/exam
 TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 
@@ -57,10 +56,7 @@ TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 test: ## Set up what is missing, and run the tests on real servers (about 11 minutes, two cores)
 	.ci/install test
 	@$(COMPILE) list -export -test -deps ./... >/dev/null
-	@export $(SERVERS); status=0; \
-	$(GO) $(TEST) -p 2 $(TESTFLAGS) $(LONGEST) || status=1; \
-	$(GO) $(TEST) -p 3 $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))") || status=1; \
-	exit $$status
+	@$(SERVERS) $(GO) $(TEST) -p 3 $(TESTFLAGS) $(LONGEST) ./...
 
 .PHONY: long
 long: ## Run the tests that take minutes each
