@@ -28,8 +28,8 @@ type Step struct {
 	// Errors are those of statements, requests and transactions that the generator noticed
 	// in the whole step, by class, retried ones included; empty: none.
 	Errors map[string]int64 `json:"errors,omitempty"`
-	// Waits are the mean active sessions of the database by class; null: not sampled.
-	Waits map[string]float64 `json:"waits,omitempty"`
+	// Waits are the mean active sessions of the database by class; null: not sampled, empty: none was active.
+	Waits map[string]float64 `json:"waits"`
 
 	// Of the whole step; null: not compared.
 	Missing    *int64 `json:"missing"`
@@ -69,10 +69,11 @@ func StepOf(variant string, c Cell, r record.Run, v verdict.Verdict, folder stri
 	}
 	s.latency(r)
 	s.Errors = errorsOf(r.Timeline)
-	for _, w := range certificate.Build(r, v).Waits {
-		if s.Waits == nil {
-			s.Waits = map[string]float64{}
-		}
+	waits := certificate.Build(r, v).Waits
+	if samples, _ := r.Timeline.Sum(metric.DBSample, nil, record.All); samples > 0 || len(waits) > 0 {
+		s.Waits = map[string]float64{}
+	}
+	for _, w := range waits {
 		s.Waits[w.Class] += w.AAS
 	}
 	if r.Ledger != nil {

@@ -31,19 +31,19 @@ type Options struct {
 
 // Document is the result.
 type Document struct {
-	Rate     float64          `json:"rate"`    // of all modes, per second
-	Highest  *search.Document `json:"highest"` // the search in mode channel; null: the rate was given
-	Reached  *Use             `json:"reached"` // at the search's lower bound; null: none
-	Exceeded *Use             `json:"exceeded"`
-	Modes    []Mode           `json:"modes"`
-	Problems []string         `json:"problems,omitempty"` // what could not be measured, and why
+	Rate     float64          // of all modes, per second
+	Highest  *search.Document // the search in mode channel; null: the rate was given
+	Reached  *Use             // at the search's lower bound; null: none
+	Exceeded *Use
+	Modes    []Mode
+	Problems []string // what could not be measured, and why
 }
 
 // Mode is one way to run the service, with its run.
 type Mode struct {
-	Name        string                  `json:"mode"`
-	Args        []string                `json:"args"` // of `assay target`
-	Certificate certificate.Certificate `json:"certificate"`
+	Name        string
+	Args        []string // of `assay target`
+	Certificate certificate.Certificate
 }
 
 // Run searches for the rate, unless it is given, and measures all modes, one after the

@@ -13,12 +13,12 @@ import (
 // Use is the CPU time that each part used in a trial's judged windows, in CPUs; null: not
 // measured.
 type Use struct {
-	Rate      float64  `json:"rate"` // that was tried, per second
-	Generator *float64 `json:"generator"`
-	Service   *float64 `json:"service"`
-	Database  *float64 `json:"database"`
-	Host      *float64 `json:"host"` // all of it, with other work
-	CPUs      *float64 `json:"cpus"` // that the host has
+	Rate      float64 // that was tried, per second
+	Generator *float64
+	Service   *float64
+	Database  *float64
+	Host      *float64 // all of it, with other work
+	CPUs      *float64 // that the host has
 }
 
 // use reads the last trial at a rate; nil: its record cannot be read.
