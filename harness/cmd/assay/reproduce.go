@@ -49,7 +49,7 @@ func newReproduceTwoWriters() *cobra.Command {
 Replication) behind HAProxy, and measures the throughput of TPC-C-like transactions on one
 writer, on both with separate schemas, and on both with the same schema; stale reads in
 the default and the causal mode; the time to open and close connections; and the recovery
-after a writer is killed, directly and through the proxy. It takes about 35 minutes.
+after a writer is killed, directly and through the proxy. It takes about 25 minutes.
 
 Exit codes: 0 all parts were measured, whatever the verdicts; 1 transactions were lost or
 duplicated, or an invariant is violated; 2 usage or operational error, or a part could not
