@@ -9,7 +9,7 @@ import (
 
 // bottleneck names the component, or says why it names none.
 func (a *analysis) bottleneck(f Findings) *Bottleneck {
-	refused := len(a.symptoms.failures) > 0 && a.connectionsRefused(a.hold.sum)
+	refused := a.symptoms.incomplete() && a.connectionsRefused(a.hold.sum)
 	switch {
 	case !a.symptoms.any():
 		return &Bottleneck{Component: None, Sentence: a.noneSentence(), Confirm: []string{}}
@@ -94,24 +94,24 @@ func (a *analysis) refusedInstead(slow *Bottleneck) *Bottleneck {
 }
 
 // connectionsRefused reports whether connections to the database were refused because it
-// had reached its limit, at least half as many as transactions failed.
+// had reached its limit, at least half as many as transactions failed or timed out.
 func (l *layout) connectionsRefused(sum []float64) bool {
-	return sum[failed] > 0 && l.refusals(sum) > 0 && l.refusals(sum) >= sum[failed]/2
+	return sum[failed] > 0 && l.refusals(sum) > 0 && l.refusals(sum) >= (sum[failed]+sum[timedOut])/2
 }
 
 // refusals is the number of connections beyond the database's limit: as the service counts
-// its own, or as the database counts those of all clients.
+// its own, or where it reports too seldom, as the database counts those of all clients.
 func (l *layout) refusals(sum []float64) float64 {
-	if l.known[serviceRefused] {
+	if l.known[serviceRefused] && sum[serviceSeen] >= minCoverage*sum[seconds] {
 		return sum[serviceRefused]
 	}
 	return sum[refused]
 }
 
 // poolTimedOut reports whether the service gave up waiting for a connection of its pool at
-// least half as many times as transactions failed.
+// least half as many times as transactions failed or timed out.
 func (l *layout) poolTimedOut(sum []float64) bool {
-	return sum[failed] > 0 && sum[poolTimeouts] >= sum[failed]/2
+	return sum[failed] > 0 && sum[poolTimeouts] >= (sum[failed]+sum[timedOut])/2
 }
 
 // nameEvent sets the wait that grew most within the component, if the component is part

@@ -49,11 +49,12 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 	return ""
 }
 
-// generatorDoubt: under a load other than planned the system may behave differently, and
-// a generator that lacks CPU measures its own delays too. But the service's counts of the
-// errors that a component causes are not the generator's.
+// generatorDoubt: under a load other than planned the system may behave differently, and a
+// generator that lacks CPU sends in bursts, which fill every queue. But no burst is needed
+// to fill a pool in which the planned load would use more connections than there are; and
+// the service's own count of those who waited for it in vain is not the generator's.
 func (a *analysis) generatorDoubt(name string) string {
-	if name == Pool && a.poolTimedOut(a.hold.sum) && !a.symptoms.loadDiffers {
+	if name == Pool && !a.symptoms.loadDiffers && (a.poolTimedOut(a.hold.sum) || a.poolUse(a.hold, a.statementsTime(a.base)) >= 1) {
 		return ""
 	}
 	if a.symptoms.generator != "" && name != Generator {

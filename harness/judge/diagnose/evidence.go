@@ -25,7 +25,7 @@ func (a *analysis) evidence(name string, f Findings) (all []string) {
 	if name == Pool {
 		add("%s", a.poolEvidence())
 		if n := a.hold.sum[poolTimeouts]; n > 0 {
-			add("The service gave up waiting for a connection %s times; %s transactions failed.", number(n), number(a.hold.sum[failed]))
+			add("The service gave up waiting for a connection %s times; %s transactions failed or timed out.", number(n), number(a.hold.sum[failed]+a.hold.sum[timedOut]))
 		}
 	}
 	if a.excessMs[queue] >= 1 {

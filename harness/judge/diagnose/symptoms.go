@@ -28,6 +28,12 @@ func (s symptoms) any() bool { return s.aboutTime() || len(s.failures)+len(s.oth
 // aboutTime reports whether the time of transactions has to be explained.
 func (s symptoms) aboutTime() bool { return len(s.slow)+len(s.rules) > 0 || s.generator != "" }
 
+// incomplete reports whether transactions were not completed, or failed, more than an SLO
+// allows.
+func (s symptoms) incomplete() bool {
+	return len(s.failures) > 0 || slices.ContainsFunc(s.slow, func(slo verdict.SLO) bool { return slo.Metric == verdict.ThroughputMetric })
+}
+
 func symptomsOf(r record.Run, v verdict.Verdict) (found symptoms) {
 	shortOfCPU := ""
 	for _, s := range v.SLOs {

@@ -28,6 +28,7 @@ type system struct {
 	serviceCPU    float64            // CPUs used of the service's one
 	blockers      map[string]float64 // holders of row locks per second, by wait class
 	failing       float64            // share of transactions that fail, from the hold on
+	timingOut     float64            // likewise, by their timeout
 	refused       float64            // connections per second, from the hold on
 	errors        map[string]float64 // that the service counts per second, by class, from the hold on
 	noService     bool               // the service reports no metrics
@@ -167,15 +168,16 @@ func histPoint(name string, ms, n float64) metric.Point {
 func (s oneSecond) sent() float64 { return s.total - s.now[Generator] - s.now[Residual] }
 
 func (s oneSecond) workerPoints() []metric.Point {
-	rate, lag, failed, runQueue := s.rate, s.now[Generator], 0.0, 0.0
+	rate, lag, failed, timedOut, runQueue := s.rate, s.now[Generator], 0.0, 0.0, 0.0
 	if s.inHold {
-		failed = s.failing * rate
+		failed, timedOut = s.failing*rate, s.timingOut*rate
 	}
 	if s.inHold && s.starvedWorker {
 		runQueue = 3
 	}
 	points := []metric.Point{
-		counterPoint(metric.TransactionsScheduled, rate), counterPoint(metric.Transactions, rate-failed, "outcome", metric.Completed),
+		counterPoint(metric.TransactionsScheduled, rate), counterPoint(metric.Transactions, rate-failed-timedOut, "outcome", metric.Completed),
+		counterPoint(metric.Transactions, timedOut, "outcome", metric.TimedOut),
 		counterPoint(metric.Transactions, failed, "outcome", metric.Failed),
 		histPoint(metric.TransactionDuration, s.total, rate), histPoint(metric.GeneratorLag, lag, rate), histPoint(metric.ArrivalQueueing, 0, rate),
 		counterPoint(metric.EndedIterations, rate), counterPoint(metric.EndedIterationTime, rate*(s.total-lag)),
