@@ -71,9 +71,9 @@ func newReproduceIngestion() *cobra.Command {
 		Long: `Ingestion runs the reference service with each of the report's ways to store an event: a
 connection pool for each request, a pool that keeps two connections, a bounded pool, one
 INSERT for several requests, and a queue in memory behind the response, also killed under
-load. It finds the highest rate that generator, service and database reach together, runs
-all ways at it, and shows errors by class, latency, persist lag, the ledger, and which of
-the three limits. It takes about 20 minutes.
+load. It finds the highest rate that generator, service and database reach together, and
+which of the three limits it; runs all ways at three quarters of it, and shows errors by
+class, latency, persist lag and the ledger. It takes about 20 minutes.
 
 Exit codes: 0 all ways were measured, whatever the verdicts; 2 usage or operational error,
 or a way, or the rate, could not be measured; 130 interrupted.`,
@@ -82,7 +82,7 @@ or a way, or the rate, could not be measured; 130 interrupted.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return f.ingestion(c, rate) },
 	}
 	f.add(c)
-	c.Flags().Float64Var(&rate, "rate", 0, "events per second (default: the highest rate, which is searched for)")
+	c.Flags().Float64Var(&rate, "rate", 0, "events per second (default: three quarters of the highest rate, which is searched for)")
 	return c
 }
 

@@ -23,7 +23,7 @@ func Page(d Document) page.Page {
 	return p
 }
 
-// highest says which rate all modes ran at, and what limits it.
+// highest says what the highest rate is, what limits it, and at which rate the modes ran.
 func highest(d Document) page.Block {
 	if d.Highest == nil {
 		return page.Facts{{Name: "Rate", Text: quantity.Format(d.Rate, "") + "/s, as given; the highest was not searched for"}}
@@ -38,7 +38,8 @@ func highest(d Document) page.Block {
 				quantity.Optional(u.Database, ""), quantity.Optional(u.other(), ""), quantity.Optional(u.CPUs, "")))
 		}
 	}
-	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet})
+	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet},
+		page.Paragraph{Text: fmt.Sprintf("The modes run at %s/s, three quarters of the highest rate that held: at that rate itself other work on the host makes the generator late.", quantity.Format(d.Rate, "")), State: page.Quiet})
 }
 
 // bound is the rate at which the three parts would use all CPUs of the host.
