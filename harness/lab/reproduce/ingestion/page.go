@@ -38,8 +38,17 @@ func highest(d Document) page.Block {
 				quantity.Optional(u.Database, ""), quantity.Optional(u.other(), ""), quantity.Optional(u.CPUs, "")))
 		}
 	}
-	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t, page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet},
-		page.Paragraph{Text: fmt.Sprintf("The modes run at %s/s, three quarters of the highest rate that held: at that rate itself other work on the host makes the generator late.", quantity.Format(d.Rate, "")), State: page.Quiet})
+	return reproduce.Section("Highest rate that generator, service and database reach together", page.Paragraph{Text: d.Highest.Sentence}, t,
+		page.Paragraph{Text: limit(d)}, page.Paragraph{Text: bound(d), State: page.Quiet}, page.Paragraph{Text: chosen(d), State: page.Quiet})
+}
+
+// chosen says why the modes run at their rate.
+func chosen(d Document) string {
+	rate := quantity.Format(d.Rate, "")
+	if d.Highest.Lower == nil {
+		return fmt.Sprintf("The modes run at %s/s, the lowest rate that was tried.", rate)
+	}
+	return fmt.Sprintf("The modes run at %s/s, three quarters of the highest rate: at that rate itself other work on the host would make the generator late.", rate)
 }
 
 // bound is the rate at which the three parts would use all CPUs of the host.
