@@ -243,7 +243,10 @@ func TestFailuresByClass(t *testing.T) {
 		{name: "refused to others: the service counts its own", w: system{hold: scattered, refused: 3, errors: map[string]float64{metric.ErrorTooMany: 0.01}}, want: Undetermined},
 		{name: "refused, most time out", w: system{hold: scattered, refused: 6, timingOut: 0.3}, want: ConnectionStorm},
 		{name: "few refused, most time out", w: system{hold: scattered, refused: 3, timingOut: 0.3}, want: Undetermined},
-		{name: "a pool that the planned load overfills", w: system{hold: slowBy(400, Pool), connections: 0.1, starvedWorker: true}, want: Pool},
+		{name: "a pool that is always full", w: system{hold: slowBy(400, Pool), connections: 0.3, inUse: 0.295, starvedWorker: true}, want: Pool},
+		{name: "a storm, and refused", w: system{hold: slowBy(400, ConnectionStorm), refused: 3, starvedWorker: true}, want: ConnectionStorm},
+		{name: "a storm, none refused", w: system{hold: slowBy(400, ConnectionStorm), starvedWorker: true}, want: Undetermined},
+		{name: "a pool that is full at times", w: system{hold: slowBy(400, Pool), connections: 0.3, inUse: 0.18, starvedWorker: true}, want: Undetermined},
 		{name: "a pool that bursts may have filled", w: system{hold: slowBy(400, Pool), starvedWorker: true}, want: Undetermined},
 		{name: "few refused", w: system{hold: scattered, refused: 0.5}, want: Undetermined},
 		{name: "refused, generator short of CPU", w: system{hold: scattered, refused: 3, starvedWorker: true}, want: ConnectionStorm},
@@ -268,7 +271,7 @@ func TestFailuresByClass(t *testing.T) {
 		}
 		if b := Of(r, v).Bottleneck; b.Component != c.want {
 			t.Errorf("%s: %+v", c.name, b)
-		} else if c.want == ConnectionStorm && !strings.Contains(b.Sentence, "had reached its connection limit") {
+		} else if c.want == ConnectionStorm && c.w.hold[ConnectionStorm] < 400 && !strings.Contains(b.Sentence, "had reached its connection limit") {
 			t.Errorf("%s: %q", c.name, b.Sentence)
 		}
 	}

@@ -37,6 +37,7 @@ type system struct {
 	slowSamples   float64            // ms per sample, from the hold on
 	starvedWorker bool
 	connections   float64 // of the service to its database; 0: 20
+	inUse         float64 // of these connections
 	selects       float64 // ms per call of the most frequent SELECT; 0: no SELECT
 	rows          float64 // examined per call
 	noBaseline    bool
@@ -205,6 +206,7 @@ func (s oneSecond) servicePoints() []metric.Point {
 		counterPoint(metric.ServiceDownstreamTime, rate*now[Downstream]),
 		counterPoint(metric.ServiceCPU, s.serviceCPU), metric.GaugePoint(metric.NewSeries(metric.ServiceCPUs, ""), 1),
 		metric.GaugePoint(metric.NewSeries(metric.ServicePoolMax, ""), cmp.Or(s.connections, 20)),
+		metric.GaugePoint(metric.NewSeries(metric.ServicePoolInUse, ""), s.inUse),
 	}
 	if s.inHold {
 		for class, n := range s.errors {
