@@ -65,55 +65,6 @@ func (a *analysis) ranking() []int {
 	return order
 }
 
-// refusedConnections is the bottleneck of a run that fails because the database has
-// reached its connection limit.
-func (a *analysis) refusedConnections() *Bottleneck {
-	n := 0
-	for _, refused := range a.refused {
-		if refused {
-			n++
-		}
-	}
-	share := float64(n) / resamples
-	confidence := min(maxConfidence, share)
-	b := &Bottleneck{Component: ConnectionStorm, Confidence: &confidence, Confirm: []string{}}
-	a.describeRefusals(b, share)
-	return b
-}
-
-// refusedInstead is refusedConnections for a run that is slow too, if the time of its
-// transactions names no component of the system. Refusals are counted, not timed: a
-// generator that lacks CPU does not distort them.
-func (a *analysis) refusedInstead(slow *Bottleneck) *Bottleneck {
-	b := a.refusedConnections()
-	if b.Component == Undetermined {
-		return slow
-	}
-	b.Evidence = append(b.Evidence, slow.Sentence)
-	return b
-}
-
-// connectionsRefused reports whether connections to the database were refused because it
-// had reached its limit, at least half as many as transactions failed or timed out.
-func (l *layout) connectionsRefused(sum []float64) bool {
-	return sum[failed] > 0 && l.refusals(sum) > 0 && l.refusals(sum) >= (sum[failed]+sum[timedOut])/2
-}
-
-// refusals is the number of connections beyond the database's limit: as the service counts
-// its own, or where it reports too seldom, as the database counts those of all clients.
-func (l *layout) refusals(sum []float64) float64 {
-	if l.known[serviceRefused] && sum[serviceSeen] >= minCoverage*sum[seconds] {
-		return sum[serviceRefused]
-	}
-	return sum[refused]
-}
-
-// poolTimedOut reports whether the service gave up waiting for a connection of its pool at
-// least half as many times as transactions failed or timed out.
-func (l *layout) poolTimedOut(sum []float64) bool {
-	return sum[failed] > 0 && sum[poolTimeouts] >= (sum[failed]+sum[timedOut])/2
-}
-
 // nameEvent sets the wait that grew most within the component, if the component is part
 // of the database.
 func (a *analysis) nameEvent(b *Bottleneck, waits []Wait) {

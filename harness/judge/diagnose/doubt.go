@@ -18,9 +18,6 @@ const (
 	// Connections that are held minHeldRatio times as long as their statements take are
 	// held during other work.
 	minHeldRatio = 2.0
-	// A pool that has minFull of its connections in use on average is always full: it is
-	// read once a second.
-	minFull = 0.95
 	// slowSample is the time in ms that a sample of the sessions takes on a server that
 	// lacks CPU. Otherwise it takes 0.4 to 1 ms, or 6 ms if 200 sessions wait for one row.
 	slowSample = 10
@@ -53,13 +50,9 @@ func (a *analysis) doubt(leader int, share, lower float64) string {
 }
 
 // generatorDoubt: under a load other than planned the system may behave differently, and a
-// generator that lacks CPU sends in bursts, which fill every queue. But no burst keeps a
-// pool full all the time; and what service and database count of those who waited in vain
-// for a connection, or were refused one, is not the generator's.
+// generator that lacks CPU sends in bursts, which fill every queue.
 func (a *analysis) generatorDoubt(name string) string {
-	if sum := a.hold.sum; !a.symptoms.loadDiffers &&
-		(name == Pool && (a.poolTimedOut(sum) || sum[poolMax] > 0 && sum[poolInUse] >= minFull*sum[poolMax]) ||
-			name == ConnectionStorm && a.connectionsRefused(sum)) {
+	if !a.symptoms.loadDiffers && a.shownBySystem(name) {
 		return ""
 	}
 	if a.symptoms.generator != "" && name != Generator {

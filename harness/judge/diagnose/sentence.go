@@ -147,21 +147,6 @@ func (a *analysis) describeCandidate(b *Bottleneck, doubt string, f Findings) {
 	b.Component = Undetermined
 }
 
-// describeRefusals does the same for transactions that fail because the database refuses
-// connections, in a share of the resamples.
-func (a *analysis) describeRefusals(b *Bottleneck, share float64) {
-	known := wait.About(a.server(), "", ConnectionStorm)
-	b.Sentence = fmt.Sprintf("At %s/s, %s transactions failed or timed out, and the database refused %s connections because it had reached its connection limit.",
-		number(a.hold.perSecond(scheduled)), number(a.hold.sum[failed]+a.hold.sum[timedOut]), number(a.refusals(a.hold.sum)))
-	b.Evidence = []string{fmt.Sprintf("The database refuses connections in %s of %d bootstrap resamples.", percent(share), resamples)}
-	if *b.Confidence < MinConfidence {
-		b.Component = Undetermined
-		return
-	}
-	b.Sentence += fmt.Sprintf(" The bottleneck is %s: more connections are opened than the database accepts.", ConnectionStorm)
-	b.Confirm, b.Remedy = known.Experiments, known.Remedy
-}
-
 func sloNames(all []verdict.SLO) string {
 	var names []string
 	for _, s := range all {
