@@ -50,13 +50,12 @@ SERVERS = ASSAY_TEST_MYSQLD="$$(.ci/mysql9 $(MYSQL9))" \
 # Three packages at a time, which mostly wait for servers and for time to pass; the longest
 # first. All are compiled before the first one runs. `make lint` runs go vet.
 LONGEST := ./harness/run ./harness/cmd/assay ./harness/lab/exam
-TEST    := test -count=1 -vet=off -timeout $(TEST_TIMEOUT)
 
 .PHONY: test
 test: ## Set up what is missing, and run the tests on real servers (about 11 minutes, two cores)
 	.ci/install test
 	@$(COMPILE) list -export -test -deps ./... >/dev/null
-	@$(SERVERS) $(GO) $(TEST) -p 3 $(TESTFLAGS) $(LONGEST) ./...
+	@$(SERVERS) $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) -p 3 $(TESTFLAGS) $(LONGEST) ./...
 
 .PHONY: long
 long: ## Run the tests that take minutes each

@@ -29,7 +29,7 @@ func TestReconcile(t *testing.T) {
 	}
 	mysqldtest.Exec(t, root, "CREATE DATABASE shop")
 	dsn.DBName = "shop"
-	const waits, longer, minute = 300 * time.Millisecond, 3 * time.Second, time.Minute
+	const waits, minute = 300 * time.Millisecond, time.Minute
 	for name, c := range map[string]struct {
 		wait      time.Duration
 		meanwhile func(t *testing.T, cancel func(), ledgerDir string) // while the first row is there and the second is not
@@ -47,7 +47,7 @@ func TestReconcile(t *testing.T) {
 			t.Helper()
 			mysqldtest.Exec(t, root, "DROP TABLE shop.table_dropped")
 		}, want: record.LedgerFact{State: record.StateFailed, Reason: "Table 'shop.table_dropped' doesn't exist"}, writes: true},
-		"folder_removed": {wait: longer, meanwhile: func(t *testing.T, _ func(), dir string) {
+		"folder_removed": {wait: 3 * time.Second, meanwhile: func(t *testing.T, _ func(), dir string) {
 			t.Helper()
 			if err := os.RemoveAll(dir); err != nil { // nothing can be written to it either
 				t.Error(err)

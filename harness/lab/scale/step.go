@@ -28,7 +28,8 @@ type Step struct {
 	// Errors are those of statements, requests and transactions that the generator noticed
 	// in the whole step, by class, retried ones included; empty: none.
 	Errors map[string]int64 `json:"errors,omitempty"`
-	// Waits are the mean active sessions of the database by class; null: not sampled, empty: none was active.
+	// Waits are the mean active sessions of the database by class; null: not sampled, empty:
+	// none was active.
 	Waits map[string]float64 `json:"waits"`
 
 	// Of the whole step; null: not compared.
