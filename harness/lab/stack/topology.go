@@ -114,8 +114,10 @@ func (c *Cluster) checkPorts() error {
 			if p == 0 {
 				continue
 			}
-			if err := process.CheckPort(p); err != nil {
+			if err := process.CheckPort(p); err != nil && len(c.Nodes) > 1 {
 				return fmt.Errorf("start database node %s: %w", n.Name, err)
+			} else if err != nil {
+				return fmt.Errorf("start database: %w", err)
 			}
 		}
 	}

@@ -138,9 +138,6 @@ func (f folder) checkNew(o Options) error {
 	case o.InfluxPort == o.DBPort, o.InfluxPort == o.TargetPort:
 		return fmt.Errorf("port %d is given for both InfluxDB and another server", o.InfluxPort)
 	}
-	if err := process.CheckPort(o.DBPort); err != nil {
-		return fmt.Errorf("start database: %w", err)
-	}
 	if err := (&startup{folder: f, options: o, state: newState()}).checkInfluxPort(); err != nil {
 		return err
 	}
