@@ -86,7 +86,7 @@ var cases = []faultCase{
 		},
 	},
 	{
-		name: "generator", component: diagnose.Generator, rate: 100, bound: 250, confined: confineGenerator, busy: 4, nice: -20,
+		name: "generator", component: diagnose.Generator, rate: 100, bound: 250, confined: confineGenerator, busy: 8, nice: -20,
 	},
 	{
 		name: "buffer pool of 16 MB", component: wait.BufferPool, rate: 100, bound: 50,
@@ -110,7 +110,7 @@ var cases = []faultCase{
 		name: "stopped service", component: diagnose.Service, rate: 50, bound: 60, during: stopAndContinue,
 	},
 	{
-		name: "bulk job", component: diagnose.Neighbour, rate: 50, bound: 60, confined: confineDatabase,
+		name: "bulk job", component: diagnose.Neighbour, rate: 50, bound: 45, confined: confineDatabase,
 		prepare: prepareBulkJob, during: bulkJob,
 	},
 	{
