@@ -43,13 +43,13 @@ function variable(db, name) {
   return rows.length > 0 ? rows[0].Value : undefined;
 }
 
-// kindOf says how the nodes replicate.
+// kindOf says how the nodes replicate. It asks node a: node b may not have the schema yet.
 function kindOf() {
-  const mariadb = /mariadb/i.test(b.query('SELECT VERSION() AS v')[0].v);
-  if (mariadb && variable(b, 'wsrep_on') === 'ON') {
+  const mariadb = /mariadb/i.test(a.query('SELECT VERSION() AS v')[0].v);
+  if (mariadb && variable(a, 'wsrep_on') === 'ON') {
     return 'galera';
   }
-  if (!mariadb && variable(b, 'group_replication_group_name')) {
+  if (!mariadb && variable(a, 'group_replication_group_name')) {
     return 'group';
   }
   if (!mariadb && variable(a, 'gtid_mode') !== 'ON') {

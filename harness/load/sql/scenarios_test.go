@@ -24,9 +24,9 @@ func TestStaleReads(t *testing.T) {
 		}
 		source := mysqldtest.StartInMemory(t, flavour, args...)
 		replica := mysqldtest.Replica(t, source, args...)
+		falter(t, mysqldtest.Open(t, replica.DSN())) // before the schema: setup waits for it
 		a := inSchema(t, source.DSN(), "shop")
 		nodes := "ASSAY_DB_NODES=a=" + a + " b=" + withSchema(t, replica.DSN(), "shop")
-		falter(t, mysqldtest.Open(t, replica.DSN()))
 		samples, _ := runScript(t, 0, scenarios+"stale-reads.js", []string{"--vus", "2", "--iterations", "60"}, nodes, "STALE_READS_LIMIT=30000")
 		for _, mode := range []string{"mode=default", "mode=causal"} {
 			for _, metric := range []string{"stale_reads", "write_time", "read_time", "visible_after"} {
@@ -52,23 +52,28 @@ func TestStaleReads(t *testing.T) {
 	})
 }
 
-// falter makes a replica apply nothing for moments, until the test ends: a fast one could
-// show every write at once.
+// falter makes a replica apply nothing for 3 s, and then for moments, until the test ends: a
+// fast one could show every write at once.
 func falter(t *testing.T, replica *sql.DB) {
+	do := func(statement string) {
+		if _, err := replica.ExecContext(context.Background(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	const moment = 20 * time.Millisecond
 	stop := make(chan struct{})
 	var done sync.WaitGroup
+	do("STOP REPLICA SQL_THREAD")
 	done.Go(func() {
-		for {
-			for _, statement := range []string{"STOP REPLICA SQL_THREAD", "START REPLICA SQL_THREAD"} {
-				if _, err := replica.ExecContext(context.Background(), statement); err != nil {
-					t.Errorf("%s: %v", statement, err)
-				}
-				select {
-				case <-stop:
-					return
-				case <-time.After(20 * time.Millisecond):
-				}
+		for pause := 3 * time.Second; ; pause = moment {
+			select {
+			case <-stop:
+				return
+			case <-time.After(pause):
 			}
+			do("START REPLICA SQL_THREAD")
+			time.Sleep(moment)
+			do("STOP REPLICA SQL_THREAD")
 		}
 	})
 	t.Cleanup(func() { close(stop); done.Wait() })
