@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,14 @@ func (f *reproduceFlags) prepare(c *cobra.Command, name string, of stack.Options
 	if err := record.CheckEmpty(o.Dir); err != nil {
 		return o, nil, err
 	}
-	if f.thresholds, err = project.Extract(filepath.Join(o.Dir, "project")); err != nil {
+	files := filepath.Join(o.Dir, "project")
+	defer func() {
+		if err != nil { // the same command can be given again
+			_ = os.RemoveAll(files)
+			_ = os.Remove(o.Dir)
+		}
+	}()
+	if f.thresholds, err = project.Extract(files); err != nil {
 		return o, nil, err
 	}
 	file, err := trial.ReadThresholds(f.thresholds)
