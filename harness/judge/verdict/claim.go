@@ -21,7 +21,7 @@ func claim(e *evidence, v Verdict) string {
 		load += fmt.Sprintf(" in %d windows", n)
 	}
 	if rest := e.plannedSeconds() - e.seconds; rest > 0 && len(e.recovered) > 0 && e.aborted == nil {
-		load += fmt.Sprintf(", %d s of them outside of recoveries from faults,", e.seconds)
+		load += fmt.Sprintf(" (%d s of them outside of recoveries from faults)", e.seconds)
 	}
 	where := conditions(e)
 	switch v.Outcome {

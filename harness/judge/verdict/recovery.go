@@ -30,6 +30,17 @@ type Recovery struct {
 	Scheduled, NotCompleted int64
 }
 
+// unseen reports that the load ended too early to show anything of the disturbance.
+func (r Recovery) unseen() bool { return r.Recovered.Least == nil }
+
+// name is the fault, or its end.
+func (r Recovery) name() string {
+	if r.End {
+		return "the end of " + r.Fault
+	}
+	return r.Fault
+}
+
 // Between bounds a time in ms: it is known to a second, as frames are. Most is nil where
 // there is no upper bound, as the load ended first; both are nil without data.
 type Between struct{ Least, Most *float64 }
@@ -145,13 +156,10 @@ func (e *evidence) over(spans ...record.Span) *evidence {
 func (e *evidence) recoveryText() string {
 	var texts []string
 	for _, r := range e.recovered {
-		name := r.Fault
-		if r.End {
-			name = "the end of " + name
-		}
+		name := r.name()
 		switch {
-		case r.Recovered.Least == nil:
-			texts = append(texts, name)
+		case r.unseen():
+			texts = append(texts, name+": the load ended too early to show its effect")
 		case r.Recovered.Most == nil:
 			texts = append(texts, fmt.Sprintf("%s: not recovered after %s s", name, number(*r.Recovered.Least/1000)))
 		default:

@@ -98,6 +98,9 @@ func TestRecoveredInTime(t *testing.T) {
 	if f := v.Recoveries[0].FirstSuccess; f.Least == nil || *f.Least != 5750 || *f.Most != 6750 {
 		t.Errorf("%+v", f)
 	}
+	if !strings.Contains(v.Claim, "per second for 60 s (52 s of them outside of recoveries from faults) within all") {
+		t.Error(v.Claim)
+	}
 	if !strings.Contains(v.Claim, "under faults: kill b: recovered within 6.75 s; the end of kill b: recovered within 0 s") {
 		t.Error(v.Claim)
 	}
@@ -163,12 +166,28 @@ func TestLateEffect(t *testing.T) {
 	}
 }
 
-// The end of a fault that takes longer than the load shows nothing.
+// The end of a fault that takes longer than the load shows nothing; but the recovery from the
+// fault itself may have taken too long already.
 func TestEndOutlastsLoad(t *testing.T) {
-	c := underFaults(faultProfile(10*time.Second, true), synthetic.Healthy, 20.25, 35.5)
-	c.Run.Facts.Faults[0].EndDone = synthetic.T0.Add(holdStart + 70*time.Second)
-	if v := Judge(c.Record()); v.Outcome != Invalid {
-		t.Errorf("%s: %s", v.Outcome, v.Claim)
+	for _, c := range []struct {
+		system synthetic.System
+		want   Outcome
+		claim  string
+	}{
+		{synthetic.Healthy, Invalid, "no data for recovery_time max<10s; the load ended too early to show the effect of the end of kill b"},
+		{outages([2]float64{20.3, 26.5}), Invalid, "kill b: recovered within 6.75 s; the end of kill b: the load ended too early to show its effect"},
+		{outages([2]float64{20.3, 31.5}), Fail, "the end of kill b: the load ended too early to show its effect"},
+		{outages([2]float64{20.3, 1000}), Fail, "the end of kill b: the load ended too early to show its effect"},
+	} {
+		r := underFaults(faultProfile(10*time.Second, true), c.system, 20.25, 35.5)
+		r.Run.Facts.Faults[0].EndDone = synthetic.T0.Add(holdStart + 70*time.Second)
+		v := Judge(r.Record())
+		if v.Outcome != c.want || !strings.Contains(v.Claim, c.claim) {
+			t.Errorf("%s, want %s: %s", v.Outcome, c.want, v.Claim)
+		}
+		if s := sloOn(t, v, metric.RecoveryTime); c.want == Fail && (s.Outcome != Fail || s.ObservedAtLeast == nil || *s.ObservedAtLeast < 10_000) {
+			t.Errorf("%+v", s)
+		}
 	}
 }
 

@@ -276,6 +276,11 @@ func data(e *evidence) Rule {
 // whyNoFacts says why the coordinator has no data for an SLO on faults or invariants.
 func (e *evidence) whyNoFacts(name string) string {
 	if name == metric.RecoveryTime {
+		for _, r := range e.recovered {
+			if r.unseen() {
+				return "the load ended too early to show the effect of " + r.name()
+			}
+		}
 		return "no fault was injected"
 	}
 	for _, i := range e.invariants() {

@@ -1,9 +1,15 @@
 package verdict
 
-import "assay/harness/spec"
+import (
+	"slices"
+
+	"assay/harness/spec"
+)
 
 // judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
-// longest possible time, FAIL the shortest without the generator's own delay.
+// longest possible time, FAIL the shortest without the generator's own delay. A disturbance
+// of which the load showed nothing leaves the SLO without data, unless another one decides
+// that it is violated.
 func judgeRecovery(e *evidence, s spec.SLO) SLO {
 	out := newSLO(s, "ms")
 	if len(e.recovered) == 0 {
@@ -12,8 +18,9 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
 	unbounded := false
 	for _, r := range e.recovered {
-		if r.Recovered.Least == nil {
-			return newSLO(s, "ms") // no data on one of them
+		if r.unseen() {
+			possible, unbounded = possible+1, true
+			continue
 		}
 		if s.Violates(*r.Recovered.Least) {
 			broken++
@@ -24,6 +31,9 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		out.Lower = longer(out.Lower, r.Recovered.Least)
 		out.Upper = longer(out.Upper, r.Recovered.Most)
 		unbounded = unbounded || r.Recovered.Most == nil
+	}
+	if broken == 0 && slices.ContainsFunc(e.recovered, Recovery.unseen) {
+		return newSLO(s, "ms")
 	}
 	out.Observed = out.Upper
 	if unbounded { // it is at least what was seen of it
