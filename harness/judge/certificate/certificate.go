@@ -276,8 +276,8 @@ type Fault struct {
 	// are null without data.
 	FirstSuccessMs Between `json:"first_success_ms"`                     // until the first transaction ended as completed, after the last second, up to the recovery, in which none did
 	RecoveryMs     Between `json:"recovery_ms"`                          // until the SLOs held again for 5 s
-	Scheduled      int64   `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery
-	NotCompleted   int64   `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped
+	Scheduled      *int64  `json:"scheduled" jsonschema:"minimum=0"`     // transactions that arrived until the recovery; null without data
+	NotCompleted   *int64  `json:"not_completed" jsonschema:"minimum=0"` // of these: failed, timed out or dropped; null without data
 }
 
 // Between bounds a value.

@@ -26,8 +26,8 @@ type Recovery struct {
 	// was broken after it, until the SLOs held again (recoveredFrom). Least is without the
 	// generator's own delay.
 	Recovered Between
-	// Of the transactions that arrived from At until Recovered.
-	Scheduled, NotCompleted int64
+	// Of the transactions that arrived from At until Recovered; nil without data.
+	Scheduled, NotCompleted *int64
 }
 
 // unseen reports that the load ended too early to show anything of the disturbance.
@@ -135,7 +135,7 @@ func (e *evidence) recoveries() (all []Recovery, recovering []record.Span) {
 			}
 		}
 		u := e.over(record.Span{From: from, To: from + max(1, most)})
-		r.Scheduled, r.NotCompleted = u.scheduled.n, u.notCompleted()
+		r.Scheduled, r.NotCompleted = pointer(u.scheduled.n), pointer(u.notCompleted())
 		all = append(all, r)
 		if most > 0 { // a transaction that arrived just before was under way
 			recovering = append(recovering, record.Span{From: from + first - 1, To: from + most})

@@ -104,7 +104,7 @@ func TestRecoveredInTime(t *testing.T) {
 	if !strings.Contains(v.Claim, "under faults: kill b: recovered within 6.75 s; the end of kill b: recovered within 0 s") {
 		t.Error(v.Claim)
 	}
-	if len(v.Recoveries) != 2 || v.Recoveries[0].NotCompleted != 124 || v.Recoveries[1].NotCompleted != 0 {
+	if len(v.Recoveries) != 2 || *v.Recoveries[0].NotCompleted != 124 || *v.Recoveries[1].NotCompleted != 0 {
 		t.Errorf("%+v", v.Recoveries)
 	}
 	if text := strings.Join(v.Limitations, "\n"); !strings.Contains(text, "belong to recoveries from faults") || strings.Contains(text, "is killed was not tested") {
@@ -184,6 +184,9 @@ func TestEndOutlastsLoad(t *testing.T) {
 		v := Judge(r.Record())
 		if v.Outcome != c.want || !strings.Contains(v.Claim, c.claim) {
 			t.Errorf("%s, want %s: %s", v.Outcome, c.want, v.Claim)
+		}
+		if end := v.Recoveries[1]; end.Scheduled != nil || end.NotCompleted != nil {
+			t.Errorf("%+v: the load showed nothing of the end", end)
 		}
 		if s := sloOn(t, v, metric.RecoveryTime); c.want == Fail && (s.Outcome != Fail || s.ObservedAtLeast == nil || *s.ObservedAtLeast < 10_000) {
 			t.Errorf("%+v", s)

@@ -1,10 +1,6 @@
 package verdict
 
-import (
-	"slices"
-
-	"assay/harness/spec"
-)
+import "assay/harness/spec"
 
 // judgeRecovery decides by the longest recovery. It is known to a second: PASS needs the
 // longest possible time, FAIL the shortest without the generator's own delay. A disturbance
@@ -16,10 +12,11 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		return out
 	}
 	n, broken, possible := int64(len(e.recovered)), int64(0), int64(0)
-	unbounded := false
+	unbounded, unseen := false, false
 	for _, r := range e.recovered {
 		if r.unseen() {
-			possible, unbounded = possible+1, true
+			unseen, unbounded = true, true
+			possible++
 			continue
 		}
 		if s.Violates(*r.Recovered.Least) {
@@ -32,7 +29,7 @@ func judgeRecovery(e *evidence, s spec.SLO) SLO {
 		out.Upper = longer(out.Upper, r.Recovered.Most)
 		unbounded = unbounded || r.Recovered.Most == nil
 	}
-	if broken == 0 && slices.ContainsFunc(e.recovered, Recovery.unseen) {
+	if unseen && broken == 0 {
 		return newSLO(s, "ms")
 	}
 	out.Observed = out.Upper

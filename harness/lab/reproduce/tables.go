@@ -23,11 +23,7 @@ func SLOTable(c certificate.Certificate, prefixes ...string) page.Block {
 		if !begins(s.Metric, prefixes) {
 			continue
 		}
-		samples := quantity.NoData
-		if s.Samples != nil {
-			samples = fmt.Sprint(*s.Samples)
-		}
-		t.Rows = append(t.Rows, page.Cells(s.Metric+" "+aggregate(s.Expression), quantity.Optional(s.Observed, s.Unit), quantity.Range(s.Lower, s.Upper, s.Unit), samples))
+		t.Rows = append(t.Rows, page.Cells(s.Metric+" "+aggregate(s.Expression), quantity.Optional(s.Observed, s.Unit), quantity.Range(s.Lower, s.Upper, s.Unit), quantity.Count(s.Samples)))
 	}
 	return t
 }

@@ -20,7 +20,7 @@ func Faults(c certificate.Certificate) []page.Block {
 		if f.End {
 			name = "end of " + name
 		}
-		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), fmt.Sprint(f.Scheduled), fmt.Sprint(f.NotCompleted)))
+		t.Rows = append(t.Rows, page.Cells(name, f.At.UTC().Format("15:04:05"), after(f.FirstSuccessMs), after(f.RecoveryMs), quantity.Count(f.Scheduled), quantity.Count(f.NotCompleted)))
 	}
 	return []page.Block{section("Faults", t, note("Times since the fault or its end, known to a second. First success: a transaction ended as completed. Recovered: those that arrived from then on kept the SLOs for 5 s, so that the first success may be later. Arrived and not completed: transactions until then."))}
 }
