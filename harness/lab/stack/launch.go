@@ -36,9 +36,26 @@ func (c *nodes) options(n *Node) (mysqld.Options, error) {
 	return o, nil
 }
 
+// launchTries bounds the tries of launch.
+const launchTries = 5
+
 // launch starts the server of a node, which is then in no group, or, of Galera, joins one;
-// first: it begins one.
+// first: it begins one. Where a process has taken a port for the other nodes since that was
+// chosen, the node gets new ones.
 func (c *nodes) launch(ctx context.Context, n *Node, first bool) error {
+	for try := 1; ; try++ {
+		err := c.launchOnPorts(ctx, n, first)
+		if !errors.Is(err, mysqld.ErrPeerPortTaken) || try == launchTries {
+			return err
+		}
+		c.log.Info("choosing other ports for a node", "node", n.Name, "taken", err)
+		if err := choosePorts(process.FreePort, &n.Group, &n.Transfer); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *nodes) launchOnPorts(ctx context.Context, n *Node, first bool) error {
 	n.GroupID = 0
 	if firewall.Allowed() {
 		// Its port is unique on this machine, and small enough for any container.
@@ -119,6 +136,9 @@ func (c *nodes) launchArbitrator(ctx context.Context, n *Node) error {
 		return nil
 	})
 	if err != nil {
+		if strings.Contains(log.Written(), "Address already in use") {
+			err = mysqld.ErrPeerPortTaken
+		}
 		return errors.Join(fmt.Errorf("start arbitrator: %w (log: %s)", err, d.log), d.end(process.Identity.Kill))
 	}
 	c.log.Info("arbitrator is up", "pid", child.PID)

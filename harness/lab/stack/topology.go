@@ -94,17 +94,24 @@ func newCluster(t Topology, f mysqld.Flavour, proxy bool, port int, free func() 
 		if proxy && !n.Arbitrator {
 			wanted = append(wanted, &n.Health)
 		}
-		for _, p := range wanted {
-			var err error
-			if *p, err = free(); err != nil {
-				return nil, err
-			}
+		if err := choosePorts(free, wanted...); err != nil {
+			return nil, err
 		}
 	}
 	if proxy {
 		c.Proxy = &Proxy{Writer: port + 2, Both: port + 3}
 	}
 	return c, nil
+}
+
+// choosePorts sets ports to free ones.
+func choosePorts(free func() (int, error), ports ...*int) (err error) {
+	for _, p := range ports {
+		if *p, err = free(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkPorts checks that all ports can be used, before anything is started.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"assay/harness/lab/stack"
 	"assay/harness/polltest"
 	"assay/harness/servers/firewall"
+	"assay/harness/servers/process"
 )
 
 // lab is a stack of several nodes with a table.
@@ -66,6 +68,20 @@ func startLab(t *testing.T, flavour string, topology stack.Topology, proxy bool)
 	l.write("a")
 	l.await("b")
 	return l
+}
+
+// occupy listens on a node's port for the other nodes.
+func (l *lab) occupy(node string) {
+	l.Helper()
+	for _, n := range l.state.Cluster.Nodes {
+		if n.Name == node {
+			listener, err := net.Listen("tcp", process.Address(n.Group))
+			if err != nil {
+				l.Fatal(err)
+			}
+			l.Cleanup(func() { _ = listener.Close() })
+		}
+	}
 }
 
 // write writes one row through a node or the proxy, as soon as that accepts it: a group
@@ -169,7 +185,13 @@ func TestTwoWriters(t *testing.T) {
 	if !serves(2) {
 		t.Error("the proxy does not lead to b")
 	}
+
+	// Nodes come back although other processes have taken their ports for the other nodes.
+	l.occupy("a")
 	l.do("a", stack.Start)
+	l.do("arbitrator", stack.Kill)
+	l.occupy("arbitrator")
+	l.do("arbitrator", stack.Start)
 	l.await("a")
 	l.fails("b", stack.Cut, "a")
 	polltest.Until(t, "the proxy leads to a again", func() bool { return serves(1) })

@@ -15,6 +15,7 @@ var consequences = []string{
 	"DD Storage Engine", "Plugin initialization aborted", "init function returned error",
 	"registration as a STORAGE ENGINE failed", "Unknown/unsupported storage engine: InnoDB",
 	"The designated data directory", "The newly created data directory",
+	"WSREP: wsrep::connect(",
 }
 
 var (
