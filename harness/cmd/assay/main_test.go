@@ -155,7 +155,7 @@ func setUpScript(e *testscript.Env, db *database) error {
 		vars[name] = os.Getenv(name)
 	}
 	for _, name := range []string{"FREE_A", "FREE_B", "FREE_C"} {
-		port, err := process.FreePort()
+		port, err := process.FreePorts(4) // of a stack with several nodes
 		if err != nil {
 			return err
 		}

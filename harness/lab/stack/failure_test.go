@@ -114,7 +114,7 @@ func TestUpKilled(t *testing.T) {
 	}
 	conditions(t, dir, stack.IsUp, stack.IsDown, stack.IsUp)
 	// New passwords replace the lost ones.
-	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: port(t), Influxd: influxdtest.Binary(t)})
+	after, started := mustUp(t, stack.Options{Dir: dir, TargetPort: ports(t, 1), Influxd: influxdtest.Binary(t)})
 	if !started.Target || after.Database.Process != s.Database.Process || after.ServiceDSN() == s.ServiceDSN() {
 		t.Errorf("after the state was lost: %v, then %v", s, after)
 	}

@@ -40,15 +40,15 @@ func (c *nodes) options(n *Node) (mysqld.Options, error) {
 const launchTries = 5
 
 // launch starts the server of a node, which is then in no group, or, of Galera, joins one;
-// first: it begins one. Where a process has taken a port for the other nodes since that was
-// chosen, the node gets new ones.
+// first: it begins one. Where Galera fails for a reason that passes, it is started again, on
+// other ports for its peers.
 func (c *nodes) launch(ctx context.Context, n *Node, first bool) error {
 	for try := 1; ; try++ {
 		err := c.launchOnPorts(ctx, n, first)
-		if !errors.Is(err, mysqld.ErrPeerPortTaken) || try == launchTries {
+		if err == nil || replication.PassingFailure(err.Error()) == "" || try == launchTries {
 			return err
 		}
-		c.log.Info("choosing other ports for a node", "node", n.Name, "taken", err)
+		c.log.Info("starting the node again, on other ports for its peers", "node", n.Name, "err", err)
 		if err := choosePorts(process.FreePort, &n.Group, &n.Transfer); err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func (c *nodes) launchArbitrator(ctx context.Context, n *Node) error {
 		return nil
 	})
 	if err != nil {
-		if strings.Contains(log.Written(), "Address already in use") {
-			err = mysqld.ErrPeerPortTaken
+		if reason := replication.PassingFailure(log.Written()); reason != "" {
+			err = errors.New(reason)
 		}
 		return errors.Join(fmt.Errorf("start arbitrator: %w (log: %s)", err, d.log), d.end(process.Identity.Kill))
 	}

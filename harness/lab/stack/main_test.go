@@ -101,7 +101,7 @@ func up(dir string, args []string) int {
 // options returns the options of a stack, which is stopped when the test ends.
 func options(t *testing.T, flavour string) stack.Options {
 	t.Helper()
-	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: port(t), TargetPort: port(t), InfluxPort: port(t), Influxd: influxdtest.Binary(t)}
+	o := stack.Options{Dir: memorytest.Folder(t), Binary: mysqldtest.Binary(t, flavour), DBPort: ports(t, 4), TargetPort: ports(t, 1), InfluxPort: ports(t, 1), Influxd: influxdtest.Binary(t)}
 	cleanUp(t, o.Dir)
 	return o
 }
@@ -117,13 +117,14 @@ func cleanUp(t *testing.T, dir string) {
 	})
 }
 
-func port(t *testing.T) int {
+// ports is the first of n free ports. Node b and HAProxy use those after the database's.
+func ports(t *testing.T, n int) int {
 	t.Helper()
-	p, err := process.FreePort()
+	first, err := process.FreePorts(n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return first
 }
 
 func mustUp(t *testing.T, o stack.Options) (*stack.State, stack.Parts) {

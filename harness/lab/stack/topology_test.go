@@ -202,7 +202,7 @@ func (l *lab) logs() {
 	if !l.Failed() {
 		return
 	}
-	for _, name := range []string{"log/haproxy.log", "log/health.log"} {
+	for _, name := range []string{"log/haproxy.log", "log/health.log", "log/garbd.log"} {
 		text, err := os.ReadFile(filepath.Join(l.dir, name))
 		l.Logf("%s (%v):\n%s", name, err, text)
 	}

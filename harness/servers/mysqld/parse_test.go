@@ -42,6 +42,10 @@ func TestLastError(t *testing.T) {
 			"2026-11-20 23:06:46 0 [ERROR] InnoDB: Unable to lock ./ibdata1 error: 11\n2026-11-20 23:06:46 0 [ERROR] Plugin 'InnoDB' init function returned error.\n2026-11-20 23:06:46 0 [ERROR] Unknown/unsupported storage engine: InnoDB\n2026-11-20 23:06:46 0 [ERROR] Aborting\n",
 			"InnoDB: Unable to lock ./ibdata1 error: 11",
 		},
+		"Galera port": {
+			"x [ERROR] WSREP: gcs connect failed: Address already in use\nx [ERROR] WSREP: wsrep::connect(gcomm://) failed: 7\nx [ERROR] Aborting\n",
+			"WSREP: gcs connect failed: Address already in use",
+		},
 		"MariaDB bootstrap": {"ERROR: 1396  Operation CREATE USER failed\n2026-11-20 23:06:45 0 [ERROR] Aborting", "1396  Operation CREATE USER failed"},
 		"only consequences": {"x [ERROR] Aborting\n", "Aborting"},
 	} {

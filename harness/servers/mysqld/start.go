@@ -30,10 +30,6 @@ func Prepare(ctx context.Context, o Options) error {
 	return lock.Close()
 }
 
-// ErrPeerPortTaken is the error of a server whose arguments name a port for the other nodes
-// of its cluster on which a process listens.
-var ErrPeerPortTaken = fmt.Errorf("a port for the other nodes %w", process.ErrPortTaken)
-
 // Start starts a server on o.Dir, which it initialises if there is no data yet,
 // and returns when it answers. When it fails, or ctx ends first, nothing is left
 // running, and the data folder is either complete or absent.
@@ -151,11 +147,9 @@ func (s *Server) launch(ctx context.Context, o Options, lock *os.File) (err erro
 		return fmt.Errorf("start database server: %w", err)
 	}
 	err = failure("start database server", log, s.child.Err(), s.password)
-	switch {
-	case !strings.Contains(err.Error(), "Address already in use"):
-		return err
-	case strings.Contains(err.Error(), "WSREP"):
-		return fmt.Errorf("start database server: %w", ErrPeerPortTaken)
+	// Galera's ports are others.
+	if text := err.Error(); strings.Contains(text, "Address already in use") && !strings.Contains(text, "WSREP") {
+		err = fmt.Errorf("start database server: %w", process.PortTaken(s.port))
 	}
-	return fmt.Errorf("start database server: %w", process.PortTaken(s.port))
+	return err
 }

@@ -21,27 +21,38 @@ const Loopback = "127.0.0.1"
 // Address is the loopback address with this port.
 func Address(port int) string { return net.JoinHostPort(Loopback, strconv.Itoa(port)) }
 
-// given are the ports that FreePort has returned.
+// given are the ports that FreePorts has returned, or tried.
 var given sync.Map
 
 // FreePort returns a loopback port on which no process listens, and none twice: a caller
 // that needs several listens on them later. Another process may take it before the caller
 // does: see OnFreePort. It is below the range of local ports of outgoing connections (from
 // 32768 by default), one of which would soon take it on a machine under load.
-func FreePort() (int, error) {
+func FreePort() (int, error) { return FreePorts(1) }
+
+// FreePorts returns the first of n ports that follow each other, each as FreePort's.
+func FreePorts(n int) (first int, err error) {
 	const lowest, count, tries = 20000, 12000, 100
-	var err error
 	for range tries {
-		port := lowest + rand.IntN(count)
-		if err = CheckPort(port); err != nil {
-			continue
+		first = lowest + rand.IntN(count-n+1)
+		if err = take(first, n); err == nil {
+			return first, nil
 		}
-		if _, before := given.LoadOrStore(port, true); !before {
-			return port, nil
-		}
-		err = PortTaken(port)
 	}
 	return 0, fmt.Errorf("find free port: %w", err)
+}
+
+// take fails if one of n ports is not free, or was given before.
+func take(first, n int) error {
+	for port := first; port < first+n; port++ {
+		if err := CheckPort(port); err != nil {
+			return err
+		}
+		if _, before := given.LoadOrStore(port, true); before {
+			return PortTaken(port)
+		}
+	}
+	return nil
 }
 
 // ErrPortTaken is wrapped by CheckPort.

@@ -185,11 +185,17 @@ func TestCheckPortConcurrently(t *testing.T) {
 // By chance, of so many ports two would be the same.
 func TestFreePortsDiffer(t *testing.T) {
 	seen := map[int]bool{}
-	for range 500 {
-		port, err := FreePort()
-		if err != nil || seen[port] {
-			t.Fatalf("port %d a second time: %t, %v", port, seen[port], err)
+	for i := range 500 {
+		n := 1 + i%4
+		first, err := FreePorts(n)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[port] = true
+		for port := first; port < first+n; port++ {
+			if seen[port] {
+				t.Fatalf("port %d a second time", port)
+			}
+			seen[port] = true
+		}
 	}
 }
